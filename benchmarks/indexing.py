@@ -1,0 +1,118 @@
+"""From files to a catalogue: a scan, a second scan, the catalogue made anew, and one skill that has changed.
+
+    python -m benchmarks.indexing ROOT SIZE
+
+is one round, in a process of its own: what one round leaves in memory would be in the way of the next.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from benchmarks.costs import Cost, timed
+from benchmarks.floors import read_and_hash, walk_and_stat
+from benchmarks.plan import Plan, turns
+from benchmarks.results import Growth, Series, Table, Unit, ratio, series_of
+from benchmarks.trees import FILES, Tree
+from skillwire.catalog.compose import Labelled, compose
+from skillwire.catalog.library import Library
+from skillwire.sources.directory import DirectorySource
+
+_WALK = "floor: walk and stat every file"
+_READ = "floor: open, read and hash every file"
+_COLD = "cold scan"
+_WARM = "warm scan: nothing has changed"
+_COMPOSE = "compose the catalogue from the scan"
+_RESCAN = "rescan of one changed skill"
+_CHANGED = "read of a changed file: rescan, compose, answer"
+_OFTEN = 3
+"""How often what is quick is repeated in one round."""
+
+
+def measure(trees: Sequence[Tree], plan: Plan) -> list[Series]:
+    tables: dict[str, Table] = {}
+    for tree in turns(trees, plan.rounds):
+        for name, cost in _round_apart(tree).items():
+            tables.setdefault(name, Table()).add(tree.size, cost)
+    costs = [series for name, table in tables.items() for series in series_of(name, table, Growth.LINEAR)]
+    cold, warm = tables[_COLD].cpu, tables[_WARM].cpu
+    walk, read = tables[_WALK].cpu, tables[_READ].cpu
+    floor = {size: [a + b for a, b in zip(walk[size], read[size], strict=True)] for size in walk}
+    return [
+        *costs,
+        Series("cold scan / both floors", "cpu", Unit.RATIO, Growth.CONSTANT, ratio(cold, floor)),
+        Series("warm scan / walk and stat", "cpu", Unit.RATIO, Growth.CONSTANT, ratio(warm, walk)),
+    ]
+
+
+def _round_apart(tree: Tree) -> dict[str, Cost]:
+    command = [sys.executable, "-m", "benchmarks.indexing", str(tree.root), str(tree.size)]
+    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1])
+    costs: dict[str, list[float]] = json.loads(printed.stdout)
+    return {name: Cost(wall, cpu) for name, (wall, cpu) in costs.items()}
+
+
+async def _round(tree: Tree) -> dict[str, Cost]:
+    costs: dict[str, Cost] = {}
+
+    async def cost_of(name: str, work: Callable[[], Awaitable[Any]], times: int = 1) -> Any:
+        found: list[Cost] = []
+        done = None
+        for _ in range(times):
+            done = None  # the last result is gone before the next is made
+            with timed(found):
+                done = await work()
+        costs[name] = Cost.median(found)
+        return done
+
+    async def walk() -> list[str]:
+        return walk_and_stat(tree.root)
+
+    files = await cost_of(_WALK, walk)
+
+    async def read() -> None:
+        read_and_hash(files)
+
+    await cost_of(_READ, read)
+    source = DirectorySource(tree.root)
+    scan = await cost_of(_COLD, source.scan)
+    assert len(scan.entries) == tree.size, "not every skill was found"
+    scan = await cost_of(_WARM, source.scan)
+
+    async def make() -> None:
+        compose([Labelled(source.label, scan)])
+
+    await cost_of(_COMPOSE, make, _OFTEN)
+    return costs | await _after_edits(tree, source)
+
+
+async def _after_edits(tree: Tree, source: DirectorySource) -> dict[str, Cost]:
+    library = Library([source])
+    await library.load()
+    middle = tree.size // 2
+    entry = library.catalog.skill(tree.uri(middle))
+    rescans: list[Cost] = []
+    reads: list[Cost] = []
+    for revision in range(_OFTEN):
+        tree.edit(middle, 2 * revision)
+        with timed(rescans):
+            await source.rescan(entry)
+        content = tree.edit(middle, 2 * revision + 1)
+        with timed(reads):
+            reading = await library.read(tree.uri(middle, FILES[0]))
+        assert reading.content == content, "the change was not seen"
+    return {_RESCAN: Cost.median(rescans), _CHANGED: Cost.median(reads)}
+
+
+def main(root: str, size: str) -> None:
+    costs = anyio.run(_round, Tree(Path(root), int(size)))
+    print(json.dumps({name: [cost.wall, cost.cpu] for name, cost in costs.items()}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

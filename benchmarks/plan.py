@@ -1,0 +1,36 @@
+"""How much is measured, and in which order."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from benchmarks.trees import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Sizes of trees, and how often each measurement is repeated."""
+
+    sizes: tuple[int, ...]
+    rounds: int
+    """Rounds of whatever starts a process. In each of them every size has its turn."""
+    batches: int
+    """Turns that each running server has in a round of requests."""
+    batch: int
+    """Requests of one kind in each."""
+
+
+FULL = Plan(sizes=(100, 1_000, 10_000), rounds=3, batches=6, batch=20)
+QUICK = Plan(sizes=(100, 300), rounds=1, batches=2, batch=5)
+
+
+def serve(tree: Tree) -> list[str]:
+    """Return the command that serves a tree on stdio."""
+    return [sys.executable, "-m", "skillwire", "serve", str(tree.root)]
+
+
+def turns(trees: Sequence[Tree], rounds: int) -> Iterator[Tree]:
+    """Yield every tree once a round, so that a busy minute of the machine falls on all of them alike."""
+    for turn in range(rounds):
+        # Backwards every second time: none always comes after the largest.
+        yield from trees if turn % 2 == 0 else reversed(trees)

@@ -1,0 +1,22 @@
+import anyio
+
+from skillwire.catalog.library import Library
+from skillwire.sources.directory import DirectorySource
+
+
+async def main() -> None:
+    library = Library([DirectorySource("examples/skills")])
+    catalog = await library.load()
+
+    for problem in catalog.problems:  # broken skills are told, not raised
+        raise SystemExit(str(problem))
+
+    refunds = catalog.skill("skill://acme/billing/refunds/SKILL.md")
+    assert refunds.name == "refunds"
+    assert [file.path for file in refunds.files][:2] == ["SKILL.md", "assets/refund-email.md"]
+
+    reading = await library.read(refunds.uri_of("references/policy.md"))
+    assert reading.content.startswith(b"# ")  # its bytes have the digest that the catalogue lists
+
+
+anyio.run(main)

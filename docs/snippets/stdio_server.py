@@ -1,0 +1,21 @@
+import anyio
+
+from skillwire.catalog.library import Library
+from skillwire.server.skills import skills_server
+from skillwire.server.stdio import serve_stdio
+from skillwire.sources.directory import DirectorySource
+
+
+async def main() -> None:
+    library = Library([DirectorySource("examples/skills")])
+    await library.load()
+    server = skills_server(
+        library,
+        name="acme-skills",
+        version="1.0",
+        instructions="Before you promise a refund, load skill://acme/billing/refunds/SKILL.md",
+    )
+    await serve_stdio(server)  # until the client closes our stdin
+
+
+anyio.run(main)

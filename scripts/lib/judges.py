@@ -1,0 +1,210 @@
+"""Asks the outside judges about real servers, and demands full marks. Run by scripts/conformance.
+
+The conformance suite holds its exams over HTTP; the Inspector reads every file of every skill, over HTTP and
+stdio, and compares it with what was listed. Both are only clients: our own server listens, on loopback.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from grades import EXAMS, NEWEST, OLDER, Exam, Grade, grade_checks, grade_reports, total, verified_files
+
+PATIENCE = 180  # seconds for one run of a judge
+START = 30  # seconds until the server says where it listens
+STOP = 10  # seconds from SIGTERM to its end
+
+
+class ServerError(Exception):
+    """The server did not start or stop as it should."""
+
+
+class Court:
+    """Runs the judges, at most two at a time, in a home of their own, and keeps the score."""
+
+    def __init__(self, programs: argparse.Namespace, scratch: Path) -> None:
+        self.programs = programs
+        self.scratch = scratch
+        self.log = scratch / "server.log"
+        self.failed = False
+        self._seats = asyncio.Semaphore(2)
+        # Nobody's settings, proxy or colours may change the outcome.
+        self._env = {key: value for key, value in os.environ.items() if not key.startswith("XDG_")}
+        self._env |= {"HOME": str(scratch), "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", "NO_COLOR": "1"}
+
+    def record(self, title: str, result: Grade) -> None:
+        self.failed |= bool(result.complaints)
+        print(
+            f"{'FAIL' if result.complaints else 'ok':4}  {title}: {result.passed}/{result.asked}", flush=True
+        )
+        for complaint in result.complaints:
+            print(f"      {complaint}", flush=True)
+
+    async def node(self, *arguments: str | Path) -> tuple[int, str, str]:
+        """Run a judge; return its exit code, stdout and stderr."""
+        async with self._seats:
+            process = await asyncio.create_subprocess_exec(
+                self.programs.node,
+                *arguments,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=self._env,
+            )
+            try:
+                out, err = await asyncio.wait_for(process.communicate(), PATIENCE)
+            except TimeoutError:
+                return -1, "", f"still running after {PATIENCE} s"
+            finally:
+                if process.returncode is None:
+                    process.kill()
+                    await process.wait()
+        return process.returncode or 0, out.decode(errors="replace"), err.decode(errors="replace")
+
+    @asynccontextmanager
+    async def http_server(self) -> AsyncGenerator[str]:
+        """Start a server on a free port, yield its address, and see that it stops when told to."""
+        process = await asyncio.create_subprocess_exec(
+            *(self.programs.skillwire, "serve", self.programs.skills, "--http", "127.0.0.1:0"),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+            env=self._env,
+        )
+        assert process.stderr
+        address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        listener = asyncio.create_task(listen(process.stderr, self.log, address))
+        try:
+            yield await asyncio.wait_for(address, START)
+        finally:
+            if process.returncode is None:
+                process.terminate()
+            try:
+                await asyncio.wait_for(process.wait(), STOP)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+                raise ServerError(f"the server still ran {STOP} s after SIGTERM") from None
+            finally:
+                await listener
+
+    async def sit(self, exam: Exam, url: str) -> Grade:
+        results = self.scratch / f"{exam.protocol}-{exam.scenario}"
+        status, out, err = await self.node(
+            *(self.programs.conformance, "server", "--url", url, "--scenario", exam.scenario),
+            # Without --force the suite leaves extensions out and still ends with exit code 0.
+            *("--spec-version", exam.protocol, "--force", "--timeout", "60000", "--output-dir", results),
+        )
+        written = list(results.glob("*/checks.json"))
+        if len(written) == 1:
+            result = grade_checks(json.loads(written[0].read_text("utf-8")), exam.excused)
+        else:
+            result = Grade(0, 0, [f"no result, exit code {status}", *(out + err).strip().splitlines()[-5:]])
+        self.record(f"{exam.protocol} {exam.scenario}", result)
+        return result
+
+    async def inspect(self, target: Iterable[str | Path], *method: str) -> list[dict[str, Any]]:
+        """Return the Inspector's reports on the skills that the method answers with."""
+        status, out, err = await self.node(
+            *(self.programs.inspector, "--cli", "--protocol-era", "modern", "--format", "json", "--quiet"),
+            *("--method", *method, "--verify", "--require-digests", *target),
+        )
+        reports = [json.loads(line) for line in out.splitlines()]
+        if status:
+            self.record(
+                f"inspector {' '.join(method)}", Grade(0, 0, [f"exit code {status}", err.strip()[-500:]])
+            )
+        return reports
+
+    async def inspect_all(self, transport: str, target: Sequence[str | Path]) -> int:
+        """Have every file verified, through the listing and skill by skill; return how many were."""
+        listed = await self.inspect(target, "skills/list")
+        expected = files_below(self.programs.skills)
+        self.record(f"inspector skills/list over {transport}", grade_reports(listed, expected))
+
+        gets = (self.inspect(target, "skills/get", "--uri", report["uri"]) for report in listed)
+        got = [report for reports in await asyncio.gather(*gets) for report in reports]
+        self.record(f"inspector skills/get over {transport}", grade_reports(got, expected))
+        return len(verified_files(listed) & verified_files(got))
+
+
+async def listen(stream: asyncio.StreamReader, log: Path, address: asyncio.Future[str]) -> None:
+    """Keep what the server says, and find in it where it listens."""
+    with log.open("wb") as kept:
+        async for line in stream:
+            kept.write(line)
+            found = re.search(rb"http://127\.0\.0\.1:\d+/mcp", line)
+            if found and not address.done():
+                address.set_result(found[0].decode())
+    if not address.done():
+        address.set_exception(ServerError("the server ended before it said where it listens"))
+
+
+def files_below(skills: Path) -> set[str]:
+    """Return the URI of every file in the folder: all of it must be served."""
+    paths = [path.relative_to(skills) for path in skills.rglob("*") if path.is_file()]
+    return {
+        f"skill://{quote(path.as_posix())}"
+        for path in paths
+        if not any(part.startswith(".") for part in path.parts)
+    }
+
+
+async def judge(court: Court) -> str:
+    """Ask everything; return the last line."""
+    stdio = ["--transport", "stdio", "--", court.programs.skillwire, "serve", court.programs.skills]
+    async with court.http_server() as url, asyncio.TaskGroup() as group:
+        exams = [(exam, group.create_task(court.sit(exam, url))) for exam in EXAMS]
+        over_http = group.create_task(court.inspect_all("http", ["--transport", "http", url]))
+        over_stdio = group.create_task(court.inspect_all("stdio", stdio))
+
+    graded = [(exam, task.result()) for exam, task in exams]
+    scores: list[str] = []
+    for protocol in (NEWEST, OLDER):
+        sum_of_all = total(graded, protocol)
+        court.record(f"{protocol} skills scenarios together", sum_of_all)
+        scores.append(f"{sum_of_all.passed}/{sum_of_all.asked} ({protocol})")
+    files = f"inspector {over_http.result()} files over http, {over_stdio.result()} over stdio"
+    return f"{', '.join(scores)}, {files}"
+
+
+async def main(programs: argparse.Namespace) -> int:
+    task = asyncio.current_task()
+    assert task
+    # As with Ctrl-C: everything that was started is ended before we are.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    with tempfile.TemporaryDirectory(prefix="skillwire-judges-") as scratch:
+        court = Court(programs, Path(scratch))
+        try:
+            summary = await judge(court)
+        except (ServerError, TimeoutError) as problem:
+            court.failed = True
+            summary = str(problem) or f"the server did not say within {START} s where it listens"
+        if court.failed and court.log.exists():
+            print(
+                "the server's last words:",
+                *court.log.read_text("utf-8", "replace").splitlines()[-20:],
+                sep="\n  ",
+            )
+    print(f"conformance{' FAILED' if court.failed else ''}: {summary}")
+    return int(court.failed)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    for program in ("node", "conformance", "inspector", "skillwire", "skills"):
+        parser.add_argument(f"--{program}", type=Path, required=True)
+    try:
+        sys.exit(asyncio.run(main(parser.parse_args())))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        sys.exit("conformance: interrupted")

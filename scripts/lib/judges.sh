@@ -1,0 +1,43 @@
+# shellcheck shell=bash
+# Sourced after setup.sh: installs the outside judges and the Node they need, once, under .cache/judges.
+
+NODE_VERSION=22.23.3
+CONFORMANCE_VERSION=0.2.0-alpha.12
+INSPECTOR_VERSION=2.12.0
+
+JUDGES=$ROOT/.cache/judges
+NODE=$JUDGES/node-$NODE_VERSION/node_modules/node/bin/node
+CONFORMANCE=$JUDGES/conformance-$CONFORMANCE_VERSION/node_modules/@modelcontextprotocol/conformance/dist/index.js
+INSPECTOR=$JUDGES/inspector-$INSPECTOR_VERSION/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js
+
+need_npm() {
+  command -v npm >/dev/null ||
+    fail "npm was not found, and the outside judges are npm packages" "install Node.js with npm, then run this again"
+}
+
+# npm_install PACKAGE VERSION : into the current folder. The pin is in package.json; a lock file would name a registry.
+npm_install() {
+  printf '{"private": true, "dependencies": {"%s": "%s"}}\n' "$1" "$2" >package.json
+  # `node` fetches the program for this platform in its install script, even where scripts are off by default.
+  npm install --no-package-lock --no-audit --no-fund --ignore-scripts=false --loglevel=error
+}
+
+# install_judge FOLDER PACKAGE VERSION PROGRAM : the folder appears only when it is complete.
+install_judge() (
+  [ ! -e "$4" ] || exit 0
+  say "installing $2 $3"
+  mkdir -p "$JUDGES"
+  half=$(mktemp -d "$JUDGES/.half.XXXXXX")
+  trap 'rm -rf "$half"' EXIT
+  cd -- "$half" || exit
+  quietly "installing $2 $3" npm_install "$2" "$3"
+  rm -rf "${JUDGES:?}/$1-$3"
+  mv -- "$half" "$JUDGES/$1-$3"
+  [ -e "$4" ] || fail "$2 $3 does not contain ${4#"$JUDGES/"}"
+)
+
+install_node() { install_judge node node "$NODE_VERSION" "$NODE"; }
+install_conformance() {
+  install_judge conformance @modelcontextprotocol/conformance "$CONFORMANCE_VERSION" "$CONFORMANCE"
+}
+install_inspector() { install_judge inspector @modelcontextprotocol/inspector "$INSPECTOR_VERSION" "$INSPECTOR"; }

@@ -1,0 +1,142 @@
+"""From the scans of all sources to one catalogue, in which every URI means one thing."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from skillwire.catalog.snapshot import Catalog, Served
+from skillwire.model.display import quoted
+from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.problem import Problem, Rule, Severity
+from skillwire.model.uri import parent_uri
+from skillwire.sources.base import Scan
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A scan, and the label of the source that it came from."""
+
+    label: str
+    scan: Scan
+
+
+def compose(scans: Sequence[Labelled]) -> Catalog:
+    """Return the catalogue of all scans. The first source keeps its paths; later ones give way."""
+    namespace = _Namespace()
+    problems: list[Problem] = []
+    for place, labelled in enumerate(scans):
+        shown = f"{labelled.label}/" if len(scans) > 1 else ""
+        problems.extend(replace(p, path=shown + p.path) for p in labelled.scan.problems)
+        for entry in labelled.scan.entries:
+            problems.extend(replace(p, path=shown + p.path) for p in entry.problems)
+            taken = namespace.claim(entry)
+            if taken is not None and place > 0:
+                taken = namespace.claim(entry.below(labelled.label))
+            if taken is not None:
+                problems.append(_uri_taken(entry, taken, shown))
+    entries = namespace.entries
+    shared = _shared_names(entries.values(), several=len(scans) > 1)
+    return Catalog(
+        entries=entries,
+        files=namespace.files,
+        directories={uri: tuple(sorted(children)) for uri, children in namespace.children.items()},
+        listing=tuple(entries),
+        positions={uri: position for position, uri in enumerate(entries)},
+        problems=(*problems, *shared.values()),
+        shared_names=shared,
+    )
+
+
+class _Namespace:
+    """What each URI stands for so far."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.files: dict[str, Served] = {}
+        self.children: defaultdict[str, set[str]] = defaultdict(set)
+        self._roots: dict[str, Entry] = {}
+        self._below: defaultdict[str, list[Entry]] = defaultdict(list)
+
+    def claim(self, entry: Entry) -> Entry | None:
+        """Give `entry` its URIs, or return the skill that is in the way and change nothing."""
+        files = {entry.uri_of(file.path): file for file in entry.files}
+        if (other := self._in_the_way(entry, files)) is not None:
+            return other
+        self.entries[entry.uri] = self._roots[entry.root] = entry
+        for uri, file in files.items():
+            # A nested skill's files are its own, whether it or the skill around it came first (S16).
+            holder = self.files.get(uri)
+            if holder is None or len(holder.entry.root) < len(entry.root):
+                self.files[uri] = Served(entry, file)
+            self._add_child(uri)
+        for directory in (entry.root, *(entry.uri_of(path) for path in entry.directories)):
+            self.children[directory]  # an empty directory is one too (S15)
+            self._add_child(directory)
+        for above in _above(entry.root):
+            self._add_child(above)
+            self._below[above].append(entry)
+        return None
+
+    def _add_child(self, uri: str) -> None:
+        if (parent := parent_uri(uri)) is not None:
+            self.children[parent].add(uri)
+        else:
+            self.children[uri]
+
+    def _in_the_way(self, entry: Entry, files: Mapping[str, SkillFile | LiveFile]) -> Entry | None:
+        if entry.root in self._roots:
+            return self._roots[entry.root]
+        for uri, file in files.items():
+            if (holder := self.files.get(uri)) is not None and not _same_bytes(holder.file, file):
+                return holder.entry
+        # A skill's list of files is complete (S8): who lives in its folder must be on it.
+        for above in _above(entry.root):
+            if (outer := self._roots.get(above)) is not None and entry.uri not in self.files:
+                return outer
+        return next((inner for inner in self._below[entry.root] if inner.uri not in files), None)
+
+
+def _same_bytes(one: SkillFile | LiveFile, other: SkillFile | LiveFile) -> bool:
+    if isinstance(one, LiveFile) or isinstance(other, LiveFile):
+        return False
+    return one.digest == other.digest
+
+
+def _above(root: str) -> Iterable[str]:
+    while (parent := parent_uri(root)) is not None:
+        yield parent
+        root = parent
+
+
+def _uri_taken(entry: Entry, taken: Entry, shown: str) -> Problem:
+    return Problem(
+        f"{shown}{entry.origin.path}",
+        Rule.URI_TAKEN,
+        Severity.ERROR,
+        f"its address {quoted(entry.uri)} belongs to the skill {quoted(taken.uri)}",
+        hint="rename the folder of one of the two, so that neither stands in the other's",
+    )
+
+
+def _shared_names(entries: Iterable[Entry], *, several: bool) -> dict[str, Problem]:
+    by_name: defaultdict[str, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        by_name[entry.name].append(entry)
+    return {
+        entry.uri: Problem(
+            f"{entry.origin.source}/{entry.origin.path}" if several else entry.origin.path,
+            Rule.NAME_SHARED,
+            Severity.WARNING,
+            f"the name `{name}` is also that of {_others(entry, sharing)}; all of them are served",
+            hint="give each its own name, so that people and models can tell them apart",
+            field="name",
+        )
+        for name, sharing in by_name.items()
+        if len(sharing) > 1
+        for entry in sharing
+    }
+
+
+def _others(entry: Entry, sharing: list[Entry]) -> str:
+    others = [quoted(other.path) for other in sharing if other is not entry]
+    return others[0] if len(others) == 1 else f"{others[0]} and {len(others) - 1} more"

@@ -1,0 +1,60 @@
+"""The catalogue: what is served at one moment, ready to be looked up. Immutable."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.errors import NotServedError
+from skillwire.model.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A file, and the skill that it is served for: its own, where skills are nested (S16)."""
+
+    entry: Entry
+    file: SkillFile | LiveFile
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Every URI that is served. A look-up is a dictionary look-up: no URI is ever joined to a path."""
+
+    entries: Mapping[str, Entry]
+    """Skills by the URI of their `SKILL.md`, in listing order."""
+    files: Mapping[str, Served]
+    directories: Mapping[str, tuple[str, ...]]
+    """The URIs of each folder's direct children, sorted (S15)."""
+    listing: tuple[str, ...]
+    """The URIs of all skills, in listing order."""
+    positions: Mapping[str, int]
+    """Where each skill stands in the listing."""
+    problems: tuple[Problem, ...]
+    """Everything that is wrong, in every source."""
+    shared_names: Mapping[str, Problem]
+    """For each skill whose name is not its own alone, the problem that says so (S17)."""
+
+    def skill(self, uri: str) -> Entry:
+        """Return the skill whose `SKILL.md` has this URI. Raises `NotServedError`."""
+        if (entry := self.entries.get(uri)) is None:
+            raise NotServedError(uri, "skill")
+        return entry
+
+    def file(self, uri: str) -> Served:
+        """Return the file with this URI. Raises `NotServedError`."""
+        if (served := self.files.get(uri)) is None:
+            is_directory = uri in self.directories
+            hint = "it is a directory: list it with `resources/directory/read`" if is_directory else ""
+            raise NotServedError(uri, "file", hint)
+        return served
+
+    def children(self, uri: str) -> tuple[str, ...]:
+        """Return the URIs of the direct children of a directory. Raises `NotServedError`."""
+        if (children := self.directories.get(uri)) is None:
+            raise NotServedError(uri, "directory", "it is a file" if uri in self.files else "")
+        return children
+
+    def problems_of(self, entry: Entry) -> tuple[Problem, ...]:
+        """Return what is wrong with a skill that is served all the same."""
+        shared = self.shared_names.get(entry.uri)
+        return entry.problems if shared is None else (*entry.problems, shared)

@@ -1,0 +1,104 @@
+"""The table of verbs. A verb's module is loaded when it is called, and not before."""
+
+import difflib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+from cyclopts import App, CycloptsError, Parameter
+
+from skillwire import __version__
+from skillwire.cli.find import NoSuchSkillError
+from skillwire.cli.output import manual, print_error, print_problems, talk
+from skillwire.model.display import quoted
+from skillwire.model.errors import InvalidValueError, SkillwireError, UsageError
+
+FOUND_SOMETHING_WRONG = 1
+WRONG_USAGE = 2
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb: where its function is, and what it does in one line."""
+
+    function: str
+    help: str
+
+
+VERBS = {
+    "serve": Verb("skillwire.cli.serve:serve", "Serve folders of skills to MCP clients, over stdio or HTTP."),
+    "check": Verb(
+        "skillwire.cli.check:check", "Report every problem of every skill, and what to do about it."
+    ),
+    "list": Verb("skillwire.cli.list_skills:list_skills", "List the skills that would be served."),
+    "show": Verb("skillwire.cli.show:show", "Show one skill: frontmatter, files, digests, problems."),
+    "read": Verb("skillwire.cli.read:read", "Print a file of a skill, checked against its digest."),
+}
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command line; return its exit code: 0 fine, 1 found something wrong, 2 wrong usage."""
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of our output had enough, and the interpreter must not try again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except (CycloptsError, SkillwireError) as error:
+        return _explain(error, arguments)
+    return code
+
+
+def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) -> int:
+    """Say what went wrong, and return the exit code for it."""
+    match error:
+        case CycloptsError() | InvalidValueError():
+            print_error(str(error), hint=_help_hint(arguments))
+            return WRONG_USAGE
+        case UsageError():
+            print_error(str(error), hint=error.hint)
+            return WRONG_USAGE
+        case NoSuchSkillError():
+            print_error(str(error), hint=error.hint)
+            print_problems(talk(), error.problems)
+        case _:
+            print_error(str(error))
+    return FOUND_SOMETHING_WRONG
+
+
+def _run(arguments: Sequence[str]) -> int:
+    verb = next((argument for argument in arguments if not argument.startswith("-")), None)
+    if verb is not None and verb not in VERBS:  # the parser would load every verb to say so
+        close = difflib.get_close_matches(verb, VERBS, n=1)
+        meant = f"did you mean `skillwire {close[0]}`?" if close else "`skillwire --help` lists the verbs"
+        raise UsageError(f"there is no verb {quoted(verb)}", hint=meant)
+    code = _app(verb)(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
+    return code if isinstance(code, int) else 0
+
+
+def _app(verb: str | None) -> App:
+    """Return the parser. Of the verb that is called it knows everything, of the others one line."""
+    app = App(
+        name="skillwire",
+        help="Serve Agent Skills over the Model Context Protocol, and look after them.",
+        version=__version__,
+        console=manual(),
+        default_parameter=Parameter(negative=(), show_default=False),
+    )
+    for name, known in VERBS.items():
+        if name == verb:
+            module, _, function = known.function.partition(":")
+            app.command(getattr(import_module(module), function), name=name)
+        else:
+            app.command(known.function, name=name, help=known.help)
+    return app
+
+
+def _help_hint(arguments: Sequence[str]) -> str:
+    verb = next((argument for argument in arguments if argument in VERBS), None)
+    return f"`skillwire {verb} --help` shows how it is used" if verb else "`skillwire --help` lists the verbs"

@@ -1,0 +1,81 @@
+"""`skillwire list`: the skills of a folder, at a glance."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.table import Table
+from rich.text import Text
+
+from skillwire.catalog.snapshot import Catalog
+from skillwire.cli.library import load_library
+from skillwire.cli.output import counted, data, print_json, print_line, talk
+from skillwire.model.display import visible
+from skillwire.model.entry import Entry
+from skillwire.model.problem import Severity
+
+
+def list_skills(
+    sources: Annotated[
+        list[str] | None,
+        Parameter(name="SOURCE", help="Folders of skills; without one, those in `SKILLS_DIR`."),
+    ] = None,
+    /,
+    *,
+    json: Annotated[bool, Parameter(help="Print JSON, for programs.")] = False,
+    follow_links: Annotated[bool, Parameter(help="Also look where links lead, outside the folder.")] = False,
+) -> int:
+    """List the skills that would be served.
+
+    For example:
+
+    ```
+    skillwire list ./skills
+    skillwire list ./skills --json | jq -r '.[].uri'
+    ```
+    """
+    catalog = load_library(sources or [], follow_links=follow_links).catalog
+    if json:
+        print_json([_row(catalog, entry) for entry in catalog.entries.values()])
+    elif catalog.entries:
+        _print_table(catalog)
+    errors = sum(problem.severity is Severity.ERROR for problem in catalog.problems)
+    if errors:
+        talk().print(
+            f"{counted(errors, 'problem')} {'keeps' if errors == 1 else 'keep'} skills from being served; "
+            "`skillwire check` shows them"
+        )
+    elif not catalog.entries:
+        talk().print("no skills here; a skill is a folder with a `SKILL.md` in it")
+    return 0
+
+
+def _row(catalog: Catalog, entry: Entry) -> dict[str, object]:
+    return {
+        "name": entry.name,
+        "description": entry.description,
+        "type": "dynamic" if entry.dynamic else "skill-md",
+        "uri": entry.uri,
+        "origin": entry.origin.location,
+        "dialect": "folder",
+        "problems": [problem.to_json() for problem in catalog.problems_of(entry)],
+    }
+
+
+def _print_table(catalog: Catalog) -> None:
+    console = data()
+    if not console.is_terminal:  # one line a skill, for `grep` and `cut`
+        for entry in catalog.entries.values():
+            print_line(f"{entry.name}\t{entry.uri}\t{visible(entry.description)}")
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False, expand=True)
+    table.add_column("name", style="cyan", no_wrap=True)
+    table.add_column("path", no_wrap=True)
+    table.add_column("files", justify="right")
+    table.add_column("description", overflow="ellipsis", no_wrap=True, ratio=1)
+    for entry in catalog.entries.values():
+        mark = "!" if catalog.problems_of(entry) else ""
+        files = "live" if entry.dynamic else str(len(entry.files))
+        table.add_row(
+            Text(f"{entry.name}{mark}"), Text(visible(entry.path)), files, Text(visible(entry.description))
+        )
+    console.print(table, soft_wrap=False)

@@ -1,0 +1,69 @@
+"""What people see: data on stdout, talk on stderr, colours only where there is a terminal."""
+
+import sys
+from collections.abc import Iterable
+
+import orjson
+from rich.console import Console
+from rich.text import Text
+
+from skillwire.model.display import visible
+from skillwire.model.problem import Problem, Severity
+
+_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
+
+
+class _Console(Console):
+    """Leaves it to the command line what a reader that went away means."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def data() -> Console:
+    """Return the console for results. Lines are never wrapped: another program may read them."""
+    return _Console(soft_wrap=True, highlight=False, markup=False)
+
+
+def talk() -> Console:
+    """Return the console for everything that is not a result."""
+    return _Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+
+
+def manual() -> Console:
+    """Return the console for `--help`, which is wrapped and has colours."""
+    return _Console()
+
+
+def print_line(text: str) -> None:
+    """Print one line of a result as it is, tabs included."""
+    sys.stdout.write(f"{text}\n")
+
+
+def print_json(value: object) -> None:
+    """Print a result for programs."""
+    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    sys.stdout.buffer.flush()
+
+
+def print_error(message: str, hint: str = "") -> None:
+    """Say what went wrong, and what to do about it."""
+    console = talk()
+    console.print(Text.assemble(("error", "bold red"), f": {message}"))
+    if hint:
+        console.print(Text.assemble(("hint", "bold cyan"), f": {hint}"))
+
+
+def print_problems(console: Console, problems: Iterable[Problem]) -> None:
+    """Print each problem as `path:line: field: message`, and its hint below."""
+    for problem in problems:
+        place, _, rest = visible(str(problem)).partition(": ")
+        kind = (f"{problem.severity}: {problem.rule}", _COLOURS[problem.severity])
+        console.print(Text.assemble((place, "bold"), f": {rest} (", kind, ")"))
+        if problem.hint:
+            console.print(Text.assemble(("hint", "cyan"), f": {visible(problem.hint)}"))
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 skill`, `2 skills`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

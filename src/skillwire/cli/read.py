@@ -1,0 +1,53 @@
+"""`skillwire read`: one file of a skill, as a client would get it."""
+
+import sys
+from typing import Annotated
+
+import anyio
+from cyclopts import Parameter
+
+from skillwire.cli.find import find_skill
+from skillwire.cli.output import print_error, print_json
+from skillwire.model.mime import is_text
+from skillwire.model.uri import SKILL_FILE
+from skillwire.wire.translate import contents
+
+
+def read(
+    skill: Annotated[str, Parameter(name="SKILL", help="A skill's folder, its URI, its path, or its name.")],
+    path: Annotated[str, Parameter(name="PATH", help="A file of the skill.")] = SKILL_FILE,
+    /,
+    *,
+    sources: Annotated[
+        list[str] | None,
+        Parameter(name="--from", help="A folder to look in (repeatable; default `SKILLS_DIR`)."),
+    ] = None,
+    follow_links: Annotated[bool, Parameter(help="Also look where links lead, outside the folder.")] = False,
+    json: Annotated[bool, Parameter(help="Print the result of `resources/read`.")] = False,
+    raw: Annotated[bool, Parameter(help="Print the bytes and nothing else, whatever they are.")] = False,
+) -> int:
+    """Print a file of a skill, checked against its digest.
+
+    For example:
+
+    ```
+    skillwire read ./skills/refunds
+    skillwire read refunds references/policy.md --from ./skills
+    skillwire read refunds assets/logo.png --from ./skills --raw > logo.png
+    ```
+    """
+    found = find_skill(skill, sources or [], follow_links=follow_links)
+    uri = found.entry.uri_of(path.replace("\\", "/"))
+    reading = anyio.run(found.library.read, uri)
+    if json:
+        print_json({"contents": [contents(uri, reading.served.file.mime_type, reading.content)]})
+        return 0
+    if not raw and sys.stdout.isatty() and not is_text(reading.content):
+        print_error(
+            f"`{path}` is not text ({reading.served.file.mime_type}, {len(reading.content):,} bytes)",
+            hint="add `--raw` and send it to a file",
+        )
+        return 1
+    sys.stdout.buffer.write(reading.content)
+    sys.stdout.buffer.flush()
+    return 0

@@ -1,0 +1,149 @@
+"""`skillwire serve`: folders of skills as an MCP server."""
+
+import logging
+import os
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Annotated
+
+import anyio
+from cyclopts import Parameter
+
+from skillwire.catalog.library import Library
+from skillwire.cli.library import open_library
+from skillwire.cli.output import counted, talk
+from skillwire.cli.progress import scanning
+from skillwire.config.settings import token_from
+from skillwire.model.errors import UsageError
+from skillwire.model.problem import Severity
+from skillwire.server.address import Address, HostPolicy
+from skillwire.server.http import MCP_PATH, http_app, listen, serve_http
+from skillwire.server.signals import on_stop_signal
+from skillwire.server.skills import skills_server
+from skillwire.server.stdio import serve_stdio
+from skillwire.wire.messages import LIVE_TTL_MS, STATIC_TTL_MS, Freshness
+
+
+def serve(
+    sources: Annotated[
+        list[str] | None,
+        Parameter(name="SOURCE", help="Folders of skills; without one, those in `SKILLS_DIR`."),
+    ] = None,
+    /,
+    *,
+    http: Annotated[
+        str | None,
+        Parameter(
+            name="--http", help="Serve over HTTP at `[HOST:]PORT` instead of stdio; loopback without a HOST."
+        ),
+    ] = None,
+    static: Annotated[
+        bool, Parameter(help="The skills will not change: clients may keep answers for an hour.")
+    ] = False,
+    follow_links: Annotated[
+        bool, Parameter(help="Also serve what links outside the folders lead to.")
+    ] = False,
+    token_env: Annotated[
+        str | None,
+        Parameter(help="The environment variable with the bearer token that HTTP clients must send."),
+    ] = None,
+    allow_public: Annotated[bool, Parameter(help="Bind a public address without a token.")] = False,
+    allow_host: Annotated[
+        list[str] | None, Parameter(help="A further name that clients reach this server by.")
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None, Parameter(help="A web page's origin that may call this server.")
+    ] = None,
+) -> int:
+    """Serve folders of skills to MCP clients, over stdio or HTTP.
+
+    Without `--http` the server speaks on stdin and stdout: put it into your client's configuration.
+    It ends when the client closes its side.
+
+    For example:
+
+    ```
+    skillwire serve ./skills
+    skillwire serve ./skills ./more-skills --http 8765
+    skillwire serve ./skills --http 0.0.0.0:8765 --token-env SKILLS_TOKEN
+    ```
+    """
+    logging.basicConfig(
+        level=logging.WARNING, stream=sys.stderr, format="%(levelname)s: %(name)s: %(message)s"
+    )
+    library = open_library(sources or [], follow_links=follow_links)
+    ttl = STATIC_TTL_MS if static else LIVE_TTL_MS
+    if http is None:
+        _refuse_without_http(token_env, allow_host, allow_origin, allow_public=allow_public)
+        _run(lambda: _over_stdio(library, Freshness(ttl)))
+        return 0
+    token = token_from(token_env, os.environ)
+    address = Address.parse(http)
+    if not address.is_loopback and token is None and not allow_public:
+        raise UsageError(
+            f"`{address.host}` can be reached from other machines, and there is no token",
+            hint="set one with `--token-env VAR`, or insist with `--allow-public`",
+        )
+    listening, bound = listen(address)
+    origins = frozenset(origin.lower().rstrip("/") for origin in allow_origin or [])
+    policy = HostPolicy(bound, frozenset(allow_host or []), origins)
+    endpoint = _Endpoint(listening, policy, token)
+    _run(lambda: _over_http(library, Freshness(ttl, private=token is not None), endpoint))
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Endpoint:
+    listening: socket.socket
+    policy: HostPolicy
+    token: str | None
+
+
+def _refuse_without_http(
+    token_env: str | None, allow_host: list[str] | None, allow_origin: list[str] | None, *, allow_public: bool
+) -> None:
+    given = {
+        "--token-env": token_env,
+        "--allow-public": allow_public,
+        "--allow-host": allow_host,
+        "--allow-origin": allow_origin,
+    }
+    if option := next((option for option, value in given.items() if value), None):
+        hint = "stdio has one client, and that one started the server"
+        raise UsageError(f"`{option}` needs `--http`", hint=hint)
+
+
+def _run(serving: Callable[[], Awaitable[None]]) -> None:
+    """Run the event loop; uvloop where it is to be had."""
+    anyio.run(serving, backend_options={"use_uvloop": find_spec("uvloop") is not None})
+
+
+async def _over_stdio(library: Library, freshness: Freshness) -> None:
+    await _load(library)
+    if sys.stdin.isatty():
+        talk().print("waiting for an MCP client on stdin; end with Ctrl-D. To look around, add `--http 8765`")
+    with anyio.CancelScope() as scope:
+        async with on_stop_signal(scope.cancel):
+            await serve_stdio(skills_server(library, freshness=freshness))
+
+
+async def _over_http(library: Library, freshness: Freshness, endpoint: _Endpoint) -> None:
+    await _load(library)
+    app = http_app(skills_server(library, freshness=freshness), endpoint.policy, endpoint.token)
+    url = f"http://{endpoint.policy.bound.authority}{MCP_PATH}"
+    await serve_http(app, endpoint.listening, lambda: talk().print(f"serving on {url}"))
+
+
+async def _load(library: Library) -> None:
+    with scanning() as progress:
+        catalog = await library.load(progress)
+    errors = sum(problem.severity is Severity.ERROR for problem in catalog.problems)
+    warnings = len(catalog.problems) - errors
+    console = talk()
+    console.print(counted(len(catalog.entries), "skill"))
+    if errors or warnings:
+        told = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
+        console.print(f"{told}; `skillwire check` shows them")

@@ -1,0 +1,78 @@
+"""`skillwire show`: all that is known of one skill."""
+
+from typing import Annotated
+
+import orjson
+from cyclopts import Parameter
+from rich.text import Text
+
+from skillwire.cli.find import find_skill
+from skillwire.cli.output import counted, data, print_json, print_problems
+from skillwire.model.display import visible
+from skillwire.model.entry import Entry, Json, SkillFile
+from skillwire.wire.translate import skill_entry
+
+
+def show(
+    skill: Annotated[str, Parameter(name="SKILL", help="A skill's folder, its URI, its path, or its name.")],
+    /,
+    *,
+    sources: Annotated[
+        list[str] | None,
+        Parameter(name="--from", help="A folder to look in (repeatable; default `SKILLS_DIR`)."),
+    ] = None,
+    follow_links: Annotated[bool, Parameter(help="Also look where links lead, outside the folder.")] = False,
+    json: Annotated[bool, Parameter(help="Print JSON, for programs.")] = False,
+) -> int:
+    """Show a skill: its frontmatter, its files with their digests, and its problems.
+
+    For example:
+
+    ```
+    skillwire show ./skills/refunds
+    skillwire show refunds --from ./skills
+    skillwire show skill://acme/billing/refunds/SKILL.md --from ./skills --json
+    ```
+    """
+    found = find_skill(skill, sources or [], follow_links=follow_links)
+    entry, problems = found.entry, found.library.catalog.problems_of(found.entry)
+    if json:
+        listed = [problem.to_json() for problem in problems]
+        print_json({**skill_entry(entry), "origin": entry.origin.location, "problems": listed})
+        return 0
+    console = data()
+    console.print(Text(entry.name, style="bold cyan"))
+    console.print(Text(visible(entry.description)))
+    console.print()
+    for label, value in (("uri", entry.uri), ("from", entry.origin.location), *_other_fields(entry)):
+        console.print(Text.assemble((f"{label}: ", "bold"), visible(value)))
+    console.print()
+    _print_files(entry)
+    if problems:
+        console.print()
+        print_problems(console, problems)
+    return 0
+
+
+def _other_fields(entry: Entry) -> list[tuple[str, str]]:
+    shown = {"name", "description"}
+    fields = ((key, value) for key, value in entry.frontmatter.items() if key not in shown)
+    return [(visible(key), _plain(value)) for key, value in fields]
+
+
+def _plain(value: Json) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _print_files(entry: Entry) -> None:
+    console = data()
+    if entry.dynamic:
+        console.print("files: made when they are read, without digests")
+        return
+    files = [file for file in entry.files if isinstance(file, SkillFile)]
+    total = sum(file.size for file in files)
+    console.print(Text.assemble((f"{counted(len(files), 'file')}, {total:,} bytes", "bold")))
+    width = max(len(f"{file.size:,}") for file in files)
+    for file in files:
+        facts = f"{file.size:>{width},}  {file.digest.text[:19]}…  {file.mime_type:<24}"
+        console.print(Text(f"  {facts} {visible(file.path)}"))

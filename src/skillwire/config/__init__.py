@@ -1,0 +1,1 @@
+"""What the operator decided: environment variables and defaults."""

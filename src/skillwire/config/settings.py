@@ -1,0 +1,59 @@
+"""What the environment says, where the command line says nothing."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from skillwire.model.display import quoted
+from skillwire.model.errors import UsageError
+from skillwire.model.limits import Limits
+
+_WHOLE_NUMBER = re.compile(r"0*[1-9][0-9]{0,14}", re.ASCII)
+
+SKILLS_DIR = "SKILLS_DIR"
+LIMITS = {
+    "SKILLWIRE_MAX_SKILL_FILES": "files",
+    "SKILLWIRE_MAX_SKILL_BYTES": "bytes",
+    "SKILLWIRE_MAX_DEPTH": "depth",
+    "SKILLWIRE_MAX_ENTRIES": "entries",
+}
+"""The variables that move a limit, and which one."""
+
+
+def wanted_sources(arguments: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """Return the sources named on the command line, else in `SKILLS_DIR`. Raises `UsageError`."""
+    named = list(arguments) or [environment.get(SKILLS_DIR, "")]
+    if any(each.replace(",", "").strip() for each in named):
+        return named
+    raise UsageError(
+        "no source of skills is named", hint=f"name a folder, as in `./skills`, or set `{SKILLS_DIR}`"
+    )
+
+
+def limits_from(environment: Mapping[str, str]) -> Limits:
+    """Return the limits that the operator has chosen. Raises `UsageError`."""
+    chosen: dict[str, int] = {}
+    for variable, limit in LIMITS.items():
+        if (text := environment.get(variable)) is None:
+            continue
+        if not _WHOLE_NUMBER.fullmatch(text):
+            raise UsageError(
+                f"`{variable}` is {quoted(text)}, which is not a whole number above zero",
+                hint="correct it, or unset it for the default",
+            )
+        chosen[limit] = int(text)
+    return Limits(**chosen)
+
+
+def token_from(variable: str | None, environment: Mapping[str, str]) -> str | None:
+    """Return the bearer token that `variable` holds. Raises `UsageError` if it is empty or cannot be sent."""
+    if variable is None:
+        return None
+    token = environment.get(variable, "").strip()
+    if not token:
+        raise UsageError(f"the variable {quoted(variable)} is empty or not set", hint=f"export {variable}=…")
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise UsageError(
+            f"the token in {quoted(variable)} holds characters that no header can carry",
+            hint="use visible ASCII characters without spaces",
+        )
+    return token

@@ -1,0 +1,1 @@
+"""Values: what a skill, a file, a digest, a problem is. Standard library only."""

@@ -1,0 +1,33 @@
+"""Foreign text made safe to show: in an error, in a log line, on a terminal."""
+
+import unicodedata
+
+SHOWN = 200
+"""How many characters of a foreign value an error repeats."""
+
+# Control, format (bidi overrides, invisible tags), surrogate, private use, unassigned.
+_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+_LINE_BREAKS = frozenset({"Zl", "Zp"})
+
+
+def visible(text: str, limit: int | None = None) -> str:
+    """Return `text` on one line, with what the eye cannot see spelled as an escape, cut at `limit`."""
+    cut = text if limit is None or len(text) <= limit else text[:limit] + "…"
+    if cut.isascii() and cut.isprintable():
+        return cut
+    return "".join(_escape(character) for character in cut)
+
+
+def quoted(text: str) -> str:
+    """Return `text` as a literal for an error message: visible, capped, in backticks."""
+    return f"`{visible(text, SHOWN)}`"
+
+
+def _escape(character: str) -> str:
+    category = unicodedata.category(character)
+    if category not in _HIDDEN_CATEGORIES and category not in _LINE_BREAKS:
+        return character
+    code = ord(character)
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

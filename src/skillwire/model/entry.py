@@ -1,0 +1,111 @@
+"""A skill as the catalogue knows it: metadata and a list of files, never their bytes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Self, TypeAlias
+
+from skillwire.model.digest import Digest
+from skillwire.model.errors import IntegrityError, InvalidValueError
+from skillwire.model.name import NAME_RULE, is_skill_name
+from skillwire.model.problem import Problem
+from skillwire.model.uri import SCHEME, SKILL_FILE, file_uri, root_uri
+
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
+"""A JSON value. What a catalogue holds is shared: read it, never change it."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SkillFile:
+    """One file of a skill, without its bytes."""
+
+    path: str
+    """Relative to the skill's folder, with `/`."""
+    mime_type: str
+    digest: Digest
+    size: int
+
+    def verify(self, content: bytes, uri: str) -> bytes:
+        """Return `content`, or raise if it is not what the listing promised."""
+        if (found := Digest.of(content)) != self.digest:
+            raise IntegrityError(uri, expected=self.digest, found=found)
+        return content
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LiveFile:
+    """One file of a dynamic skill: its content is made at read time and cannot be promised (S9)."""
+
+    path: str
+    mime_type: str
+
+    def verify(self, content: bytes, uri: str) -> bytes:  # noqa: ARG002 - the shape of `SkillFile`
+        """Return `content`: there is nothing to compare it with."""
+        return content
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a skill came from. For people who run the server; never sent to a client."""
+
+    source: str
+    """The label of the source."""
+    location: str
+    """The folder, address or program that holds it."""
+    path: str
+    """Its `SKILL.md`, relative to the root of the source: what problems call it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One skill. The URI of its `SKILL.md` is its identity; its name is a label (S17)."""
+
+    uri: str
+    frontmatter: Mapping[str, Json]
+    """The whole YAML mapping, nothing curated (S7)."""
+    files: tuple[SkillFile | LiveFile, ...]
+    """Every file, `SKILL.md` first (S8). All of one kind: live files make the skill dynamic (S9)."""
+    directories: tuple[str, ...]
+    """Every folder below the skill's own, empty ones too (S15)."""
+    origin: Origin
+    problems: tuple[Problem, ...] = ()
+    """Warnings: what its author should mend, though it is served."""
+
+    def __post_init__(self) -> None:
+        if not is_skill_name(self.name):
+            raise InvalidValueError("name", self.name, NAME_RULE)
+        if not self.uri.endswith(f"/{self.name}/{SKILL_FILE}"):
+            raise InvalidValueError("uri", self.uri, f"a URI that ends in `/{self.name}/{SKILL_FILE}`")
+        if not self.files or self.files[0].path != SKILL_FILE:
+            raise InvalidValueError("files", self.uri, f"a list of files that starts with `{SKILL_FILE}`")
+        if len({type(file) for file in self.files}) > 1:
+            raise InvalidValueError("files", self.uri, "a list of files of one kind")
+
+    @property
+    def name(self) -> str:
+        return str(self.frontmatter.get("name", ""))
+
+    @property
+    def description(self) -> str:
+        return str(self.frontmatter.get("description", ""))
+
+    @property
+    def root(self) -> str:
+        """The URI of the skill's folder."""
+        return self.uri.removesuffix(f"/{SKILL_FILE}")
+
+    @property
+    def path(self) -> str:
+        """The skill path: what people type, and what tells two skills of one name apart."""
+        return self.root.removeprefix(SCHEME)
+
+    @property
+    def dynamic(self) -> bool:
+        return isinstance(self.files[0], LiveFile)
+
+    def uri_of(self, path: str) -> str:
+        """Return the URI of the file or folder at `path` below the skill's folder."""
+        return file_uri(self.root, path)
+
+    def below(self, prefix: str) -> Self:
+        """Return this skill, published one level down, under the segment `prefix`."""
+        return replace(self, uri=f"{root_uri([prefix])}/{self.uri.removeprefix(SCHEME)}")

@@ -1,0 +1,88 @@
+"""What can go wrong, split by whose fault it is.
+
+SkillwireError
+├── RequestError        the caller asked for something that does not exist or makes no sense
+│   ├── NotServedError      no such skill, file or directory
+│   ├── BadCursorError      a cursor that this list never gave out, or that points at something gone
+│   └── BadParamsError      parameters of the wrong shape
+├── ContentError        what is served is not what was listed
+│   ├── IntegrityError      bytes differ from their digest
+│   └── UnsettledError      a skill changed again while it was being read
+├── SourceError         a source cannot deliver: unreadable, vanished, unreachable
+├── InvalidValueError   a value that breaks a rule, found where it is made
+├── ConflictError       two parts that cannot work together
+└── UsageError          the operator asked for what cannot be done
+"""
+
+from skillwire.model.display import quoted
+
+
+class SkillwireError(Exception):
+    """Anything that Skillwire raises on purpose."""
+
+
+class RequestError(SkillwireError):
+    """The caller's mistake: answered as invalid params (-32602)."""
+
+
+class NotServedError(RequestError):
+    """Nothing is served at this URI."""
+
+    def __init__(self, uri: str, what: str = "resource", hint: str = "") -> None:
+        self.uri = uri
+        super().__init__(f"no {what} is served at {quoted(uri)}" + (f"; {hint}" if hint else ""))
+
+
+class BadCursorError(RequestError):
+    """The cursor does not continue this list."""
+
+    def __init__(self, cursor: str) -> None:
+        super().__init__(f"cursor {quoted(cursor)} does not continue this list; list again without a cursor")
+
+
+class BadParamsError(RequestError):
+    """The parameters do not have the shape that the method takes."""
+
+
+class ContentError(SkillwireError):
+    """What would be served is not what was listed: answered as an internal error (-32603)."""
+
+
+class IntegrityError(ContentError):
+    """Bytes that do not have the digest they were listed with."""
+
+    def __init__(self, uri: str, *, expected: object, found: object) -> None:
+        self.uri = uri
+        super().__init__(f"{quoted(uri)} was listed as {expected} but its bytes are {found}")
+
+
+class UnsettledError(ContentError):
+    """A file that differed from its listing even after its skill was scanned again (S19)."""
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        super().__init__(f"{quoted(uri)} changed while being read, list again")
+
+
+class SourceError(SkillwireError):
+    """A source could not deliver what it holds."""
+
+
+class InvalidValueError(SkillwireError, ValueError):
+    """A value that breaks a rule."""
+
+    def __init__(self, field: str, value: str, rule: str) -> None:
+        self.field, self.value, self.rule = field, value, rule
+        super().__init__(f"{field} {quoted(value)} is not {rule}")
+
+
+class ConflictError(SkillwireError):
+    """Two parts that claim the same thing."""
+
+
+class UsageError(SkillwireError):
+    """Something that the operator has to say differently: exit code 2."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        self.hint = hint
+        super().__init__(message)

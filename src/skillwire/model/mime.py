@@ -1,0 +1,134 @@
+"""MIME types from our own table: the system's differs between machines, and is wrong for code (S6)."""
+
+from pathlib import PurePosixPath
+
+MARKDOWN = "text/markdown"
+DIRECTORY = "inode/directory"
+JSON = "application/json"
+PLAIN_TEXT = "text/plain"
+BINARY = "application/octet-stream"
+
+_BY_SUFFIX = {
+    # text that people write
+    ".md": MARKDOWN,
+    ".markdown": MARKDOWN,
+    ".mdx": "text/mdx",
+    ".txt": PLAIN_TEXT,
+    ".rst": "text/x-rst",
+    ".adoc": "text/asciidoc",
+    ".tex": "application/x-tex",
+    ".html": "text/html",
+    ".htm": "text/html",
+    ".css": "text/css",
+    ".csv": "text/csv",
+    ".tsv": "text/tab-separated-values",
+    ".ics": "text/calendar",
+    ".log": PLAIN_TEXT,
+    # data
+    ".json": JSON,
+    ".jsonl": "application/jsonl",
+    ".ndjson": "application/x-ndjson",
+    ".geojson": "application/geo+json",
+    ".ipynb": "application/x-ipynb+json",
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+    ".toml": "application/toml",
+    ".xml": "application/xml",
+    ".xsd": "application/xml",
+    ".xsl": "application/xslt+xml",
+    ".sql": "application/sql",
+    ".graphql": "application/graphql",
+    ".proto": "text/x-protobuf",
+    ".sqlite": "application/vnd.sqlite3",
+    ".parquet": "application/vnd.apache.parquet",
+    # source code
+    ".py": "text/x-python",
+    ".pyi": "text/x-python",
+    ".js": "text/javascript",
+    ".mjs": "text/javascript",
+    ".cjs": "text/javascript",
+    ".jsx": "text/jsx",
+    ".ts": "text/typescript",
+    ".mts": "text/typescript",
+    ".cts": "text/typescript",
+    ".tsx": "text/tsx",
+    ".sh": "application/x-sh",
+    ".bash": "application/x-sh",
+    ".zsh": "application/x-sh",
+    ".ps1": "text/x-powershell",
+    ".bat": "text/x-bat",
+    ".rb": "text/x-ruby",
+    ".pl": "text/x-perl",
+    ".php": "text/x-php",
+    ".lua": "text/x-lua",
+    ".r": "text/x-r",
+    ".go": "text/x-go",
+    ".rs": "text/x-rust",
+    ".java": "text/x-java",
+    ".kt": "text/x-kotlin",
+    ".scala": "text/x-scala",
+    ".swift": "text/x-swift",
+    ".cs": "text/x-csharp",
+    ".c": "text/x-c",
+    ".h": "text/x-c",
+    ".cc": "text/x-c++",
+    ".cpp": "text/x-c++",
+    ".hpp": "text/x-c++",
+    ".diff": "text/x-diff",
+    ".patch": "text/x-diff",
+    # pictures, sound, film, fonts
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".avif": "image/avif",
+    ".svg": "image/svg+xml",
+    ".ico": "image/vnd.microsoft.icon",
+    ".bmp": "image/bmp",
+    ".tiff": "image/tiff",
+    ".mp3": "audio/mpeg",
+    ".wav": "audio/wav",
+    ".ogg": "audio/ogg",
+    ".flac": "audio/flac",
+    ".mp4": "video/mp4",
+    ".webm": "video/webm",
+    ".mov": "video/quicktime",
+    ".ttf": "font/ttf",
+    ".otf": "font/otf",
+    ".woff": "font/woff",
+    ".woff2": "font/woff2",
+    # documents and archives
+    ".pdf": "application/pdf",
+    ".epub": "application/epub+zip",
+    ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    ".odt": "application/vnd.oasis.opendocument.text",
+    ".ods": "application/vnd.oasis.opendocument.spreadsheet",
+    ".zip": "application/zip",
+    ".gz": "application/gzip",
+    ".tgz": "application/gzip",
+    ".tar": "application/x-tar",
+    ".bz2": "application/x-bzip2",
+    ".xz": "application/x-xz",
+    ".7z": "application/x-7z-compressed",
+    ".wasm": "application/wasm",
+}
+
+
+def is_text(content: bytes) -> bool:
+    """Whether `content` travels as text: strict UTF-8 without NUL (S6)."""
+    if b"\0" in content:
+        return False
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def mime_type(path: str, *, text: bool) -> str:
+    """Return the MIME type of the file at `path`; `text` decides where the name says nothing."""
+    known = _BY_SUFFIX.get(PurePosixPath(path).suffix.lower())
+    return known or (PLAIN_TEXT if text else BINARY)

@@ -1,0 +1,95 @@
+"""A fault in somebody's skill, told so that its author can mend it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """Whether the skill is left out (`error`) or served all the same (`warning`)."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class Rule(StrEnum):
+    """Every rule that a problem can name. Each has its entry in `docs/problems.md`."""
+
+    # SKILL.md and its frontmatter
+    FRONTMATTER_MISSING = "frontmatter-missing"
+    FRONTMATTER_UNCLOSED = "frontmatter-unclosed"
+    FRONTMATTER_ENCODING = "frontmatter-encoding"
+    FRONTMATTER_SIZE = "frontmatter-size"
+    FRONTMATTER_YAML = "frontmatter-yaml"
+    FRONTMATTER_NOT_MAPPING = "frontmatter-not-mapping"
+    YAML_ANCHOR = "yaml-anchor"
+    YAML_CHARACTER = "yaml-character"
+    YAML_DEPTH = "yaml-depth"
+    YAML_DIRECTIVE = "yaml-directive"
+    YAML_DOCUMENTS = "yaml-documents"
+    YAML_DUPLICATE_KEY = "yaml-duplicate-key"
+    YAML_KEY = "yaml-key"
+    YAML_NUMBER = "yaml-number"
+    YAML_TAG = "yaml-tag"
+    # The Agent Skills fields
+    NAME_MISSING = "name-missing"
+    NAME_FORMAT = "name-format"
+    NAME_FOLDER = "name-folder"
+    DESCRIPTION_MISSING = "description-missing"
+    DESCRIPTION_TYPE = "description-type"
+    DESCRIPTION_LENGTH = "description-length"
+    LICENSE_TYPE = "license-type"
+    COMPATIBILITY_FORMAT = "compatibility-format"
+    METADATA_TYPE = "metadata-type"
+    METADATA_RESERVED = "metadata-reserved"
+    ALLOWED_TOOLS_FORMAT = "allowed-tools-format"
+    BODY_ENCODING = "body-encoding"
+    # Files and folders
+    SKILL_UNREADABLE = "skill-unreadable"
+    SKILL_FILES = "skill-files"
+    SKILL_BYTES = "skill-bytes"
+    FILE_UNREADABLE = "file-unreadable"
+    FILE_SPECIAL = "file-special"
+    FILE_NAME = "file-name"
+    FILE_NAME_CLASH = "file-name-clash"
+    LINK_OUTSIDE = "link-outside"
+    LINK_LOOP = "link-loop"
+    FOLDER_UNREADABLE = "folder-unreadable"
+    FOLDER_DEPTH = "folder-depth"
+    FOLDER_ENTRIES = "folder-entries"
+    IGNORE_FILE = "ignore-file"
+    # Several skills together
+    NAME_SHARED = "name-shared"
+    URI_TAKEN = "uri-taken"
+    # A whole source
+    SOURCE_FAILED = "source-failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One fault: where, what, and what to do. `error` means that the skill is not served."""
+
+    path: str
+    """Relative to the root of its source, so that it can be shown to anybody."""
+    rule: Rule
+    severity: Severity
+    message: str
+    hint: str = ""
+    field: str = ""
+    line: int | None = None
+
+    def to_json(self) -> dict[str, str | int | None]:
+        """Return what `check --format json` prints, with the keys in a fixed order."""
+        return {
+            "path": self.path,
+            "line": self.line,
+            "field": self.field,
+            "rule": self.rule,
+            "severity": self.severity,
+            "message": self.message,
+            "hint": self.hint,
+        }
+
+    def __str__(self) -> str:
+        line = "" if self.line is None else f":{self.line}"
+        field = f" {self.field}:" if self.field else ""
+        return f"{self.path}{line}:{field} {self.message}"

@@ -1,0 +1,34 @@
+"""Skill URIs: `skill://<skill-path>/<file-path>`, percent-encoded segment by segment (S4, S5)."""
+
+from collections.abc import Iterable
+from urllib.parse import quote, unquote
+
+SCHEME = "skill://"
+SKILL_FILE = "SKILL.md"
+
+# RFC 3986. The first segment stands where a URI has its authority, so it must be a reg-name;
+# the others may also hold `:` and `@`.
+_REG_NAME = "!$&'()*+,;="
+_SEGMENT = _REG_NAME + ":@"
+
+
+def root_uri(skill_path: Iterable[str]) -> str:
+    """Return the URI of a skill's folder, or of a folder above skills: no trailing slash (S5)."""
+    first, *rest = skill_path
+    return "/".join([SCHEME + quote(first, safe=_REG_NAME), *(quote(part, safe=_SEGMENT) for part in rest)])
+
+
+def file_uri(root: str, path: str) -> str:
+    """Return the URI of the file or folder at `path` (relative, with `/`) below the folder `root`."""
+    return f"{root}/{quote(path, safe=_SEGMENT + '/')}"
+
+
+def parent_uri(uri: str) -> str | None:
+    """Return the URI of the folder that holds `uri`, or None where the namespace ends."""
+    head, separator, _ = uri.removeprefix(SCHEME).rpartition("/")
+    return SCHEME + head if separator else None
+
+
+def last_segment(uri: str) -> str:
+    """Return what stands after the last slash, as a person would read it."""
+    return unquote(uri.rpartition("/")[2])

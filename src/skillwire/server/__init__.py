@@ -1,0 +1,1 @@
+"""Surfaces to a running MCP server, over stdio and HTTP."""

@@ -1,0 +1,64 @@
+"""Who may talk to the HTTP server at all: one wall around the whole application."""
+
+import hmac
+
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from skillwire.server.address import HostPolicy
+
+HEALTH_PATH = "/healthz"
+
+
+class HostGuard:
+    """Refuses requests for another host and from foreign web pages."""
+
+    def __init__(self, app: ASGIApp, policy: HostPolicy) -> None:
+        self._app = app
+        self._policy = policy
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in {"http", "websocket"}:
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
+        host = hosts[0] if len(hosts) == 1 else None
+        if not self._policy.takes_host(host):
+            refused = _refused(421, "this server does not answer to that Host; allow it with `--allow-host`")
+        elif len(origins) > 1 or not self._policy.takes_origin(origins[0] if origins else None, host):
+            refused = _refused(
+                403, "pages of that Origin may not call this server; allow it with `--allow-origin`"
+            )
+        else:
+            await self._app(scope, receive, send)
+            return
+        await refused(scope, receive, send)
+
+
+class TokenGuard:
+    """Refuses requests without the bearer token. Only the health check is open."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._token = token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in {"http", "websocket"} or scope["path"] == HEALTH_PATH or self._knows(scope):
+            await self._app(scope, receive, send)
+            return
+        refused = _refused(401, "this server wants a bearer token")
+        refused.headers["www-authenticate"] = 'Bearer realm="skillwire"'
+        await refused(scope, receive, send)
+
+    def _knows(self, scope: Scope) -> bool:
+        given = Headers(scope=scope).getlist("authorization")
+        if len(given) != 1:
+            return False
+        scheme, _, token = given[0].partition(" ")
+        return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token)
+
+
+def _refused(status: int, message: str) -> JSONResponse:
+    return JSONResponse({"error": message}, status_code=status)

@@ -1,0 +1,114 @@
+"""An MCP server over streamable HTTP: `/mcp`, `/healthz`, and the walls around them."""
+
+import errno
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from mcp.server.lowlevel.server import Server
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from skillwire.model.errors import UsageError
+from skillwire.server.address import Address, HostPolicy
+from skillwire.server.guard import HEALTH_PATH, HostGuard, TokenGuard
+from skillwire.server.message_guard import MessageGuard
+from skillwire.server.signals import on_stop_signal
+from skillwire.server.streams import StreamCloser
+
+MCP_PATH = "/mcp"
+_LAST_ANSWERS = 1
+"""Seconds that open requests have after the signal to stop. A stream that never ends gets no more."""
+
+
+def http_app(server: Server[Any], policy: HostPolicy, token: str | None = None) -> StreamCloser:
+    """Return the whole application. Both protocol eras share one path."""
+    app: ASGIApp = server.streamable_http_app(
+        streamable_http_path=MCP_PATH,
+        json_response=True,
+        stateless_http=False,
+        # Our own guard stands around everything, not just this path.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        custom_starlette_routes=[Route(HEALTH_PATH, _healthy, methods=["GET"])],
+    )
+    app = MessageGuard(app, MCP_PATH)
+    if token is not None:
+        app = TokenGuard(app, token)
+    if policy.origins:  # a browser asks before it sends, and shows the page only what it may see
+        app = CORSMiddleware(
+            app,
+            allow_origins=sorted(policy.origins),
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["*"],
+            expose_headers=["Mcp-Session-Id"],
+        )
+    return StreamCloser(HostGuard(app, policy))
+
+
+async def serve_http(app: StreamCloser, listening: socket.socket, announce: Callable[[], None]) -> None:
+    """Serve until a signal to stop arrives; `announce` is called when the first request can be answered."""
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=_LAST_ANSWERS
+    )
+    serving = _Serving(config, announce)
+
+    def stop() -> None:
+        app.close()
+        serving.stop()
+
+    async with on_stop_signal(stop):
+        await serving.serve(sockets=[listening])
+
+
+def listen(address: Address) -> tuple[socket.socket, Address]:
+    """Bind `address`; return the socket, and the address with the port it really got. Raises `UsageError`."""
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    listening: socket.socket | None = None
+    try:
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((address.host, address.port))
+        listening.listen(2048)
+    except OSError as error:
+        if listening is not None:
+            listening.close()
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"cannot listen on {address.authority}: {reason}", hint=_bind_hint(error)) from error
+    return listening, Address(address.host, listening.getsockname()[1])
+
+
+def _bind_hint(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "another program listens there; choose another port, or 0 to let the system choose"
+    return "choose another `[HOST:]PORT`"
+
+
+async def _healthy(_request: Request) -> JSONResponse:
+    return JSONResponse({"status": "ok"})
+
+
+class _Serving(uvicorn.Server):
+    """uvicorn without its own signal handling, which would end the process with the signal's exit code."""
+
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._announce = announce
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if not self.should_exit:
+            self._announce()
+
+    def stop(self) -> None:
+        self.force_exit = self.should_exit
+        self.should_exit = True

@@ -1,0 +1,27 @@
+"""A clean end on SIGTERM and Ctrl-C."""
+
+import signal
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@asynccontextmanager
+async def on_stop_signal(stop: Callable[[], None]) -> AsyncGenerator[None]:
+    """Call `stop` for each signal to end, as long as the block runs."""
+
+    async def wait() -> None:
+        try:
+            with anyio.open_signal_receiver(*_SIGNALS) as received:
+                async for _ in received:
+                    stop()
+        except NotImplementedError:  # Windows: the interpreter's own handling stays
+            return
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait)
+        yield
+        tasks.cancel_scope.cancel()

@@ -1,0 +1,92 @@
+"""Where the frontmatter of a `SKILL.md` begins and ends."""
+
+import re
+from dataclasses import dataclass
+
+from skillwire.model.problem import Rule
+from skillwire.skillmd.unreadable import UnreadableError
+
+MAX_FRONTMATTER = 64 * 1024
+"""Bytes between the two fences."""
+
+_FENCE = rb"---[ \t]*(?:\r?\n|\Z)"
+_OPENING = re.compile(rb"(?:\xef\xbb\xbf)?" + _FENCE)
+# The search starts at the line break of the opening fence, so an empty frontmatter needs no case of its
+# own, and the literal `\n---` at the front lets the search skip through the bytes instead of testing each.
+_CLOSING = re.compile(rb"\n" + _FENCE)
+_LATE_OPENING = re.compile(rb"(?:\xef\xbb\xbf)?\s+" + _FENCE)
+
+# UTF-16 and UTF-32, with a byte order mark or with the two bytes that a dash becomes.
+_WIDE_STARTS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff", b"-\x00", b"\x00-", b"\x00\x00\x00-")
+_SAVE_AS_UTF8 = "save the file as UTF-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Frontmatter:
+    """The two parts of a file, of which only the first is copied."""
+
+    text: str
+    """A YAML document that starts with the opening fence, so that its lines are those of the file.
+
+    It keeps the line break before the closing fence: without it a block scalar loses its last `\\n`.
+    """
+    body: int
+    """Where the body begins, in bytes of the file."""
+
+
+def split(content: bytes) -> Frontmatter:
+    """Return the parts of a `SKILL.md`, or raise `UnreadableError`. Linear, whatever the bytes are."""
+    if content.startswith(_WIDE_STARTS):
+        raise UnreadableError(
+            Rule.FRONTMATTER_ENCODING, "the file is UTF-16 or UTF-32, not UTF-8", hint=_SAVE_AS_UTF8, line=1
+        )
+    opening = _OPENING.match(content)
+    if opening is None:
+        raise _missing(content)
+    start = opening.end()
+    closing = _CLOSING.search(content, max(start - 1, 0))
+    if closing is None:
+        raise UnreadableError(
+            Rule.FRONTMATTER_UNCLOSED,
+            "the frontmatter that starts on line 1 never ends",
+            hint="end it with a line that holds only `---`, at the very left",
+            line=1,
+        )
+    end = closing.start() + 1
+    if end - start > MAX_FRONTMATTER:
+        raise UnreadableError(
+            Rule.FRONTMATTER_SIZE,
+            f"the frontmatter has {end - start} bytes, the limit is {MAX_FRONTMATTER}",
+            hint="move long text below the closing `---`, or into a file beside `SKILL.md`",
+            line=1,
+        )
+    return Frontmatter("---\n" + _decode(content, start, end), closing.end())
+
+
+def line_of(content: bytes, offset: int) -> int:
+    """Return the line, counted from 1, that holds the byte at `offset`."""
+    return content.count(b"\n", 0, offset) + 1
+
+
+def _decode(content: bytes, start: int, end: int) -> str:
+    try:
+        return content[start:end].decode().replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise UnreadableError(
+            Rule.FRONTMATTER_ENCODING,
+            f"the byte 0x{content[start + error.start]:02x} is not UTF-8",
+            hint=_SAVE_AS_UTF8,
+            line=line_of(content, start + error.start),
+        ) from None
+
+
+def _missing(content: bytes) -> UnreadableError:
+    late = _LATE_OPENING.match(content)
+    hint = (
+        "remove what stands before the first `---`"
+        if late
+        else "start the file with a line `---`, then `name: …` and `description: …`, then another line `---`"
+    )
+    return UnreadableError(
+        Rule.FRONTMATTER_MISSING, "the first line is not `---`, so there is no frontmatter", hint=hint, line=1
+    )

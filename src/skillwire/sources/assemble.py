@@ -1,0 +1,73 @@
+"""From a skill's document and files to its entry, with the rules that hold for skills of every source."""
+
+from collections.abc import Iterable, Sequence
+
+from skillwire.model.entry import Entry, LiveFile, Origin, SkillFile
+from skillwire.model.limits import Limits
+from skillwire.model.path import folded
+from skillwire.model.problem import Problem, Rule, Severity
+from skillwire.model.uri import SKILL_FILE, root_uri
+from skillwire.skillmd.document import SkillDocument
+
+
+def assemble(
+    document: SkillDocument,
+    *,
+    skill_path: Sequence[str],
+    files: Iterable[SkillFile | LiveFile],
+    directories: Iterable[str],
+    origin: Origin,
+    warnings: Iterable[Problem] = (),
+) -> Entry:
+    """Return the entry of a servable document. `skill_path` ends in the skill's name (S4)."""
+    assert document.frontmatter is not None, "only a servable document becomes an entry"
+    ordered = sorted(files, key=lambda file: (file.path != SKILL_FILE, file.path))
+    return Entry(
+        uri=f"{root_uri(skill_path)}/{SKILL_FILE}",
+        frontmatter=document.frontmatter,
+        files=tuple(ordered),
+        directories=tuple(sorted(directories)),
+        origin=origin,
+        problems=(*document.problems, *warnings),
+    )
+
+
+def limit_problem(path: str, sizes: Sequence[int], limits: Limits) -> Problem | None:
+    """Return the limit that a skill with files of these sizes breaks, if it breaks one (S10)."""
+    if len(sizes) > limits.files:
+        return Problem(
+            path,
+            Rule.SKILL_FILES,
+            Severity.ERROR,
+            f"the skill has {len(sizes):,} files; the limit is {limits.files:,} files per skill",
+            hint="move what the instructions do not need out of the folder, or pack it into one file",
+        )
+    if (total := sum(sizes)) > limits.bytes:
+        return Problem(
+            path,
+            Rule.SKILL_BYTES,
+            Severity.ERROR,
+            f"the skill has {total:,} bytes; the limit is {limits.bytes:,} bytes per skill",
+            hint="move large files out of the folder and link to where they can be fetched",
+        )
+    return None
+
+
+def clashing_paths(paths: Iterable[str]) -> dict[str, str]:
+    """Return the paths that a case-insensitive or normalising host takes for an earlier one (H7)."""
+    first: dict[str, str] = {}
+    clashes: dict[str, str] = {}
+    for path in paths:
+        if (kept := first.setdefault(folded(path), path)) != path:
+            clashes[path] = kept
+    return clashes
+
+
+def clash_problem(path: str, kept: str) -> Problem:
+    return Problem(
+        path,
+        Rule.FILE_NAME_CLASH,
+        Severity.WARNING,
+        f"hosts cannot tell it from `{kept}`, so it is left out",
+        hint="rename one of the two so that they differ in more than case or accents",
+    )

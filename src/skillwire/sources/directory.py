@@ -1,0 +1,142 @@
+"""A folder on this machine, and every skill in it."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import anyio.to_thread
+
+from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.errors import SourceError
+from skillwire.model.limits import Limits
+from skillwire.model.problem import Problem, Rule, Severity
+from skillwire.model.uri import SKILL_FILE
+from skillwire.sources.base import Progress, Scan, Source, unwatched
+from skillwire.sources.facts import FactCache
+from skillwire.sources.files import read_file
+from skillwire.sources.folders import Look
+from skillwire.sources.ignore import IGNORE_FILE, Ignored
+from skillwire.sources.placement import place
+from skillwire.sources.skill_folder import read_unit
+from skillwire.sources.unit import Unit
+
+_WORTH_A_THREAD = 1024 * 1024
+"""Reading a smaller file takes less time than handing the work to a thread."""
+
+
+class DirectorySource(Source):
+    """The folder itself if it is a skill, else all skills below it, at any depth."""
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        *,
+        label: str | None = None,
+        limits: Limits | None = None,
+        follow_links: bool = False,
+    ) -> None:
+        self.root = Path(root)
+        self.label = label or self.root.resolve().name or "skills"
+        self._limits = limits or Limits()
+        self._follow_links = follow_links
+        self._facts = FactCache()
+        self._units: dict[str, Unit] = {}
+        self._problems: tuple[Problem, ...] = ()
+
+    async def scan(self, progress: Progress = unwatched) -> Scan:
+        return await anyio.to_thread.run_sync(self._scan, progress)
+
+    async def rescan(self, entry: Entry) -> Scan:
+        return await anyio.to_thread.run_sync(self._rescan, entry)
+
+    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+        location = _location(entry, file)
+        size = file.size if isinstance(file, SkillFile) else self._limits.bytes
+        if size > _WORTH_A_THREAD:
+            content, _ = await anyio.to_thread.run_sync(read_file, location, size)
+        else:
+            content, _ = read_file(location, size)
+        return content
+
+    def _scan(self, progress: Progress) -> Scan:
+        if not self.root.is_dir():
+            raise SourceError("its folder is gone")
+        try:
+            look = self._look(progress)
+        except SourceError as error:
+            return _closed(error)
+        units: dict[str, Unit] = {}
+        problems: list[Problem] = []
+        pending = [look.start()]
+        while pending and not look.exhausted:
+            folder = pending.pop()
+            listed = look.into(folder)
+            if listed.marker is not None:
+                units[folder.path] = read_unit(look, self._facts, folder, listed)
+            else:
+                problems.extend(listed.problems)
+                pending.extend(reversed(listed.folders))
+        self._units, self._problems = units, tuple(problems)
+        self._facts.keep_only({location for unit in units.values() for location in unit.locations})
+        return self._placed()
+
+    def _rescan(self, entry: Entry) -> Scan:
+        """Look again at the unit that holds `entry`, and at nothing else."""
+        unit = next((unit for unit in self._units.values() if _holds(unit, entry)), None)
+        if unit is None or not self.root.is_dir():
+            return self._scan(unwatched)
+        try:
+            look = self._look(unwatched)
+        except SourceError as error:
+            return _closed(error)
+        for location in unit.locations:
+            self._facts.forget(location)
+        listed = look.into(unit.folder)
+        if listed.marker is None:  # the skill is gone, and what stands there now is for a whole scan to find
+            return self._scan(unwatched)
+        self._units = {**self._units, unit.folder.path: read_unit(look, self._facts, unit.folder, listed)}
+        return self._placed()
+
+    def _look(self, progress: Progress) -> Look:
+        self._facts.begin()
+        return Look(
+            os.fspath(self.root),
+            limits=self._limits,
+            ignored=Ignored.at(self.root),
+            follow_links=self._follow_links,
+            progress=progress,
+        )
+
+    def _placed(self) -> Scan:
+        entries = sorted(place(self._units.values(), self.label), key=lambda entry: entry.uri)
+        return Scan(tuple(entries), (*self._problems, *_problems_of(self._units.values())))
+
+
+def _closed(error: SourceError) -> Scan:
+    """Return a scan without skills: what should have stayed hidden is not known."""
+    return Scan(
+        problems=(
+            Problem(
+                IGNORE_FILE,
+                Rule.IGNORE_FILE,
+                Severity.ERROR,
+                f"it {error}; nothing of this folder is served, because some of it was meant to stay hidden",
+                hint="make it a text file of patterns as in `.gitignore`, or remove it",
+            ),
+        )
+    )
+
+
+def _location(entry: Entry, file: SkillFile | LiveFile) -> str:
+    location = os.path.join(entry.origin.location, file.path)  # noqa: PTH118 - a plain join on a hot path
+    if file.path == SKILL_FILE and not os.path.exists(location):  # noqa: PTH110
+        return os.path.join(entry.origin.location, SKILL_FILE.lower())  # noqa: PTH118 - published from there
+    return location
+
+
+def _holds(unit: Unit, entry: Entry) -> bool:
+    return any(draft.location == entry.origin.location for draft in unit.drafts)
+
+
+def _problems_of(units: Iterable[Unit]) -> Iterable[Problem]:
+    return (problem for unit in units for problem in unit.problems)

@@ -1,0 +1,71 @@
+"""What is known of a file's bytes, so that an unchanged file is not read twice."""
+
+import time
+from dataclasses import dataclass
+
+from skillwire.model.digest import Digest
+from skillwire.model.entry import SkillFile
+from skillwire.model.mime import is_text, mime_type
+from skillwire.model.uri import SKILL_FILE
+from skillwire.skillmd.document import SkillDocument, read_document
+from skillwire.sources.files import read_file
+from skillwire.sources.folders import File
+from skillwire.sources.stamp import Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """One file, read."""
+
+    digest: Digest
+    size: int
+    mime_type: str
+    document: SkillDocument | None = None
+    """Only for a file called `SKILL.md`."""
+
+    def as_file(self, path: str) -> SkillFile:
+        return SkillFile(path, self.mime_type, self.digest, self.size)
+
+
+class FactCache:
+    """Remembers the facts of each file for as long as its stamp stays the same."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Stamp, Facts]] = {}
+        self._this_look: dict[str, Facts] = {}
+
+    def begin(self) -> None:
+        """Start a new look: files that have not settled are read again."""
+        self._this_look.clear()
+
+    def of(self, file: File, *, limit: int) -> Facts:
+        """Return the facts of `file`, reading it only if it changed. Raises `SourceError`."""
+        stamp, facts = self._known.get(file.location, (None, None))
+        if facts is not None and stamp == file.stamp:
+            return facts
+        # Within one look a file is one thing, also for the skills that share it (S16).
+        if (facts := self._this_look.get(file.location)) is not None:
+            return facts
+        content, stamp = read_file(file.location, limit)
+        facts = Facts(
+            Digest.of(content),
+            len(content),
+            mime_type(file.path, text=is_text(content)),
+            read_document(content, file.path, file.folder)
+            if file.name.upper() == SKILL_FILE.upper()
+            else None,
+        )
+        if stamp is not None and stamp.settled(time.time_ns()):
+            self._known[file.location] = (stamp, facts)
+        else:
+            self.forget(file.location)
+            self._this_look[file.location] = facts
+        return facts
+
+    def forget(self, location: str) -> None:
+        """Drop what is known of a file that turned out to be different, or is gone."""
+        self._known.pop(location, None)
+
+    def keep_only(self, locations: set[str]) -> None:
+        """Drop what is known of all other files."""
+        self._known = {location: known for location, known in self._known.items() if location in locations}

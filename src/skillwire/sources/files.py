@@ -1,0 +1,48 @@
+"""Reading a file of somebody's disk: all of it or an error, and never a wait."""
+
+import os
+import stat
+
+from skillwire.model.errors import SourceError
+from skillwire.sources.stamp import Stamp
+
+# Non-blocking: what was a file when it was listed may be a pipe by now.
+_OPEN_FLAGS = (
+    os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+)
+
+
+def read_file(location: str, limit: int) -> tuple[bytes, Stamp | None]:
+    """Return the bytes of a regular file, and its stamp if it stood still meanwhile. Raises `SourceError`.
+
+    Of a file that is longer than `limit`, the first `limit` bytes and one more.
+    """
+    try:
+        descriptor = os.open(location, _OPEN_FLAGS)
+    except (OSError, ValueError) as error:
+        raise SourceError(_reason(error)) from error
+    try:
+        before = os.fstat(descriptor)
+        if not stat.S_ISREG(before.st_mode):
+            raise SourceError("is not a regular file")
+        content = _read(descriptor, left=limit + 1, at_once=before.st_size + 1)
+        after = Stamp.of(os.fstat(descriptor))
+    except OSError as error:
+        raise SourceError(_reason(error)) from error
+    finally:
+        os.close(descriptor)
+    stood_still = after == Stamp.of(before) and after.size == len(content)
+    return content, after if stood_still else None
+
+
+def _read(descriptor: int, *, left: int, at_once: int) -> bytes:
+    pieces: list[bytes] = []
+    while left and (piece := os.read(descriptor, min(left, at_once))):
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces)
+
+
+def _reason(error: OSError | ValueError) -> str:
+    strerror = error.strerror if isinstance(error, OSError) else None
+    return f"cannot be read: {(strerror or type(error).__name__).lower()}"

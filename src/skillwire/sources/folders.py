@@ -1,0 +1,309 @@
+"""Looking into one folder of somebody's disk without being led astray: links, special files, bounds."""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from skillwire.model.limits import Limits
+from skillwire.model.path import name_fault
+from skillwire.model.problem import Problem, Rule, Severity
+from skillwire.model.uri import SKILL_FILE
+from skillwire.sources.base import Progress, unwatched
+from skillwire.sources.ignore import HIDDEN_CONTAINERS, Ignored
+from skillwire.sources.stamp import Stamp
+
+_PROGRESS_STEP = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder below the root, and the chain of folders that led there."""
+
+    path: str
+    """Relative to the root, with `/`; empty for the root itself."""
+    location: str
+    """Where it is on this machine."""
+    depth: int = 0
+    trail: frozenset[tuple[int, int]] = frozenset()
+    """Device and inode of every folder on the way, so that a loop of links is noticed."""
+
+    def path_of(self, name: str) -> str:
+        return f"{self.path}/{name}" if self.path else name
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(self.location)  # noqa: PTH119 - a plain string operation in a hot loop
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A regular file that may be served, not opened yet."""
+
+    name: str
+    path: str
+    location: str
+    folder: str
+    """The name of the folder that it stands in."""
+    stamp: Stamp
+
+
+@dataclass(slots=True)
+class Listed:
+    """What stands in one folder."""
+
+    files: list[File] = field(default_factory=list[File])
+    folders: list[Folder] = field(default_factory=list[Folder])
+    problems: list[Problem] = field(default_factory=list[Problem])
+    marker: str | None = None
+    """The name that makes this folder a skill: `SKILL.md`, else `skill.md`. It may not be a file at all."""
+    cut: Problem | None = None
+    """The bound that stopped the look, if one did: a skill that reaches here has files nobody has seen."""
+
+    def stop(self, problem: Problem) -> None:
+        """Note that a bound was reached here."""
+        self.cut = problem
+        self.problems.append(problem)
+
+
+class Look:
+    """One walk over a root: its rules, and how much of its budget is left."""
+
+    def __init__(
+        self,
+        root: str,
+        *,
+        limits: Limits,
+        ignored: Ignored,
+        follow_links: bool,
+        progress: Progress = unwatched,
+    ) -> None:
+        self.root = os.path.realpath(root)
+        self.limits = limits
+        self._ignored = ignored
+        self._follow_links = follow_links
+        self._progress = progress
+        self._seen = 0
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the bound on files and folders was passed: there is nothing more to see."""
+        return self._seen > self.limits.entries
+
+    def start(self) -> Folder:
+        return Folder("", self.root)
+
+    def into(self, folder: Folder, *, inside_skill: bool = False) -> Listed:
+        """Return what stands in `folder`, sorted by name. Files are looked at only in a skill."""
+        listed = Listed()
+        if self.exhausted:
+            listed.cut = self._exhausted(folder.path)
+            return listed
+        try:
+            trail = _trail(folder)
+            with os.scandir(folder.location) as entries:
+                found = sorted(self._counted(entries, folder, listed), key=lambda entry: entry.name)
+        except FileNotFoundError:  # it went away while we walked: then it holds nothing
+            return listed
+        except OSError as error:
+            listed.problems.append(_unreadable(folder.path, Rule.FOLDER_UNREADABLE, error))
+            return listed
+        listed.marker = self._marker(folder, {entry.name for entry in found})
+        files = inside_skill or listed.marker is not None
+        for entry in found:
+            if self._ignored.by_name(entry.name):
+                if not files and entry.name in HIDDEN_CONTAINERS:
+                    self._add_hidden_container(entry, folder, trail, listed)
+                continue
+            self._sort_in(entry, folder, trail, listed, files=files)
+        return listed
+
+    def _counted(
+        self, entries: Iterator[os.DirEntry[str]], folder: Folder, listed: Listed
+    ) -> Iterator[os.DirEntry[str]]:
+        for entry in entries:
+            self._seen += 1
+            if self.exhausted:
+                listed.stop(self._exhausted(folder.path))
+                return
+            if self._seen % _PROGRESS_STEP == 0:
+                self._progress(self._seen)
+            yield entry
+
+    def _sort_in(
+        self,
+        entry: os.DirEntry[str],
+        folder: Folder,
+        trail: frozenset[tuple[int, int]],
+        listed: Listed,
+        *,
+        files: bool,
+    ) -> None:
+        """Put one entry where it belongs: among the files, the folders, the problems, or nowhere."""
+        if not files and not entry.is_symlink() and not entry.is_dir(follow_symlinks=False):
+            return  # told without asking the disk: most files of a large repository end here
+        path = folder.path_of(entry.name)
+        status = _status(entry, path)
+        if isinstance(status, Problem):
+            if files:
+                listed.problems.append(status)
+            return
+        is_folder = stat.S_ISDIR(status.st_mode)
+        if not (files or is_folder) or self._ignored.by_pattern(path, folder=is_folder):
+            return
+        if problem := self._problem(entry, path, status):
+            listed.problems.append(problem)
+        elif is_folder:
+            self._add_folder(Folder(path, entry.path, folder.depth + 1, trail), status, listed)
+        else:
+            listed.files.append(File(entry.name, path, entry.path, folder.name, Stamp.of(status)))
+
+    def _problem(self, entry: os.DirEntry[str], path: str, status: os.stat_result) -> Problem | None:
+        """Return why something that is there is left out all the same."""
+        if fault := name_fault(entry.name):
+            return _unpublishable(path, fault)
+        is_folder = stat.S_ISDIR(status.st_mode)
+        if entry.is_symlink() and (problem := self._link_problem(path, entry.path, folder=is_folder)):
+            return problem
+        if not is_folder and not stat.S_ISREG(status.st_mode):
+            return _special(path)  # never opened: opening a pipe would wait for a writer
+        return None
+
+    def _marker(self, folder: Folder, names: set[str]) -> str | None:
+        for name in (SKILL_FILE, SKILL_FILE.lower()):
+            if name in names and not self._ignored.by_pattern(folder.path_of(name), folder=False):
+                return name
+        return None
+
+    def _add_hidden_container(
+        self, entry: os.DirEntry[str], folder: Folder, trail: frozenset[tuple[int, int]], listed: Listed
+    ) -> None:
+        """Enter `.claude/skills` and nothing else of `.claude`."""
+        name = "/".join((entry.name, *HIDDEN_CONTAINERS[entry.name]))
+        path, location = folder.path_of(name), os.path.join(folder.location, name)  # noqa: PTH118
+        try:
+            status = os.stat(location)  # noqa: PTH116
+        except OSError:  # there is no such container here
+            return
+        if not stat.S_ISDIR(status.st_mode) or self._ignored.by_pattern(path, folder=True):
+            return
+        if problem := self._link_problem(path, location, folder=True):
+            listed.problems.append(problem)
+        else:
+            self._add_folder(Folder(path, location, folder.depth + 2, trail), status, listed)
+
+    def _add_folder(self, folder: Folder, status: os.stat_result, listed: Listed) -> None:
+        if (status.st_dev, status.st_ino) in folder.trail:
+            listed.problems.append(_loop(folder.path))
+        elif folder.depth > self.limits.depth:
+            listed.stop(self._too_deep(folder.path))
+        else:
+            listed.folders.append(folder)
+
+    def _link_problem(self, path: str, location: str, *, folder: bool) -> Problem | None:
+        target = os.path.realpath(location)
+        inside = target == self.root or target.startswith(self.root.rstrip(os.sep) + os.sep)
+        if inside:
+            below = os.path.relpath(target, self.root).replace(os.sep, "/")
+            served = target == self.root or not self._ignored.anywhere_on(below, folder=folder)
+        else:
+            served = self._follow_links and not self._ignored.by_name(os.path.basename(target))  # noqa: PTH119
+        if served:
+            return None
+        if inside:
+            return Problem(
+                path,
+                Rule.LINK_OUTSIDE,
+                Severity.WARNING,
+                "the link leads to something hidden or ignored, so it is left out",
+                hint="put a copy here, or link to a file that is served",
+            )
+        return Problem(
+            path,
+            Rule.LINK_OUTSIDE,
+            Severity.WARNING,
+            "the link leads out of the folder that is served, so it is left out",
+            hint="put a copy here, or allow links to elsewhere with `--follow-links`",
+        )
+
+    def _exhausted(self, path: str) -> Problem:
+        return Problem(
+            path or ".",
+            Rule.FOLDER_ENTRIES,
+            Severity.ERROR,
+            f"stopped here after {self.limits.entries:,} files and folders; the rest is not served",
+            hint="serve a smaller folder, or name what to leave out in `.skillwireignore`",
+        )
+
+    def _too_deep(self, path: str) -> Problem:
+        return Problem(
+            path,
+            Rule.FOLDER_DEPTH,
+            Severity.WARNING,
+            f"it is more than {self.limits.depth} folders deep and is not looked into",
+            hint="move it up, or serve a folder nearer to it",
+        )
+
+
+def _status(entry: os.DirEntry[str], path: str) -> os.stat_result | Problem:
+    """Return what the entry is, or what it leads to if it is a link."""
+    try:
+        return entry.stat(follow_symlinks=True)
+    except FileNotFoundError:
+        return _dangling(path)
+    except OSError as error:
+        return _unreadable(
+            path, Rule.LINK_LOOP if error.errno == errno.ELOOP else Rule.FILE_UNREADABLE, error
+        )
+
+
+def _trail(folder: Folder) -> frozenset[tuple[int, int]]:
+    status = os.stat(folder.location)  # noqa: PTH116
+    return folder.trail | {(status.st_dev, status.st_ino)}
+
+
+def _unpublishable(path: str, fault: str) -> Problem:
+    return Problem(
+        path,
+        Rule.FILE_NAME,
+        Severity.WARNING,
+        f"its name {fault}, so it is left out",
+        hint="rename it",
+    )
+
+
+def _dangling(path: str) -> Problem:
+    return Problem(
+        path, Rule.FILE_UNREADABLE, Severity.WARNING, "it leads nowhere", hint="mend or remove the link"
+    )
+
+
+def _loop(path: str) -> Problem:
+    return Problem(
+        path,
+        Rule.LINK_LOOP,
+        Severity.WARNING,
+        "the link leads back to a folder that it stands in, so it is left out",
+        hint="remove the link",
+    )
+
+
+def _special(path: str) -> Problem:
+    return Problem(
+        path,
+        Rule.FILE_SPECIAL,
+        Severity.WARNING,
+        "it is a pipe, socket or device, so it is left out",
+        hint="remove it from the folder",
+    )
+
+
+def _unreadable(path: str, rule: Rule, error: OSError) -> Problem:
+    return Problem(
+        path or ".",
+        rule,
+        Severity.WARNING,
+        f"it cannot be read: {(error.strerror or type(error).__name__).lower()}",
+        hint="check its permissions, or remove it",
+    )

@@ -1,0 +1,58 @@
+"""What is never served from a folder: hidden names, tool folders, and what the ignore file names."""
+
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+from skillwire.model.errors import SourceError
+from skillwire.sources.files import read_file
+
+IGNORE_FILE = ".skillwireignore"
+CONTAINERS = (("skills",), (".claude", "skills"))
+"""Folders that only hold skills: entered wherever they stand, and no part of a skill's path."""
+HIDDEN_CONTAINERS = {container[0]: container[1:] for container in CONTAINERS if container[0].startswith(".")}
+"""What is entered of a folder that would otherwise be hidden."""
+
+_MAX_SIZE = 256 * 1024
+_TOOL_FOLDERS = frozenset({"node_modules", "__pycache__"})
+
+
+class Ignored:
+    """Decides by name, and by the patterns of the root's ignore file."""
+
+    def __init__(self, patterns: GitIgnoreSpec | None = None) -> None:
+        self._patterns = patterns
+
+    @classmethod
+    def at(cls, root: Path) -> "Ignored":
+        """Return what the ignore file of `root` says. Raises `SourceError` if that cannot be understood."""
+        location = root / IGNORE_FILE
+        if not location.exists():
+            return cls()
+        content, _ = read_file(str(location), _MAX_SIZE)
+        if len(content) > _MAX_SIZE:
+            raise SourceError(f"has more than {_MAX_SIZE:,} bytes")
+        try:
+            return cls(GitIgnoreSpec.from_lines(content.decode().splitlines()))
+        except UnicodeDecodeError as error:
+            raise SourceError("is not UTF-8") from error
+        except ValueError as error:
+            raise SourceError(f"holds a pattern that cannot be understood: {error}") from error
+
+    def by_name(self, name: str) -> bool:
+        return name.startswith(".") or name in _TOOL_FOLDERS
+
+    def by_pattern(self, path: str, *, folder: bool) -> bool:
+        if self._patterns is None:
+            return False
+        return self._patterns.match_file(f"{path}/" if folder else path)
+
+    def anywhere_on(self, path: str, *, folder: bool) -> bool:
+        """Whether `path`, or a folder above it, is left out. Guards what a link leads to."""
+        parts = path.split("/")
+        for depth, name in enumerate(parts, start=1):
+            is_folder = folder or depth < len(parts)
+            hidden = self.by_name(name) and tuple(parts[depth : depth + 1]) != HIDDEN_CONTAINERS.get(name)
+            if hidden or self.by_pattern("/".join(parts[:depth]), folder=is_folder):
+                return True
+        return False

@@ -1,0 +1,123 @@
+"""Skills that live in the program itself: bytes in memory, or content made at read time (S9)."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from skillwire.model.digest import Digest
+from skillwire.model.entry import Entry, LiveFile, Origin, SkillFile
+from skillwire.model.errors import SourceError
+from skillwire.model.limits import Limits
+from skillwire.model.mime import is_text, mime_type
+from skillwire.model.path import path_fault
+from skillwire.model.problem import Problem, Rule, Severity
+from skillwire.model.uri import SKILL_FILE
+from skillwire.skillmd.document import read_document
+from skillwire.sources.assemble import assemble, limit_problem
+from skillwire.sources.base import Progress, Scan, Source, unwatched
+
+Content: TypeAlias = bytes | Callable[[], Awaitable[bytes]]
+"""The bytes of a file, or a function that makes them anew for each read."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySkill:
+    """A skill path that ends in the skill's name, and files by relative path, `SKILL.md` among them."""
+
+    path: str
+    files: Mapping[str, Content]
+
+    @property
+    def dynamic(self) -> bool:
+        return any(callable(content) for content in self.files.values())
+
+
+class MemorySource(Source):
+    """Serves skills that the program hands over."""
+
+    def __init__(
+        self, skills: Iterable[MemorySkill] = (), *, label: str = "memory", limits: Limits | None = None
+    ) -> None:
+        self.label = label
+        self._limits = limits or Limits()
+        self._skills = {skill.path: skill for skill in skills}
+
+    def put(self, skill: MemorySkill) -> None:
+        """Add a skill, or replace the one at its path. Shows with the next scan."""
+        self._skills[skill.path] = skill
+
+    def remove(self, path: str) -> None:
+        """Take the skill at `path` away. Shows with the next scan."""
+        del self._skills[path]
+
+    async def scan(self, progress: Progress = unwatched) -> Scan:
+        entries: list[Entry] = []
+        problems: list[Problem] = []
+        for seen, skill in enumerate(self._skills.values()):
+            progress(seen)
+            found = await self._entry(skill)
+            if isinstance(found, Entry):
+                entries.append(found)
+            else:
+                problems.extend(found)
+        return Scan(tuple(entries), tuple(problems))
+
+    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+        skill = self._skills.get(entry.origin.location)
+        content = None if skill is None else skill.files.get(file.path)
+        if content is None:
+            raise SourceError(f"{entry.origin.location}/{file.path} is gone")
+        return content if isinstance(content, bytes) else await content()
+
+    async def _entry(self, skill: MemorySkill) -> Entry | tuple[Problem, ...]:
+        where = f"{skill.path}/{SKILL_FILE}"
+        faults = tuple(
+            Problem(f"{skill.path}/{path}", Rule.FILE_NAME, Severity.ERROR, f"the path {fault}")
+            for path in skill.files
+            if (fault := path_fault(path))
+        )
+        main = skill.files.get(SKILL_FILE)
+        if main is None:
+            message = f"the skill has no `{SKILL_FILE}`"
+            return (*faults, Problem(where, Rule.SKILL_UNREADABLE, Severity.ERROR, message))
+        segments = skill.path.split("/")
+        document = read_document(
+            main if isinstance(main, bytes) else await main(), where, folder=segments[-1]
+        )
+        sizes = [len(content) for content in skill.files.values() if isinstance(content, bytes)]
+        if problem := limit_problem(where, sizes, self._limits):
+            faults = (*faults, problem)
+        if faults or not document.servable or document.frontmatter is None:
+            return (*faults, *document.problems)
+        name = str(document.frontmatter["name"])
+        return assemble(
+            document,
+            skill_path=segments if segments[-1] == name else [*segments, name],
+            files=_live_files(skill) if skill.dynamic else _fixed_files(skill),
+            directories=_directories(skill.files),
+            origin=Origin(self.label, skill.path, where),
+        )
+
+
+def _live_files(skill: MemorySkill) -> list[LiveFile]:
+    return [
+        LiveFile(path, mime_type(path, text=_looks_like_text(content)))
+        for path, content in skill.files.items()
+    ]
+
+
+def _looks_like_text(content: Content) -> bool:
+    return not isinstance(content, bytes) or is_text(content)
+
+
+def _fixed_files(skill: MemorySkill) -> list[SkillFile]:
+    return [
+        SkillFile(path, mime_type(path, text=is_text(content)), Digest.of(content), len(content))
+        for path, content in skill.files.items()
+        if isinstance(content, bytes)
+    ]
+
+
+def _directories(paths: Iterable[str]) -> set[str]:
+    parts = [path.split("/")[:-1] for path in paths]
+    return {"/".join(folders[:depth]) for folders in parts for depth in range(1, len(folders) + 1)}

@@ -1,0 +1,74 @@
+"""What every surface is: methods that it answers, and what it declares. To add one: a file beside this."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from skillwire.model.entry import Json
+from skillwire.model.errors import BadParamsError, ConflictError
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The parameters of one request, not yet trusted to have any shape."""
+
+    params: Mapping[str, object] = field(default_factory=dict[str, object])
+
+    def text(self, name: str) -> str:
+        """Return a parameter that must be there. Raises `BadParamsError`."""
+        value = self.params.get(name)
+        if not isinstance(value, str):
+            raise BadParamsError(f"the parameter `{name}` must be a string")
+        return value
+
+    def cursor(self) -> str | None:
+        """Return where the list continues, or None for its beginning. Raises `BadParamsError`."""
+        return None if self.params.get("cursor") is None else self.text("cursor")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The result of one request."""
+
+    result: dict[str, Json]
+    live: bool = False
+    """Made for this request alone: a client that kept it would show something old."""
+
+
+Method: TypeAlias = Callable[[Call], Awaitable[Answer]]
+
+
+class Surface(ABC):
+    """One way in to the catalogue. Knows no other surface, and no SDK."""
+
+    name: str
+
+    @abstractmethod
+    def methods(self) -> Mapping[str, Method]:
+        """Return the handler of each method that this surface answers."""
+
+    def extensions(self) -> Mapping[str, Mapping[str, Json]]:
+        """Return the settings that this surface declares, by the extension's identifier."""
+        return {}
+
+
+def all_methods(surfaces: Iterable[Surface]) -> dict[str, Method]:
+    """Return every method of `surfaces`. Raises `ConflictError` if two answer the same one."""
+    owners: dict[str, str] = {}
+    methods: dict[str, Method] = {}
+    for surface in surfaces:
+        for name, method in surface.methods().items():
+            if name in owners:
+                raise ConflictError(f"`{name}` is answered by both `{owners[name]}` and `{surface.name}`")
+            owners[name], methods[name] = surface.name, method
+    return methods
+
+
+def all_extensions(surfaces: Iterable[Surface]) -> dict[str, dict[str, Json]]:
+    """Return what `surfaces` declare together."""
+    declared: dict[str, dict[str, Json]] = {}
+    for surface in surfaces:
+        for identifier, settings in surface.extensions().items():
+            declared.setdefault(identifier, {}).update(settings)
+    return declared

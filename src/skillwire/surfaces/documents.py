@@ -1,0 +1,43 @@
+"""Resources that are about the catalogue rather than in it."""
+
+from abc import ABC, abstractmethod
+
+import orjson
+
+from skillwire.catalog.snapshot import Catalog
+from skillwire.model.mime import JSON
+
+
+class Document(ABC):
+    """A resource made from the catalogue. Listed after the skills."""
+
+    uri: str
+    name: str
+    description: str
+    mime_type: str
+
+    @abstractmethod
+    def listed(self, catalog: Catalog) -> bool:
+        """Whether there is anything to show. It can be read in any case."""
+
+    @abstractmethod
+    def render(self, catalog: Catalog) -> bytes:
+        """Return the document for this catalogue."""
+
+
+class ProblemsDocument(Document):
+    """Every skill that is broken, for whoever looks: never only a line in a log."""
+
+    uri = "skillwire://problems"
+    name = "problems"
+    description = (
+        "Skills that cannot be served or need mending, each with its place, its fault and its remedy"
+    )
+    mime_type = JSON
+
+    def listed(self, catalog: Catalog) -> bool:
+        return bool(catalog.problems)
+
+    def render(self, catalog: Catalog) -> bytes:
+        problems = [problem.to_json() for problem in catalog.problems]
+        return orjson.dumps({"problems": problems}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

@@ -1,0 +1,32 @@
+"""The extension's names: its identifier, its methods, and what each result must carry."""
+
+from dataclasses import dataclass
+
+EXTENSION = "io.modelcontextprotocol/skills"
+
+SKILLS_LIST = "skills/list"
+SKILLS_GET = "skills/get"
+DIRECTORY_READ = "resources/directory/read"
+RESOURCES_LIST = "resources/list"
+RESOURCES_TEMPLATES = "resources/templates/list"
+RESOURCES_READ = "resources/read"
+
+PAGE_SIZE = 100
+
+CACHEABLE = frozenset({SKILLS_LIST, SKILLS_GET, RESOURCES_LIST, RESOURCES_TEMPLATES, RESOURCES_READ})
+"""Methods whose results say how long they stay fresh (S12)."""
+
+LIVE_TTL_MS = 5_000
+STATIC_TTL_MS = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """What a client may do with an answer: how long to keep it, and whom to share it with (S12)."""
+
+    ttl_ms: int = LIVE_TTL_MS
+    private: bool = False
+
+    @property
+    def scope(self) -> str:
+        return "private" if self.private else "public"

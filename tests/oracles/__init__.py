@@ -1,0 +1,1 @@
+"""Other people's implementations, asked for a second opinion."""

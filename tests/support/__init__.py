@@ -1,0 +1,1 @@
+"""What several test files share: skills on disk, and clients that say exactly what a test wants said."""

@@ -1,0 +1,39 @@
+"""Scanning a folder in a line."""
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from skillwire.catalog.library import Library
+from skillwire.catalog.snapshot import Catalog
+from skillwire.model.problem import Problem, Rule, Severity
+from skillwire.sources.base import Scan, Source
+from skillwire.sources.directory import DirectorySource
+
+
+def scan(root: Path, **options: Any) -> Scan:
+    """Scan a folder on its own."""
+    return anyio.run(DirectorySource(root, **options).scan)
+
+
+def catalog(*sources: Source | Path) -> Catalog:
+    """Return the catalogue of several sources."""
+    return anyio.run(Library([s if isinstance(s, Source) else DirectorySource(s) for s in sources]).load)
+
+
+def uris(found: Scan | Catalog) -> list[str]:
+    """Return the skill paths of a scan, short to read."""
+    entries = found.entries if isinstance(found, Scan) else found.entries.values()
+    return [entry.path for entry in entries]
+
+
+def problems(found: Scan | Catalog) -> list[Problem]:
+    """Return all problems, those of the skills that are served too."""
+    own = [p for entry in found.entries for p in entry.problems] if isinstance(found, Scan) else []
+    return [*found.problems, *own]
+
+
+def faults(found: Scan | Catalog) -> set[tuple[str, Rule, Severity]]:
+    """Return what is wrong where, and how bad it is."""
+    return {(problem.path, problem.rule, problem.severity) for problem in problems(found)}

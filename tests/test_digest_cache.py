@@ -1,0 +1,117 @@
+"""A second scan reads nothing that has not changed."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from skillwire.sources.directory import DirectorySource
+from skillwire.sources.stamp import Stamp
+from tests.support.skills import skill_md, write, write_skill
+
+SECOND = 1_000_000_000
+
+_opened: list[str] | None = None
+
+
+def _audit(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "open" and _opened is not None and isinstance(arguments[0], str):
+        _opened.append(arguments[0])
+
+
+sys.addaudithook(_audit)
+
+
+@pytest.fixture
+def opened() -> Iterator[list[str]]:
+    """The files that were opened, as the interpreter itself reports them."""
+    global _opened  # noqa: PLW0603 - an audit hook cannot be taken away again
+    _opened = []
+    yield _opened
+    _opened = None
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files count as settled at once, so that no test has to wait for it."""
+    monkeypatch.setattr("skillwire.sources.stamp._SETTLED_AFTER_NS", -SECOND)
+
+
+def below(opened: list[str], root: Path) -> set[str]:
+    return {os.path.relpath(path, root) for path in opened if path.startswith(str(root))} - {
+        ".skillwireignore"
+    }
+
+
+@pytest.mark.usefixtures("settled")
+def test_an_unchanged_folder_is_not_read_again(tmp_path: Path, opened: list[str]) -> None:
+    write_skill(tmp_path, "one", {"a.md": "a"})
+    source = DirectorySource(tmp_path)
+    first = anyio.run(source.scan)
+    assert below(opened, tmp_path) == {"one/SKILL.md", "one/a.md"}
+    opened.clear()
+    assert anyio.run(source.scan) == first
+    assert below(opened, tmp_path) == set()
+
+
+@pytest.mark.usefixtures("settled")
+def test_only_what_changed_is_read_again(tmp_path: Path, opened: list[str]) -> None:
+    folder = write_skill(tmp_path, "one", {"a.md": "a", "b.md": "b"})
+    source = DirectorySource(tmp_path)
+    anyio.run(source.scan)
+    opened.clear()
+    (folder / "a.md").write_bytes(b"A")
+    os.utime(folder / "a.md", ns=(0, 12345))
+    opened.clear()
+    anyio.run(source.scan)
+    assert below(opened, tmp_path) == {"one/a.md"}
+
+
+@pytest.mark.usefixtures("settled")
+def test_looking_again_at_one_skill_opens_no_other(tmp_path: Path, opened: list[str]) -> None:
+    write_skill(tmp_path, "one", {"a.md": "a"})
+    write_skill(tmp_path, "two", {"a.md": "a"})
+    source = DirectorySource(tmp_path)
+    entry = anyio.run(source.scan).entries[0]
+    opened.clear()
+    anyio.run(source.rescan, entry)
+    assert below(opened, tmp_path) == {"one/SKILL.md", "one/a.md"}
+
+
+def test_a_file_written_a_moment_ago_is_read_again(tmp_path: Path, opened: list[str]) -> None:
+    write_skill(tmp_path, "one")
+    source = DirectorySource(tmp_path)
+    anyio.run(source.scan)
+    opened.clear()
+    anyio.run(source.scan)
+    assert below(opened, tmp_path) == {"one/SKILL.md"}
+
+
+def test_a_file_settles_two_seconds_after_its_last_change() -> None:
+    stamp = Stamp(size=1, modified_ns=10 * SECOND, changed_ns=20 * SECOND, inode=1, device=1)
+    assert not stamp.settled(20 * SECOND)
+    assert not stamp.settled(22 * SECOND)
+    assert stamp.settled(22 * SECOND + 1)
+
+
+def test_every_part_of_the_stamp_counts(tmp_path: Path) -> None:
+    file = write(tmp_path, {"a.md": "a"}) / "a.md"
+    first = Stamp.of(file.stat())
+    other = tmp_path / "b.md"
+    other.write_bytes(b"a")
+    os.utime(other, ns=(first.modified_ns, first.modified_ns))
+    other.replace(file)
+    second = Stamp.of(file.stat())
+    assert (second.size, second.modified_ns) == (first.size, first.modified_ns)
+    assert second != first
+
+
+@pytest.mark.usefixtures("settled")
+def test_the_frontmatter_of_an_unchanged_skill_is_kept(tmp_path: Path) -> None:
+    write(tmp_path, {"one/SKILL.md": skill_md("one", description="As it was.")})
+    source = DirectorySource(tmp_path)
+    anyio.run(source.scan)
+    assert anyio.run(source.scan).entries[0].description == "As it was."

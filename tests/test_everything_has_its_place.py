@@ -1,0 +1,84 @@
+"""The shape of the project: what may import what, and that nothing comes without its line and its tests."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from skillwire.cli.app import VERBS
+from skillwire.config.kinds import KINDS
+from skillwire.model.problem import Rule
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src/skillwire"
+TESTS = "\n".join(path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.rglob("*.py")))
+
+
+def classes(folder: str, base: str) -> set[str]:
+    pattern = re.compile(rf"^class (\w+)\({base}\)", re.MULTILINE)
+    texts = (path.read_text(encoding="utf-8") for path in (PACKAGE / folder).glob("*.py"))
+    return {name for text in texts for name in pattern.findall(text)}
+
+
+def loaded_by(code: str) -> set[str]:
+    script = f"{code}\nimport sys; print(*sorted(sys.modules), sep='\\n')"
+    return set(
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, check=True, text=True
+        ).stdout.split()
+    )
+
+
+def test_every_source_passes_the_contract_suite() -> None:
+    contract = (Path(__file__).parent / "test_source_contract.py").read_text(encoding="utf-8")
+    sources = classes("sources", "Source")
+    assert sources == {"DirectorySource", "MemorySource"}
+    assert all(f"{name}(" in contract for name in sources)
+
+
+def test_every_surface_is_tested_by_name_of_its_methods() -> None:
+    assert classes("surfaces", "Surface") == {"ExtensionSurface", "DirectorySurface", "ResourcesSurface"}
+    for method in (
+        "skills/list",
+        "skills/get",
+        "resources/directory/read",
+        "resources/list",
+        "resources/read",
+    ):
+        assert f'"{method}"' in TESTS
+
+
+def test_every_verb_is_in_the_table_and_in_the_docs() -> None:
+    page = (ROOT / "docs/command-line.md").read_text(encoding="utf-8")
+    assert set(VERBS) == {"serve", "check", "list", "show", "read"}
+    assert all(f"skillwire {verb}" in page for verb in VERBS)
+
+
+def test_every_kind_of_source_is_in_the_docs() -> None:
+    page = (ROOT / "docs/skills.md").read_text(encoding="utf-8")
+    assert [kind.name for kind in KINDS if kind.name not in page] == []
+
+
+def test_every_rule_for_problems_is_raised_somewhere() -> None:
+    code = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
+    unused = [rule.name for rule in Rule if f"Rule.{rule.name}" not in code]
+    assert unused == []
+
+
+def test_there_is_no_drawer_for_odds_and_ends() -> None:
+    names = {path.stem for path in PACKAGE.rglob("*")}
+    assert names & {"utils", "util", "helpers", "common", "misc"} == set()
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["skillwire", "skillwire.sources.directory", "skillwire.catalog.library", "skillwire.surfaces.resources"],
+)
+def test_reading_skills_never_loads_the_sdk(module: str) -> None:
+    assert {"mcp", "mcp_types", "pydantic"} & loaded_by(f"import {module}") == set()
+
+
+def test_the_package_itself_is_light() -> None:
+    assert {"yaml", "anyio", "rich", "cyclopts"} & loaded_by("import skillwire") == set()
