@@ -20,7 +20,7 @@ GROWING = {
     "warm scan: nothing has changed",
     "compose the catalogue from the scan",
     "rescan of one changed skill",
-    "read of a changed file: rescan, compose, answer",
+    "read of a changed file, with all that it sets off",
 }
 CONSTANT = {
     "cold scan / both floors",

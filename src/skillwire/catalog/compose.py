@@ -1,14 +1,15 @@
 """From the scans of all sources to one catalogue, in which every URI means one thing."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from skillwire.catalog.snapshot import Catalog, Served
 from skillwire.model.display import quoted
 from skillwire.model.entry import Entry, LiveFile, SkillFile
 from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.model.uri import parent_uri
+from skillwire.model.uri import parent_uri, parents
 from skillwire.sources.base import Scan
 
 
@@ -23,28 +24,37 @@ class Labelled:
 def compose(scans: Sequence[Labelled]) -> Catalog:
     """Return the catalogue of all scans. The first source keeps its paths; later ones give way."""
     namespace = _Namespace()
-    problems: list[Problem] = []
+    taken: list[Problem] = []
     for place, labelled in enumerate(scans):
-        shown = f"{labelled.label}/" if len(scans) > 1 else ""
-        problems.extend(replace(p, path=shown + p.path) for p in labelled.scan.problems)
         for entry in labelled.scan.entries:
-            problems.extend(replace(p, path=shown + p.path) for p in entry.problems)
-            taken = namespace.claim(entry)
-            if taken is not None and place > 0:
-                taken = namespace.claim(entry.below(labelled.label))
-            if taken is not None:
-                problems.append(_uri_taken(entry, taken, shown))
+            other = namespace.claim(entry)
+            if other is not None and place > 0:
+                other = namespace.claim(entry.below(labelled.label))
+            if other is not None:
+                taken.append(_uri_taken(entry, other, _shown_path(labelled.label, entry.origin.path, scans)))
     entries = namespace.entries
-    shared = _shared_names(entries.values(), several=len(scans) > 1)
+    shared = _shared_names(entries.values(), scans)
     return Catalog(
         entries=entries,
         files=namespace.files,
         directories={uri: tuple(sorted(children)) for uri, children in namespace.children.items()},
         listing=tuple(entries),
         positions={uri: position for position, uri in enumerate(entries)},
-        problems=(*problems, *shared.values()),
+        problems=(*found_problems(scans), *taken, *shared.values()),
         shared_names=shared,
     )
+
+
+def found_problems(scans: Sequence[Labelled]) -> Iterator[Problem]:
+    """Yield what the sources found wrong, with the label of the source where there are several."""
+    for labelled in scans:
+        own = (problem for entry in labelled.scan.entries for problem in entry.problems)
+        for problem in chain(labelled.scan.problems, own):
+            yield replace(problem, path=_shown_path(labelled.label, problem.path, scans))
+
+
+def _shown_path(label: str, path: str, scans: Sequence[Labelled]) -> str:
+    return f"{label}/{path}" if len(scans) > 1 else path
 
 
 class _Namespace:
@@ -72,7 +82,7 @@ class _Namespace:
         for directory in (entry.root, *(entry.uri_of(path) for path in entry.directories)):
             self.children[directory]  # an empty directory is one too (S15)
             self._add_child(directory)
-        for above in _above(entry.root):
+        for above in parents(entry.root):
             self._add_child(above)
             self._below[above].append(entry)
         return None
@@ -90,7 +100,7 @@ class _Namespace:
             if (holder := self.files.get(uri)) is not None and not _same_bytes(holder.file, file):
                 return holder.entry
         # A skill's list of files is complete (S8): who lives in its folder must be on it.
-        for above in _above(entry.root):
+        for above in parents(entry.root):
             if (outer := self._roots.get(above)) is not None and entry.uri not in self.files:
                 return outer
         return next((inner for inner in self._below[entry.root] if inner.uri not in files), None)
@@ -102,15 +112,9 @@ def _same_bytes(one: SkillFile | LiveFile, other: SkillFile | LiveFile) -> bool:
     return one.digest == other.digest
 
 
-def _above(root: str) -> Iterable[str]:
-    while (parent := parent_uri(root)) is not None:
-        yield parent
-        root = parent
-
-
-def _uri_taken(entry: Entry, taken: Entry, shown: str) -> Problem:
+def _uri_taken(entry: Entry, taken: Entry, path: str) -> Problem:
     return Problem(
-        f"{shown}{entry.origin.path}",
+        path,
         Rule.URI_TAKEN,
         Severity.ERROR,
         f"its address {quoted(entry.uri)} belongs to the skill {quoted(taken.uri)}",
@@ -118,13 +122,13 @@ def _uri_taken(entry: Entry, taken: Entry, shown: str) -> Problem:
     )
 
 
-def _shared_names(entries: Iterable[Entry], *, several: bool) -> dict[str, Problem]:
+def _shared_names(entries: Iterable[Entry], scans: Sequence[Labelled]) -> dict[str, Problem]:
     by_name: defaultdict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         by_name[entry.name].append(entry)
     return {
         entry.uri: Problem(
-            f"{entry.origin.source}/{entry.origin.path}" if several else entry.origin.path,
+            _shown_path(entry.origin.source, entry.origin.path, scans),
             Rule.NAME_SHARED,
             Severity.WARNING,
             f"the name `{name}` is also that of {_others(entry, sharing)}; all of them are served",

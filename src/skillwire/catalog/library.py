@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import anyio
 
+from skillwire.catalog.amend import amended
 from skillwire.catalog.compose import Labelled, compose
 from skillwire.catalog.snapshot import Catalog, Served
 from skillwire.model.entry import Entry
@@ -42,7 +43,8 @@ class Library:
         async with self._refreshing:
             for source in self._sources.values():
                 self._scans[source.label] = await _settled(source, source.scan(progress))
-            return self._swap()
+            self._catalog = compose(self._labelled())
+            return self._catalog
 
     async def read(self, uri: str) -> Reading:
         """Return a file whose bytes have the digest that the current catalogue lists (S19).
@@ -70,12 +72,13 @@ class Library:
             if self._catalog.entries.get(stale.uri) != stale:
                 return  # somebody else looked again while we waited
             source = self._sources[stale.origin.source]
-            self._scans[source.label] = await _settled(source, source.rescan(stale))
-            self._swap()
+            before = self._scans[source.label]
+            after = self._scans[source.label] = await _settled(source, source.rescan(stale))
+            scans = self._labelled()
+            self._catalog = amended(self._catalog, before, after, scans) or compose(scans)
 
-    def _swap(self) -> Catalog:
-        self._catalog = compose([Labelled(label, scan) for label, scan in self._scans.items()])
-        return self._catalog
+    def _labelled(self) -> list[Labelled]:
+        return [Labelled(label, scan) for label, scan in self._scans.items()]
 
 
 async def _settled(source: Source, scan: Awaitable[Scan]) -> Scan:

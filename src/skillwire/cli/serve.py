@@ -13,9 +13,8 @@ import anyio
 from cyclopts import Parameter
 
 from skillwire.catalog.library import Library
-from skillwire.cli.library import open_library
+from skillwire.cli.library import load, open_library
 from skillwire.cli.output import counted, talk
-from skillwire.cli.progress import scanning
 from skillwire.config.settings import token_from
 from skillwire.model.errors import UsageError
 from skillwire.model.problem import Severity
@@ -122,7 +121,7 @@ def _run(serving: Callable[[], Awaitable[None]]) -> None:
 
 
 async def _over_stdio(library: Library, freshness: Freshness) -> None:
-    await _load(library)
+    await _start(library)
     if sys.stdin.isatty():
         talk().print("waiting for an MCP client on stdin; end with Ctrl-D. To look around, add `--http 8765`")
     with anyio.CancelScope() as scope:
@@ -131,15 +130,14 @@ async def _over_stdio(library: Library, freshness: Freshness) -> None:
 
 
 async def _over_http(library: Library, freshness: Freshness, endpoint: _Endpoint) -> None:
-    await _load(library)
+    await _start(library)
     app = http_app(skills_server(library, freshness=freshness), endpoint.policy, endpoint.token)
     url = f"http://{endpoint.policy.bound.authority}{MCP_PATH}"
     await serve_http(app, endpoint.listening, lambda: talk().print(f"serving on {url}"))
 
 
-async def _load(library: Library) -> None:
-    with scanning() as progress:
-        catalog = await library.load(progress)
+async def _start(library: Library) -> None:
+    catalog = await load(library)
     errors = sum(problem.severity is Severity.ERROR for problem in catalog.problems)
     warnings = len(catalog.problems) - errors
     console = talk()

@@ -1,7 +1,5 @@
 """MIME types from our own table: the system's differs between machines, and is wrong for code (S6)."""
 
-from pathlib import PurePosixPath
-
 MARKDOWN = "text/markdown"
 DIRECTORY = "inode/directory"
 JSON = "application/json"
@@ -130,5 +128,6 @@ def is_text(content: bytes) -> bool:
 
 def mime_type(path: str, *, text: bool) -> str:
     """Return the MIME type of the file at `path`; `text` decides where the name says nothing."""
-    known = _BY_SUFFIX.get(PurePosixPath(path).suffix.lower())
+    stem, dot, suffix = path.rpartition("/")[2].rpartition(".")
+    known = _BY_SUFFIX.get(f".{suffix.lower()}") if stem and dot else None
     return known or (PLAIN_TEXT if text else BINARY)

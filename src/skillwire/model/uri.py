@@ -1,6 +1,6 @@
 """Skill URIs: `skill://<skill-path>/<file-path>`, percent-encoded segment by segment (S4, S5)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from urllib.parse import quote, unquote
 
 SCHEME = "skill://"
@@ -27,6 +27,13 @@ def parent_uri(uri: str) -> str | None:
     """Return the URI of the folder that holds `uri`, or None where the namespace ends."""
     head, separator, _ = uri.removeprefix(SCHEME).rpartition("/")
     return SCHEME + head if separator else None
+
+
+def parents(uri: str) -> Iterator[str]:
+    """Yield the URIs of the folders above `uri`, nearest first."""
+    while (parent := parent_uri(uri)) is not None:
+        yield parent
+        uri = parent
 
 
 def last_segment(uri: str) -> str:

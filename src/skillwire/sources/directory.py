@@ -1,7 +1,6 @@
 """A folder on this machine, and every skill in it."""
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
 
 import anyio.to_thread
@@ -16,7 +15,7 @@ from skillwire.sources.facts import FactCache
 from skillwire.sources.files import read_file
 from skillwire.sources.folders import Look
 from skillwire.sources.ignore import IGNORE_FILE, Ignored
-from skillwire.sources.placement import place
+from skillwire.sources.placement import Placed, place
 from skillwire.sources.skill_folder import read_unit
 from skillwire.sources.unit import Unit
 
@@ -40,6 +39,7 @@ class DirectorySource(Source):
         self._limits = limits or Limits()
         self._follow_links = follow_links
         self._facts = FactCache()
+        self._places: dict[str, Placed] = {}
         self._units: dict[str, Unit] = {}
         self._problems: tuple[Problem, ...] = ()
 
@@ -78,11 +78,12 @@ class DirectorySource(Source):
                 pending.extend(reversed(listed.folders))
         self._units, self._problems = units, tuple(problems)
         self._facts.keep_only({location for unit in units.values() for location in unit.locations})
-        return self._placed()
+        self._places = place(units.values(), self.label)
+        return self._found()
 
     def _rescan(self, entry: Entry) -> Scan:
         """Look again at the unit that holds `entry`, and at nothing else."""
-        unit = next((unit for unit in self._units.values() if _holds(unit, entry)), None)
+        unit = next((placed.unit for placed in self._places.values() if _holds(placed.unit, entry)), None)
         if unit is None or not self.root.is_dir():
             return self._scan(unwatched)
         try:
@@ -94,8 +95,14 @@ class DirectorySource(Source):
         listed = look.into(unit.folder)
         if listed.marker is None:  # the skill is gone, and what stands there now is for a whole scan to find
             return self._scan(unwatched)
-        self._units = {**self._units, unit.folder.path: read_unit(look, self._facts, unit.folder, listed)}
-        return self._placed()
+        changed = read_unit(look, self._facts, unit.folder, listed)
+        self._units[unit.folder.path] = changed
+        place_now = self._places[unit.folder.path].changed_to(changed, self.label)
+        if place_now is None:
+            self._places = place(self._units.values(), self.label)
+        else:
+            self._places[unit.folder.path] = place_now
+        return self._found()
 
     def _look(self, progress: Progress) -> Look:
         self._facts.begin()
@@ -107,9 +114,10 @@ class DirectorySource(Source):
             progress=progress,
         )
 
-    def _placed(self) -> Scan:
-        entries = sorted(place(self._units.values(), self.label), key=lambda entry: entry.uri)
-        return Scan(tuple(entries), (*self._problems, *_problems_of(self._units.values())))
+    def _found(self) -> Scan:
+        entries = [entry for placed in self._places.values() for entry in placed.entries]
+        problems = (problem for unit in self._units.values() for problem in unit.problems)
+        return Scan(tuple(sorted(entries, key=lambda entry: entry.uri)), (*self._problems, *problems))
 
 
 def _closed(error: SourceError) -> Scan:
@@ -136,7 +144,3 @@ def _location(entry: Entry, file: SkillFile | LiveFile) -> str:
 
 def _holds(unit: Unit, entry: Entry) -> bool:
     return any(draft.location == entry.origin.location for draft in unit.drafts)
-
-
-def _problems_of(units: Iterable[Unit]) -> Iterable[Problem]:
-    return (problem for unit in units for problem in unit.problems)

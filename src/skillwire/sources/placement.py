@@ -2,34 +2,50 @@
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from skillwire.model.entry import Entry
 from skillwire.sources.ignore import CONTAINERS
 from skillwire.sources.unit import Unit
 
 
-def place(units: Iterable[Unit], label: str) -> list[Entry]:
-    """Return the entries of all units.
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A unit, the path that its folder got, and the entries that follow from it."""
+
+    unit: Unit
+    base: tuple[str, ...]
+    entries: tuple[Entry, ...]
+
+    @classmethod
+    def at(cls, base: tuple[str, ...], unit: Unit, label: str) -> "Placed":
+        return cls(unit, base, unit.placed(base, label))
+
+    def changed_to(self, unit: Unit, label: str) -> "Placed | None":
+        """Return the unit as it is now, in the same place; None if it may need another."""
+        return Placed.at(self.base, unit, label) if unit.shape == self.unit.shape else None
+
+
+def place(units: Iterable[Unit], label: str) -> dict[str, Placed]:
+    """Return where each unit stands, by the path of its folder.
 
     Folders that only hold skills leave no trace in a path, unless two skills would meet there: then
     the one that stands deeper in such folders keeps its whole path. The same folder, reached twice
     through a link inside such a folder, is one skill.
     """
     paths = _Paths()
-    entries: list[Entry] = []
+    places: dict[str, Placed] = {}
     for unit in sorted(units, key=lambda unit: (_dropped(unit), unit.folder.path)):
-        if not unit.drafts:
-            continue
         whole = _segments(unit.folder.path)
-        placed = unit.placed(_without_containers(whole), label)
-        if (other := paths.in_the_way(placed[0])) is not None:
-            if _same_folder(other, placed[0]):
+        placed = Placed.at(_without_containers(whole), unit, label)
+        if (met := paths.first_met(placed.entries)) is not None:
+            if _same_folder(*met):
                 continue
-            placed = unit.placed(whole, label)
-        for entry in placed:
+            placed = Placed.at(whole, unit, label)
+        for entry in placed.entries:
             paths.take(entry)
-        entries.extend(placed)
-    return entries
+        places[unit.folder.path] = placed
+    return places
 
 
 class _Paths:
@@ -44,7 +60,12 @@ class _Paths:
         for folder in _parents(entry.path):
             self._above.setdefault(folder, entry)
 
-    def in_the_way(self, entry: Entry) -> Entry | None:
+    def first_met(self, entries: Iterable[Entry]) -> tuple[Entry, Entry] | None:
+        """Return the first of `entries` that cannot stand where it would, and what it meets there."""
+        found = ((entry, self._in_the_way(entry)) for entry in entries)
+        return next(((entry, other) for entry, other in found if other is not None), None)
+
+    def _in_the_way(self, entry: Entry) -> Entry | None:
         """Return a skill at this path, around it or below it: they would share folders (S8)."""
         for path in (entry.path, *_parents(entry.path)):
             if path in self._taken:

@@ -41,6 +41,11 @@ class Unit:
     locations: frozenset[str]
     """Where its files are on this machine."""
 
+    @property
+    def shape(self) -> tuple[tuple[str, str], ...]:
+        """What decides where the skills stand: their folders and names."""
+        return tuple((draft.below, draft.name) for draft in self.drafts)
+
     def placed(self, base: Sequence[str], label: str) -> tuple[Entry, ...]:
         """Return the entries, with the unit's folder at the path `base`."""
         paths = _skill_paths(self.drafts, base)
