@@ -130,14 +130,14 @@ def test_check_prints_every_problem_with_its_place_reason_and_hint(here: Path, c
     done = cli("check", "skills")
     assert done.code == 1
     lines = done.out.splitlines()
-    assert lines[0].startswith("broken/SKILL.md:2: name: `Broken Name` is not ")
+    assert lines[0].startswith("skills/broken/SKILL.md:2: name: `Broken Name` is not ")
     assert lines[0].endswith("(error: name-format)")
     assert lines[1].startswith("hint: write `name: broken`")
     assert [line.split(": ")[0] for line in lines[::2]] == [
-        "broken/SKILL.md:2",
-        "odd/SKILL.md:2",
-        "twins/one/twin/SKILL.md",
-        "twins/two/twin/SKILL.md",
+        "skills/broken/SKILL.md:2",
+        "skills/odd/SKILL.md:2",
+        "skills/twins/one/twin/SKILL.md",
+        "skills/twins/two/twin/SKILL.md",
     ]
     assert all(line.startswith("hint: ") for line in lines[1::2])
     assert done.err == "4 skills can be served; 1 error, 3 warnings\n"
@@ -258,10 +258,10 @@ def test_list_is_separated_by_tabs_in_a_pipe(here: Path, cli: Cli) -> None:
 
 def test_list_says_on_stderr_that_something_is_not_served(here: Path, cli: Cli) -> None:
     done = cli("list", "skills")
-    assert done.err == "1 problem keeps skills from being served; `skillwire check` shows them\n"
+    assert done.err == "1 problem keeps skills from being served; `skillwire check skills` shows them\n"
     write(here / "skills/broken-too", {"SKILL.md": b"no frontmatter\n"})
     done = cli("list", "skills")
-    assert done.err == "2 problems keep skills from being served; `skillwire check` shows them\n"
+    assert done.err == "2 problems keep skills from being served; `skillwire check skills` shows them\n"
 
 
 def test_a_description_stays_on_its_line_and_cannot_colour_a_terminal(good: Path, cli: Cli) -> None:
@@ -355,7 +355,7 @@ def test_a_folder_named_wins_over_skills_dir(here: Path, cli: Cli, monkeypatch: 
 
 
 @pytest.mark.parametrize(
-    "arguments", [["list"], ["serve"], ["show", "refunds"], ["read", "refunds"]], ids=" ".join
+    "arguments", [["list"], ["serve"], ["check"], ["show", "refunds"], ["read", "refunds"]], ids=" ".join
 )
 @pytest.mark.parametrize("value", [None, "", "  "], ids=repr)
 def test_no_source_at_all_is_wrong_usage(
@@ -365,8 +365,8 @@ def test_no_source_at_all_is_wrong_usage(
         monkeypatch.setenv("SKILLS_DIR", value)
     done = cli(*arguments)
     assert (done.code, done.raw) == (2, b"")
-    assert done.err.startswith("error: no source of skills is named\nhint: ")
-    assert "`SKILLS_DIR`" in done.err
+    assert re.match("error: .*\nhint: .*`SKILLS_DIR`", done.err)
+    assert ("--from" in done.err) is (arguments[0] in {"show", "read"})
 
 
 def test_a_list_of_nothing_but_commas_names_no_source(good: Path, cli: Cli) -> None:
@@ -512,7 +512,41 @@ def test_read_prints_binary_as_base64_in_json(here: Path, cli: Cli) -> None:
 def test_read_of_what_is_no_file_of_the_skill_fails(here: Path, cli: Cli, path: str) -> None:
     done = cli("read", "refunds", path, "--from", "skills")
     assert (done.code, done.raw) == (1, b"")
-    assert done.err.startswith("error: no file is served at `skill://acme/refunds/")
+    assert done.err.startswith("error: `refunds` has no file `")
+    assert "hint: `skillwire show refunds` lists its files" in done.err
+
+
+def test_a_terminal_is_not_made_to_obey_a_skill(here: Path) -> None:
+    write(here / "skills/pwn", {"SKILL.md": skill_md("pwn", body="\x1b]0;pwned\x07\ttab\n")})
+    code, shown = on_terminal("read", "skills/pwn")
+    assert code == 0
+    assert b"\x1b]0;" not in shown
+    assert b"\\x1b]0;pwned\\x07\ttab" in shown.replace(b"        ", b"\t") or b"\\x1b]0;pwned\\x07" in shown
+
+
+@pytest.mark.parametrize("file", ["skills/acme/refunds/SKILL.md", "skills/acme/refunds/references/policy.md"])
+def test_a_file_instead_of_a_skill_is_wrong_usage_that_names_its_folder(
+    here: Path, cli: Cli, file: str
+) -> None:
+    done = cli("show", file)
+    assert done.code == 2
+    assert f"hint: name its folder, `{Path(file).parent}`" in done.err
+
+
+def test_strict_wants_at_least_one_skill(tmp_path: Path, cli: Cli) -> None:
+    assert cli("check", str(tmp_path)).code == 0
+    assert cli("check", str(tmp_path), "--strict").code == 1
+
+
+def test_check_takes_the_folders_of_the_environment(
+    here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SKILLS_DIR", "skills")
+    assert cli("check").out == cli("check", "skills").out
+
+
+def test_one_folder_in_two_spellings_is_one_source(here: Path, cli: Cli) -> None:
+    assert cli("list", "skills", "./skills", str(here / "skills")).out == cli("list", "skills").out
 
 
 def test_a_windows_path_is_a_path(here: Path, cli: Cli) -> None:
@@ -705,7 +739,6 @@ def test_an_unknown_verb_like_no_other_points_at_the_help(cli: Cli) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["check"],
         ["check", "good", "--nope"],
         ["check", "good", "--format", "yaml"],
         ["check", "good", "--format"],

@@ -18,7 +18,9 @@ _opened: list[str] | None = None
 
 
 def _audit(event: str, arguments: tuple[object, ...]) -> None:
-    if event == "open" and _opened is not None and isinstance(arguments[0], str):
+    if event != "open" or _opened is None or not isinstance(arguments[0], str):
+        return
+    if not Path(arguments[0]).is_dir():  # folders are looked into every time
         _opened.append(arguments[0])
 
 

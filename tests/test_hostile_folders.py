@@ -9,9 +9,14 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from skillwire.model.errors import SourceError
+from skillwire.model.limits import Limits
 from skillwire.model.problem import Rule, Severity
+from skillwire.sources.facts import FactCache
+from skillwire.sources.folders import Look
+from skillwire.sources.ignore import Ignored
 from tests.support.peers import MODERN, StdioPeer, skillwire
-from tests.support.scans import faults, scan, uris
+from tests.support.scans import catalog, faults, scan, uris
 from tests.support.scans import problems as problems_of
 from tests.support.skills import make_fifo, skill_md, write, write_skill
 
@@ -133,3 +138,43 @@ def test_files_that_nobody_may_read_do_not_hide_the_rest() -> None:
         ("closed-place", Rule.FOLDER_UNREADABLE, Severity.WARNING),
     }
     assert all(problem.hint for problem in problems_of(found))
+
+
+def test_a_folder_that_cannot_be_read_fails_alone() -> None:
+    with as_somebody_else() as root:
+        write_skill(root, "open/good")
+        write_skill(root, "closed/bad")
+        (root / "closed").chmod(0)
+        if os.geteuid() == 0:
+            os.seteuid(NOBODY)
+        found = catalog(root / "closed", root / "open")
+    assert uris(found) == ["good"]
+    (problem,) = found.problems
+    assert (problem.rule, problem.severity) == (Rule.SOURCE_FAILED, Severity.ERROR)
+    assert "permission denied" in problem.message
+
+
+def test_a_folder_swapped_for_a_link_after_it_was_judged_shows_nothing(tmp_path: Path) -> None:
+    secret = write(tmp_path / "outside", {"secret.md": "SECRET"})
+    root = tmp_path / "root"
+    write_skill(root, "one", {"inner/a.md": "x"})
+    look = Look(str(root), limits=Limits(), ignored=Ignored(), follow_links=False)
+    (one,) = look.into(look.start()).folders
+    (inner,) = look.into(one).folders
+    (root / "one/inner/a.md").unlink()
+    (root / "one/inner").rmdir()
+    (root / "one/inner").symlink_to(secret)
+    assert look.into(inner, inside_skill=True).files == []
+
+
+def test_a_file_swapped_for_another_after_it_was_judged_is_not_read(tmp_path: Path) -> None:
+    secret = write(tmp_path / "outside", {"secret.md": "SECRET"})
+    root = tmp_path / "root"
+    write_skill(root, "one", {"a.md": "x"})
+    look = Look(str(root), limits=Limits(), ignored=Ignored(), follow_links=False)
+    (one,) = look.into(look.start()).folders
+    file = next(file for file in look.into(one).files if file.name == "a.md")
+    (root / "one/a.md").unlink()
+    (root / "one/a.md").symlink_to(secret / "secret.md")
+    with pytest.raises(SourceError, match="replaced"):
+        FactCache().of(file, limit=100)

@@ -82,7 +82,7 @@ def test_a_client_that_says_nothing_leaves_a_server_that_ends(tree: Path) -> Non
     assert done.returncode == 0
     assert done.stdout == b""
     assert b"1 skill\n" in done.stderr
-    assert b"1 error, 0 warnings; `skillwire check` shows them" in done.stderr
+    assert f"1 error, 0 warnings; `skillwire check {tree}` shows them".encode() in done.stderr
     assert b"Traceback" not in done.stderr
 
 

@@ -1,4 +1,5 @@
 import os
+from pathlib import Path
 
 import anyio
 
@@ -8,7 +9,9 @@ from skillwire.server.http import http_app
 from skillwire.server.skills import skills_server
 from skillwire.sources.directory import DirectorySource
 
-library = Library([DirectorySource("examples/skills")])
+SKILLS = Path(__file__).parents[2] / "examples/skills"
+
+library = Library([DirectorySource(SKILLS)])
 anyio.run(library.load)
 
 app = http_app(

@@ -1,11 +1,15 @@
+from pathlib import Path
+
 import anyio
 
 from skillwire.catalog.library import Library
 from skillwire.sources.directory import DirectorySource
 
+SKILLS = Path(__file__).parents[2] / "examples/skills"
+
 
 async def main() -> None:
-    library = Library([DirectorySource("examples/skills")])
+    library = Library([DirectorySource(SKILLS)])
     catalog = await library.load()
 
     for problem in catalog.problems:  # broken skills are told, not raised

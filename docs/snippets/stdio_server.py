@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import anyio
 
 from skillwire.catalog.library import Library
@@ -5,9 +7,11 @@ from skillwire.server.skills import skills_server
 from skillwire.server.stdio import serve_stdio
 from skillwire.sources.directory import DirectorySource
 
+SKILLS = Path(__file__).parents[2] / "examples/skills"
+
 
 async def main() -> None:
-    library = Library([DirectorySource("examples/skills")])
+    library = Library([DirectorySource(SKILLS)])
     await library.load()
     server = skills_server(
         library,

@@ -31,7 +31,7 @@ def compose(scans: Sequence[Labelled]) -> Catalog:
             if other is not None and place > 0:
                 other = namespace.claim(entry.below(labelled.label))
             if other is not None:
-                taken.append(_uri_taken(entry, other, _shown_path(labelled.label, entry.origin.path, scans)))
+                taken.append(_uri_taken(entry, other, scans))
     entries = namespace.entries
     shared = _shared_names(entries.values(), scans)
     return Catalog(
@@ -51,6 +51,10 @@ def found_problems(scans: Sequence[Labelled]) -> Iterator[Problem]:
         own = (problem for entry in labelled.scan.entries for problem in entry.problems)
         for problem in chain(labelled.scan.problems, own):
             yield replace(problem, path=_shown_path(labelled.label, problem.path, scans))
+
+
+def _place(entry: Entry, scans: Sequence[Labelled]) -> str:
+    return _shown_path(entry.origin.source, entry.origin.path, scans)
 
 
 def _shown_path(label: str, path: str, scans: Sequence[Labelled]) -> str:
@@ -112,12 +116,12 @@ def _same_bytes(one: SkillFile | LiveFile, other: SkillFile | LiveFile) -> bool:
     return one.digest == other.digest
 
 
-def _uri_taken(entry: Entry, taken: Entry, path: str) -> Problem:
+def _uri_taken(entry: Entry, taken: Entry, scans: Sequence[Labelled]) -> Problem:
     return Problem(
-        path,
+        _place(entry, scans),
         Rule.URI_TAKEN,
         Severity.ERROR,
-        f"its address {quoted(entry.uri)} belongs to the skill {quoted(taken.uri)}",
+        f"its address {quoted(entry.uri)} belongs to {quoted(_place(taken, scans))}",
         hint="rename the folder of one of the two, so that neither stands in the other's",
     )
 
@@ -128,10 +132,10 @@ def _shared_names(entries: Iterable[Entry], scans: Sequence[Labelled]) -> dict[s
         by_name[entry.name].append(entry)
     return {
         entry.uri: Problem(
-            _shown_path(entry.origin.source, entry.origin.path, scans),
+            _place(entry, scans),
             Rule.NAME_SHARED,
             Severity.WARNING,
-            f"the name `{name}` is also that of {_others(entry, sharing)}; all of them are served",
+            f"the name `{name}` is also that of {_others(entry, sharing, scans)}; all of them are served",
             hint="give each its own name, so that people and models can tell them apart",
             field="name",
         )
@@ -141,6 +145,6 @@ def _shared_names(entries: Iterable[Entry], scans: Sequence[Labelled]) -> dict[s
     }
 
 
-def _others(entry: Entry, sharing: list[Entry]) -> str:
-    others = [quoted(other.path) for other in sharing if other is not entry]
+def _others(entry: Entry, sharing: list[Entry], scans: Sequence[Labelled]) -> str:
+    others = [quoted(_place(other, scans)) for other in sharing if other is not entry]
     return others[0] if len(others) == 1 else f"{others[0]} and {len(others) - 1} more"

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 
 import anyio
+import anyio.to_thread
 
 from skillwire.catalog.amend import amended
 from skillwire.catalog.compose import Labelled, compose
@@ -34,6 +35,11 @@ class Library:
         self._refreshing = anyio.Lock()
 
     @property
+    def sources(self) -> tuple[Source, ...]:
+        """Where the skills come from, in the order that decides who keeps a path."""
+        return tuple(self._sources.values())
+
+    @property
     def catalog(self) -> Catalog:
         """What is served now. Keep it for as long as one answer takes: the next one may be another."""
         return self._catalog
@@ -43,7 +49,7 @@ class Library:
         async with self._refreshing:
             for source in self._sources.values():
                 self._scans[source.label] = await _settled(source, source.scan(progress))
-            self._catalog = compose(self._labelled())
+            self._catalog = await anyio.to_thread.run_sync(compose, self._labelled())
             return self._catalog
 
     async def read(self, uri: str) -> Reading:
@@ -75,7 +81,8 @@ class Library:
             before = self._scans[source.label]
             after = self._scans[source.label] = await _settled(source, source.rescan(stale))
             scans = self._labelled()
-            self._catalog = amended(self._catalog, before, after, scans) or compose(scans)
+            catalog = amended(self._catalog, before, after, scans)
+            self._catalog = catalog or await anyio.to_thread.run_sync(compose, scans)
 
     def _labelled(self) -> list[Labelled]:
         return [Labelled(label, scan) for label, scan in self._scans.items()]

@@ -11,7 +11,7 @@ from skillwire.catalog.library import Library
 from skillwire.cli.library import load_library
 from skillwire.config.kinds import folder_path
 from skillwire.config.settings import SKILLS_DIR
-from skillwire.model.display import quoted
+from skillwire.model.display import quoted, visible
 from skillwire.model.entry import Entry
 from skillwire.model.errors import SkillwireError, UsageError
 from skillwire.model.problem import Problem, Severity
@@ -38,8 +38,18 @@ def find_skill(skill: str, sources: Sequence[str], *, follow_links: bool = False
     """Return the skill that `skill` names. Raises `NoSuchSkillError` or `UsageError`."""
     if skill.startswith((".", "/", "~")):
         return _in_folder(skill, follow_links=follow_links)
+    if Path(skill).is_file():
+        raise UsageError(
+            f"{quoted(skill)} is a file", hint=f"name its folder, {quoted(str(Path(skill).parent))}"
+        )
     is_folder = Path(skill).is_dir()
-    if is_folder and not sources and not os.environ.get(SKILLS_DIR):
+    named = sources or os.environ.get(SKILLS_DIR, "").strip()
+    if not is_folder and not named:
+        raise UsageError(
+            f"it is not said where to look for {quoted(skill)}",
+            hint=f"add `--from FOLDER`, or set `{SKILLS_DIR}`; a folder is written `./{visible(skill)}`",
+        )
+    if is_folder and not named:
         return _in_folder(skill, follow_links=follow_links)
     library = load_library(sources, follow_links=follow_links)
     matching = _matching(library, skill)

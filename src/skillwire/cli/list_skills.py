@@ -8,7 +8,7 @@ from rich.text import Text
 
 from skillwire.catalog.snapshot import Catalog
 from skillwire.cli.library import load_library
-from skillwire.cli.output import counted, data, print_json, print_line, talk
+from skillwire.cli.output import NO_SKILLS, check_shows, counted, data, print_json, print_line, talk
 from skillwire.model.display import visible
 from skillwire.model.entry import Entry
 from skillwire.model.problem import Severity
@@ -33,19 +33,19 @@ def list_skills(
     skillwire list ./skills --json | jq -r '.[].uri'
     ```
     """
-    catalog = load_library(sources or [], follow_links=follow_links).catalog
+    library = load_library(sources or [], follow_links=follow_links)
+    catalog = library.catalog
     if json:
         print_json([_row(catalog, entry) for entry in catalog.entries.values()])
     elif catalog.entries:
         _print_table(catalog)
     errors = sum(problem.severity is Severity.ERROR for problem in catalog.problems)
     if errors:
-        talk().print(
-            f"{counted(errors, 'problem')} {'keeps' if errors == 1 else 'keep'} skills from being served; "
-            "`skillwire check` shows them"
-        )
+        keep = "keeps" if errors == 1 else "keep"
+        told = f"{counted(errors, 'problem')} {keep} skills from being served"
+        talk().print(f"{told}; {check_shows(library)} them")
     elif not catalog.entries:
-        talk().print("no skills here; a skill is a folder with a `SKILL.md` in it")
+        talk().print(NO_SKILLS)
     return 0
 
 

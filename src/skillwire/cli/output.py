@@ -1,5 +1,6 @@
 """What people see: data on stdout, talk on stderr, colours only where there is a terminal."""
 
+import shlex
 import sys
 from collections.abc import Iterable
 
@@ -7,6 +8,7 @@ import orjson
 from rich.console import Console
 from rich.text import Text
 
+from skillwire.catalog.library import Library
 from skillwire.model.display import visible
 from skillwire.model.problem import Problem, Severity
 
@@ -62,6 +64,15 @@ def print_problems(console: Console, problems: Iterable[Problem]) -> None:
         console.print(Text.assemble((place, "bold"), f": {rest} (", kind, ")"))
         if problem.hint:
             console.print(Text.assemble(("hint", "cyan"), f": {visible(problem.hint)}"))
+
+
+NO_SKILLS = "no skills here; a skill is a folder with a `SKILL.md` in it"
+
+
+def check_shows(library: Library) -> str:
+    """Return the command that shows the problems of these sources, as the beginning of a sentence."""
+    places = " ".join(shlex.quote(source.place) for source in library.sources)
+    return f"`skillwire check {places}` shows"
 
 
 def counted(number: int, noun: str) -> str:

@@ -7,7 +7,9 @@ import anyio
 from cyclopts import Parameter
 
 from skillwire.cli.find import find_skill
-from skillwire.cli.output import print_error, print_json
+from skillwire.cli.output import print_error, print_json, print_line
+from skillwire.model.display import quoted, visible
+from skillwire.model.errors import NotServedError
 from skillwire.model.mime import is_text
 from skillwire.model.uri import SKILL_FILE
 from skillwire.wire.translate import contents
@@ -38,7 +40,12 @@ def read(
     """
     found = find_skill(skill, sources or [], follow_links=follow_links)
     uri = found.entry.uri_of(path.replace("\\", "/"))
-    reading = anyio.run(found.library.read, uri)
+    try:
+        reading = anyio.run(found.library.read, uri)
+    except NotServedError:
+        hint = f"`skillwire show {skill}` lists its files"
+        print_error(f"{quoted(skill)} has no file {quoted(path)}", hint=hint)
+        return 1
     if json:
         print_json({"contents": [contents(uri, reading.served.file.mime_type, reading.content)]})
         return 0
@@ -48,6 +55,13 @@ def read(
             hint="add `--raw` and send it to a file",
         )
         return 1
+    if not raw and sys.stdout.isatty():  # a terminal obeys what it is shown
+        print_line("\n".join(visible(line).replace("\\x09", "\t") for line in _lines(reading.content)))
+        return 0
     sys.stdout.buffer.write(reading.content)
     sys.stdout.buffer.flush()
     return 0
+
+
+def _lines(content: bytes) -> list[str]:
+    return content.decode().replace("\r\n", "\n").removesuffix("\n").split("\n")

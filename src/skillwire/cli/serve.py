@@ -14,11 +14,11 @@ from cyclopts import Parameter
 
 from skillwire.catalog.library import Library
 from skillwire.cli.library import load, open_library
-from skillwire.cli.output import counted, talk
+from skillwire.cli.output import NO_SKILLS, check_shows, counted, talk
 from skillwire.config.settings import token_from
 from skillwire.model.errors import UsageError
 from skillwire.model.problem import Severity
-from skillwire.server.address import Address, HostPolicy
+from skillwire.server.address import Address, HostPolicy, check_host, check_origin
 from skillwire.server.http import MCP_PATH, http_app, listen, serve_http
 from skillwire.server.signals import on_stop_signal
 from skillwire.server.skills import skills_server
@@ -86,9 +86,10 @@ def serve(
             f"`{address.host}` can be reached from other machines, and there is no token",
             hint="set one with `--token-env VAR`, or insist with `--allow-public`",
         )
+    hosts = frozenset(map(check_host, allow_host or []))
+    origins = frozenset(map(check_origin, allow_origin or []))
     listening, bound = listen(address)
-    origins = frozenset(origin.lower().rstrip("/") for origin in allow_origin or [])
-    policy = HostPolicy(bound, frozenset(allow_host or []), origins)
+    policy = HostPolicy(bound, hosts, origins)
     endpoint = _Endpoint(listening, policy, token)
     _run(lambda: _over_http(library, Freshness(ttl, private=token is not None), endpoint))
     return 0
@@ -144,4 +145,6 @@ async def _start(library: Library) -> None:
     console.print(counted(len(catalog.entries), "skill"))
     if errors or warnings:
         told = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
-        console.print(f"{told}; `skillwire check` shows them")
+        console.print(f"{told}; {check_shows(library)} them")
+    elif not catalog.entries:
+        console.print(NO_SKILLS)

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,7 +65,7 @@ def open_sources(arguments: Iterable[str], options: SourceOptions) -> list[Sourc
     """Return a source for each argument. Raises `UsageError` for one that no kind accepts."""
     sources: list[Source] = []
     labels: set[str] = set()
-    for argument in (part for each in arguments for part in _parts(each)):
+    for argument in _distinct(part for each in arguments for part in _parts(each)):
         kind = next((kind for kind in KINDS if kind.accepts(argument)), None)
         if kind is None:
             known = ", ".join(f"{kind.name} ({kind.example})" for kind in KINDS)
@@ -76,6 +76,16 @@ def open_sources(arguments: Iterable[str], options: SourceOptions) -> list[Sourc
         labels.add(label)
         sources.append(kind.open(argument, label, options))
     return sources
+
+
+def _distinct(arguments: Iterable[str]) -> Iterator[str]:
+    """Yield each argument once; two spellings of one folder are one."""
+    seen: set[str] = set()
+    for argument in arguments:
+        key = str(folder_path(argument).resolve()) if is_folder(argument) else argument
+        if key not in seen:
+            seen.add(key)
+            yield argument
 
 
 def _parts(argument: str) -> list[str]:

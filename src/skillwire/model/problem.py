@@ -44,6 +44,7 @@ class Rule(StrEnum):
     ALLOWED_TOOLS_FORMAT = "allowed-tools-format"
     BODY_ENCODING = "body-encoding"
     # Files and folders
+    SKILL_FILE_NAME = "skill-file-name"
     SKILL_UNREADABLE = "skill-unreadable"
     SKILL_FILES = "skill-files"
     SKILL_BYTES = "skill-bytes"

@@ -76,6 +76,22 @@ class HostPolicy:
         return spelled["authority"].lower() == (host_header or "").lower()
 
 
+def check_host(text: str) -> str:
+    """Return a name for `HostPolicy.hosts`. Raises `InvalidValueError`."""
+    if _authority(text) is None:
+        raise InvalidValueError("host", text, "a name or an address, such as `skills.example`")
+    return text
+
+
+def check_origin(text: str) -> str:
+    """Return an origin for `HostPolicy.origins`. Raises `InvalidValueError`."""
+    origin = text.lower().removesuffix("/")
+    spelled = _ORIGIN.fullmatch(origin)
+    if spelled is None or _authority(spelled["authority"]) is None:
+        raise InvalidValueError("origin", text, "of the form `https://app.example`, without a path")
+    return origin
+
+
 def _authority(text: str) -> tuple[str, int | None] | None:
     """Return the host without brackets, and the port if there is one; None if `text` is no authority."""
     if (spelled := _AUTHORITY.fullmatch(text)) is None:

@@ -48,7 +48,8 @@ class TokenGuard:
         if scope["type"] not in {"http", "websocket"} or scope["path"] == HEALTH_PATH or self._knows(scope):
             await self._app(scope, receive, send)
             return
-        refused = _refused(401, "this server wants a bearer token")
+        given = "authorization" in Headers(scope=scope)
+        refused = _refused(401, "that is not the token" if given else "this server wants a bearer token")
         refused.headers["www-authenticate"] = 'Bearer realm="skillwire"'
         await refused(scope, receive, send)
 

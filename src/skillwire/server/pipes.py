@@ -16,6 +16,8 @@ import anyio.lowlevel
 from anyio.streams.memory import MemoryObjectReceiveStream
 
 _CHUNK = 64 * 1024
+_TO_FINISH = 0.5
+"""Seconds for a piece that was begun when the end came."""
 
 
 @asynccontextmanager
@@ -50,7 +52,13 @@ class PipeWriter:
         """Write all of `piece`. Raises `OSError` if nobody reads any more."""
         written = anyio.Event()
         self._pieces.put((piece, written))
-        await written.wait()
+        try:
+            await written.wait()
+        except anyio.get_cancelled_exc_class():
+            # Half a line would be worse than none: what was begun is finished, if somebody reads it.
+            with anyio.move_on_after(_TO_FINISH, shield=True):
+                await written.wait()
+            raise
         if self._error is not None:
             raise self._error
 

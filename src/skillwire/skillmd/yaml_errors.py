@@ -19,6 +19,10 @@ _HINTS = (
         "cannot start any token",
         "indent with spaces, and put quotes around a value that starts with `@`, a backtick or `%`",
     ),
+    (
+        "did not find expected alphabetic or numeric character",
+        "put quotes around a value that starts with `*` or `&`",
+    ),
     ("block sequence entries are not allowed", "start the list on the line below its field"),
     ("unexpected end of stream", "close the quotes that this value opens"),
     ("unknown escape character", "write each backslash in double quotes twice, or use single quotes"),

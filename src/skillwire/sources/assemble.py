@@ -40,7 +40,7 @@ def limit_problem(path: str, sizes: Sequence[int], limits: Limits) -> Problem | 
             Rule.SKILL_FILES,
             Severity.ERROR,
             f"the skill has {len(sizes):,} files; the limit is {limits.files:,} files per skill",
-            hint="move what the instructions do not need out of the folder, or pack it into one file",
+            hint="name what the instructions do not need in `.skillwireignore`, or pack it into one file",
         )
     if (total := sum(sizes)) > limits.bytes:
         return Problem(
@@ -48,7 +48,7 @@ def limit_problem(path: str, sizes: Sequence[int], limits: Limits) -> Problem | 
             Rule.SKILL_BYTES,
             Severity.ERROR,
             f"the skill has {total:,} bytes; the limit is {limits.bytes:,} bytes per skill",
-            hint="move large files out of the folder and link to where they can be fetched",
+            hint="leave out the largest files with `.skillwireignore`, and link to where they can be fetched",
         )
     return None
 

@@ -31,6 +31,11 @@ class Source(ABC):
     label: str
     """A short name that tells this source from the others."""
 
+    @property
+    def place(self) -> str:
+        """What the operator calls it: a folder, an address. Never sent to a client."""
+        return self.label
+
     @abstractmethod
     async def scan(self, progress: Progress = unwatched) -> Scan:
         """Return all skills. One bad skill is a problem in the scan; only a useless source raises."""

@@ -13,7 +13,7 @@ from skillwire.model.uri import SKILL_FILE
 from skillwire.sources.base import Progress, Scan, Source, unwatched
 from skillwire.sources.facts import FactCache
 from skillwire.sources.files import read_file
-from skillwire.sources.folders import Look
+from skillwire.sources.folders import Look, must_be_readable
 from skillwire.sources.ignore import IGNORE_FILE, Ignored
 from skillwire.sources.placement import Placed, place
 from skillwire.sources.skill_folder import read_unit
@@ -43,6 +43,10 @@ class DirectorySource(Source):
         self._units: dict[str, Unit] = {}
         self._problems: tuple[Problem, ...] = ()
 
+    @property
+    def place(self) -> str:
+        return str(self.root)
+
     async def scan(self, progress: Progress = unwatched) -> Scan:
         return await anyio.to_thread.run_sync(self._scan, progress)
 
@@ -59,12 +63,9 @@ class DirectorySource(Source):
         return content
 
     def _scan(self, progress: Progress) -> Scan:
-        if not self.root.is_dir():
-            raise SourceError("its folder is gone")
-        try:
-            look = self._look(progress)
-        except SourceError as error:
-            return _closed(error)
+        look = self._look(progress)
+        if isinstance(look, Scan):
+            return look
         units: dict[str, Unit] = {}
         problems: list[Problem] = []
         pending = [look.start()]
@@ -84,12 +85,11 @@ class DirectorySource(Source):
     def _rescan(self, entry: Entry) -> Scan:
         """Look again at the unit that holds `entry`, and at nothing else."""
         unit = next((placed.unit for placed in self._places.values() if _holds(placed.unit, entry)), None)
-        if unit is None or not self.root.is_dir():
+        look = self._look(unwatched)
+        if isinstance(look, Scan):
+            return look
+        if unit is None:
             return self._scan(unwatched)
-        try:
-            look = self._look(unwatched)
-        except SourceError as error:
-            return _closed(error)
         for location in unit.locations:
             self._facts.forget(location)
         listed = look.into(unit.folder)
@@ -104,12 +104,18 @@ class DirectorySource(Source):
             self._places[unit.folder.path] = place_now
         return self._found()
 
-    def _look(self, progress: Progress) -> Look:
+    def _look(self, progress: Progress) -> Look | Scan:
+        """Return what a look at the root takes, or all that there is to say of a root that is not served."""
+        must_be_readable(os.fspath(self.root))
+        try:
+            ignored = Ignored.at(self.root)
+        except SourceError as error:
+            return _closed(error)
         self._facts.begin()
         return Look(
             os.fspath(self.root),
             limits=self._limits,
-            ignored=Ignored.at(self.root),
+            ignored=ignored,
             follow_links=self._follow_links,
             progress=progress,
         )

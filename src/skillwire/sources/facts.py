@@ -46,7 +46,7 @@ class FactCache:
         # Within one look a file is one thing, also for the skills that share it (S16).
         if (facts := self._this_look.get(file.location)) is not None:
             return facts
-        content, stamp = read_file(file.location, limit)
+        content, stamp = read_file(file.location, limit, file.stamp)
         facts = Facts(
             Digest.of(content),
             len(content),

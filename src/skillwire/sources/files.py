@@ -12,10 +12,11 @@ _OPEN_FLAGS = (
 )
 
 
-def read_file(location: str, limit: int) -> tuple[bytes, Stamp | None]:
+def read_file(location: str, limit: int, seen: Stamp | None = None) -> tuple[bytes, Stamp | None]:
     """Return the bytes of a regular file, and its stamp if it stood still meanwhile. Raises `SourceError`.
 
-    Of a file that is longer than `limit`, the first `limit` bytes and one more.
+    Of a file that is longer than `limit`, the first `limit` bytes and one more. With `seen`, only the very
+    file that had this stamp: links were judged then, and another file may be where a link leads now.
     """
     try:
         descriptor = os.open(location, _OPEN_FLAGS)
@@ -25,6 +26,8 @@ def read_file(location: str, limit: int) -> tuple[bytes, Stamp | None]:
         before = os.fstat(descriptor)
         if not stat.S_ISREG(before.st_mode):
             raise SourceError("is not a regular file")
+        if seen is not None and (before.st_ino, before.st_dev) != (seen.inode, seen.device):
+            raise SourceError("was replaced by another file while it was looked at")
         content = _read(descriptor, left=limit + 1, at_once=before.st_size + 1)
         after = Stamp.of(os.fstat(descriptor))
     except OSError as error:

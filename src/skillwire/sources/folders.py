@@ -3,9 +3,11 @@
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from skillwire.model.errors import SourceError
 from skillwire.model.limits import Limits
 from skillwire.model.path import name_fault
 from skillwire.model.problem import Problem, Rule, Severity
@@ -25,12 +27,23 @@ class Folder:
     """Relative to the root, with `/`; empty for the root itself."""
     location: str
     """Where it is on this machine."""
+    identity: tuple[int, int]
+    """Its device and inode."""
     depth: int = 0
     trail: frozenset[tuple[int, int]] = frozenset()
-    """Device and inode of every folder on the way, so that a loop of links is noticed."""
+    """The identities of all folders on the way, so that a loop of links is noticed."""
 
     def path_of(self, name: str) -> str:
         return f"{self.path}/{name}" if self.path else name
+
+    def location_of(self, name: str) -> str:
+        return os.path.join(self.location, name)  # noqa: PTH118 - a plain string operation in a hot loop
+
+    def inner(self, name: str, status: os.stat_result) -> "Folder":
+        """Return the folder `name` in this one."""
+        depth = self.depth + 1 + name.count("/")
+        trail = self.trail | {self.identity}
+        return Folder(self.path_of(name), self.location_of(name), _identity(status), depth, trail)
 
     @property
     def name(self) -> str:
@@ -92,7 +105,7 @@ class Look:
         return self._seen > self.limits.entries
 
     def start(self) -> Folder:
-        return Folder("", self.root)
+        return Folder("", self.root, _identity(os.stat(self.root)))  # noqa: PTH116
 
     def into(self, folder: Folder, *, inside_skill: bool = False) -> Listed:
         """Return what stands in `folder`, sorted by name. Files are looked at only in a skill."""
@@ -101,23 +114,28 @@ class Look:
             listed.cut = self._exhausted(folder.path)
             return listed
         try:
-            trail = _trail(folder)
-            with os.scandir(folder.location) as entries:
+            with _opened(folder) as entries:
                 found = sorted(self._counted(entries, folder, listed), key=lambda entry: entry.name)
+                self._sort_all(found, folder, listed, inside_skill=inside_skill)
         except FileNotFoundError:  # it went away while we walked: then it holds nothing
             return listed
         except OSError as error:
             listed.problems.append(_unreadable(folder.path, Rule.FOLDER_UNREADABLE, error))
-            return listed
+        return listed
+
+    def _sort_all(
+        self, found: list[os.DirEntry[str]], folder: Folder, listed: Listed, *, inside_skill: bool
+    ) -> None:
         listed.marker = self._marker(folder, {entry.name for entry in found})
         files = inside_skill or listed.marker is not None
+        if listed.marker is None:
+            misspelled = (entry.name for entry in found if entry.name.upper() == SKILL_FILE.upper())
+            listed.problems.extend(_misspelled(folder.path_of(name)) for name in misspelled)
         for entry in found:
-            if self._ignored.by_name(entry.name):
-                if not files and entry.name in HIDDEN_CONTAINERS:
-                    self._add_hidden_container(entry, folder, trail, listed)
-                continue
-            self._sort_in(entry, folder, trail, listed, files=files)
-        return listed
+            if not self._ignored.by_name(entry.name):
+                self._sort_in(entry, folder, listed, files=files)
+            elif not files and entry.name in HIDDEN_CONTAINERS:
+                self._add_hidden_container(entry.name, folder, listed)
 
     def _counted(
         self, entries: Iterator[os.DirEntry[str]], folder: Folder, listed: Listed
@@ -131,19 +149,11 @@ class Look:
                 self._progress(self._seen)
             yield entry
 
-    def _sort_in(
-        self,
-        entry: os.DirEntry[str],
-        folder: Folder,
-        trail: frozenset[tuple[int, int]],
-        listed: Listed,
-        *,
-        files: bool,
-    ) -> None:
+    def _sort_in(self, entry: os.DirEntry[str], folder: Folder, listed: Listed, *, files: bool) -> None:
         """Put one entry where it belongs: among the files, the folders, the problems, or nowhere."""
         if not files and not entry.is_symlink() and not entry.is_dir(follow_symlinks=False):
             return  # told without asking the disk: most files of a large repository end here
-        path = folder.path_of(entry.name)
+        path, location = folder.path_of(entry.name), folder.location_of(entry.name)
         status = _status(entry, path)
         if isinstance(status, Problem):
             if files:
@@ -152,19 +162,21 @@ class Look:
         is_folder = stat.S_ISDIR(status.st_mode)
         if not (files or is_folder) or self._ignored.by_pattern(path, folder=is_folder):
             return
-        if problem := self._problem(entry, path, status):
+        if problem := self._problem(entry, path, location, status):
             listed.problems.append(problem)
         elif is_folder:
-            self._add_folder(Folder(path, entry.path, folder.depth + 1, trail), status, listed)
+            self._add_folder(folder.inner(entry.name, status), listed)
         else:
-            listed.files.append(File(entry.name, path, entry.path, folder.name, Stamp.of(status)))
+            listed.files.append(File(entry.name, path, location, folder.name, Stamp.of(status)))
 
-    def _problem(self, entry: os.DirEntry[str], path: str, status: os.stat_result) -> Problem | None:
+    def _problem(
+        self, entry: os.DirEntry[str], path: str, location: str, status: os.stat_result
+    ) -> Problem | None:
         """Return why something that is there is left out all the same."""
         if fault := name_fault(entry.name):
             return _unpublishable(path, fault)
         is_folder = stat.S_ISDIR(status.st_mode)
-        if entry.is_symlink() and (problem := self._link_problem(path, entry.path, folder=is_folder)):
+        if entry.is_symlink() and (problem := self._link_problem(path, location, folder=is_folder)):
             return problem
         if not is_folder and not stat.S_ISREG(status.st_mode):
             return _special(path)  # never opened: opening a pipe would wait for a writer
@@ -176,12 +188,10 @@ class Look:
                 return name
         return None
 
-    def _add_hidden_container(
-        self, entry: os.DirEntry[str], folder: Folder, trail: frozenset[tuple[int, int]], listed: Listed
-    ) -> None:
+    def _add_hidden_container(self, hidden: str, folder: Folder, listed: Listed) -> None:
         """Enter `.claude/skills` and nothing else of `.claude`."""
-        name = "/".join((entry.name, *HIDDEN_CONTAINERS[entry.name]))
-        path, location = folder.path_of(name), os.path.join(folder.location, name)  # noqa: PTH118
+        name = "/".join((hidden, *HIDDEN_CONTAINERS[hidden]))
+        path, location = folder.path_of(name), folder.location_of(name)
         try:
             status = os.stat(location)  # noqa: PTH116
         except OSError:  # there is no such container here
@@ -191,11 +201,12 @@ class Look:
         if problem := self._link_problem(path, location, folder=True):
             listed.problems.append(problem)
         else:
-            self._add_folder(Folder(path, location, folder.depth + 2, trail), status, listed)
+            self._add_folder(folder.inner(name, status), listed)
 
-    def _add_folder(self, folder: Folder, status: os.stat_result, listed: Listed) -> None:
-        if (status.st_dev, status.st_ino) in folder.trail:
-            listed.problems.append(_loop(folder.path))
+    def _add_folder(self, folder: Folder, listed: Listed) -> None:
+        if folder.identity in folder.trail:
+            message = "the link leads back to a folder that it stands in, so it is left out"
+            listed.problems.append(_loop(folder.path, message))
         elif folder.depth > self.limits.depth:
             listed.stop(self._too_deep(folder.path))
         else:
@@ -253,14 +264,40 @@ def _status(entry: os.DirEntry[str], path: str) -> os.stat_result | Problem:
     except FileNotFoundError:
         return _dangling(path)
     except OSError as error:
-        return _unreadable(
-            path, Rule.LINK_LOOP if error.errno == errno.ELOOP else Rule.FILE_UNREADABLE, error
-        )
+        if error.errno == errno.ELOOP:
+            return _loop(path, "the link leads to itself, so it is left out")
+        return _unreadable(path, Rule.FILE_UNREADABLE, error)
 
 
-def _trail(folder: Folder) -> frozenset[tuple[int, int]]:
-    status = os.stat(folder.location)  # noqa: PTH116
-    return folder.trail | {(status.st_dev, status.st_ino)}
+def must_be_readable(root: str) -> None:
+    """Raise `SourceError` if nothing can be seen of `root`."""
+    try:
+        os.scandir(root).close()
+    except FileNotFoundError as error:
+        raise SourceError("there is no such folder") from error
+    except OSError as error:
+        raise SourceError(f"its folder cannot be read: {(error.strerror or 'no access').lower()}") from error
+
+
+@contextmanager
+def _opened(folder: Folder) -> Generator[Iterator[os.DirEntry[str]]]:
+    """Yield what stands in the very folder that was judged: by now its path may lead elsewhere."""
+    if os.scandir not in os.supports_fd:  # Windows
+        with os.scandir(folder.location) as entries:
+            yield entries
+        return
+    descriptor = os.open(folder.location, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if _identity(os.fstat(descriptor)) != folder.identity:
+            raise FileNotFoundError(folder.location)
+        with os.scandir(descriptor) as entries:
+            yield entries
+    finally:
+        os.close(descriptor)
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
 
 
 def _unpublishable(path: str, fault: str) -> Problem:
@@ -273,20 +310,24 @@ def _unpublishable(path: str, fault: str) -> Problem:
     )
 
 
+def _misspelled(path: str) -> Problem:
+    return Problem(
+        path,
+        Rule.SKILL_FILE_NAME,
+        Severity.WARNING,
+        "the folder is no skill, because this file is not called `SKILL.md`",
+        hint="rename it to `SKILL.md`",
+    )
+
+
 def _dangling(path: str) -> Problem:
     return Problem(
         path, Rule.FILE_UNREADABLE, Severity.WARNING, "it leads nowhere", hint="mend or remove the link"
     )
 
 
-def _loop(path: str) -> Problem:
-    return Problem(
-        path,
-        Rule.LINK_LOOP,
-        Severity.WARNING,
-        "the link leads back to a folder that it stands in, so it is left out",
-        hint="remove the link",
-    )
+def _loop(path: str, message: str) -> Problem:
+    return Problem(path, Rule.LINK_LOOP, Severity.WARNING, message, hint="remove the link")
 
 
 def _special(path: str) -> Problem:

@@ -27,8 +27,12 @@ class Ignored:
     def at(cls, root: Path) -> "Ignored":
         """Return what the ignore file of `root` says. Raises `SourceError` if that cannot be understood."""
         location = root / IGNORE_FILE
-        if not location.exists():
+        try:
+            location.lstat()
+        except FileNotFoundError:
             return cls()
+        except OSError as error:
+            raise SourceError(f"cannot be read: {(error.strerror or 'no access').lower()}") from error
         content, _ = read_file(str(location), _MAX_SIZE)
         if len(content) > _MAX_SIZE:
             raise SourceError(f"has more than {_MAX_SIZE:,} bytes")

@@ -43,6 +43,10 @@ class _Node:
         for child in self.children:
             yield from child.all()
 
+    def inner(self) -> Iterator["_Node"]:
+        for child in self.children:
+            yield from child.all()
+
     def own(self) -> Iterator["_Node"]:
         """Yield this folder and those below it without nested skills, so that one skill tells each fault."""
         yield self
@@ -81,7 +85,7 @@ def _read_skill(look: Look, facts: FactCache, node: _Node, *, unit: Folder) -> S
         where=where,
         document=document,
         files=tuple(_read_files(look, facts, files, warnings)),
-        directories=tuple(_below(node.folder, part.folder.path) for part in node.all() if part is not node),
+        directories=tuple(_below(node.folder, part.folder.path) for part in node.inner()),
         warnings=tuple(warnings),
     )
 
