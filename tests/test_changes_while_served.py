@@ -1,5 +1,6 @@
 """A read returns bytes that some listing promised, whatever happens to the files meanwhile."""
 
+import errno
 import os
 import threading
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from skillwire.catalog.library import Library
 from skillwire.model.entry import SkillFile
 from skillwire.model.errors import NotServedError, UnsettledError
+from skillwire.model.problem import Rule
 from skillwire.sources.directory import DirectorySource
 from tests.support.liars import Failing, Liar
 from tests.support.skills import make_fifo, skill_md, write, write_skill
@@ -94,6 +96,40 @@ async def test_a_skill_that_broke_becomes_a_problem(tmp_path: Path) -> None:
     with pytest.raises(NotServedError):
         await library.read(URI)
     assert [problem.path for problem in library.catalog.problems] == ["one/SKILL.md"]
+    (folder / "SKILL.md").write_bytes(skill_md("one", body="mended\n"))
+    assert (await library.skill(URI)).uri == URI
+    assert (await library.read(URI)).content == skill_md("one", body="mended\n")
+    assert library.catalog.problems == ()
+
+
+async def test_a_folder_that_is_away_for_a_moment_loses_nothing(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    write_skill(root, "one")
+    write_skill(root, "two")
+    library = await loaded(root)
+    root.rename(tmp_path / "away")
+    with pytest.raises(UnsettledError):
+        await library.read(URI)
+    assert len(library.catalog.entries) == 2
+    assert [problem.rule for problem in library.catalog.problems] == [Rule.SOURCE_FAILED]
+    (tmp_path / "away").rename(root)
+    assert (await library.read(URI)).content == skill_md("one")
+
+
+async def test_a_machine_out_of_descriptors_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exhausted(*_: object) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    write_skill(tmp_path, "one")
+    library = await loaded(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr("skillwire.sources.files.os.open", exhausted)
+        with pytest.raises(UnsettledError):
+            await library.read(URI)
+    assert (await library.read(URI)).content == skill_md("one")
+    assert library.catalog.problems == ()
 
 
 @pytest.mark.parametrize("replacement", ["fifo", "link", "folder"])

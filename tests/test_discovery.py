@@ -7,6 +7,7 @@ import pytest
 
 from skillwire.catalog.library import Library
 from skillwire.model.limits import Limits
+from skillwire.model.name import is_skill_name
 from skillwire.model.problem import Rule, Severity
 from skillwire.sources.directory import DirectorySource
 from tests.support.scans import catalog, faults, problems, scan, uris
@@ -139,14 +140,7 @@ def test_every_file_of_such_a_skill_can_be_read_under_every_path(tmp_path: Path)
     write_skill(tmp_path, "outer/sub", {"a.md": "a"}, name="inner")
     write_skill(tmp_path, "outer/sub/deep", {"b.md": "b"}, name="innermost")
 
-    async def read_all() -> None:
-        library = Library([DirectorySource(tmp_path)])
-        found = await library.load()
-        for uri in found.files:
-            await library.read(uri)
-        assert library.catalog is found, "a read had to look again"
-
-    anyio.run(read_all)
+    assert everything_reads(tmp_path)
 
 
 def test_a_small_skill_md_is_published_as_the_large_one(tmp_path: Path) -> None:
@@ -375,3 +369,87 @@ def test_the_scanned_folder_is_not_touched(tmp_path: Path) -> None:
     before = sorted((str(p), p.lstat().st_mtime_ns) for p in tmp_path.rglob("*"))
     scan(tmp_path)
     assert sorted((str(p), p.lstat().st_mtime_ns) for p in tmp_path.rglob("*")) == before
+
+
+@pytest.mark.rule("S16")
+def test_a_nested_small_skill_md_is_published_alike_by_both(tmp_path: Path) -> None:
+    write_skill(tmp_path, "outer")
+    write(tmp_path, {"outer/1inner/skill.md": skill_md("1inner"), "outer/1inner/a.md": "a"})
+    found = catalog(tmp_path)
+    assert uris(found) == ["outer", "outer/1inner"]
+    assert found.problems == ()
+    assert everything_reads(tmp_path)
+
+
+@pytest.mark.rule("S8")
+@pytest.mark.parametrize("trap", ["inner", "inner/SKILL.md", "INNER/x.md", "inner/x.md"])
+def test_a_nested_skill_whose_own_place_is_taken_is_refused_alone(tmp_path: Path, trap: str) -> None:
+    write_skill(tmp_path, "outer")
+    write_skill(tmp_path, "outer/folder", {trap: "plain"}, name="inner")
+    found = catalog(tmp_path)
+    assert uris(found) == ["outer"]
+    assert (Rule.URI_TAKEN, ERROR) in {(problem.rule, problem.severity) for problem in found.problems}
+    assert everything_reads(tmp_path)
+
+
+@pytest.mark.rule("S8")
+def test_files_that_only_the_nested_skill_would_serve_keep_it_out(tmp_path: Path) -> None:
+    write_skill(tmp_path, "outer", {"Sub/x.txt": "1", "sub/x.txt": "2"})
+    write_skill(tmp_path, "outer/sub")
+    found = catalog(tmp_path)
+    for entry in found.entries.values():
+        below = {uri for uri in found.files if uri.startswith(f"{entry.root}/")}
+        assert below == {entry.uri_of(file.path) for file in entry.files}
+
+
+def test_an_ignored_skill_md_beside_a_small_one_does_not_confuse(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {".skillwireignore": "SKILL.md\n", "one/SKILL.md": "ignored", "one/skill.md": skill_md("one")},
+    )
+    assert uris(scan(tmp_path)) == ["one"]
+    assert everything_reads(tmp_path)
+
+
+def test_what_is_ignored_stays_so_through_a_linked_folder(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {".skillwireignore": "/real/private/\n", "real/private/secret.txt": "x", "real/open.txt": "x"},
+    )
+    one = write_skill(tmp_path, "one")
+    (one / "ref").symlink_to("../real")
+    assert paths_of(tmp_path, "one") == ["SKILL.md", "ref/open.txt"]
+
+
+@pytest.mark.parametrize("patterns", ["*a*a*a*b\n", "x\n" * 501, "a" * 300_000])
+def test_an_ignore_file_that_would_take_for_ever_is_refused(tmp_path: Path, patterns: str) -> None:
+    write(tmp_path, {".skillwireignore": patterns})
+    write_skill(tmp_path, "one", {"a" * 60: "x"})
+    assert faults(scan(tmp_path)) == {(".skillwireignore", Rule.IGNORE_FILE, ERROR)}
+
+
+def test_a_file_called_almost_like_a_skill_is_told_its_name(tmp_path: Path) -> None:
+    write(tmp_path, {"one/Skill.md": skill_md("one")})
+    assert faults(scan(tmp_path)) == {("one/Skill.md", Rule.SKILL_FILE_NAME, WARNING)}
+
+
+def test_one_skill_around_thousands_does_not_cost_their_square(tmp_path: Path) -> None:
+    write(tmp_path, {"SKILL.md": skill_md(tmp_path.name if is_skill_name(tmp_path.name) else "outer")})
+    for number in range(600):
+        write_skill(tmp_path, f"skill-{number}")
+    found = scan(tmp_path)
+    assert len(found.entries) == 600
+    assert Rule.SKILL_FILES in {problem.rule for problem in found.problems}
+
+
+def everything_reads(root: Path) -> bool:
+    """Read every URI that is served; a library that had to look again has listed something wrong."""
+
+    async def read_all() -> bool:
+        library = Library([DirectorySource(root)])
+        found = await library.load()
+        for uri in found.files:
+            await library.read(uri)
+        return library.catalog is found
+
+    return anyio.run(read_all)

@@ -1,5 +1,6 @@
 """`python -m skillwire` and the `skillwire` command."""
 
+import os
 import sys
 
 from skillwire.cli.app import run
@@ -7,7 +8,19 @@ from skillwire.cli.app import run
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    _open_what_is_closed()
     sys.exit(run(sys.argv[1:]))
+
+
+def _open_what_is_closed() -> None:
+    """Give every standard stream a descriptor: else the next file to be opened would become stdout."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    while nothing <= 2:
+        nothing = os.dup(nothing)
+    os.close(nothing)
+    sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - for good
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
 if __name__ == "__main__":

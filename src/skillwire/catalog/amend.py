@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from skillwire.catalog.compose import Labelled, found_problems
-from skillwire.catalog.snapshot import Catalog, Served
+from skillwire.catalog.compose import Labelled, Namespace, found_problems
+from skillwire.catalog.snapshot import Catalog
 from skillwire.model.entry import Entry
-from skillwire.model.uri import SKILL_FILE, parent_uri, parents
+from skillwire.model.uri import SKILL_FILE, parents
 from skillwire.sources.base import Scan
 
 
@@ -20,19 +20,23 @@ def amended(catalog: Catalog, before: Scan, after: Scan, scans: Sequence[Labelle
     if changed is None or len(catalog.entries) != sum(len(labelled.scan.entries) for labelled in scans):
         return None
     entries, files, directories = dict(catalog.entries), dict(catalog.files), dict(catalog.directories)
-    old_uris = {old.uri for old, _ in changed}
+    uris = {old.uri for old, _ in changed}
     for old, _ in changed:
-        if catalog.entries.get(old.uri) is not old or _shares_with_others(catalog, old, old_uris):
+        if catalog.entries.get(old.uri) is not old or _shares_with_others(catalog, old, uris):
             return None
         for uri in _file_uris(old):
             files.pop(uri, None)
         for uri in _directory_uris(old):
             directories.pop(uri, None)
-    for _, new in changed:
-        entries[new.uri] = new
-        if not _add_files(new, files, old_uris):
-            return None
-        directories |= _children(new)
+    among_themselves = Namespace()
+    if any(among_themselves.claim(new) is not None for _, new in changed):
+        return None
+    if any(uri in files for uri in among_themselves.files):
+        return None
+    entries |= among_themselves.entries
+    files |= among_themselves.files
+    inside = {uri for _, new in changed for uri in _directory_uris(new)}
+    directories |= {uri: tuple(sorted(among_themselves.children[uri])) for uri in inside}
     problems = (*found_problems(scans), *catalog.shared_names.values())
     return replace(catalog, entries=entries, files=files, directories=directories, problems=problems)
 
@@ -53,30 +57,9 @@ def _shares_with_others(catalog: Catalog, old: Entry, changed: set[str]) -> bool
     return any(catalog.files[uri].entry.uri not in changed for uri in _file_uris(old))
 
 
-def _add_files(entry: Entry, files: dict[str, Served], changed: set[str]) -> bool:
-    """Add the files of `entry`; False if one of them belongs to a skill that did not change."""
-    for file in entry.files:
-        uri = entry.uri_of(file.path)
-        holder = files.get(uri)
-        if holder is not None and holder.entry.uri not in changed:
-            return False
-        if holder is None or len(holder.entry.root) < len(entry.root):  # a nested skill keeps its own (S16)
-            files[uri] = Served(entry, file)
-    return True
-
-
 def _file_uris(entry: Entry) -> Iterable[str]:
     return (entry.uri_of(file.path) for file in entry.files)
 
 
 def _directory_uris(entry: Entry) -> Iterable[str]:
     return (entry.root, *(entry.uri_of(path) for path in entry.directories))
-
-
-def _children(entry: Entry) -> dict[str, tuple[str, ...]]:
-    """Return the direct children of every directory of a skill."""
-    directories = list(_directory_uris(entry))
-    children: dict[str, set[str]] = {uri: set() for uri in directories}
-    for uri in (*_file_uris(entry), *directories[1:]):
-        children[str(parent_uri(uri))].add(uri)
-    return {uri: tuple(sorted(found)) for uri, found in children.items()}

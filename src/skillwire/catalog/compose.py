@@ -23,7 +23,7 @@ class Labelled:
 
 def compose(scans: Sequence[Labelled]) -> Catalog:
     """Return the catalogue of all scans. The first source keeps its paths; later ones give way."""
-    namespace = _Namespace()
+    namespace = Namespace()
     taken: list[Problem] = []
     for place, labelled in enumerate(scans):
         for entry in labelled.scan.entries:
@@ -61,7 +61,7 @@ def _shown_path(label: str, path: str, scans: Sequence[Labelled]) -> str:
     return f"{label}/{path}" if len(scans) > 1 else path
 
 
-class _Namespace:
+class Namespace:
     """What each URI stands for so far."""
 
     def __init__(self) -> None:
@@ -103,11 +103,15 @@ class _Namespace:
         for uri, file in files.items():
             if (holder := self.files.get(uri)) is not None and not _same_bytes(holder.file, file):
                 return holder.entry
-        # A skill's list of files is complete (S8): who lives in its folder must be on it.
+        # A skill's list of files is complete (S8): all that lives in its folder must be on it.
         for above in parents(entry.root):
-            if (outer := self._roots.get(above)) is not None and entry.uri not in self.files:
+            if (outer := self._roots.get(above)) is not None and not files.keys() <= _uris(outer):
                 return outer
-        return next((inner for inner in self._below[entry.root] if inner.uri not in files), None)
+        return next((inner for inner in self._below[entry.root] if not _uris(inner) <= files.keys()), None)
+
+
+def _uris(entry: Entry) -> set[str]:
+    return {entry.uri_of(file.path) for file in entry.files}
 
 
 def _same_bytes(one: SkillFile | LiveFile, other: SkillFile | LiveFile) -> bool:

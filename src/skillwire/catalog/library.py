@@ -1,7 +1,7 @@
 """The library: sources and the catalogue made from them. The one part that moves."""
 
-from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import anyio
 import anyio.to_thread
@@ -9,8 +9,14 @@ import anyio.to_thread
 from skillwire.catalog.amend import amended
 from skillwire.catalog.compose import Labelled, compose
 from skillwire.catalog.snapshot import Catalog, Served
-from skillwire.model.entry import Entry
-from skillwire.model.errors import ConflictError, ContentError, SourceError, UnsettledError
+from skillwire.model.entry import Entry, LiveFile
+from skillwire.model.errors import (
+    CannotLookNowError,
+    ConflictError,
+    ContentError,
+    SourceError,
+    UnsettledError,
+)
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.sources.base import Progress, Scan, Source, unwatched
 
@@ -33,6 +39,8 @@ class Library:
         self._scans: dict[str, Scan] = {}
         self._catalog = compose([])
         self._refreshing = anyio.Lock()
+        self._lost: dict[str, Entry] = {}
+        """Skills that a refresh found broken or gone, by the URI of each of their files."""
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -48,9 +56,18 @@ class Library:
         """Scan every source. One that fails is a problem in the catalogue; the others are served."""
         async with self._refreshing:
             for source in self._sources.values():
-                self._scans[source.label] = await _settled(source, source.scan(progress))
+                try:
+                    self._scans[source.label] = await source.scan(progress)
+                except SourceError as error:
+                    self._scans[source.label] = _failed(source, error, Scan())
             self._catalog = await anyio.to_thread.run_sync(compose, self._labelled())
+            self._lost.clear()
             return self._catalog
+
+    async def skill(self, uri: str) -> Entry:
+        """Return the skill whose `SKILL.md` has this URI. Raises `NotServedError`."""
+        await self._look_for_lost(uri)
+        return self._catalog.skill(uri)
 
     async def read(self, uri: str) -> Reading:
         """Return a file whose bytes have the digest that the current catalogue lists (S19).
@@ -58,10 +75,15 @@ class Library:
         Bytes that moved since the scan: the skill is looked at again, once, and the answer comes from
         the new catalogue. Raises `NotServedError`, or `UnsettledError` if it will not stand still.
         """
+        await self._look_for_lost(uri)
         served = self._catalog.file(uri)
         try:
             return await self._read_now(uri, served)
-        except (ContentError, SourceError):
+        except (ContentError, SourceError) as error:
+            if isinstance(served.file, LiveFile):  # there was no promise that could have been broken
+                raise
+            if isinstance(error, CannotLookNowError):
+                raise UnsettledError(uri) from error
             await self._refresh(served.entry)
         served = self._catalog.file(uri)
         try:
@@ -74,30 +96,51 @@ class Library:
         return Reading(served, served.file.verify(content, uri))
 
     async def _refresh(self, stale: Entry) -> None:
+        """Look again at a skill that is not what it was."""
         async with self._refreshing:
             if self._catalog.entries.get(stale.uri) != stale:
                 return  # somebody else looked again while we waited
-            source = self._sources[stale.origin.source]
-            before = self._scans[source.label]
-            after = self._scans[source.label] = await _settled(source, source.rescan(stale))
-            scans = self._labelled()
-            catalog = amended(self._catalog, before, after, scans)
-            self._catalog = catalog or await anyio.to_thread.run_sync(compose, scans)
+            await self._look_again(stale)
+            if stale.uri not in self._catalog.entries:
+                self._lost |= {stale.uri_of(file.path): stale for file in stale.files}
+
+    async def _look_for_lost(self, uri: str) -> None:
+        """Look again at a skill that a refresh lost: it may have been half saved, and be whole by now."""
+        if uri not in self._lost or uri in self._catalog.files:
+            return
+        async with self._refreshing:
+            lost = self._lost.get(uri)
+            if lost is None or uri in self._catalog.files:
+                return
+            await self._look_again(lost)
+            if lost.uri in self._catalog.entries:
+                self._lost = {each: entry for each, entry in self._lost.items() if entry is not lost}
+
+    async def _look_again(self, entry: Entry) -> None:
+        source = self._sources[entry.origin.source]
+        before = self._scans[source.label]
+        try:
+            after = await source.rescan(entry)
+        except SourceError as error:  # what was listed stays listed: the source may be back in a moment
+            after = _failed(source, error, before)
+        self._scans[source.label] = after
+        scans = self._labelled()
+        catalog = amended(self._catalog, before, after, scans)
+        self._catalog = catalog or await anyio.to_thread.run_sync(compose, scans)
 
     def _labelled(self) -> list[Labelled]:
         return [Labelled(label, scan) for label, scan in self._scans.items()]
 
 
-async def _settled(source: Source, scan: Awaitable[Scan]) -> Scan:
-    """Return the scan, or the one problem that a source has which cannot be scanned."""
-    try:
-        return await scan
-    except SourceError as error:
-        problem = Problem(
-            ".",
-            Rule.SOURCE_FAILED,
-            Severity.ERROR,
-            f"nothing of `{source.label}` is served: {error}",
-            hint="mend the source, then start the server again",
-        )
-        return Scan(problems=(problem,))
+def _failed(source: Source, error: SourceError, known: Scan) -> Scan:
+    """Return what is known of a source that cannot be scanned, with the problem that it has."""
+    what = "shows as it was" if known.entries else "is not served"
+    problem = Problem(
+        ".",
+        Rule.SOURCE_FAILED,
+        Severity.ERROR,
+        f"the source `{source.label}` {what}: {error}",
+        hint="mend the source; it is looked at again when one of its skills is asked for",
+    )
+    others = (each for each in known.problems if each.rule is not Rule.SOURCE_FAILED)
+    return replace(known, problems=(*others, problem))

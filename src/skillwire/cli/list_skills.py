@@ -55,7 +55,7 @@ def _row(catalog: Catalog, entry: Entry) -> dict[str, object]:
         "description": entry.description,
         "type": "dynamic" if entry.dynamic else "skill-md",
         "uri": entry.uri,
-        "origin": entry.origin.location,
+        "origin": visible(entry.origin.location),
         "dialect": "folder",
         "problems": [problem.to_json() for problem in catalog.problems_of(entry)],
     }

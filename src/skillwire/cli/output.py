@@ -51,9 +51,9 @@ def print_json(value: object) -> None:
 def print_error(message: str, hint: str = "") -> None:
     """Say what went wrong, and what to do about it."""
     console = talk()
-    console.print(Text.assemble(("error", "bold red"), f": {message}"))
+    console.print(Text.assemble(("error", "bold red"), f": {visible(message)}"))
     if hint:
-        console.print(Text.assemble(("hint", "bold cyan"), f": {hint}"))
+        console.print(Text.assemble(("hint", "bold cyan"), f": {visible(hint)}"))
 
 
 def print_problems(console: Console, problems: Iterable[Problem]) -> None:

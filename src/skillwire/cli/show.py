@@ -38,7 +38,7 @@ def show(
     entry, problems = found.entry, found.library.catalog.problems_of(found.entry)
     if json:
         listed = [problem.to_json() for problem in problems]
-        print_json({**skill_entry(entry), "origin": entry.origin.location, "problems": listed})
+        print_json({**skill_entry(entry), "origin": visible(entry.origin.location), "problems": listed})
         return 0
     console = data()
     console.print(Text(entry.name, style="bold cyan"))

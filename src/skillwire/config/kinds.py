@@ -9,6 +9,7 @@ from pathlib import Path
 from skillwire.model.display import quoted
 from skillwire.model.errors import UsageError
 from skillwire.model.limits import Limits
+from skillwire.model.path import name_fault
 from skillwire.sources.base import Source
 from skillwire.sources.directory import DirectorySource
 
@@ -44,7 +45,8 @@ def folder_path(argument: str) -> Path:
 
 
 def _folder_label(argument: str) -> str:
-    return folder_path(argument).resolve().name or "skills"
+    name = folder_path(argument).resolve().name
+    return "skills" if name_fault(name) else name
 
 
 def _open_folder(argument: str, label: str, options: SourceOptions) -> Source:

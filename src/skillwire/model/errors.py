@@ -9,6 +9,7 @@ SkillwireError
 │   ├── IntegrityError      bytes differ from their digest
 │   └── UnsettledError      a skill changed again while it was being read
 ├── SourceError         a source cannot deliver: unreadable, vanished, unreachable
+│   └── CannotLookNowError  nothing is known of it, because this machine is out of something
 ├── InvalidValueError   a value that breaks a rule, found where it is made
 ├── ConflictError       two parts that cannot work together
 └── UsageError          the operator asked for what cannot be done
@@ -66,6 +67,10 @@ class UnsettledError(ContentError):
 
 class SourceError(SkillwireError):
     """A source could not deliver what it holds."""
+
+
+class CannotLookNowError(SourceError):
+    """What was known before is still the best that is known."""
 
 
 class InvalidValueError(SkillwireError, ValueError):

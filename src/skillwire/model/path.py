@@ -25,6 +25,12 @@ def path_fault(path: str) -> str | None:
     return next((fault for name in path.split("/") if (fault := name_fault(name))), None)
 
 
+def prefixes(path: str) -> list[str]:
+    """Return the folders on the way to `path`, outermost first."""
+    parts = path.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+
+
 def folded(path: str) -> str:
     """Return the spelling under which a host on another file system may see `path` (H7)."""
     return path.lower() if path.isascii() else unicodedata.normalize("NFC", path).casefold()

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from skillwire.model.display import visible
+
 
 class Severity(StrEnum):
     """Whether the skill is left out (`error`) or served all the same (`warning`)."""
@@ -81,7 +83,7 @@ class Problem:
     def to_json(self) -> dict[str, str | int | None]:
         """Return what `check --format json` prints, with the keys in a fixed order."""
         return {
-            "path": self.path,
+            "path": visible(self.path),  # a name on disk may hold what no JSON can
             "line": self.line,
             "field": self.field,
             "rule": self.rule,

@@ -19,10 +19,13 @@ from skillwire.model.errors import UsageError
 from skillwire.server.address import Address, HostPolicy
 from skillwire.server.guard import HEALTH_PATH, HostGuard, TokenGuard
 from skillwire.server.message_guard import MessageGuard
+from skillwire.server.protocol import http_protocol
 from skillwire.server.signals import on_stop_signal
 from skillwire.server.streams import StreamCloser
 
 MCP_PATH = "/mcp"
+_MAX_SESSIONS = 1000
+_MAX_CONNECTIONS = 1000
 _LAST_ANSWERS = 1
 """Seconds that open requests have after the signal to stop. A stream that never ends gets no more."""
 
@@ -33,6 +36,7 @@ def http_app(server: Server[Any], policy: HostPolicy, token: str | None = None) 
         streamable_http_path=MCP_PATH,
         json_response=True,
         stateless_http=False,
+        max_sessions=_MAX_SESSIONS,
         # Our own guard stands around everything, not just this path.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         custom_starlette_routes=[Route(HEALTH_PATH, _healthy, methods=["GET"])],
@@ -54,7 +58,13 @@ def http_app(server: Server[Any], policy: HostPolicy, token: str | None = None) 
 async def serve_http(app: StreamCloser, listening: socket.socket, announce: Callable[[], None]) -> None:
     """Serve until a signal to stop arrives; `announce` is called when the first request can be answered."""
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=_LAST_ANSWERS
+        app,
+        http=http_protocol(),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=_MAX_CONNECTIONS,
+        timeout_graceful_shutdown=_LAST_ANSWERS,
     )
     serving = _Serving(config, announce)
 

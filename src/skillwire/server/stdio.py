@@ -17,6 +17,8 @@ from skillwire.server.pipes import PipeWriter, chunks_of
 
 _LAST_ANSWERS = 0.5
 """Seconds that requests have to be answered after the client has closed its side."""
+_AT_ONCE = 16
+"""Requests under way. A client that asks for more before it has read its answers has to wait."""
 
 
 async def serve_stdio(server: Server[Any]) -> None:
@@ -81,7 +83,11 @@ class _Wire:
             await self._refusals.send(SessionMessage(message.answer))
             return
         if isinstance(message, types.JSONRPCRequest):
+            while len(self._unanswered) >= _AT_ONCE:
+                await self._next_answer()
             self._unanswered.add(message.id)
+        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._unanswered.discard((message.params or {}).get("requestId", ""))  # it will not be answered
         await self._incoming.send(SessionMessage(message))
 
     def _settle(self, sent: SessionMessage) -> None:
@@ -94,8 +100,11 @@ class _Wire:
 
     async def _all_answered(self) -> None:
         while self._unanswered:
-            self._answered = anyio.Event()
-            await self._answered.wait()
+            await self._next_answer()
+
+    async def _next_answer(self) -> None:
+        self._answered = anyio.Event()
+        await self._answered.wait()
 
 
 def _stream() -> tuple[MemoryObjectSendStream[Any], MemoryObjectReceiveStream[Any]]:

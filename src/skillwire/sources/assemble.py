@@ -1,13 +1,16 @@
 """From a skill's document and files to its entry, with the rules that hold for skills of every source."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from skillwire.model.entry import Entry, LiveFile, Origin, SkillFile
 from skillwire.model.limits import Limits
-from skillwire.model.path import folded
+from skillwire.model.path import folded, path_fault, prefixes
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.model.uri import SKILL_FILE, root_uri
 from skillwire.skillmd.document import SkillDocument
+
+_RENAME = "choose another name"
 
 
 def assemble(
@@ -51,6 +54,22 @@ def limit_problem(path: str, sizes: Sequence[int], limits: Limits) -> Problem | 
             hint="leave out the largest files with `.skillwireignore`, and link to where they can be fetched",
         )
     return None
+
+
+def path_problems(skill_path: str, paths: Iterable[str]) -> Iterator[Problem]:
+    """Yield what is wrong with the paths of a skill that was not read from a disk, where it could not be."""
+    known = list(paths)
+    if fault := path_fault(skill_path):
+        yield Problem(skill_path, Rule.FILE_NAME, Severity.ERROR, f"the path of the skill {fault}", _RENAME)
+    folders = {folder for path in known for folder in prefixes(path)}
+    for path in known:
+        where = f"{skill_path}/{path}"
+        if fault := path_fault(path):
+            yield Problem(where, Rule.FILE_NAME, Severity.ERROR, f"the path {fault}", _RENAME)
+        elif path in folders:
+            yield Problem(where, Rule.FILE_NAME, Severity.ERROR, "the path is that of a folder too", _RENAME)
+    for path, kept in clashing_paths(known).items():
+        yield replace(clash_problem(f"{skill_path}/{path}", kept), severity=Severity.ERROR)
 
 
 def clashing_paths(paths: Iterable[str]) -> dict[str, str]:

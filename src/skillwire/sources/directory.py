@@ -8,8 +8,8 @@ import anyio.to_thread
 from skillwire.model.entry import Entry, LiveFile, SkillFile
 from skillwire.model.errors import SourceError
 from skillwire.model.limits import Limits
+from skillwire.model.path import name_fault
 from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.model.uri import SKILL_FILE
 from skillwire.sources.base import Progress, Scan, Source, unwatched
 from skillwire.sources.facts import FactCache
 from skillwire.sources.files import read_file
@@ -35,13 +35,16 @@ class DirectorySource(Source):
         follow_links: bool = False,
     ) -> None:
         self.root = Path(root)
-        self.label = label or self.root.resolve().name or "skills"
+        name = self.root.resolve().name
+        self.label = label or ("skills" if name_fault(name) else name)
         self._limits = limits or Limits()
         self._follow_links = follow_links
         self._facts = FactCache()
         self._places: dict[str, Placed] = {}
         self._units: dict[str, Unit] = {}
         self._problems: tuple[Problem, ...] = ()
+        self._stored: dict[tuple[str, str], str] = {}
+        """Where files are that have another path there than they are published under."""
 
     @property
     def place(self) -> str:
@@ -54,7 +57,8 @@ class DirectorySource(Source):
         return await anyio.to_thread.run_sync(self._rescan, entry)
 
     async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
-        location = _location(entry, file)
+        location = self._stored.get((entry.origin.location, file.path))
+        location = location or os.path.join(entry.origin.location, file.path)  # noqa: PTH118 - a hot path
         size = file.size if isinstance(file, SkillFile) else self._limits.bytes
         if size > _WORTH_A_THREAD:
             content, _ = await anyio.to_thread.run_sync(read_file, location, size)
@@ -121,9 +125,13 @@ class DirectorySource(Source):
         )
 
     def _found(self) -> Scan:
+        drafts = (draft for placed in self._places.values() for draft in placed.unit.drafts if draft.stored)
+        self._stored = {
+            (draft.location, path): location for draft in drafts for path, location in draft.stored.items()
+        }
         entries = [entry for placed in self._places.values() for entry in placed.entries]
         problems = (problem for unit in self._units.values() for problem in unit.problems)
-        return Scan(tuple(sorted(entries, key=lambda entry: entry.uri)), (*self._problems, *problems))
+        return Scan(tuple(sorted(entries, key=lambda entry: entry.root)), (*self._problems, *problems))
 
 
 def _closed(error: SourceError) -> Scan:
@@ -139,13 +147,6 @@ def _closed(error: SourceError) -> Scan:
             ),
         )
     )
-
-
-def _location(entry: Entry, file: SkillFile | LiveFile) -> str:
-    location = os.path.join(entry.origin.location, file.path)  # noqa: PTH118 - a plain join on a hot path
-    if file.path == SKILL_FILE and not os.path.exists(location):  # noqa: PTH110
-        return os.path.join(entry.origin.location, SKILL_FILE.lower())  # noqa: PTH118 - published from there
-    return location
 
 
 def _holds(unit: Unit, entry: Entry) -> bool:

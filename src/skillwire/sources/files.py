@@ -1,15 +1,27 @@
 """Reading a file of somebody's disk: all of it or an error, and never a wait."""
 
+import errno
 import os
 import stat
 
-from skillwire.model.errors import SourceError
+from skillwire.model.errors import CannotLookNowError, SourceError
 from skillwire.sources.stamp import Stamp
 
 # Non-blocking: what was a file when it was listed may be a pipe by now.
 _OPEN_FLAGS = (
     os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 )
+
+
+_AT_LEAST = 4096
+"""How much to read at once where the size says nothing, as in /proc."""
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+
+
+def raise_if_exhausted(error: OSError) -> None:
+    """Raise `CannotLookNowError` if an error tells of this machine and this moment, not of the file."""
+    if error.errno in _EXHAUSTED:
+        raise CannotLookNowError((error.strerror or "out of resources").lower()) from error
 
 
 def read_file(location: str, limit: int, seen: Stamp | None = None) -> tuple[bytes, Stamp | None]:
@@ -20,7 +32,8 @@ def read_file(location: str, limit: int, seen: Stamp | None = None) -> tuple[byt
     """
     try:
         descriptor = os.open(location, _OPEN_FLAGS)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise_if_exhausted(error)
         raise SourceError(_reason(error)) from error
     try:
         before = os.fstat(descriptor)
@@ -28,9 +41,10 @@ def read_file(location: str, limit: int, seen: Stamp | None = None) -> tuple[byt
             raise SourceError("is not a regular file")
         if seen is not None and (before.st_ino, before.st_dev) != (seen.inode, seen.device):
             raise SourceError("was replaced by another file while it was looked at")
-        content = _read(descriptor, left=limit + 1, at_once=before.st_size + 1)
+        content = _read(descriptor, left=limit + 1, at_once=max(before.st_size + 1, _AT_LEAST))
         after = Stamp.of(os.fstat(descriptor))
     except OSError as error:
+        raise_if_exhausted(error)
         raise SourceError(_reason(error)) from error
     finally:
         os.close(descriptor)
@@ -46,6 +60,5 @@ def _read(descriptor: int, *, left: int, at_once: int) -> bytes:
     return b"".join(pieces)
 
 
-def _reason(error: OSError | ValueError) -> str:
-    strerror = error.strerror if isinstance(error, OSError) else None
-    return f"cannot be read: {(strerror or type(error).__name__).lower()}"
+def _reason(error: OSError) -> str:
+    return f"cannot be read: {(error.strerror or type(error).__name__).lower()}"

@@ -13,6 +13,7 @@ from skillwire.model.path import name_fault
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.model.uri import SKILL_FILE
 from skillwire.sources.base import Progress, unwatched
+from skillwire.sources.files import raise_if_exhausted
 from skillwire.sources.ignore import HIDDEN_CONTAINERS, Ignored
 from skillwire.sources.stamp import Stamp
 
@@ -29,6 +30,8 @@ class Folder:
     """Where it is on this machine."""
     identity: tuple[int, int]
     """Its device and inode."""
+    real_path: str
+    """Where it really is below the root, if a link led here: what is hidden there stays hidden."""
     depth: int = 0
     trail: frozenset[tuple[int, int]] = frozenset()
     """The identities of all folders on the way, so that a loop of links is noticed."""
@@ -39,11 +42,19 @@ class Folder:
     def location_of(self, name: str) -> str:
         return os.path.join(self.location, name)  # noqa: PTH118 - a plain string operation in a hot loop
 
-    def inner(self, name: str, status: os.stat_result) -> "Folder":
-        """Return the folder `name` in this one."""
-        depth = self.depth + 1 + name.count("/")
-        trail = self.trail | {self.identity}
-        return Folder(self.path_of(name), self.location_of(name), _identity(status), depth, trail)
+    def real_path_of(self, name: str) -> str:
+        return f"{self.real_path}/{name}" if self.real_path else name
+
+    def inner(self, name: str, status: os.stat_result, link: str | None) -> "Folder":
+        """Return the folder `name` in this one; `link` says where it really is, if it is a link."""
+        return Folder(
+            self.path_of(name),
+            self.location_of(name),
+            _identity(status),
+            self.real_path_of(name) if link is None else link,
+            self.depth + 1 + name.count("/"),
+            self.trail | {self.identity},
+        )
 
     @property
     def name(self) -> str:
@@ -105,7 +116,7 @@ class Look:
         return self._seen > self.limits.entries
 
     def start(self) -> Folder:
-        return Folder("", self.root, _identity(os.stat(self.root)))  # noqa: PTH116
+        return Folder("", self.root, _identity(os.stat(self.root)), "")  # noqa: PTH116
 
     def into(self, folder: Folder, *, inside_skill: bool = False) -> Listed:
         """Return what stands in `folder`, sorted by name. Files are looked at only in a skill."""
@@ -120,6 +131,7 @@ class Look:
         except FileNotFoundError:  # it went away while we walked: then it holds nothing
             return listed
         except OSError as error:
+            raise_if_exhausted(error)
             listed.problems.append(_unreadable(folder.path, Rule.FOLDER_UNREADABLE, error))
         return listed
 
@@ -153,34 +165,64 @@ class Look:
         """Put one entry where it belongs: among the files, the folders, the problems, or nowhere."""
         if not files and not entry.is_symlink() and not entry.is_dir(follow_symlinks=False):
             return  # told without asking the disk: most files of a large repository end here
-        path, location = folder.path_of(entry.name), folder.location_of(entry.name)
-        status = _status(entry, path)
-        if isinstance(status, Problem):
-            if files:
-                listed.problems.append(status)
+        path = folder.path_of(entry.name)
+        seen = self._see(entry, folder)
+        if isinstance(seen, Problem):
+            if files or seen.rule is Rule.LINK_OUTSIDE:
+                listed.problems.append(seen)
             return
+        status, link = seen
         is_folder = stat.S_ISDIR(status.st_mode)
-        if not (files or is_folder) or self._ignored.by_pattern(path, folder=is_folder):
+        if not (files or is_folder) or self._is_ignored(entry.name, folder, is_folder=is_folder):
             return
-        if problem := self._problem(entry, path, location, status):
-            listed.problems.append(problem)
-        elif is_folder:
-            self._add_folder(folder.inner(entry.name, status), listed)
-        else:
-            listed.files.append(File(entry.name, path, location, folder.name, Stamp.of(status)))
-
-    def _problem(
-        self, entry: os.DirEntry[str], path: str, location: str, status: os.stat_result
-    ) -> Problem | None:
-        """Return why something that is there is left out all the same."""
         if fault := name_fault(entry.name):
-            return _unpublishable(path, fault)
+            listed.problems.append(_unpublishable(path, fault))
+        elif is_folder:
+            self._add_folder(folder.inner(entry.name, status, link), listed)
+        elif stat.S_ISREG(status.st_mode):
+            location = folder.location_of(entry.name)
+            listed.files.append(File(entry.name, path, location, folder.name, Stamp.of(status)))
+        else:  # never opened: opening a pipe would wait for a writer
+            listed.problems.append(_special(path))
+
+    def _see(self, entry: os.DirEntry[str], folder: Folder) -> tuple[os.stat_result, str | None] | Problem:
+        """Return what the entry is or leads to, and for a link, where that is; or why it is left out.
+
+        Asks what it is now: between the listing and this moment a file may have become a link.
+        """
+        path, location = folder.path_of(entry.name), folder.location_of(entry.name)
+        try:
+            status = entry.stat(follow_symlinks=False)
+            if not stat.S_ISLNK(status.st_mode):
+                return status, None
+            return self._follow(path, location)
+        except FileNotFoundError:
+            return _dangling(path)
+        except OSError as error:
+            raise_if_exhausted(error)
+            if error.errno == errno.ELOOP:
+                return _loop(path, "the link leads to itself, so it is left out")
+            return _unreadable(path, Rule.FILE_UNREADABLE, error)
+
+    def _follow(self, path: str, location: str) -> tuple[os.stat_result, str | None] | Problem:
+        """Follow a link once: what is judged and what is served are the same file."""
+        target = os.path.realpath(location, strict=True)
+        status = os.lstat(target)
         is_folder = stat.S_ISDIR(status.st_mode)
-        if entry.is_symlink() and (problem := self._link_problem(path, location, folder=is_folder)):
-            return problem
-        if not is_folder and not stat.S_ISREG(status.st_mode):
-            return _special(path)  # never opened: opening a pipe would wait for a writer
-        return None
+        if target == self.root or target.startswith(self.root.rstrip(os.sep) + os.sep):
+            below = "" if target == self.root else os.path.relpath(target, self.root).replace(os.sep, "/")
+            if below and self._ignored.anywhere_on(below, folder=is_folder):
+                return _hidden_target(path)
+            return status, below
+        if self._follow_links and not self._ignored.by_name(os.path.basename(target)):  # noqa: PTH119
+            return status, path
+        return _outside(path)
+
+    def _is_ignored(self, name: str, folder: Folder, *, is_folder: bool) -> bool:
+        path, real_path = folder.path_of(name), folder.real_path_of(name)
+        if self._ignored.by_pattern(path, folder=is_folder):
+            return True
+        return real_path != path and self._ignored.by_pattern(real_path, folder=is_folder)
 
     def _marker(self, folder: Folder, names: set[str]) -> str | None:
         for name in (SKILL_FILE, SKILL_FILE.lower()):
@@ -191,17 +233,17 @@ class Look:
     def _add_hidden_container(self, hidden: str, folder: Folder, listed: Listed) -> None:
         """Enter `.claude/skills` and nothing else of `.claude`."""
         name = "/".join((hidden, *HIDDEN_CONTAINERS[hidden]))
-        path, location = folder.path_of(name), folder.location_of(name)
+        path = folder.path_of(name)
         try:
-            status = os.stat(location)  # noqa: PTH116
+            found = self._follow(path, folder.location_of(name))
         except OSError:  # there is no such container here
             return
-        if not stat.S_ISDIR(status.st_mode) or self._ignored.by_pattern(path, folder=True):
+        if isinstance(found, Problem):
+            listed.problems.append(found)
             return
-        if problem := self._link_problem(path, location, folder=True):
-            listed.problems.append(problem)
-        else:
-            self._add_folder(folder.inner(name, status), listed)
+        status, link = found
+        if stat.S_ISDIR(status.st_mode) and not self._ignored.by_pattern(path, folder=True):
+            self._add_folder(folder.inner(name, status, link), listed)
 
     def _add_folder(self, folder: Folder, listed: Listed) -> None:
         if folder.identity in folder.trail:
@@ -211,32 +253,6 @@ class Look:
             listed.stop(self._too_deep(folder.path))
         else:
             listed.folders.append(folder)
-
-    def _link_problem(self, path: str, location: str, *, folder: bool) -> Problem | None:
-        target = os.path.realpath(location)
-        inside = target == self.root or target.startswith(self.root.rstrip(os.sep) + os.sep)
-        if inside:
-            below = os.path.relpath(target, self.root).replace(os.sep, "/")
-            served = target == self.root or not self._ignored.anywhere_on(below, folder=folder)
-        else:
-            served = self._follow_links and not self._ignored.by_name(os.path.basename(target))  # noqa: PTH119
-        if served:
-            return None
-        if inside:
-            return Problem(
-                path,
-                Rule.LINK_OUTSIDE,
-                Severity.WARNING,
-                "the link leads to something hidden or ignored, so it is left out",
-                hint="put a copy here, or link to a file that is served",
-            )
-        return Problem(
-            path,
-            Rule.LINK_OUTSIDE,
-            Severity.WARNING,
-            "the link leads out of the folder that is served, so it is left out",
-            hint="put a copy here, or allow links to elsewhere with `--follow-links`",
-        )
 
     def _exhausted(self, path: str) -> Problem:
         return Problem(
@@ -257,18 +273,6 @@ class Look:
         )
 
 
-def _status(entry: os.DirEntry[str], path: str) -> os.stat_result | Problem:
-    """Return what the entry is, or what it leads to if it is a link."""
-    try:
-        return entry.stat(follow_symlinks=True)
-    except FileNotFoundError:
-        return _dangling(path)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            return _loop(path, "the link leads to itself, so it is left out")
-        return _unreadable(path, Rule.FILE_UNREADABLE, error)
-
-
 def must_be_readable(root: str) -> None:
     """Raise `SourceError` if nothing can be seen of `root`."""
     try:
@@ -276,6 +280,7 @@ def must_be_readable(root: str) -> None:
     except FileNotFoundError as error:
         raise SourceError("there is no such folder") from error
     except OSError as error:
+        raise_if_exhausted(error)
         raise SourceError(f"its folder cannot be read: {(error.strerror or 'no access').lower()}") from error
 
 
@@ -328,6 +333,26 @@ def _dangling(path: str) -> Problem:
 
 def _loop(path: str, message: str) -> Problem:
     return Problem(path, Rule.LINK_LOOP, Severity.WARNING, message, hint="remove the link")
+
+
+def _hidden_target(path: str) -> Problem:
+    return Problem(
+        path,
+        Rule.LINK_OUTSIDE,
+        Severity.WARNING,
+        "the link leads to something hidden or ignored, so it is left out",
+        hint="put a copy here, or link to a file that is served",
+    )
+
+
+def _outside(path: str) -> Problem:
+    return Problem(
+        path,
+        Rule.LINK_OUTSIDE,
+        Severity.WARNING,
+        "the link leads out of the folder that is served, so it is left out",
+        hint="put a copy here, or allow links to elsewhere with `--follow-links`",
+    )
 
 
 def _special(path: str) -> Problem:

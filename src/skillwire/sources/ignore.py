@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
+from skillwire.model.display import quoted
 from skillwire.model.errors import SourceError
 from skillwire.sources.files import read_file
 
@@ -14,6 +15,9 @@ HIDDEN_CONTAINERS = {container[0]: container[1:] for container in CONTAINERS if 
 """What is entered of a folder that would otherwise be hidden."""
 
 _MAX_SIZE = 256 * 1024
+_MAX_PATTERNS = 500
+_MAX_STARS = 2
+"""In one segment of a pattern: what a pattern costs grows with the length of a name to this power."""
 _TOOL_FOLDERS = frozenset({"node_modules", "__pycache__"})
 
 
@@ -37,7 +41,7 @@ class Ignored:
         if len(content) > _MAX_SIZE:
             raise SourceError(f"has more than {_MAX_SIZE:,} bytes")
         try:
-            return cls(GitIgnoreSpec.from_lines(content.decode().splitlines()))
+            return cls(GitIgnoreSpec.from_lines(_affordable(content.decode().splitlines())))
         except UnicodeDecodeError as error:
             raise SourceError("is not UTF-8") from error
         except ValueError as error:
@@ -60,3 +64,14 @@ class Ignored:
             if hidden or self.by_pattern("/".join(parts[:depth]), folder=is_folder):
                 return True
         return False
+
+
+def _affordable(lines: list[str]) -> list[str]:
+    """Return the lines, having seen that matching them takes no time to speak of. Raises `SourceError`."""
+    patterns = [line for line in lines if line.strip() and not line.startswith("#")]
+    if len(patterns) > _MAX_PATTERNS:
+        raise SourceError(f"holds {len(patterns):,} patterns; the limit is {_MAX_PATTERNS:,}")
+    for pattern in patterns:
+        if any(segment.replace("**", "").count("*") > _MAX_STARS for segment in pattern.split("/")):
+            raise SourceError(f"holds {quoted(pattern)}: more than {_MAX_STARS} stars between slashes")
+    return lines

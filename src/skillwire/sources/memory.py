@@ -9,11 +9,11 @@ from skillwire.model.entry import Entry, LiveFile, Origin, SkillFile
 from skillwire.model.errors import SourceError
 from skillwire.model.limits import Limits
 from skillwire.model.mime import is_text, mime_type
-from skillwire.model.path import path_fault
+from skillwire.model.path import prefixes
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.model.uri import SKILL_FILE
-from skillwire.skillmd.document import read_document
-from skillwire.sources.assemble import assemble, limit_problem
+from skillwire.skillmd.document import SkillDocument, read_document
+from skillwire.sources.assemble import assemble, limit_problem, path_problems
 from skillwire.sources.base import Progress, Scan, Source, unwatched
 
 Content: TypeAlias = bytes | Callable[[], Awaitable[bytes]]
@@ -67,36 +67,45 @@ class MemorySource(Source):
         content = None if skill is None else skill.files.get(file.path)
         if content is None:
             raise SourceError(f"{entry.origin.location}/{file.path} is gone")
-        return content if isinstance(content, bytes) else await content()
+        if isinstance(content, bytes):
+            return content
+        try:
+            return await content()
+        except Exception as error:
+            raise SourceError(f"the function that makes {file.path} failed") from error
 
-    async def _entry(self, skill: MemorySkill) -> Entry | tuple[Problem, ...]:
+    async def _entry(self, skill: MemorySkill) -> Entry | list[Problem]:
         where = f"{skill.path}/{SKILL_FILE}"
-        faults = tuple(
-            Problem(f"{skill.path}/{path}", Rule.FILE_NAME, Severity.ERROR, f"the path {fault}")
-            for path in skill.files
-            if (fault := path_fault(path))
-        )
-        main = skill.files.get(SKILL_FILE)
-        if main is None:
-            message = f"the skill has no `{SKILL_FILE}`"
-            return (*faults, Problem(where, Rule.SKILL_UNREADABLE, Severity.ERROR, message))
-        segments = skill.path.split("/")
-        document = read_document(
-            main if isinstance(main, bytes) else await main(), where, folder=segments[-1]
-        )
         sizes = [len(content) for content in skill.files.values() if isinstance(content, bytes)]
+        faults = list(path_problems(skill.path, skill.files))
         if problem := limit_problem(where, sizes, self._limits):
-            faults = (*faults, problem)
+            faults.append(problem)
+        document = await _document(skill, where)
+        if isinstance(document, Problem):
+            return [*faults, document]
         if faults or not document.servable or document.frontmatter is None:
-            return (*faults, *document.problems)
-        name = str(document.frontmatter["name"])
+            return [*faults, *document.problems]
+        segments, name = skill.path.split("/"), str(document.frontmatter["name"])
         return assemble(
             document,
             skill_path=segments if segments[-1] == name else [*segments, name],
             files=_live_files(skill) if skill.dynamic else _fixed_files(skill),
-            directories=_directories(skill.files),
+            directories={folder for path in skill.files for folder in prefixes(path)},
             origin=Origin(self.label, skill.path, where),
         )
+
+
+async def _document(skill: MemorySkill, where: str) -> SkillDocument | Problem:
+    main = skill.files.get(SKILL_FILE)
+    if main is None:
+        hint = f"add a file `{SKILL_FILE}`"
+        return Problem(where, Rule.SKILL_UNREADABLE, Severity.ERROR, f"the skill has no `{SKILL_FILE}`", hint)
+    try:
+        content = main if isinstance(main, bytes) else await main()
+    except Exception as error:  # noqa: BLE001 - somebody's code: its failure is this skill's, and no other's
+        message = f"the function that makes it failed: {type(error).__name__}"
+        return Problem(where, Rule.SKILL_UNREADABLE, Severity.ERROR, message, "mend the function")
+    return read_document(content, where, folder=skill.path.rpartition("/")[2])
 
 
 def _live_files(skill: MemorySkill) -> list[LiveFile]:
@@ -116,8 +125,3 @@ def _fixed_files(skill: MemorySkill) -> list[SkillFile]:
         for path, content in skill.files.items()
         if isinstance(content, bytes)
     ]
-
-
-def _directories(paths: Iterable[str]) -> set[str]:
-    parts = [path.split("/")[:-1] for path in paths]
-    return {"/".join(folders[:depth]) for folders in parts for depth in range(1, len(folders) + 1)}

@@ -39,7 +39,7 @@ def place(units: Iterable[Unit], label: str) -> dict[str, Placed]:
         whole = _segments(unit.folder.path)
         placed = Placed.at(_without_containers(whole), unit, label)
         if (met := paths.first_met(placed.entries)) is not None:
-            if _same_folder(*met):
+            if met[0].path == met[1].path and _same_folder(*met):
                 continue
             placed = Placed.at(whole, unit, label)
         for entry in placed.entries:

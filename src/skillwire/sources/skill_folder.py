@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from skillwire.model.entry import SkillFile
-from skillwire.model.errors import SourceError
+from skillwire.model.errors import CannotLookNowError, SourceError
 from skillwire.model.limits import Limits
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.model.uri import SKILL_FILE
 from skillwire.sources.assemble import clash_problem, clashing_paths, limit_problem
 from skillwire.sources.facts import FactCache
 from skillwire.sources.folders import File, Folder, Listed, Look
-from skillwire.sources.unit import SkillDraft, Unit, listing_nested_skills
+from skillwire.sources.unit import SkillDraft, Unit, listing_nested_skills, misplaced
 
 
 def read_unit(look: Look, facts: FactCache, folder: Folder, listed: Listed) -> Unit:
@@ -23,7 +23,9 @@ def read_unit(look: Look, facts: FactCache, folder: Folder, listed: Listed) -> U
         if node.listed.marker is None:
             continue
         found = _read_skill(look, facts, node, unit=folder)
-        if isinstance(found, SkillDraft):
+        if isinstance(found, SkillDraft) and (problem := misplaced(found)) is not None:
+            problems.extend((problem, *found.warnings))
+        elif isinstance(found, SkillDraft):
             drafts.append(found)
         else:
             problems.extend(found)
@@ -74,6 +76,8 @@ def _read_skill(look: Look, facts: FactCache, node: _Node, *, unit: Folder) -> S
         return [problem, *warnings]
     try:
         document = facts.of(main, limit=look.limits.bytes).document
+    except CannotLookNowError:
+        raise
     except SourceError as error:
         return [Problem(where, Rule.SKILL_UNREADABLE, Severity.ERROR, f"it {error}", _READABLE), *warnings]
     assert document is not None, f"`{where}` was not read as a document"
@@ -87,6 +91,7 @@ def _read_skill(look: Look, facts: FactCache, node: _Node, *, unit: Folder) -> S
         files=tuple(_read_files(look, facts, files, warnings)),
         directories=tuple(_below(node.folder, part.folder.path) for part in node.inner()),
         warnings=tuple(warnings),
+        stored={path: file.location for path, file in files.items() if not file.path.endswith(path)},
     )
 
 
@@ -96,7 +101,9 @@ def _published(node: _Node, main: File, warnings: list[Problem]) -> dict[str, Fi
     for part in node.all():
         for file in part.listed.files:
             if file is not main:
-                files[_below(node.folder, file.path)] = file
+                # Also a nested `skill.md` is published as its skill publishes it.
+                name = SKILL_FILE if file.name == part.listed.marker else file.name
+                files[_below(node.folder, part.folder.path_of(name))] = file
     for path, kept in clashing_paths(files).items():
         warnings.append(clash_problem(files.pop(path).path, kept))
     return files
@@ -108,6 +115,8 @@ def _read_files(
     for path, file in files.items():
         try:
             yield facts.of(file, limit=look.limits.bytes).as_file(path)
+        except CannotLookNowError:
+            raise
         except SourceError as error:
             message = f"it {error}; it is left out"
             warnings.append(Problem(file.path, Rule.FILE_UNREADABLE, Severity.WARNING, message, _READABLE))

@@ -1,10 +1,12 @@
 """A skill and the skills nested in it: how they stand to each other (S16)."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from skillwire.model.display import quoted
 from skillwire.model.entry import Entry, Origin, SkillFile
-from skillwire.model.problem import Problem
+from skillwire.model.path import folded, prefixes
+from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.skillmd.document import SkillDocument
 from skillwire.sources.assemble import assemble
 from skillwire.sources.folders import Folder
@@ -23,6 +25,8 @@ class SkillDraft:
     files: tuple[SkillFile, ...]
     directories: tuple[str, ...]
     warnings: tuple[Problem, ...]
+    stored: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Where files are on this machine that are published under another path than they have there."""
 
     @property
     def name(self) -> str:
@@ -62,6 +66,23 @@ class Unit:
         )
 
 
+def misplaced(draft: SkillDraft) -> Problem | None:
+    """Return why a nested skill cannot stand below its folder's path: there is something of its name."""
+    folder = draft.below.rpartition("/")[2]
+    if not folder or folder == draft.name:
+        return None
+    names = {path.split("/")[0] for path in (*(file.path for file in draft.files), *draft.directories)}
+    if all(folded(name) != folded(draft.name) for name in names):
+        return None
+    return Problem(
+        draft.where,
+        Rule.URI_TAKEN,
+        Severity.ERROR,
+        f"it would stand below {quoted(f'{folder}/{draft.name}')}, and something of that name is there",
+        hint=f"rename the folder {quoted(folder)} to {quoted(draft.name)}",
+    )
+
+
 def listing_nested_skills(drafts: Sequence[SkillDraft]) -> Iterator[SkillDraft]:
     """Yield the drafts, each listing the files of the skills in it under the URIs that those have (S8).
 
@@ -69,19 +90,29 @@ def listing_nested_skills(drafts: Sequence[SkillDraft]) -> Iterator[SkillDraft]:
     are then served twice, as files of the outer skill and below the nested skill's own path.
     """
     paths = _skill_paths(drafts, ())
-    for outer in drafts:
-        depth = len(paths[outer.below])
-        files = {file.path: file for file in outer.files}
-        for inner in drafts:
-            folder = "/".join(paths[inner.below][depth:])
-            if _is_inside(inner, outer) and folder != _relative(outer.below, inner.below):
-                renamed = (replace(file, path=f"{folder}/{file.path}") for file in inner.files)
-                files = {**{file.path: file for file in renamed}, **files}
-        if len(files) == len(outer.files):
-            yield outer
-        else:
-            directories = {*outer.directories, *_folders(files)}
-            yield replace(outer, files=tuple(files.values()), directories=tuple(directories))
+    renamed: dict[str, dict[str, tuple[SkillDraft, SkillFile]]] = {draft.below: {} for draft in drafts}
+    for inner in drafts:
+        for outer in _enclosing(inner.below, paths):
+            folder = "/".join(paths[inner.below][len(paths[outer]) :])
+            if folder != _relative(outer, inner.below):
+                renamed[outer] |= {f"{folder}/{file.path}": (inner, file) for file in inner.files}
+    for draft in drafts:
+        yield _listing(draft, renamed[draft.below]) if renamed[draft.below] else draft
+
+
+def _listing(draft: SkillDraft, renamed: Mapping[str, tuple[SkillDraft, SkillFile]]) -> SkillDraft:
+    files = (replace(file, path=path) for path, (_, file) in renamed.items())
+    folders = {folder for path in renamed for folder in prefixes(path)}
+    places = {
+        path: inner.stored.get(file.path, f"{inner.location}/{file.path}")
+        for path, (inner, file) in renamed.items()
+    }
+    return replace(
+        draft,
+        files=(*draft.files, *files),
+        directories=tuple({*draft.directories, *folders}),
+        stored={**draft.stored, **places},
+    )
 
 
 def _skill_paths(drafts: Iterable[SkillDraft], base: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -92,25 +123,20 @@ def _skill_paths(drafts: Iterable[SkillDraft], base: Sequence[str]) -> dict[str,
     """
     paths: dict[str, tuple[str, ...]] = {}
     for draft in drafts:
-        rest = tuple(part for part in draft.below.split("/") if part)
-        path = (*base, *rest)
-        for depth in range(len(rest) - 1, -1, -1):
-            if (enclosing := paths.get("/".join(rest[:depth]))) is not None:
-                path = (*enclosing, *rest[depth:])
-                break
+        outer = next(_enclosing(draft.below, paths), None)
+        above = tuple(base) if outer is None else paths[outer]
+        rest = draft.below if outer is None else _relative(outer, draft.below)
+        path = (*above, *(part for part in rest.split("/") if part))
         paths[draft.below] = path if path and path[-1] == draft.name else (*path, draft.name)
     return paths
 
 
-def _is_inside(inner: SkillDraft, outer: SkillDraft) -> bool:
-    return inner is not outer and (not outer.below or inner.below.startswith(f"{outer.below}/"))
+def _enclosing(below: str, known: Mapping[str, object]) -> Iterator[str]:
+    """Yield the folders around `below` that are known, nearest first."""
+    for folder in reversed(["", *prefixes(below)]):
+        if folder != below and folder in known:
+            yield folder
 
 
 def _relative(outer: str, path: str) -> str:
     return path[len(outer) :].removeprefix("/")
-
-
-def _folders(paths: Iterable[str]) -> Iterator[str]:
-    for path in paths:
-        parts = path.split("/")
-        yield from ("/".join(parts[:depth]) for depth in range(1, len(parts)))

@@ -30,4 +30,4 @@ class ExtensionSurface(Surface):
         return Answer(shown.result("skills", [skill_entry(catalog.entries[uri]) for uri in shown.keys]))
 
     async def get(self, call: Call) -> Answer:
-        return Answer({"skill": skill_entry(self._library.catalog.skill(call.text("uri")))})
+        return Answer({"skill": skill_entry(await self._library.skill(call.text("uri")))})
