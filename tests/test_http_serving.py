@@ -436,6 +436,26 @@ def test_another_content_type_gets_an_error_and_the_next_request_works(
     assert works(http_server)
 
 
+def test_headers_without_end_are_refused_before_anybody_asks_who_it_is(guarded: HttpServer) -> None:
+    with socket.create_connection(("127.0.0.1", port_of(guarded)), timeout=PATIENCE) as connection:
+        connection.sendall(b"GET /mcp HTTP/1.1\r\nHost: evil.example\r\n")
+        with suppress(ConnectionError):  # it hangs up while we still talk
+            for _ in range(1000):
+                connection.sendall(b"x" * 1024)
+        with suppress(ConnectionError):
+            assert connection.recv(64).startswith((b"HTTP/1.1 431", b""))
+    assert works(guarded, bearer())
+
+
+def test_large_headers_within_bounds_and_many_requests_on_one_connection_work(
+    http_server: HttpServer,
+) -> None:
+    with httpx2.Client(headers=dict(MODERN_LIST), timeout=PATIENCE, trust_env=False) as client:
+        for _ in range(20):
+            answer = client.post(http_server.url, content=list_request(), headers={"x-long": "x" * 30_000})
+            assert answer.status_code == 200
+
+
 def test_bytes_that_are_no_http_hurt_nobody(http_server: HttpServer) -> None:
     with socket.create_connection(("127.0.0.1", port_of(http_server)), timeout=PATIENCE) as connection:
         connection.sendall(b"\x16\x03\x01 hello?\r\n\r\n")

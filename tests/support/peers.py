@@ -245,7 +245,7 @@ class HttpPeer(Peer):
         if self.modern:
             sent |= {"mcp-protocol-version": self.version, "mcp-method": message["method"]}
             uri = message["params"].get("uri")
-            if message["method"] == "resources/read" and isinstance(uri, str):
+            if message["method"] == "resources/read" and isinstance(uri, str) and len(uri) < 8000:
                 sent["mcp-name"] = uri
         response = self.http.post(self.url, content=json.dumps(message), headers=sent)
         if "mcp-session-id" in response.headers:

@@ -5,6 +5,7 @@ from typing import Any
 
 MAX_HEAD = 64 * 1024
 """Bytes of a request's line and headers together."""
+_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
 def http_protocol() -> Any:
@@ -21,7 +22,8 @@ def http_protocol() -> Any:
         def data_received(self, data: bytes) -> None:
             self._head += len(data)
             super().data_received(data)
-            if self._head > MAX_HEAD:
+            if self._head > MAX_HEAD and not self.transport.is_closing():
+                self.transport.write(_TOO_LARGE)
                 self.transport.close()
 
         def on_headers_complete(self) -> None:
