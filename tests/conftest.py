@@ -21,6 +21,15 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_configuration_of_ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What whoever runs the tests has decided about their own skills changes nothing, in no process."""
+    empty = str(tmp_path_factory.mktemp("config"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", empty)
+        yield
+
+
 @pytest.fixture(scope="session")
 def served_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a skill of every kind."""

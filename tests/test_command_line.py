@@ -69,7 +69,14 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """The settings of whoever runs the tests change nothing."""
     for variable in [name for name in os.environ if name.startswith("SKILLWIRE_")]:
         monkeypatch.delenv(variable)
-    for variable in ("SKILLS_DIR", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "COLUMNS"):
+    for variable in (
+        "SKILLS_DIR",
+        "MAX_FILE_SIZE_MB",
+        "FORCE_COLOR",
+        "NO_COLOR",
+        "TTY_COMPATIBLE",
+        "COLUMNS",
+    ):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
 
@@ -355,7 +362,9 @@ def test_a_folder_named_wins_over_skills_dir(here: Path, cli: Cli, monkeypatch: 
 
 
 @pytest.mark.parametrize(
-    "arguments", [["list"], ["serve"], ["check"], ["show", "refunds"], ["read", "refunds"]], ids=" ".join
+    "arguments",
+    [["list"], ["serve"], ["check"], ["show", "refunds"], ["read", "refunds"], ["visibility", "refunds"]],
+    ids=" ".join,
 )
 @pytest.mark.parametrize("value", [None, "", "  "], ids=repr)
 def test_no_source_at_all_is_wrong_usage(
@@ -366,7 +375,7 @@ def test_no_source_at_all_is_wrong_usage(
     done = cli(*arguments)
     assert (done.code, done.raw) == (2, b"")
     assert re.match("error: .*\nhint: .*`SKILLS_DIR`", done.err)
-    assert ("--from" in done.err) is (arguments[0] in {"show", "read"})
+    assert ("--from" in done.err) is (len(arguments) > 1)
 
 
 def test_a_list_of_nothing_but_commas_names_no_source(good: Path, cli: Cli) -> None:
@@ -376,7 +385,7 @@ def test_a_list_of_nothing_but_commas_names_no_source(good: Path, cli: Cli) -> N
         assert "no source of skills is named" in done.err
 
 
-@pytest.mark.parametrize("verb", ["show", "read"])
+@pytest.mark.parametrize("verb", ["show", "read", "visibility"])
 def test_a_word_that_is_both_a_folder_and_a_name_is_wrong_usage(here: Path, cli: Cli, verb: str) -> None:
     write_skill(here, "refunds")
     done = cli(verb, "refunds", "--from", "skills")
@@ -384,11 +393,12 @@ def test_a_word_that_is_both_a_folder_and_a_name_is_wrong_usage(here: Path, cli:
     assert "`refunds` is both a folder and the name of a skill" in done.err
     assert "`./refunds`" in done.err
     assert "`skill://acme/refunds/SKILL.md`" in done.err
-    assert cli(verb, "./refunds", "--from", "skills").code == 0
+    if verb != "visibility":  # which asks for a folder that is served
+        assert cli(verb, "./refunds", "--from", "skills").code == 0
     assert cli(verb, "skill://acme/refunds/SKILL.md", "--from", "skills").code == 0
 
 
-@pytest.mark.parametrize("verb", ["show", "read"])
+@pytest.mark.parametrize("verb", ["show", "read", "visibility"])
 def test_a_name_that_two_skills_share_is_wrong_usage_and_lists_both(here: Path, cli: Cli, verb: str) -> None:
     done = cli(verb, "twin", "--from", "skills")
     assert (done.code, done.raw) == (2, b"")
@@ -397,7 +407,7 @@ def test_a_name_that_two_skills_share_is_wrong_usage_and_lists_both(here: Path, 
     assert cli(verb, "twins/one/twin", "--from", "skills").code == 0
 
 
-@pytest.mark.parametrize("verb", ["show", "read"])
+@pytest.mark.parametrize("verb", ["show", "read", "visibility"])
 def test_an_unknown_skill_suggests_the_closest_three_names(good: Path, cli: Cli, verb: str) -> None:
     for name in ("refund-a", "refund-b", "refund-c", "refund-d", "zebra"):
         write_skill(good / "many", name)
@@ -416,7 +426,7 @@ def test_an_unknown_skill_like_no_other_gets_a_hint_where_to_look(here: Path, cl
     assert "`--from FOLDER`" in done.err
 
 
-@pytest.mark.parametrize("verb", ["show", "read"])
+@pytest.mark.parametrize("verb", ["show", "read", "visibility"])
 @pytest.mark.parametrize("way", [["./skills/broken"], ["broken", "--from", "skills"]], ids=" ".join)
 def test_a_broken_skill_shows_its_problems(here: Path, cli: Cli, verb: str, way: list[str]) -> None:
     done = cli(verb, *way)
@@ -489,12 +499,20 @@ def test_read_insists_when_told_to(here: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["SKILL.md", "data/blob.bin", "data/latin1.txt", "data/empty.txt", "ünïcode/naïve.md"]
+    ("name", "path"),
+    [
+        ("bytes", "SKILL.md"),
+        ("bytes", "data/blob.bin"),
+        ("bytes", "data/latin1.txt"),
+        ("bytes", "data/empty.txt"),
+        ("bytes", "ünïcode/naïve.md"),
+        ("reserved", "SKILL.md"),
+    ],
 )
 def test_read_prints_the_very_result_of_resources_read(
-    served_tree: Path, http_server: HttpServer, cli: Cli, path: str
+    served_tree: Path, http_server: HttpServer, cli: Cli, name: str, path: str
 ) -> None:
-    done = cli("read", "bytes", path, "--from", served_tree, "--json")
+    done = cli("read", name, path, "--from", served_tree, "--json")
     assert done.code == 0
     with closing(HttpPeer(VERSIONS[1], http_server.url)) as peer:
         assert done.json == peer.result("resources/read", {"uri": done.json["contents"][0]["uri"]})
@@ -677,6 +695,10 @@ OPTIONS = {
         "--http",
         "--static",
         "--follow-links",
+        "--catalog",
+        "--catalog-tokens",
+        "--config",
+        "--no-config",
         "--token-env",
         "--allow-public",
         "--allow-host",
@@ -686,6 +708,7 @@ OPTIONS = {
     "list": ["--json", "--follow-links"],
     "show": ["--from", "--json"],
     "read": ["--from", "--json", "--raw"],
+    "visibility": ["--from", "--assistant", "--user", "--follow-links", "--config", "--json"],
 }
 
 
@@ -700,7 +723,7 @@ def test_the_help_of_a_verb_mentions_every_option(cli: Cli, verb: str) -> None:
     assert done.out.startswith(f"Usage: skillwire {verb} ")
     for option in OPTIONS[verb]:
         assert re.search(rf"{option}\b", done.out)
-    assert "--no-" not in done.out
+    assert re.findall(r"--no-[a-z-]+", done.out) == ["--no-config"] * (verb == "serve")
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -724,7 +747,14 @@ def test_the_version_is_told(cli: Cli) -> None:
 
 @pytest.mark.parametrize(
     ("verb", "meant"),
-    [("serv", "serve"), ("chekc", "check"), ("lst", "list"), ("raed", "read"), ("shwo", "show")],
+    [
+        ("serv", "serve"),
+        ("chekc", "check"),
+        ("lst", "list"),
+        ("raed", "read"),
+        ("shwo", "show"),
+        ("visible", "visibility"),
+    ],
 )
 def test_an_unknown_verb_suggests_the_one_that_was_meant(cli: Cli, verb: str, meant: str) -> None:
     done = cli(verb, "skills")
@@ -749,6 +779,10 @@ def test_an_unknown_verb_like_no_other_points_at_the_help(cli: Cli) -> None:
         ["read"],
         ["read", "refunds", "SKILL.md", "three"],
         ["serve", "good", "--http"],
+        ["serve", "good", "--catalog", "prompts"],
+        ["serve", "good", "--catalog-tokens", "many"],
+        ["visibility"],
+        ["visibility", "refunds", "--from", "good", "--user", "maybe"],
         ["--nope"],
     ],
     ids=" ".join,
@@ -758,6 +792,114 @@ def test_wrong_usage_exits_with_2_and_points_at_the_help(good: Path, cli: Cli, a
     assert (done.code, done.raw) == (2, b"")
     assert done.err.startswith("error: ")
     assert "--help`" in done.err
+
+
+# visibility
+
+
+CONFIG = ("--config", "config.toml")
+
+
+def test_visibility_shows_who_a_skill_is_for(here: Path, cli: Cli) -> None:
+    done = cli("visibility", "refunds", "--from", "skills", *CONFIG)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "skill://acme/refunds/SKILL.md: assistant on, user on (by its frontmatter)\n"
+    assert not (here / "config.toml").exists()
+
+
+def test_visibility_is_decided_and_reset_side_by_side(here: Path, cli: Cli) -> None:
+    way = ("visibility", "refunds", "--from", "skills", *CONFIG)
+    assert "assistant off, user on (decided by you)" in cli(*way, "--assistant", "off").out
+    assert "assistant off, user off (decided by you)" in cli(*way, "--user", "off").out
+    assert "assistant off, user off (decided by you)" in cli(*way).out
+    assert "assistant on, user off (decided by you)" in cli(*way, "--assistant=reset").out
+    assert "assistant on, user on (decided by you)" in cli(*way, "--user=on").out
+    assert "assistant on, user on (by its frontmatter)" in cli(*way, "--user=reset").out
+    assert (here / "config.toml").read_text() == ""
+
+
+def test_visibility_prints_json_with_exactly_these_keys(here: Path, cli: Cli) -> None:
+    done = cli("visibility", "acme/refunds", "--from", "skills", *CONFIG, "--assistant", "off", "--json")
+    expected = {"uri": "skill://acme/refunds/SKILL.md", "assistant": False, "user": True, "customized": True}
+    assert done.json == expected
+    assert list(done.json) == list(expected)
+
+
+def test_visibility_of_a_folder_is_decided_for_the_uri_that_it_is_served_under(
+    here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = "./skills/acme/refunds"
+    assert cli("visibility", folder, *CONFIG, "--json").json["uri"] == "skill://refunds/SKILL.md"
+    served = "skill://acme/refunds/SKILL.md"
+    assert cli("visibility", folder, "--from", "skills", *CONFIG, "--json").json["uri"] == served
+    monkeypatch.setenv("SKILLS_DIR", "skills")
+    assert cli("visibility", folder, *CONFIG, "--json").json["uri"] == served
+    done = cli("visibility", "./skills/odd", "--from", "skills/acme", *CONFIG)
+    assert done.code == 1
+    assert done.err.startswith("error: `./skills/odd` is in none of the folders to look in\nhint: ")
+
+
+def test_visibility_is_kept_in_your_own_file_unless_you_name_another(
+    here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(here / "mine"))
+    assert cli("visibility", "refunds", "--from", "skills", "--user", "off").code == 0
+    assert cli("visibility", "refunds", "--from", "skills", "--json").json["user"] is False
+    assert cli("visibility", "refunds", "--from", "skills", *CONFIG, "--json").json["user"] is True
+
+
+@pytest.mark.parametrize("verb", ["visibility", "serve"])
+def test_a_corrupt_configuration_file_is_wrong_usage_and_stays_as_it_is(
+    good: Path, cli: Cli, verb: str
+) -> None:
+    (good / "config.toml").write_text("[visibility\n")
+    way = (
+        ["visibility", "refunds", "--from", "good", "--user", "off"]
+        if verb == "visibility"
+        else ["serve", "good"]
+    )
+    done = cli(*way, *CONFIG)
+    assert (done.code, done.raw) == (2, b"")
+    assert done.err.startswith("error: the configuration file `config.toml` cannot be used: ")
+    assert "hint: mend it" in done.err
+    assert (good / "config.toml").read_text() == "[visibility\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--config", "a", "--no-config"], "`--config` and `--no-config` contradict each other"),
+        (["--catalog-tokens", "-1"], "`--catalog-tokens` is -1"),
+    ],
+)
+def test_serving_options_that_make_no_sense_are_wrong_usage(
+    good: Path, cli: Cli, arguments: list[str], told: str
+) -> None:
+    done = cli("serve", "good", *arguments)
+    assert done.code == 2
+    assert done.err.startswith(f"error: {told}\nhint: ")
+
+
+@pytest.mark.parametrize("variable", ["SKILLWIRE_MAX_FILE_SIZE_MB", "MAX_FILE_SIZE_MB"])
+@pytest.mark.parametrize("value", ["0", "-1", "1.5", "much", ""])
+def test_a_file_size_that_is_no_number_is_wrong_usage(
+    good: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    done = cli("serve", "good")
+    assert done.code == 2
+    assert done.err.startswith(f"error: `{variable}` is `{value}`, which is not a whole number above zero\n")
+
+
+def test_a_configuration_file_that_was_named_and_is_not_there_is_told(good: Path) -> None:
+    done = subprocess.run(
+        skillwire("serve", "good", *CONFIG),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    assert b"the configuration file `config.toml` does not exist; nothing is configured" in done.stderr
 
 
 # the process
@@ -771,6 +913,7 @@ def test_wrong_usage_exits_with_2_and_points_at_the_help(good: Path, cli: Cli, a
         ["list", "skills"],
         ["show", "./skills/odd"],
         ["read", "./skills/odd"],
+        ["visibility", "./skills/odd"],
         ["show", "nothing", "--from", "skills"],
         ["--help"],
         ["check", "--help"],

@@ -268,6 +268,7 @@ def folder(tmp_path: Path) -> Path:
         ("list", ["{}"], 0),
         ("show", ["{}/refunds"], 0),
         ("read", ["{}/refunds", "references/policy.md"], 0),
+        ("visibility", ["{}/refunds"], 0),
     ],
 )
 def test_the_json_of_a_verb_has_the_shape_that_is_shown(
@@ -291,7 +292,7 @@ def test_every_environment_variable_is_documented_with_its_default() -> None:
 def test_every_variable_that_the_settings_read_is_on_the_serving_page() -> None:
     source = Path(settings.__file__).read_text("utf-8")
     serving = text_of(DOCS / "serving.md")
-    assert {name for name in re.findall(r'"(SKILL[A-Z_]+)"', source) if name not in serving} == set()
+    assert {name for name in re.findall(r'"((?:SKILL|MAX_)[A-Z_]+)"', source) if name not in serving} == set()
 
 
 # Snippets

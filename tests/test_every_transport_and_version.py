@@ -16,6 +16,8 @@ EXTENSION = "io.modelcontextprotocol/skills"
 INVALID_PARAMS = -32602
 HEADER_MISMATCH = -32020
 REFUNDS = "skill://acme/billing/refunds"
+RESERVED_META = {"io.modelcontextprotocol.skills/io.modelcontextprotocol/future": "kept"}
+"""What an author's reserved key becomes: his own words, where they mean nothing to anybody."""
 
 
 def all_pages(peer: Peer, method: str, key: str, params: dict[str, Any] | None = None) -> Iterator[list[Any]]:
@@ -58,7 +60,13 @@ def test_every_declared_method_answers_a_client_that_declared_nothing(peer: Peer
     assert peer.result("skills/get", {"uri": f"{REFUNDS}/SKILL.md"})["skill"]
     assert peer.result("resources/directory/read", {"uri": REFUNDS})["resources"]
     assert peer.result("resources/list")["resources"]
-    assert peer.result("resources/templates/list")["resourceTemplates"] == []
+    assert peer.result("resources/templates/list")["resourceTemplates"]
+    assert peer.result("tools/list")["tools"]
+    assert peer.result("tools/call", {"name": "load-skill", "arguments": {"name": ""}})["content"]
+    assert peer.result("prompts/list")["prompts"]
+    assert peer.result("prompts/get", {"name": "refunds"})["messages"]
+    reference = {"ref": {"type": "ref/prompt", "name": "skill"}, "argument": {"name": "name", "value": ""}}
+    assert peer.result("completion/complete", reference)["completion"]["values"]
     assert peer.result("ping") is not None if not peer.modern else True
 
 
@@ -97,12 +105,13 @@ def test_each_file_has_its_type_and_travels_as_text_or_blob(
 
 
 @pytest.mark.rule("S6")
-def test_a_listed_skill_goes_by_its_frontmatter_and_has_no_bare_meta(peer: Peer) -> None:
+def test_a_listed_skill_goes_by_its_frontmatter_and_its_meta_is_under_our_prefix(peer: Peer) -> None:
     resources = {resource["uri"]: resource for resource in all_items(peer, "resources/list", "resources")}
     refunds = resources[f"{REFUNDS}/SKILL.md"]
     assert (refunds["name"], refunds["mimeType"]) == ("refunds", "text/markdown")
     assert refunds["description"] == "Does one thing. Use when it is needed."
-    assert all("/" in key for resource in resources.values() for key in resource.get("_meta", {}))
+    metas = {uri: resource["_meta"] for uri, resource in resources.items() if "_meta" in resource}
+    assert metas == {"skill://reserved/SKILL.md": RESERVED_META}
 
 
 @pytest.mark.rule("S7")
@@ -151,7 +160,9 @@ def test_pages_hold_a_hundred_whole_entries_and_together_every_skill_once(peer: 
 
 
 @pytest.mark.rule("S11")
-@pytest.mark.parametrize("method", ["skills/list", "resources/list", "resources/templates/list"])
+@pytest.mark.parametrize(
+    "method", ["skills/list", "resources/list", "resources/templates/list", "tools/list", "prompts/list"]
+)
 @pytest.mark.parametrize(
     "cursor", ["", "nonsense", "ÿ", "c2tpbGxzL2xpc3QAc2tpbGw6Ly9nb25lL1NLSUxMLm1k", "A" * 5000]
 )
@@ -178,6 +189,8 @@ def test_a_cursor_of_another_list_is_refused(peer: Peer) -> None:
         ("resources/list", {}),
         ("resources/templates/list", {}),
         ("resources/read", {"uri": f"{REFUNDS}/SKILL.md"}),
+        ("tools/list", {}),
+        ("prompts/list", {}),
     ],
 )
 def test_results_say_how_fresh_they_are_on_the_version_that_asks_for_it(
@@ -321,6 +334,69 @@ def test_two_skills_of_one_name_are_both_served(peer: Peer) -> None:
 def test_reserved_metadata_passes_through(peer: Peer) -> None:
     metadata = skills(peer)["skill://reserved/SKILL.md"]["frontmatter"]["metadata"]
     assert metadata == {"io.modelcontextprotocol/future": "kept"}
+
+
+@pytest.mark.rule("S6", "S18")
+def test_metadata_rides_along_on_listings_reads_tool_results_and_prompts(peer: Peer) -> None:
+    uri = "skill://reserved/SKILL.md"
+    (content,) = peer.result("resources/read", {"uri": uri})["contents"]
+    called = peer.result("tools/call", {"name": "load-skill", "arguments": {"name": "reserved"}})
+    (message,) = peer.result("prompts/get", {"name": "reserved"})["messages"]
+    prompts = {prompt["name"]: prompt for prompt in all_items(peer, "prompts/list", "prompts")}
+    resources = peer.result("resources/directory/read", {"uri": "skill://reserved"})["resources"]
+    for carrier in (content, message["content"]["resource"], prompts["reserved"], resources[0]):
+        assert carrier["_meta"] == RESERVED_META
+    assert called["_meta"].items() >= RESERVED_META.items()  # beside what the SDK says of the server
+    assert "io.modelcontextprotocol/future" not in called["_meta"]
+
+
+@pytest.mark.parametrize("method", ["tools/call", "prompts/get"])
+def test_arguments_that_are_no_object_are_a_protocol_error(peer: Peer, method: str) -> None:
+    name = {"tools/call": "load-skill", "prompts/get": "skill"}[method]
+    for arguments in ("refunds", ["refunds"], 5):
+        assert peer.error(method, {"name": name, "arguments": arguments})["code"] == INVALID_PARAMS
+
+
+def test_a_prompt_and_a_tool_send_the_same_document_on_the_wire(peer: Peer) -> None:
+    for_the_model = {"audience": ["assistant"], "priority": 1.0}
+    text = skill_md("refunds").decode()
+    prompt = peer.result("prompts/get", {"name": "refunds"})
+    assert prompt["messages"] == [
+        {
+            "role": "user",
+            "content": {
+                "type": "resource",
+                "resource": {"uri": f"{REFUNDS}/SKILL.md", "mimeType": "text/markdown", "text": text},
+                "annotations": for_the_model,
+            },
+        }
+    ]
+    called = peer.result("tools/call", {"name": "load-skill", "arguments": {"name": "refunds"}})
+    assert called["content"] == [{"type": "text", "text": text, "annotations": for_the_model}]
+    assert called["isError"] is False
+
+
+def test_the_catalogue_comes_with_the_handshake_and_is_cut_at_its_budget(peer: Peer) -> None:
+    text = peer.handshake["instructions"]
+    assert f"<location>{REFUNDS}/SKILL.md</location>" in text
+    assert "more skills are not shown here" in text
+    assert len(text) < 4 * 4000 + 1500
+
+
+def test_a_tool_that_is_not_there_is_a_protocol_error_and_a_skill_that_is_not_a_result(peer: Peer) -> None:
+    assert peer.error("tools/call", {"name": "no-such-tool", "arguments": {}})["code"] == INVALID_PARAMS
+    result = peer.result("tools/call", {"name": "load-skill", "arguments": {"name": "refnuds"}})
+    assert result["isError"] is True
+    assert result["content"][0]["text"].startswith("there is no skill `refnuds`; did you mean `refunds`")
+
+
+def test_prompts_come_in_pages_of_a_hundred_and_together_every_skill_once(peer: Peer) -> None:
+    pages = list(all_pages(peer, "prompts/list", "prompts"))
+    names = [prompt["name"] for page in pages for prompt in page]
+    assert [len(page) for page in pages[:-1]] == [100] * (len(pages) - 1)
+    assert names[0] == "skill"
+    assert len(names) == len(set(names)) == 1 + len(skills(peer))
+    assert {"twins/one/twin", "twins/two/twin"} <= set(names)
 
 
 def test_broken_skills_are_shown_in_a_resource_of_their_own(peer: Peer) -> None:

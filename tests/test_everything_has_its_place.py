@@ -39,20 +39,34 @@ def test_every_source_passes_the_contract_suite() -> None:
 
 
 def test_every_surface_is_tested_by_name_of_its_methods() -> None:
-    assert classes("surfaces", "Surface") == {"ExtensionSurface", "DirectorySurface", "ResourcesSurface"}
+    assert classes("surfaces", "Surface") == {
+        "ExtensionSurface",
+        "DirectorySurface",
+        "ResourcesSurface",
+        "ToolsSurface",
+        "PromptsSurface",
+        "CompletionSurface",
+        "InstructionsSurface",
+    }
     for method in (
         "skills/list",
         "skills/get",
         "resources/directory/read",
         "resources/list",
         "resources/read",
+        "resources/templates/list",
+        "tools/list",
+        "tools/call",
+        "prompts/list",
+        "prompts/get",
+        "completion/complete",
     ):
         assert f'"{method}"' in TESTS
 
 
 def test_every_verb_is_in_the_table_and_in_the_docs() -> None:
     page = (ROOT / "docs/command-line.md").read_text(encoding="utf-8")
-    assert set(VERBS) == {"serve", "check", "list", "show", "read"}
+    assert set(VERBS) == {"serve", "check", "list", "show", "read", "visibility"}
     assert all(f"skillwire {verb}" in page for verb in VERBS)
 
 

@@ -61,6 +61,16 @@ def test_forty_five_checks_are_due_and_fewer_are_a_complaint(grades: Any) -> Non
         assert len(grades.total(graded, grades.NEWEST).complaints) == complaints
 
 
+@pytest.mark.parametrize("scenario", ["resources-list", "tools-list", "prompts-list"])
+def test_every_list_is_demanded_on_both_versions_without_excuse(grades: Any, scenario: str) -> None:
+    exams = {exam.protocol: exam.excused for exam in grades.EXAMS if exam.scenario == scenario}
+    assert exams == {grades.NEWEST: {}, grades.OLDER: {}}
+
+
+def test_caching_is_demanded_without_excuse(grades: Any) -> None:
+    assert [exam.excused for exam in grades.EXAMS if exam.scenario == "caching"] == [{}]
+
+
 def test_every_file_must_be_verified(grades: Any) -> None:
     good, bad = ("skill://a/SKILL.md", "verified"), ("skill://a/b", "mismatch")
     assert grades.grade_reports([report(good)], ["skill://a/SKILL.md"]).complaints == []

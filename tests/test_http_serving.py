@@ -447,7 +447,7 @@ def test_headers_without_end_are_refused_before_anybody_asks_who_it_is(guarded: 
     assert works(guarded, bearer())
 
 
-def test_large_headers_within_bounds_and_many_requests_on_one_connection_work(
+def test_large_headers_and_many_requests_on_one_connection_work(
     http_server: HttpServer,
 ) -> None:
     with httpx2.Client(headers=dict(MODERN_LIST), timeout=PATIENCE, trust_env=False) as client:

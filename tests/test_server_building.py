@@ -45,7 +45,9 @@ class Broken(Surface):
 async def test_instructions_may_point_at_skills(tmp_path: Path, mode: Any) -> None:
     text = "Start with skill://one/SKILL.md"
     async with Client(skills_server(await library(tmp_path), instructions=text), mode=mode) as client:
-        assert client.instructions == text
+        assert client.instructions is not None
+        assert client.instructions.startswith(f"{text}\n\n")
+        assert "<location>skill://one/SKILL.md</location>" in client.instructions
 
 
 @pytest.mark.rule("S1")

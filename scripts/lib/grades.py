@@ -14,11 +14,6 @@ CACHE_CHECKS = {
     "sep-2640-skills-list-cache-attributes": "SKIPPED",
     "sep-2640-skills-get-cache-attributes": "SKIPPED",
 }
-# The suite asks for these lists whether or not they are declared; the server has only resources.
-NO_TOOLS_NO_PROMPTS = {
-    "sep-2549-tools-list-caching-hints": "FAILURE",
-    "sep-2549-prompts-list-caching-hints": "FAILURE",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +35,16 @@ EXAMS = (
     Exam("resources-list", NEWEST),
     Exam("resources-list", OLDER),
     Exam("sep-2164-resource-not-found", NEWEST),
-    Exam("caching", NEWEST, excused=NO_TOOLS_NO_PROMPTS),
+    Exam("tools-list", NEWEST),
+    Exam("tools-list", OLDER),
+    Exam("prompts-list", NEWEST),
+    Exam("prompts-list", OLDER),
+    Exam("caching", NEWEST),
     Exam("server-initialize", OLDER),
     Exam("server-session-lifecycle", OLDER),
     Exam("ping", OLDER),
-    Exam("server-sse-multiple-streams", OLDER),  # on 2026-07-28 it calls tools/list
+    Exam("server-sse-multiple-streams", NEWEST),
+    Exam("server-sse-multiple-streams", OLDER),
 )
 
 

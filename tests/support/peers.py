@@ -19,6 +19,9 @@ PATIENCE = 30.0
 
 Message = dict[str, Any]
 
+_NAMED_BY = {"resources/read": "uri", "tools/call": "name", "prompts/get": "name"}
+"""What a 2026-07-28 client repeats in a header."""
+
 
 def skillwire(*arguments: str | Path) -> list[str]:
     """Return the command line that runs this checkout's `skillwire`."""
@@ -244,9 +247,10 @@ class HttpPeer(Peer):
         sent = {**self._session, **(headers or {})}
         if self.modern:
             sent |= {"mcp-protocol-version": self.version, "mcp-method": message["method"]}
-            uri = message["params"].get("uri")
-            if message["method"] == "resources/read" and isinstance(uri, str) and len(uri) < 8000:
-                sent["mcp-name"] = uri
+            named = _NAMED_BY.get(message["method"])
+            name = message["params"].get(named) if named else None
+            if isinstance(name, str) and len(name) < 8000:
+                sent["mcp-name"] = name
         response = self.http.post(self.url, content=json.dumps(message), headers=sent)
         if "mcp-session-id" in response.headers:
             self._session = {

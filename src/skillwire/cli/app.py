@@ -36,6 +36,7 @@ VERBS = {
     "list": Verb("skillwire.cli.list_skills:list_skills", "List the skills that would be served."),
     "show": Verb("skillwire.cli.show:show", "Show one skill: frontmatter, files, digests, problems."),
     "read": Verb("skillwire.cli.read:read", "Print a file of a skill, checked against its digest."),
+    "visibility": Verb("skillwire.cli.visibility:visibility", "Show or decide who may start a skill."),
 }
 
 

@@ -1,13 +1,12 @@
 """Which skill a person means: a folder, a URI, or a name."""
 
-import difflib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from urllib.parse import unquote
 
 from skillwire.catalog.library import Library
+from skillwire.catalog.names import AmbiguousNameError, Names, UnknownNameError, did_you_mean
 from skillwire.cli.library import load_library
 from skillwire.config.kinds import folder_path
 from skillwire.config.settings import SKILLS_DIR
@@ -15,7 +14,6 @@ from skillwire.model.display import quoted, visible
 from skillwire.model.entry import Entry
 from skillwire.model.errors import SkillwireError, UsageError
 from skillwire.model.problem import Problem, Severity
-from skillwire.model.uri import SKILL_FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,28 +50,47 @@ def find_skill(skill: str, sources: Sequence[str], *, follow_links: bool = False
     if is_folder and not named:
         return _in_folder(skill, follow_links=follow_links)
     library = load_library(sources, follow_links=follow_links)
-    matching = _matching(library, skill)
-    if is_folder and matching:
+    try:
+        entry = Names(library.catalog).find(skill)
+    except AmbiguousNameError as error:
+        listed = ", ".join(quoted(handle) for handle in error.handles)
+        hint = f"choose one of {listed}"
+        raise UsageError(f"{quoted(skill)} is the name of {len(error.handles)} skills", hint=hint) from error
+    except UnknownNameError:
+        if is_folder:
+            return _in_folder(skill, follow_links=follow_links)
+        raise _none_found(library, skill) from None
+    if is_folder:
         raise UsageError(
             f"{quoted(skill)} is both a folder and the name of a skill",
-            hint=f"write `./{skill}` for the folder, or {quoted(matching[0].uri)} for the skill",
+            hint=f"write `./{skill}` for the folder, or {quoted(entry.uri)} for the skill",
         )
-    if is_folder:
-        return _in_folder(skill, follow_links=follow_links)
-    if len(matching) > 1:
-        listed = ", ".join(quoted(entry.path) for entry in matching)
-        raise UsageError(
-            f"{quoted(skill)} is the name of {len(matching)} skills", hint=f"choose one of {listed}"
-        )
-    if not matching:
-        raise _none_found(library, skill)
-    return Found(library, matching[0])
+    return Found(library, entry)
+
+
+def find_served(skill: str, sources: Sequence[str], *, follow_links: bool = False) -> Entry:
+    """Return the skill that `skill` names, with the URI that it has where `sources` are served.
+
+    A folder on its own does not know what stands above it where it is served. Raises as `find_skill`.
+    """
+    entry = find_skill(skill, sources, follow_links=follow_links).entry
+    if not sources and not os.environ.get(SKILLS_DIR):
+        return entry
+    served = _at(load_library(sources, follow_links=follow_links), entry.origin.location)
+    if served is None:
+        hint = "name the folders that you serve with `--from`"
+        raise NoSuchSkillError(f"{quoted(skill)} is in none of the folders to look in", hint=hint)
+    return served
+
+
+def _at(library: Library, location: str) -> Entry | None:
+    entries = library.catalog.entries.values()
+    return next((entry for entry in entries if entry.origin.location == location), None)
 
 
 def _in_folder(folder: str, *, follow_links: bool) -> Found:
     library = load_library([folder], follow_links=follow_links)
-    location = str(folder_path(folder).resolve())
-    entry = next((e for e in library.catalog.entries.values() if e.origin.location == location), None)
+    entry = _at(library, str(folder_path(folder).resolve()))
     if entry is None:
         errors = [problem for problem in library.catalog.problems if problem.severity is Severity.ERROR]
         hint = (
@@ -87,15 +104,6 @@ def _in_folder(folder: str, *, follow_links: bool) -> Found:
     return Found(library, entry)
 
 
-def _matching(library: Library, skill: str) -> list[Entry]:
-    entries = library.catalog.entries
-    if "://" in skill:
-        entry = entries.get(skill) or entries.get(f"{skill.rstrip('/')}/{SKILL_FILE}")
-        return [] if entry is None else [entry]
-    exact = [entry for entry in entries.values() if skill in {entry.path, unquote(entry.path)}]
-    return exact or [entry for entry in entries.values() if entry.name == skill]
-
-
 def _none_found(library: Library, skill: str) -> NoSuchSkillError:
     catalog = library.catalog
     if (served := catalog.files.get(skill)) is not None:
@@ -106,12 +114,6 @@ def _none_found(library: Library, skill: str) -> NoSuchSkillError:
     broken = [problem for problem in errors if PurePosixPath(problem.path).parent.name == skill]
     if broken:
         return NoSuchSkillError(f"the skill {quoted(skill)} is there, but cannot be served", problems=broken)
-    return NoSuchSkillError(f"there is no skill {quoted(skill)}", hint=_closest(library, skill))
-
-
-def _closest(library: Library, skill: str) -> str:
-    names = {entry.name for entry in library.catalog.entries.values()}
-    close = difflib.get_close_matches(skill, names, n=3, cutoff=0.4)
-    if close:
-        return "did you mean " + " or ".join(quoted(name) for name in close) + "?"
-    return f"`skillwire list` shows what there is; say where to look with `--from FOLDER` or `{SKILLS_DIR}`"
+    where = f"`skillwire list` shows what there is; say where to look with `--from FOLDER` or `{SKILLS_DIR}`"
+    hint = did_you_mean(skill, Names(catalog).handles()) or where
+    return NoSuchSkillError(f"there is no skill {quoted(skill)}", hint=hint)

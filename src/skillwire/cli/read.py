@@ -12,6 +12,7 @@ from skillwire.model.display import quoted, visible
 from skillwire.model.errors import NotServedError
 from skillwire.model.mime import is_text
 from skillwire.model.uri import SKILL_FILE
+from skillwire.surfaces.content import with_meta
 from skillwire.wire.translate import contents
 
 
@@ -47,7 +48,8 @@ def read(
         print_error(f"{quoted(skill)} has no file {quoted(path)}", hint=hint)
         return 1
     if json:
-        print_json({"contents": [contents(uri, reading.served.file.mime_type, reading.content)]})
+        block = contents(uri, reading.served.file.mime_type, reading.content)
+        print_json({"contents": [with_meta(block, reading.served.entry)]})
         return 0
     if not raw and sys.stdout.isatty() and not is_text(reading.content):
         print_error(

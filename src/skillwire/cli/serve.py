@@ -7,22 +7,27 @@ import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import anyio
 from cyclopts import Parameter
+from mcp.server.lowlevel.server import Server
 
 from skillwire.catalog.library import Library
+from skillwire.catalog.visibility import VisibilityPolicy
 from skillwire.cli.library import load, open_library
 from skillwire.cli.output import NO_SKILLS, check_shows, counted, talk
-from skillwire.config.settings import token_from
+from skillwire.config.file import ConfigFile, default_config
+from skillwire.config.settings import max_file_bytes_from, token_from
 from skillwire.model.errors import UsageError
 from skillwire.model.problem import Severity
 from skillwire.server.address import Address, HostPolicy, check_host, check_origin
 from skillwire.server.http import MCP_PATH, http_app, listen, serve_http
 from skillwire.server.signals import on_stop_signal
-from skillwire.server.skills import skills_server
+from skillwire.server.skills import Channel, Offering, skills_server
 from skillwire.server.stdio import serve_stdio
+from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.wire.messages import LIVE_TTL_MS, STATIC_TTL_MS, Freshness
 
 
@@ -45,6 +50,14 @@ def serve(
     follow_links: Annotated[
         bool, Parameter(help="Also serve what links outside the folders lead to.")
     ] = False,
+    catalog: Annotated[
+        Literal["instructions", "tool-description"], Parameter(help="Where models find the list of skills.")
+    ] = "instructions",
+    catalog_tokens: Annotated[int, Parameter(help="How long that list may be, in tokens.")] = DEFAULT_TOKENS,
+    config: Annotated[
+        Path | None, Parameter(help="The configuration file to use instead of your own.")
+    ] = None,
+    no_config: Annotated[bool, Parameter(help="Use no configuration file.")] = False,
     token_env: Annotated[
         str | None,
         Parameter(help="The environment variable with the bearer token that HTTP clients must send."),
@@ -75,9 +88,16 @@ def serve(
     )
     library = open_library(sources or [], follow_links=follow_links)
     ttl = STATIC_TTL_MS if static else LIVE_TTL_MS
+    offering = Offering(
+        Channel(catalog),
+        _budget(catalog_tokens),
+        max_file_bytes_from(os.environ),
+        _visibility(config, no_config=no_config),
+    )
     if http is None:
         _refuse_without_http(token_env, allow_host, allow_origin, allow_public=allow_public)
-        _run(lambda: _over_stdio(library, Freshness(ttl)))
+        server = skills_server(library, freshness=Freshness(ttl), offering=offering)
+        _run(lambda: _over_stdio(library, server))
         return 0
     token = token_from(token_env, os.environ)
     address = Address.parse(http)
@@ -90,9 +110,27 @@ def serve(
     origins = frozenset(map(check_origin, allow_origin or []))
     listening, bound = listen(address)
     policy = HostPolicy(bound, hosts, origins)
-    endpoint = _Endpoint(listening, policy, token)
-    _run(lambda: _over_http(library, Freshness(ttl, private=token is not None), endpoint))
+    freshness = Freshness(ttl, private=token is not None)
+    server = skills_server(library, freshness=freshness, offering=offering)
+    _run(lambda: _over_http(library, server, _Endpoint(listening, policy, token)))
     return 0
+
+
+def _budget(tokens: int) -> int:
+    if tokens < 0:
+        raise UsageError(f"`--catalog-tokens` is {tokens}", hint="say how many tokens, 0 for an empty list")
+    return tokens
+
+
+def _visibility(config: Path | None, *, no_config: bool) -> VisibilityPolicy:
+    """Return what the configuration file decides. Raises `UsageError`."""
+    if config is not None and no_config:
+        raise UsageError("`--config` and `--no-config` contradict each other", hint="leave one of them out")
+    if no_config:
+        return VisibilityPolicy()
+    if config is not None and not config.exists():
+        talk().print(f"the configuration file `{config}` does not exist; nothing is configured")
+    return VisibilityPolicy(ConfigFile(config or default_config()).overrides())
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,18 +159,18 @@ def _run(serving: Callable[[], Awaitable[None]]) -> None:
     anyio.run(serving, backend_options={"use_uvloop": find_spec("uvloop") is not None})
 
 
-async def _over_stdio(library: Library, freshness: Freshness) -> None:
+async def _over_stdio(library: Library, server: Server[Any]) -> None:
     await _start(library)
     if sys.stdin.isatty():
         talk().print("waiting for an MCP client on stdin; end with Ctrl-D. To look around, add `--http 8765`")
     with anyio.CancelScope() as scope:
         async with on_stop_signal(scope.cancel):
-            await serve_stdio(skills_server(library, freshness=freshness))
+            await serve_stdio(server)
 
 
-async def _over_http(library: Library, freshness: Freshness, endpoint: _Endpoint) -> None:
+async def _over_http(library: Library, server: Server[Any], endpoint: _Endpoint) -> None:
     await _start(library)
-    app = http_app(skills_server(library, freshness=freshness), endpoint.policy, endpoint.token)
+    app = http_app(server, endpoint.policy, endpoint.token)
     url = f"http://{endpoint.policy.bound.authority}{MCP_PATH}"
     await serve_http(app, endpoint.listening, lambda: talk().print(f"serving on {url}"))
 

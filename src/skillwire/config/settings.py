@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from skillwire.model.display import quoted
 from skillwire.model.errors import UsageError
 from skillwire.model.limits import Limits
+from skillwire.surfaces.tools import MAX_FILE_BYTES
 
 _WHOLE_NUMBER = re.compile(r"0*[1-9][0-9]{0,14}", re.ASCII)
 
 SKILLS_DIR = "SKILLS_DIR"
+MAX_FILE_SIZE_MB = ("SKILLWIRE_MAX_FILE_SIZE_MB", "MAX_FILE_SIZE_MB")
+"""The second is an older name that people have in their configuration."""
 LIMITS = {
     "SKILLWIRE_MAX_SKILL_FILES": "files",
     "SKILLWIRE_MAX_SKILL_BYTES": "bytes",
@@ -31,17 +34,29 @@ def wanted_sources(arguments: Sequence[str], environment: Mapping[str, str]) -> 
 
 def limits_from(environment: Mapping[str, str]) -> Limits:
     """Return the limits that the operator has chosen. Raises `UsageError`."""
-    chosen: dict[str, int] = {}
-    for variable, limit in LIMITS.items():
-        if (text := environment.get(variable)) is None:
-            continue
-        if not _WHOLE_NUMBER.fullmatch(text):
-            raise UsageError(
-                f"`{variable}` is {quoted(text)}, which is not a whole number above zero",
-                hint="correct it, or unset it for the default",
-            )
-        chosen[limit] = int(text)
+    chosen = {
+        limit: _whole_number(variable, environment[variable])
+        for variable, limit in LIMITS.items()
+        if variable in environment
+    }
     return Limits(**chosen)
+
+
+def max_file_bytes_from(environment: Mapping[str, str]) -> int:
+    """Return how large a file may be to be read through a tool. Raises `UsageError`."""
+    for variable in MAX_FILE_SIZE_MB:
+        if (text := environment.get(variable)) is not None:
+            return _whole_number(variable, text) * 1024 * 1024
+    return MAX_FILE_BYTES
+
+
+def _whole_number(variable: str, text: str) -> int:
+    if not _WHOLE_NUMBER.fullmatch(text):
+        raise UsageError(
+            f"`{variable}` is {quoted(text)}, which is not a whole number above zero",
+            hint="correct it, or unset it for the default",
+        )
+    return int(text)
 
 
 def token_from(variable: str | None, environment: Mapping[str, str]) -> str | None:

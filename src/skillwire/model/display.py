@@ -18,6 +18,11 @@ def visible(text: str, limit: int | None = None) -> str:
     return "".join(_escape(character) for character in cut)
 
 
+def one_line(text: str) -> str:
+    """Return a longer text on one line, for a list or a menu: runs of spaces and line breaks are a space."""
+    return visible(" ".join(text.split()))
+
+
 def quoted(text: str) -> str:
     """Return `text` as a literal for an error message: visible, capped, in backticks."""
     return f"`{visible(text, SHOWN)}`"

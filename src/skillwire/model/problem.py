@@ -44,6 +44,7 @@ class Rule(StrEnum):
     METADATA_TYPE = "metadata-type"
     METADATA_RESERVED = "metadata-reserved"
     ALLOWED_TOOLS_FORMAT = "allowed-tools-format"
+    INVOCATION_TYPE = "invocation-type"
     BODY_ENCODING = "body-encoding"
     # Files and folders
     SKILL_FILE_NAME = "skill-file-name"

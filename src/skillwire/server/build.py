@@ -46,7 +46,7 @@ def build_server(
         fresh = (freshness or Freshness()) if method in CACHEABLE else None
         server.add_request_handler(method, _Params, _handler(method, answer, fresh))
     server.extensions.update(all_extensions(surfaces))
-    server.middleware.append(_declare_extensions(server))
+    server.middleware.append(_introduce(server, surfaces))
     return server
 
 
@@ -77,13 +77,18 @@ async def _answered(name: str, method: Method, call: Call) -> Answer:
         raise MCPError(types.INTERNAL_ERROR, "internal error; the server's log says more") from error
 
 
-def _declare_extensions(server: Server[Any]) -> ServerMiddleware[Any]:
-    """Put the extensions back into the answer to `initialize`, where the SDK leaves them out (S1)."""
+def _introduce(server: Server[Any], surfaces: Sequence[Surface]) -> ServerMiddleware[Any]:
+    """Complete what a new client is told: instructions as of now, and what the SDK leaves out (S1)."""
 
     async def middleware(ctx: _Context, call_next: CallNext) -> HandlerResult:
         result = await call_next(ctx)
-        if ctx.method == "initialize" and isinstance(result, dict):
+        if ctx.method not in {"initialize", "server/discover"} or not isinstance(result, dict):
+            return result
+        if ctx.method == "initialize":
             result["capabilities"]["extensions"] = dict(server.extensions)
+        parts = [server.instructions or "", *(surface.instructions() for surface in surfaces)]
+        if text := "\n\n".join(part for part in parts if part):
+            result["instructions"] = text
         return result
 
     return middleware

@@ -1,17 +1,44 @@
 """The server that a library makes: every surface, in one place."""
 
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from mcp.server.lowlevel.server import Server
 
 from skillwire import __version__
 from skillwire.catalog.library import Library
+from skillwire.catalog.visibility import VisibilityPolicy
 from skillwire.server.build import build_server
+from skillwire.surfaces.base import Surface
+from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
+from skillwire.surfaces.completion import CompletionSurface
 from skillwire.surfaces.directory import DirectorySurface
 from skillwire.surfaces.documents import ProblemsDocument
 from skillwire.surfaces.extension import ExtensionSurface
+from skillwire.surfaces.instructions import InstructionsSurface
+from skillwire.surfaces.offer import Offer
+from skillwire.surfaces.prompts import PromptsSurface
 from skillwire.surfaces.resources import ResourcesSurface
+from skillwire.surfaces.tools import MAX_FILE_BYTES, ToolsSurface
 from skillwire.wire.messages import Freshness
+
+
+class Channel(StrEnum):
+    """Where the model finds the list of skills."""
+
+    INSTRUCTIONS = "instructions"
+    TOOL_DESCRIPTION = "tool-description"
+
+
+@dataclass(frozen=True, slots=True)
+class Offering:
+    """How skills are offered to clients that know nothing of the extension."""
+
+    channel: Channel = Channel.INSTRUCTIONS
+    catalog_tokens: int = DEFAULT_TOKENS
+    max_file_bytes: int = MAX_FILE_BYTES
+    visibility: VisibilityPolicy = field(default_factory=VisibilityPolicy)
 
 
 def skills_server(
@@ -21,11 +48,30 @@ def skills_server(
     version: str = __version__,
     instructions: str | None = None,
     freshness: Freshness | None = None,
+    offering: Offering | None = None,
 ) -> Server[Any]:
     """Return an MCP server for the skills of `library`. `instructions` may point at skill URIs (S20)."""
-    surfaces = (
+    surfaces = all_surfaces(library, offering or Offering())
+    return build_server(surfaces, name=name, version=version, instructions=instructions, freshness=freshness)
+
+
+def all_surfaces(library: Library, offering: Offering) -> list[Surface]:
+    """Return every way in to `library`, in the order that a reader would want them listed."""
+    offer = Offer(library, offering.visibility)
+    in_tools = offering.channel is Channel.TOOL_DESCRIPTION
+    surfaces: list[Surface] = [
         ExtensionSurface(library),
         DirectorySurface(library),
         ResourcesSurface(library, [ProblemsDocument()]),
-    )
-    return build_server(surfaces, name=name, version=version, instructions=instructions, freshness=freshness)
+        ToolsSurface(
+            offer,
+            max_file_bytes=offering.max_file_bytes,
+            catalog_tokens=offering.catalog_tokens,
+            describe_skills=in_tools,
+        ),
+        PromptsSurface(offer, offering.catalog_tokens),
+        CompletionSurface(offer),
+    ]
+    if not in_tools:
+        surfaces.append(InstructionsSurface(offer, offering.catalog_tokens))
+    return surfaces

@@ -141,6 +141,15 @@ def _allowed_tools_format(value: Json, _folder: str | None) -> _Fault | None:
 
 
 _REQUIRED = frozenset({"name", "description"})
+
+
+def _invocation_type(value: Json, _folder: str | None) -> _Fault | None:
+    if isinstance(value, bool):
+        return None
+    hint = "write `true` or `false`, without quotes"
+    return _Fault(f"the value is {_kind(value)}, not true or false", hint)
+
+
 _CHECKS = (
     _Check("name", Rule.NAME_MISSING, Severity.ERROR, _name_missing),
     _Check("name", Rule.NAME_FORMAT, Severity.ERROR, _name_format),
@@ -153,6 +162,8 @@ _CHECKS = (
     _Check("metadata", Rule.METADATA_TYPE, Severity.WARNING, _metadata_type),
     _Check("metadata", Rule.METADATA_RESERVED, Severity.WARNING, _metadata_reserved),  # S18
     _Check("allowed-tools", Rule.ALLOWED_TOOLS_FORMAT, Severity.WARNING, _allowed_tools_format),
+    _Check("disable-model-invocation", Rule.INVOCATION_TYPE, Severity.WARNING, _invocation_type),
+    _Check("user-invocable", Rule.INVOCATION_TYPE, Severity.WARNING, _invocation_type),
 )
 
 

@@ -3,10 +3,10 @@
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from skillwire.model.entry import Json
-from skillwire.model.errors import BadParamsError, ConflictError
+from skillwire.model.errors import BadCursorError, BadParamsError, ConflictError
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,23 @@ class Call:
         if not isinstance(value, str):
             raise BadParamsError(f"the parameter `{name}` must be a string")
         return value
+
+    def part(self, name: str) -> "Call":
+        """Return a parameter that is an object, to be asked in its turn; an absent one is empty.
+
+        Raises `BadParamsError`.
+        """
+        value = self.params.get(name)
+        if value is None:
+            return Call()
+        if not isinstance(value, Mapping):
+            raise BadParamsError(f"the parameter `{name}` must be an object")
+        return Call(cast("Mapping[str, object]", value))
+
+    def no_cursor(self) -> None:
+        """Refuse a cursor: this list has one page, and never gave one out. Raises `BadCursorError`."""
+        if (cursor := self.cursor()) is not None:
+            raise BadCursorError(cursor)
 
     def cursor(self) -> str | None:
         """Return where the list continues, or None for its beginning. Raises `BadParamsError`."""
@@ -47,6 +64,10 @@ class Surface(ABC):
     @abstractmethod
     def methods(self) -> Mapping[str, Method]:
         """Return the handler of each method that this surface answers."""
+
+    def instructions(self) -> str:
+        """Return what a new client is told, right now."""
+        return ""
 
     def extensions(self) -> Mapping[str, Mapping[str, Json]]:
         """Return the settings that this surface declares, by the extension's identifier."""

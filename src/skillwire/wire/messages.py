@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 EXTENSION = "io.modelcontextprotocol/skills"
+META_PREFIX = "io.modelcontextprotocol.skills/"
 
 SKILLS_LIST = "skills/list"
 SKILLS_GET = "skills/get"
@@ -11,9 +12,28 @@ RESOURCES_LIST = "resources/list"
 RESOURCES_TEMPLATES = "resources/templates/list"
 RESOURCES_READ = "resources/read"
 
+TOOLS_LIST = "tools/list"
+TOOLS_CALL = "tools/call"
+PROMPTS_LIST = "prompts/list"
+PROMPTS_GET = "prompts/get"
+COMPLETE = "completion/complete"
+
+FILE_TEMPLATE = "skill://{+skill}/{+file}"
+"""Every file of every skill, for clients that fill in templates."""
+
 PAGE_SIZE = 100
 
-CACHEABLE = frozenset({SKILLS_LIST, SKILLS_GET, RESOURCES_LIST, RESOURCES_TEMPLATES, RESOURCES_READ})
+CACHEABLE = frozenset(
+    {
+        SKILLS_LIST,
+        SKILLS_GET,
+        RESOURCES_LIST,
+        RESOURCES_TEMPLATES,
+        RESOURCES_READ,
+        TOOLS_LIST,
+        PROMPTS_LIST,
+    }
+)
 """Methods whose results say how long they stay fresh (S12)."""
 
 LIVE_TTL_MS = 5_000

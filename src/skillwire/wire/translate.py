@@ -1,11 +1,12 @@
 """Our values in the spelling of the wire."""
 
 import base64
+import json
 
 from skillwire.model.entry import Entry, Json, LiveFile, SkillFile
 from skillwire.model.mime import DIRECTORY, is_text
 from skillwire.model.uri import SKILL_FILE, last_segment
-from skillwire.wire.messages import Freshness
+from skillwire.wire.messages import META_PREFIX, Freshness
 
 
 def skill_entry(entry: Entry) -> dict[str, Json]:
@@ -25,9 +26,23 @@ def file_resource(uri: str, entry: Entry, file: SkillFile | LiveFile) -> dict[st
     resource: dict[str, Json] = {"uri": uri, "name": last_segment(uri), "mimeType": file.mime_type}
     if file.path == SKILL_FILE:
         resource |= {"name": entry.name, "description": entry.description}
+        if meta := skill_meta(entry):
+            resource["_meta"] = meta
     if isinstance(file, SkillFile):
         resource["size"] = file.size
     return resource
+
+
+def skill_meta(entry: Entry) -> dict[str, Json]:
+    """Return the frontmatter's `metadata` as `_meta`: its keys cannot pose as anybody else's (S6, S18)."""
+    metadata = entry.frontmatter.get("metadata")
+    if not isinstance(metadata, dict):
+        return {}
+    return {f"{META_PREFIX}{key}": _as_text(value) for key, value in metadata.items()}
+
+
+def _as_text(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def directory_resource(uri: str) -> dict[str, Json]:

@@ -1,0 +1,65 @@
+"""`skillwire visibility`: who may start a skill, the model or a person."""
+
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+from cyclopts import Parameter
+
+from skillwire.catalog.visibility import Override, VisibilityPolicy
+from skillwire.cli.find import find_served
+from skillwire.cli.output import data, print_json
+from skillwire.config.file import ConfigFile, default_config
+
+Choice: TypeAlias = Literal["on", "off", "reset"]
+_DECISIONS: dict[str, bool | None] = {"on": True, "off": False, "reset": None}
+
+
+def visibility(
+    skill: Annotated[str, Parameter(name="SKILL", help="A skill's folder, its URI, its path, or its name.")],
+    /,
+    *,
+    sources: Annotated[
+        list[str] | None,
+        Parameter(name="--from", help="A folder that you serve (repeatable; default `SKILLS_DIR`)."),
+    ] = None,
+    assistant: Annotated[Choice | None, Parameter(help="Whether a model may load it by itself.")] = None,
+    user: Annotated[Choice | None, Parameter(help="Whether people get a prompt for it.")] = None,
+    follow_links: Annotated[bool, Parameter(help="Also look where links lead, outside the folder.")] = False,
+    config: Annotated[
+        Path | None, Parameter(help="The configuration file to use instead of your own.")
+    ] = None,
+    json: Annotated[bool, Parameter(help="Print JSON, for programs.")] = False,
+) -> int:
+    """Show who may start a skill, or decide it.
+
+    What you decide is kept in the configuration file and wins over the skill's own frontmatter; `reset`
+    leaves it to the frontmatter again. Servers follow when they start the next time.
+
+    For example:
+
+    ```
+    skillwire visibility ./skills/refunds
+    skillwire visibility refunds --from ./skills --assistant off
+    skillwire visibility refunds --from ./skills --assistant reset --user reset
+    ```
+    """
+    entry = find_served(skill, sources or [], follow_links=follow_links)
+    file = ConfigFile(config or default_config())
+    chosen = {"assistant": assistant, "user": user}
+    decided = {side: _DECISIONS[choice] for side, choice in chosen.items() if choice is not None}
+    override = file.decide(entry.uri, decided) if decided else file.overrides().get(entry.uri, Override())
+    visible = VisibilityPolicy({entry.uri: override}).of(entry)
+    customized = override != Override()
+    if json:
+        print_json(
+            {"uri": entry.uri, "assistant": visible.assistant, "user": visible.user, "customized": customized}
+        )
+        return 0
+    origin = "decided by you" if customized else "by its frontmatter"
+    sides = f"assistant {_on_off(visible.assistant)}, user {_on_off(visible.user)}"
+    data().print(f"{entry.uri}: {sides} ({origin})")
+    return 0
+
+
+def _on_off(value: bool) -> str:  # noqa: FBT001 - a word for a value
+    return "on" if value else "off"

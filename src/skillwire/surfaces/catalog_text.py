@@ -1,0 +1,44 @@
+"""The catalogue as a model reads it: a few words on how to use skills, then one entry for each."""
+
+from collections.abc import Mapping
+from xml.sax.saxutils import escape
+
+from skillwire.model.display import one_line
+from skillwire.model.entry import Entry
+
+CHARACTERS_PER_TOKEN = 4
+DEFAULT_TOKENS = 4000
+
+USAGE = (
+    "Skills are instructions for particular tasks. Before you begin a task, see whether one of the skills "
+    "below fits it. If one does, load it first with the tool `load-skill`, read it to the end, and follow it "
+    "completely; read the files that it names with `skill-resource`. Load a skill only when you need it."
+)
+ASK_AGAIN = (
+    "This list is as old as the connection: the tool `load-skill` with an empty name returns the current one."
+)
+
+
+def available_skills(skills: Mapping[str, Entry], tokens: int) -> str:
+    """Return the list of skills, cut at a budget: whole skills, and a line that tells of the rest."""
+    budget = tokens * CHARACTERS_PER_TOKEN
+    lines: list[str] = []
+    used = 0
+    for handle, entry in skills.items():
+        line = _skill(handle, entry)
+        used += len(line) + 1
+        if used > budget:
+            break
+        lines.append(line)
+    listed = "\n".join(["<available_skills>", *lines, "</available_skills>"])
+    if (rest := len(skills) - len(lines)) == 0:
+        return listed
+    told = f"{rest} more {'skill is' if rest == 1 else 'skills are'} not shown here."
+    reach = "`load-skill` takes the name of any, and answers a wrong one with those that come closest."
+    return f"{listed}\n{told} All of them are in `resources/list`. {reach}"
+
+
+def _skill(handle: str, entry: Entry) -> str:
+    fields = {"name": handle, "description": entry.description, "location": entry.uri}
+    inner = "\n".join(f"<{name}>{escape(one_line(value))}</{name}>" for name, value in fields.items())
+    return f"<skill>\n{inner}\n</skill>"

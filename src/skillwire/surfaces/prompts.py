@@ -1,0 +1,83 @@
+"""Prompts for people: `skill` takes a name, and every skill has a prompt of its own."""
+
+from collections.abc import Mapping
+from itertools import accumulate
+
+from skillwire.catalog.derived import Derived
+from skillwire.catalog.names import did_you_mean
+from skillwire.catalog.snapshot import Catalog
+from skillwire.model.display import one_line, quoted
+from skillwire.model.entry import Entry, Json
+from skillwire.model.errors import BadParamsError
+from skillwire.surfaces.base import Answer, Call, Method, Surface
+from skillwire.surfaces.catalog_text import CHARACTERS_PER_TOKEN, DEFAULT_TOKENS
+from skillwire.surfaces.content import resource_block, with_meta
+from skillwire.surfaces.offer import Offer
+from skillwire.surfaces.paging import page
+from skillwire.wire.messages import PROMPTS_GET, PROMPTS_LIST
+
+BY_NAME = "skill"
+"""Our own prompt. A skill of that name goes by its URI here."""
+
+
+class PromptsSurface(Surface):
+    """Lets a person start a skill. Visibility is enforced here, not only shown."""
+
+    name = "prompts"
+
+    def __init__(self, offer: Offer, tokens: int = DEFAULT_TOKENS) -> None:
+        self._offer = offer
+        self._tokens = tokens
+        self._prompts = Derived(self._named)
+
+    def methods(self) -> Mapping[str, Method]:
+        return {PROMPTS_LIST: self.list, PROMPTS_GET: self.get}
+
+    async def list(self, call: Call) -> Answer:
+        prompts = self._prompts.of(self._offer.catalog)
+        names = [BY_NAME, *prompts]
+        places = {name: place for place, name in enumerate(names)}
+        shown = page(names, places.get, of=PROMPTS_LIST, cursor=call.cursor())
+        described: list[Json] = [
+            self._by_name() if name == BY_NAME else _prompt(name, prompts[name]) for name in shown.keys
+        ]
+        return Answer(shown.result("prompts", described))
+
+    async def get(self, call: Call) -> Answer:
+        entry = self._asked_for(call)
+        reading = await self._offer.library.read(entry.uri)
+        message: Json = {"role": "user", "content": resource_block(reading)}
+        return Answer({"description": one_line(entry.description), "messages": [message]})
+
+    def _asked_for(self, call: Call) -> Entry:
+        name = call.text("name")
+        if name != BY_NAME:
+            prompts = self._prompts.of(self._offer.catalog)
+            if name not in prompts:
+                meant = did_you_mean(name, [BY_NAME, *prompts])
+                raise BadParamsError(f"there is no prompt {quoted(name)}" + (f"; {meant}" if meant else ""))
+            return prompts[name]
+        wanted = call.part("arguments").text("name")
+        entry = self._offer.names.find(wanted, offered=self._offer.for_people())
+        if not self._offer.is_for_people(entry):
+            raise BadParamsError(f"the skill {quoted(wanted)} is not for people to start")
+        return entry
+
+    def _named(self, _catalog: Catalog) -> dict[str, Entry]:
+        skills = self._offer.for_people()  # of the same catalogue: it is the current one
+        return {entry.root if name == BY_NAME else name: entry for name, entry in skills.items()}
+
+    def _by_name(self) -> dict[str, Json]:
+        budget = self._tokens * CHARACTERS_PER_TOKEN
+        names = list(self._offer.for_people())
+        lengths = accumulate(len(name) + 2 for name in names)
+        shown = sum(length <= budget for length in lengths)
+        rest = f" and {len(names) - shown:,} more" if shown < len(names) else ""
+        skills = f" Skills: {', '.join(names[:shown])}{rest}." if names else ""
+        argument: Json = {"name": "name", "description": "The name of the skill.", "required": True}
+        description = f"Start a skill by its name.{skills}"
+        return {"name": BY_NAME, "description": description, "arguments": [argument]}
+
+
+def _prompt(name: str, entry: Entry) -> dict[str, Json]:
+    return with_meta({"name": name, "description": one_line(entry.description)}, entry)

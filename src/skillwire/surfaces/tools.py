@@ -1,0 +1,173 @@
+"""Tools for models whose client knows nothing of skills: `load-skill` and `skill-resource`."""
+
+import posixpath
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+from skillwire.catalog.library import Reading
+from skillwire.catalog.names import did_you_mean
+from skillwire.model.display import quoted
+from skillwire.model.entry import Entry, Json, LiveFile, SkillFile
+from skillwire.model.errors import BadParamsError, SkillwireError
+from skillwire.surfaces.base import Answer, Call, Method, Surface
+from skillwire.surfaces.catalog_text import DEFAULT_TOKENS, USAGE, available_skills
+from skillwire.surfaces.content import document_block, resource_block, text_block, with_meta
+from skillwire.surfaces.offer import Offer
+from skillwire.wire.messages import TOOLS_CALL, TOOLS_LIST
+
+LOAD_SKILL = "load-skill"
+LOAD_SKILL_ALIAS = "skill"
+"""What some models call it, as a tool or as its argument. Accepted, never listed."""
+SKILL_RESOURCE = "skill-resource"
+MAX_FILE_BYTES = 1024 * 1024
+
+_READ_ONLY: dict[str, Json] = {
+    "readOnlyHint": True,
+    "destructiveHint": False,
+    "idempotentHint": True,
+    "openWorldHint": False,
+}
+_Blocks: TypeAlias = tuple[list[Json], Entry | None]
+
+
+class ToolError(SkillwireError):
+    """What the model did wrong, told so that it can do better: a result, not a protocol error."""
+
+
+class ToolsSurface(Surface):
+    """Lets a model load skills and read their files by itself. Visibility is enforced, not only shown."""
+
+    name = "tools"
+
+    def __init__(
+        self,
+        offer: Offer,
+        *,
+        max_file_bytes: int = MAX_FILE_BYTES,
+        catalog_tokens: int = DEFAULT_TOKENS,
+        describe_skills: bool = False,
+    ) -> None:
+        self._offer = offer
+        self._max_file_bytes = max_file_bytes
+        self._tokens = catalog_tokens
+        self._describe_skills = describe_skills
+        self._tools: dict[str, Callable[[Call], Awaitable[_Blocks]]] = {
+            LOAD_SKILL: self._load_skill,
+            LOAD_SKILL_ALIAS: self._load_skill,
+            SKILL_RESOURCE: self._skill_resource,
+        }
+
+    def methods(self) -> Mapping[str, Method]:
+        return {TOOLS_LIST: self.list, TOOLS_CALL: self.call}
+
+    async def list(self, call: Call) -> Answer:
+        call.no_cursor()
+        return Answer({"tools": [self._load_skill_tool(), _skill_resource_tool()]})
+
+    async def call(self, call: Call) -> Answer:
+        tool, arguments = self._tools.get(call.text("name")), call.part("arguments")
+        if tool is None:
+            raise BadParamsError(f"there is no tool {quoted(call.text('name'))}")
+        try:
+            blocks, entry = await tool(arguments)
+        except SkillwireError as error:
+            return Answer({"content": [text_block(str(error))], "isError": True})
+        result: dict[str, Json] = {"content": blocks, "isError": False}
+        return Answer(result if entry is None else with_meta(result, entry))
+
+    async def _load_skill(self, arguments: Call) -> _Blocks:
+        given = LOAD_SKILL_ALIAS in arguments.params and "name" not in arguments.params
+        name = arguments.text(LOAD_SKILL_ALIAS if given else "name")
+        skills = self._offer.for_models()
+        if not name:
+            return [text_block(available_skills(skills, self._tokens))], None
+        entry = self._offer.names.find(name, offered=skills)
+        if not self._offer.is_for_models(entry):
+            instead = "; ask the user to start it by its prompt" if self._offer.is_for_people(entry) else ""
+            raise ToolError(f"the skill {quoted(name)} is not for models to load{instead}")
+        return [document_block(await self._offer.library.read(entry.uri))], entry
+
+    async def _skill_resource(self, arguments: Call) -> _Blocks:
+        entry = self._offer.names.find(arguments.text("skill"))
+        path = posixpath.normpath(arguments.text("path")).strip("/")  # skills write `./references/guide.md`
+        if path in {"", "."}:
+            return [text_block(_file_list(entry))], entry
+        if any(file.path == path for file in entry.files):
+            return [document_block(await self._read(entry, path))], entry
+        inside = [file for file in entry.files if file.path.startswith(f"{path}/")]
+        if not inside and path not in entry.directories:
+            raise ToolError(_no_such_file(entry, path))
+        return await self._directory(entry, path, inside), entry
+
+    async def _directory(self, entry: Entry, path: str, inside: "list[SkillFile | LiveFile]") -> "list[Json]":
+        """Return every file below `path`. Their sizes are known before they are read, but for live ones."""
+        self._bound(path, sum(file.size for file in inside if isinstance(file, SkillFile)))
+        readings: list[Reading] = []
+        for file in inside:
+            readings.append(await self._read(entry, file.path))
+            self._bound(path, sum(len(reading.content) for reading in readings))
+        return [resource_block(reading) for reading in readings]
+
+    def _bound(self, path: str, total: int) -> None:
+        if total > self._max_file_bytes:
+            limit = f"the limit is {self._max_file_bytes:,} bytes"
+            raise ToolError(f"{quoted(path)} holds {total:,} bytes; {limit}: read its files one by one")
+
+    async def _read(self, entry: Entry, path: str) -> Reading:
+        reading = await self._offer.library.read(entry.uri_of(path))
+        if len(reading.content) > self._max_file_bytes:
+            limit = f"the limit is {self._max_file_bytes:,} bytes a file"
+            raise ToolError(f"{quoted(path)} has {len(reading.content):,} bytes; {limit}")
+        return reading
+
+    def _load_skill_tool(self) -> dict[str, Json]:
+        description = (
+            "Load a skill: instructions for a particular task, to be followed completely. "
+            'With the name "" it returns the list of skills.'
+        )
+        if self._describe_skills:
+            listed = available_skills(self._offer.for_models(), self._tokens)
+            description = f"{description}\n\n{USAGE}\n\n{listed}"
+        return _tool(
+            LOAD_SKILL, description, {"name": 'The name of the skill, or "" for the list of skills.'}
+        )
+
+
+def _skill_resource_tool() -> dict[str, Json]:
+    description = (
+        "Read a file that a skill refers to. A folder returns every file in it; "
+        'the path "" returns the list of its files.'
+    )
+    return _tool(
+        SKILL_RESOURCE,
+        description,
+        {
+            "skill": "The name of the skill.",
+            "path": 'A file or folder of the skill, such as "references/guide.md".',
+        },
+    )
+
+
+def _tool(name: str, description: str, parameters: Mapping[str, str]) -> dict[str, Json]:
+    properties: dict[str, Json] = {
+        key: {"type": "string", "description": text} for key, text in parameters.items()
+    }
+    return {
+        "name": name,
+        "description": description,
+        "inputSchema": {"type": "object", "properties": properties, "required": list(parameters)},
+        "annotations": _READ_ONLY,
+    }
+
+
+def _file_list(entry: Entry) -> str:
+    lines = [
+        f"{file.path} ({file.mime_type}, {file.size:,} bytes)" if isinstance(file, SkillFile) else file.path
+        for file in entry.files
+    ]
+    return "\n".join(lines)
+
+
+def _no_such_file(entry: Entry, path: str) -> str:
+    meant = did_you_mean(path, [file.path for file in entry.files])
+    return f"the skill has no file {quoted(path)}; {meant or 'an empty path lists its files'}"

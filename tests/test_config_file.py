@@ -1,0 +1,241 @@
+"""The configuration file: what it decides, and that nobody's work in it is ever lost."""
+
+import os
+import stat
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillwire.catalog.visibility import Override
+from skillwire.config.file import ConfigFile, default_config
+from skillwire.config.replace import replace_file
+from skillwire.model.errors import UsageError
+
+URI = "skill://acme/refunds/SKILL.md"
+OTHER = "skill://other/SKILL.md"
+HAND_WRITTEN = f"""\
+# my skills
+limit = 5   # not ours, and odd   spacing
+
+[visibility."{OTHER}"]
+# because of the audit
+assistant = false
+note = "ask Ada"
+
+[future.table]
+list = [
+  1,  # one
+]
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "config.toml"
+
+
+def test_a_file_that_does_not_exist_decides_nothing_and_is_not_made_by_reading(path: Path) -> None:
+    assert ConfigFile(path).overrides() == {}
+    assert not path.exists()
+
+
+def test_what_is_written_is_read_again(path: Path) -> None:
+    file = ConfigFile(path.parent / "new" / "folder" / "config.toml")
+    assert file.decide(URI, {"assistant": False}) == Override(assistant=False)
+    assert file.decide(URI, {"user": True}) == Override(assistant=False, user=True)
+    assert file.decide(OTHER, {"user": False}) == Override(user=False)
+    assert file.overrides() == {URI: Override(assistant=False, user=True), OTHER: Override(user=False)}
+
+
+def test_a_side_that_is_reset_is_left_to_the_frontmatter(path: Path) -> None:
+    file = ConfigFile(path)
+    file.decide(URI, {"assistant": False, "user": False})
+    assert file.decide(URI, {"assistant": None}) == Override(user=False)
+    assert file.decide(URI, {"user": None}) == Override()
+    assert path.read_text() == ""
+
+
+def test_resetting_what_was_never_decided_writes_nothing(path: Path) -> None:
+    assert ConfigFile(path).decide(URI, {"assistant": None, "user": None}) == Override()
+    assert not path.exists()
+
+
+def test_comments_spacing_and_unknown_keys_are_kept(path: Path) -> None:
+    path.write_text(HAND_WRITTEN)
+    file = ConfigFile(path)
+    file.decide(URI, {"user": False})
+    text = path.read_text()
+    assert all(line in text.splitlines() for line in HAND_WRITTEN.splitlines())
+    assert file.overrides() == {OTHER: Override(assistant=False), URI: Override(user=False)}
+    file.decide(URI, {"user": None})
+    assert path.read_text() == HAND_WRITTEN
+
+
+def test_unknown_keys_beside_a_decision_are_kept_when_it_changes_or_goes(path: Path) -> None:
+    path.write_text(HAND_WRITTEN)
+    file = ConfigFile(path)
+    file.decide(OTHER, {"assistant": True, "user": False})
+    kept = tomllib.loads(path.read_text())["visibility"][OTHER]
+    assert kept == {"assistant": True, "user": False, "note": "ask Ada"}
+    assert file.decide(OTHER, {"assistant": None, "user": None}) == Override()
+    assert tomllib.loads(path.read_text())["visibility"][OTHER] == {"note": "ask Ada"}
+    assert "# because of the audit" in path.read_text()
+
+
+def test_line_ends_of_another_system_are_kept(path: Path) -> None:
+    path.write_bytes(b"# mine\r\na = 1\r\n")
+    ConfigFile(path).decide(URI, {"user": False})
+    assert path.read_bytes().startswith(b"# mine\r\na = 1\r\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "visibility = {}\n",
+        f'visibility = {{"{OTHER}" = {{assistant = false}}}}\n',
+        f'visibility."{OTHER}".assistant = false\n',
+        f'[visibility."{OTHER}"]\nassistant = false\n[z]\na = 1\n[visibility."skill://c"]\nuser = true\n',
+        f'[visibility]\n"{OTHER}" = {{ assistant = false }}\n',
+    ],
+    ids=["inline", "inline in inline", "dotted", "apart", "inline in a table"],
+)
+def test_every_way_to_write_a_table_can_be_added_to(path: Path, text: str) -> None:
+    path.write_text(text)
+    file = ConfigFile(path)
+    before = file.overrides()
+    assert file.decide(URI, {"assistant": False}) == Override(assistant=False)
+    assert file.overrides() == {**before, URI: Override(assistant=False)}
+    assert file.decide(URI, {"assistant": None}) == Override()
+    assert file.overrides() == before
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"[visibility\n", "Expected ']'"),
+        (b"a = 1\na = 2\n", "Cannot overwrite a value"),
+        (b"\xff\xfe", "it is not UTF-8"),
+        (b"visibility = 5\n", "`visibility` is not a table"),
+        (b"[[visibility]]\n", "`visibility` is not a table"),
+        (b"[visibility]\nx = 5\n", "the visibility of `x` is not a table"),
+        (b"[visibility.x]\nuser = 'no'\n", "`user` of `x` is not true or false"),
+        (b"[visibility.x]\nassistant = 0\n", "`assistant` of `x` is not true or false"),
+    ],
+    ids=str,
+)
+def test_a_file_that_cannot_be_understood_is_named_and_never_written_over(
+    path: Path, content: bytes, reason: str
+) -> None:
+    path.write_bytes(content)
+    tries: list[Callable[[], object]] = [
+        ConfigFile(path).overrides,
+        lambda: ConfigFile(path).decide(URI, {"user": False}),
+    ]
+    for attempt in tries:
+        with pytest.raises(UsageError) as caught:
+            attempt()
+        assert str(caught.value).startswith(f"the configuration file `{path}` cannot be used: {reason}")
+        assert "--no-config" in caught.value.hint
+    assert path.read_bytes() == content
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_folder_in_its_place_is_an_error_that_says_so(path: Path) -> None:
+    path.mkdir()
+    with pytest.raises(UsageError, match="Is a directory"):
+        ConfigFile(path).overrides()
+
+
+def test_a_place_that_cannot_be_written_is_an_error_that_says_so(path: Path) -> None:
+    path.write_text("")
+    with pytest.raises(UsageError, match="cannot be written: ") as caught:
+        ConfigFile(path / "config.toml").decide(URI, {"user": False})
+    assert "`--config FILE`" in caught.value.hint
+
+
+def test_a_failure_while_writing_leaves_the_old_file_and_no_other(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    path.write_text(HAND_WRITTEN)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UsageError, match="cannot be written: No space left on device"):
+        ConfigFile(path).decide(URI, {"user": False})
+    assert path.read_text() == HAND_WRITTEN
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_reader_never_sees_half_a_file(path: Path) -> None:
+    contents = [b"a" * 100_000, b"b" * 100_000]
+    replace_file(path, contents[0])
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(lambda: [replace_file(path, contents[n % 2]) for n in range(50)])
+        while not writing.done():
+            assert path.read_bytes() in contents
+        writing.result()
+
+
+def test_a_file_keeps_its_permissions_and_a_link_stays_a_link(path: Path) -> None:
+    dotfiles = path.parent / "dotfiles"
+    dotfiles.mkdir()
+    real = dotfiles / "skillwire.toml"
+    real.write_text("a = 1\n")
+    real.chmod(0o600)
+    path.symlink_to(real)
+    ConfigFile(path).decide(URI, {"user": False})
+    assert path.is_symlink()
+    assert URI in real.read_text()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o600
+
+
+def test_writers_at_the_same_time_lose_nothing(path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from skillwire.config.file import ConfigFile\n"
+        "_, path, name, side = sys.argv\n"
+        "for n in range(10): ConfigFile(Path(path)).decide(f'skill://{name}-{n}', {side: False})\n"
+    )
+    sides = ["assistant", "user"]
+    writers = [
+        subprocess.Popen([sys.executable, "-c", program, str(path), name, side])
+        for name in ("one", "two")
+        for side in sides
+    ]
+    assert [writer.wait(timeout=60) for writer in writers] == [0] * 4
+    both_off = Override(assistant=False, user=False)
+    expected = {f"skill://{name}-{n}": both_off for name in ("one", "two") for n in range(10)}
+    assert ConfigFile(path).overrides() == expected
+
+
+decisions = st.fixed_dictionaries(
+    {}, optional={side: st.sampled_from([True, False, None]) for side in ("assistant", "user")}
+)
+uris = st.sampled_from(["skill://a/SKILL.md", 'skill://"b\\/SKILL.md', "skill://é.c/SKILL.md", "plain"])
+
+
+@given(steps=st.lists(st.tuples(uris, decisions), max_size=8))
+def test_any_sequence_of_decisions_adds_up(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, dict[str, bool | None]]]
+) -> None:
+    file = ConfigFile(tmp_path_factory.mktemp("steps") / "config.toml")
+    expected: dict[str, dict[str, bool | None]] = {}
+    for uri, sides in steps:
+        expected[uri] = {**expected.get(uri, {}), **sides}
+        assert file.decide(uri, sides) == Override(**expected[uri])
+    decided = {uri: Override(**sides) for uri, sides in expected.items()}
+    assert file.overrides() == {uri: override for uri, override in decided.items() if override != Override()}
+
+
+def test_the_file_is_in_the_folder_for_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    if sys.platform == "linux":
+        assert default_config() == tmp_path / "skillwire" / "config.toml"
+    assert default_config().parts[-2:] == ("skillwire", "config.toml")

@@ -1,0 +1,153 @@
+"""Prompts: how a person starts a skill by name."""
+
+from typing import Any
+
+import pytest
+from mcp.shared.exceptions import MCPError
+from mcp_types import EmbeddedResource, GetPromptResult, TextResourceContents
+
+from skillwire.server.skills import Offering
+from tests.support.clients import ERAS, connected, skill
+
+pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("mode", ERAS)]
+
+INVALID_PARAMS = -32602
+REFUNDS = skill("acme/refunds", "description: Decides and prepares refunds.\n")
+RETURNS = skill("returns")
+TWINS = (skill("one/twin"), skill("two/twin"))
+
+
+def document(result: GetPromptResult) -> tuple[str, str]:
+    """Return the URI and the text of the one message."""
+    (message,) = result.messages
+    assert message.role == "user"
+    assert isinstance(message.content, EmbeddedResource)
+    assert isinstance(message.content.resource, TextResourceContents)
+    assert message.content.resource.mime_type == "text/markdown"
+    annotations = message.content.annotations
+    assert annotations is not None
+    assert (annotations.audience, annotations.priority) == (["assistant"], 1.0)
+    return message.content.resource.uri, message.content.resource.text
+
+
+async def test_there_is_a_prompt_for_every_skill_and_one_that_takes_a_name(mode: Any) -> None:
+    async with connected(mode, REFUNDS, RETURNS) as client:
+        by_name, *prompts = (await client.list_prompts()).prompts
+    assert by_name.name == "skill"
+    assert by_name.arguments is not None
+    assert [(each.name, each.required) for each in by_name.arguments] == [("name", True)]
+    assert by_name.description == "Start a skill by its name. Skills: refunds, returns."
+    assert [(prompt.name, prompt.description, prompt.arguments) for prompt in prompts] == [
+        ("refunds", "Decides and prepares refunds.", None),
+        ("returns", "Does returns.", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "arguments"),
+    [
+        ("refunds", None),
+        ("refunds", {"name": "returns"}),
+        ("skill", {"name": "refunds"}),
+        ("skill", {"name": "acme/refunds"}),
+        ("skill", {"name": "skill://acme/refunds/SKILL.md"}),
+    ],
+    ids=str,
+)
+async def test_a_prompt_is_one_message_that_holds_the_skill(
+    mode: Any, prompt: str, arguments: dict[str, str] | None
+) -> None:
+    async with connected(mode, REFUNDS, RETURNS) as client:
+        result = await client.get_prompt(prompt, arguments)
+    uri, text = document(result)
+    assert uri == "skill://acme/refunds/SKILL.md"
+    assert text.encode() == REFUNDS.files["SKILL.md"]
+    assert result.description == "Decides and prepares refunds."
+
+
+async def test_skills_that_share_a_name_have_prompts_by_their_paths(mode: Any) -> None:
+    async with connected(mode, RETURNS, *TWINS) as client:
+        names = [prompt.name for prompt in (await client.list_prompts()).prompts]
+        assert names == ["skill", "returns", "one/twin", "two/twin"]
+        assert document(await client.get_prompt("two/twin"))[0] == "skill://two/twin/SKILL.md"
+        with pytest.raises(MCPError, match="there is no prompt `twin`"):
+            await client.get_prompt("twin")
+        with pytest.raises(
+            MCPError, match="`twin` is the name of 2 skills; say which: `one/twin`, `two/twin`"
+        ):
+            await client.get_prompt("skill", {"name": "twin"})
+
+
+async def test_a_skill_that_stands_where_another_has_its_name_goes_by_its_uri(mode: Any) -> None:
+    async with connected(mode, skill("twin"), skill("one/twin")) as client:
+        names = [prompt.name for prompt in (await client.list_prompts()).prompts]
+        assert names == ["skill", "skill://twin", "one/twin"]
+        assert document(await client.get_prompt("skill://twin"))[0] == "skill://twin/SKILL.md"
+
+
+@pytest.mark.parametrize("name", ["skill", "skills", "load-skill", "name"])
+async def test_a_skill_may_be_named_like_our_own_prompt(mode: Any, name: str) -> None:
+    async with connected(mode, REFUNDS, skill(name)) as client:
+        names = [prompt.name for prompt in (await client.list_prompts()).prompts]
+        assert len(names) == len(set(names)) == 3
+        assert names[0] == "skill"
+        assert names[-1] == ("skill://skill" if name == "skill" else name)
+        for prompt, arguments in ((names[-1], None), ("skill", {"name": name})):
+            assert document(await client.get_prompt(prompt, arguments))[0] == f"skill://{name}/SKILL.md"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "arguments", "told"),
+    [
+        ("refnuds", None, "there is no prompt `refnuds`; did you mean `refunds`"),
+        ("zzzz", None, "there is no prompt `zzzz`"),
+        ("skill", {"name": "refnuds"}, "there is no skill `refnuds`; did you mean `refunds`"),
+        ("skill", {"name": ""}, "there is no skill ``"),
+        ("skill", None, "the parameter `name` must be a string"),
+    ],
+)
+async def test_what_cannot_be_started_is_refused_with_what_was_meant(
+    mode: Any, prompt: str, arguments: dict[str, str] | None, told: str
+) -> None:
+    async with connected(mode, REFUNDS, RETURNS) as client:
+        with pytest.raises(MCPError) as caught:
+            await client.get_prompt(prompt, arguments)
+    assert caught.value.error.code == INVALID_PARAMS
+    assert caught.value.error.message.startswith(told)
+    assert caught.value.error.data is None
+
+
+async def test_a_description_of_several_lines_is_one_line_in_the_menu(mode: Any) -> None:
+    folded = skill("folded", "description: >\n  Does this,\n  and that.\n")
+    hostile = skill("hostile", 'description: "a\\n\\tb\\u202e c\\u001b[31m"\n')
+    async with connected(mode, folded, hostile) as client:
+        _, *prompts = (await client.list_prompts()).prompts
+        got = await client.get_prompt("folded")
+    assert [prompt.description for prompt in prompts] == ["Does this, and that.", r"a b\u202e c\x1b[31m"]
+    assert got.description == "Does this, and that."
+
+
+async def test_a_hundred_prompts_are_a_page(mode: Any) -> None:
+    skills = [skill(f"s{number:03}") for number in range(205)]
+    async with connected(mode, *skills) as client:
+        pages = [await client.list_prompts()]
+        while pages[-1].next_cursor is not None:
+            pages.append(await client.list_prompts(cursor=pages[-1].next_cursor))
+        with pytest.raises(MCPError, match="does not continue this list"):
+            await client.list_prompts(cursor="made up")
+    assert [len(page.prompts) for page in pages] == [100, 100, 6]
+    names = [prompt.name for page in pages for prompt in page.prompts]
+    assert names == ["skill", *(f"s{number:03}" for number in range(205))]
+
+
+async def test_the_list_of_names_stays_within_the_budget_and_counts_the_rest(mode: Any) -> None:
+    skills = [skill(f"skill-{number:03}") for number in range(50)]
+    async with connected(mode, *skills, offering=Offering(catalog_tokens=10)) as client:
+        described = (await client.list_prompts()).prompts[0].description
+    assert described == ("Start a skill by its name. Skills: skill-000, skill-001, skill-002 and 47 more.")
+
+
+async def test_without_skills_there_is_still_the_prompt_that_takes_a_name(mode: Any) -> None:
+    async with connected(mode) as client:
+        (prompt,) = (await client.list_prompts()).prompts
+    assert (prompt.name, prompt.description) == ("skill", "Start a skill by its name.")
