@@ -322,6 +322,8 @@ def test_a_nested_skill_has_its_own_entry_and_is_part_of_the_outer_one(peer: Pee
     outer = {resource["uri"]: resource for resource in listed["skill://outer/SKILL.md"]["resources"]}
     assert set(inner) == {"skill://outer/inner/SKILL.md", "skill://outer/inner/help.md"}
     assert inner.items() <= outer.items()
+    children = peer.result("resources/directory/read", {"uri": "skill://outer/inner"})["resources"]
+    assert {child["name"] for child in children} == {"inner", "help.md"}
 
 
 @pytest.mark.rule("S17")

@@ -58,6 +58,8 @@ def test_problems_name_their_source_when_there_are_several(tmp_path: Path) -> No
     found = catalog(DirectorySource(tmp_path / "a"), DirectorySource(tmp_path / "b"))
     paths = {problem.path for problem in found.problems if problem.rule is Rule.NAME_FOLDER}
     assert paths == {"a/wrong-folder/SKILL.md", "b/wrong-folder/SKILL.md"}
+    for entry in found.entries.values():
+        assert set(found.problems_of(entry)) <= set(found.problems)
 
 
 def test_two_sources_of_one_label_are_refused() -> None:

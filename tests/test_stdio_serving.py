@@ -5,6 +5,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -194,4 +195,62 @@ def test_a_client_that_reads_nothing_cannot_keep_the_server_alive(tree: Path, en
             process.kill()
             process.wait(timeout=PATIENCE)
         assert code == 0
+        assert b"Traceback" not in process.stderr.read()
+
+
+CHATTY = """
+import os, subprocess, sys
+import anyio
+from skillwire.catalog.library import Library
+from skillwire.server.skills import skills_server
+from skillwire.server.stdio import serve_stdio
+from skillwire.sources.memory import MemorySkill, MemorySource
+
+document = b"---\\nname: chatty\\ndescription: x\\n---\\n"
+serving = False
+
+async def talk():
+    if not serving:
+        return document
+    print("a stray print", flush=True)
+    os.write(1, b"a stray write")
+    subprocess.run([sys.executable, "-c", "print('a stray child')"], check=True)
+    assert sys.stdin.read() == ""
+    return document
+
+async def main():
+    global serving
+    library = Library([MemorySource([MemorySkill("chatty", {"SKILL.md": talk})])])
+    await library.load()
+    serving = True
+    await serve_stdio(skills_server(library))
+
+anyio.run(main)
+"""
+
+
+def test_what_a_skill_prints_never_reaches_the_client() -> None:
+    said = request(1, "resources/read", uri="skill://chatty/SKILL.md")
+    done = subprocess.run(
+        [sys.executable, "-c", CHATTY], input=said, capture_output=True, timeout=PATIENCE, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    (answer,) = messages(done.stdout)
+    assert answer["result"]["contents"][0]["text"].startswith("---\nname: chatty")
+    for stray in (b"a stray print", b"a stray write", b"a stray child"):
+        assert stray in done.stderr
+
+
+def test_a_flood_of_requests_that_nobody_reads_ends_with_the_client(tree: Path) -> None:
+    process = subprocess.Popen(
+        skillwire("serve", tree), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stdin, process.stdout, process.stderr:
+        for number in range(200):
+            process.stdin.write(request(number, "resources/read", uri="skill://refunds/large.txt"))
+        process.stdin.close()
+        assert process.wait(timeout=PATIENCE) == 0
         assert b"Traceback" not in process.stderr.read()

@@ -1,6 +1,7 @@
 """What we read from a frontmatter, npm `yaml` reads too: clients compare the two (S7)."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -24,6 +25,15 @@ def npm() -> Iterator[NpmYaml]:
 def test_npm_yaml_reads_every_known_trap_as_we_do(text: str, npm: NpmYaml) -> None:
     assert read(text) is not None
     assert_agreement(text, npm)
+
+
+def test_npm_yaml_reads_every_skill_that_the_tests_serve_as_we_do(served_tree: Path, npm: NpmYaml) -> None:
+    examples = Path(__file__).parents[1] / "examples/skills"
+    documents = [*served_tree.rglob("SKILL.md"), *examples.rglob("SKILL.md")]
+    assert len(documents) > 10
+    for path in documents:
+        text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+        assert_agreement(text.removeprefix("---\n").partition("\n---")[0] + "\n", npm)
 
 
 # What YAML gives a meaning to, put together without sense. `_` stands for a space, `/` for a line break.

@@ -42,6 +42,7 @@ def compose(scans: Sequence[Labelled]) -> Catalog:
         positions={uri: position for position, uri in enumerate(entries)},
         problems=(*found_problems(scans), *taken, *shared.values()),
         shared_names=shared,
+        several=len(scans) > 1,
     )
 
 

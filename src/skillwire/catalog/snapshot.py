@@ -1,7 +1,7 @@
 """The catalogue: what is served at one moment, ready to be looked up. Immutable."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skillwire.model.entry import Entry, LiveFile, SkillFile
 from skillwire.model.errors import NotServedError
@@ -33,6 +33,8 @@ class Catalog:
     """Everything that is wrong, in every source."""
     shared_names: Mapping[str, Problem]
     """For each skill whose name is not its own alone, the problem that says so (S17)."""
+    several: bool = False
+    """Whether there are several sources: then the paths in problems begin with the label of theirs."""
 
     def skill(self, uri: str) -> Entry:
         """Return the skill whose `SKILL.md` has this URI. Raises `NotServedError`."""
@@ -57,4 +59,9 @@ class Catalog:
     def problems_of(self, entry: Entry) -> tuple[Problem, ...]:
         """Return what is wrong with a skill that is served all the same."""
         shared = self.shared_names.get(entry.uri)
-        return entry.problems if shared is None else (*entry.problems, shared)
+        own = (self.shown(problem, entry.origin.source) for problem in entry.problems)
+        return (*own, *([] if shared is None else [shared]))
+
+    def shown(self, problem: Problem, label: str) -> Problem:
+        """Return a problem of the source `label`, as it is told beside those of the others."""
+        return replace(problem, path=f"{label}/{problem.path}") if self.several else problem

@@ -9,6 +9,7 @@ import queue
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 
 import anyio
 import anyio.from_thread
@@ -16,14 +17,26 @@ import anyio.lowlevel
 from anyio.streams.memory import MemoryObjectReceiveStream
 
 _CHUNK = 64 * 1024
+_CHUNKS_AHEAD = 64
+"""Chunks that are read before anybody asks for them, so that the end is seen in time."""
 _TO_FINISH = 0.5
 """Seconds for a piece that was begun when the end came."""
 
 
+@dataclass(slots=True)
+class PipeReader:
+    """What can be read from a descriptor."""
+
+    chunks: MemoryObjectReceiveStream[bytes]
+    ended: bool = False
+    """Whether the other side has closed it, known even before the last chunks are taken."""
+
+
 @asynccontextmanager
-async def chunks_of(descriptor: int) -> AsyncGenerator[MemoryObjectReceiveStream[bytes]]:
+async def chunks_of(descriptor: int) -> AsyncGenerator[PipeReader]:
     """Yield what can be read from a descriptor, until its end."""
-    send, receive = anyio.create_memory_object_stream[bytes](1)
+    send, receive = anyio.create_memory_object_stream[bytes](_CHUNKS_AHEAD)
+    reader = PipeReader(receive)
     token = anyio.lowlevel.current_token()
 
     def pump() -> None:
@@ -31,11 +44,12 @@ async def chunks_of(descriptor: int) -> AsyncGenerator[MemoryObjectReceiveStream
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, RuntimeError):
             while chunk := os.read(descriptor, _CHUNK):
                 anyio.from_thread.run(send.send, chunk, token=token)
+            reader.ended = True
             anyio.from_thread.run_sync(send.close, token=token)
 
     threading.Thread(target=pump, name="skillwire-reader", daemon=True).start()
     with receive, send:
-        yield receive
+        yield reader
 
 
 class PipeWriter:

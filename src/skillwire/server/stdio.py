@@ -13,10 +13,10 @@ from mcp.shared.message import SessionMessage
 
 from skillwire.server.inbound import Refusal, read_message, refusal
 from skillwire.server.lines import MAX_LINE, LineSplitter, LineTooLongError
-from skillwire.server.pipes import PipeWriter, chunks_of
+from skillwire.server.pipes import PipeReader, PipeWriter, chunks_of
 
 _LAST_ANSWERS = 0.5
-"""Seconds that requests have to be answered after the client has closed its side."""
+"""Seconds for the next answer once the client has closed its side: while answers come, all are given."""
 _AT_ONCE = 16
 """Requests under way. A client that asks for more before it has read its answers has to wait."""
 
@@ -45,19 +45,20 @@ class _Wire:
         self._unanswered: set[types.RequestId] = set()
         self._answered = anyio.Event()
         self.all_written = anyio.Event()
+        self._reader: PipeReader | None = None
 
     async def read(self) -> None:
         """Hand every message to the server; answer what is none; at the end, let the last answers out."""
         lines = LineSplitter()
-        async with self._incoming, self._refusals, chunks_of(self._source) as chunks:
-            with suppress(anyio.BrokenResourceError):
-                async for chunk in chunks:
+        async with self._incoming, self._refusals, chunks_of(self._source) as self._reader:
+            with suppress(anyio.BrokenResourceError, _NobodyListensError):
+                async for chunk in self._reader.chunks:
                     for line in lines.feed(chunk):
                         await self._take(line)
                 for line in lines.end():
                     await self._take(line)
-            with anyio.move_on_after(_LAST_ANSWERS):
-                await self._all_answered()
+                while self._unanswered:
+                    await self._next_answer()
 
     async def write(self, everything: anyio.CancelScope) -> None:
         """Write every answer. A client that no longer reads ends the service."""
@@ -98,13 +99,19 @@ class _Wire:
             self._unanswered.discard(sent.message.id)
             self._answered.set()
 
-    async def _all_answered(self) -> None:
-        while self._unanswered:
-            await self._next_answer()
-
     async def _next_answer(self) -> None:
+        """Wait until an answer is written. Raises `_NobodyListensError` if the client is gone and none is."""
         self._answered = anyio.Event()
-        await self._answered.wait()
+        while True:
+            with anyio.move_on_after(_LAST_ANSWERS):
+                await self._answered.wait()
+                return
+            if self._reader is None or self._reader.ended:
+                raise _NobodyListensError
+
+
+class _NobodyListensError(Exception):
+    """The client has closed its side, and takes no more answers."""
 
 
 def _stream() -> tuple[MemoryObjectSendStream[Any], MemoryObjectReceiveStream[Any]]:
