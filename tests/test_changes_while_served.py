@@ -114,6 +114,7 @@ async def test_a_folder_that_is_away_for_a_moment_loses_nothing(tmp_path: Path) 
     assert [problem.rule for problem in library.catalog.problems] == [Rule.SOURCE_FAILED]
     (tmp_path / "away").rename(root)
     assert (await library.read(URI)).content == skill_md("one")
+    assert library.catalog.problems == ()
 
 
 async def test_a_machine_out_of_descriptors_loses_nothing(

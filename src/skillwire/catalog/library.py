@@ -41,6 +41,8 @@ class Library:
         self._refreshing = anyio.Lock()
         self._lost: dict[str, Entry] = {}
         """Skills that a refresh found broken or gone, by the URI of each of their files."""
+        self._failing: set[str] = set()
+        """Labels of the sources that could not be looked at the last time."""
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -66,7 +68,7 @@ class Library:
 
     async def skill(self, uri: str) -> Entry:
         """Return the skill whose `SKILL.md` has this URI. Raises `NotServedError`."""
-        await self._look_for_lost(uri)
+        await self._look_if_in_doubt(uri)
         return self._catalog.skill(uri)
 
     async def read(self, uri: str) -> Reading:
@@ -75,7 +77,7 @@ class Library:
         Bytes that moved since the scan: the skill is looked at again, once, and the answer comes from
         the new catalogue. Raises `NotServedError`, or `UnsettledError` if it will not stand still.
         """
-        await self._look_for_lost(uri)
+        await self._look_if_in_doubt(uri)
         served = self._catalog.file(uri)
         try:
             return await self._read_now(uri, served)
@@ -104,25 +106,32 @@ class Library:
             if stale.uri not in self._catalog.entries:
                 self._lost |= {stale.uri_of(file.path): stale for file in stale.files}
 
-    async def _look_for_lost(self, uri: str) -> None:
-        """Look again at a skill that a refresh lost: it may have been half saved, and be whole by now."""
-        if uri not in self._lost or uri in self._catalog.files:
+    async def _look_if_in_doubt(self, uri: str) -> None:
+        """Look again at a skill that a refresh lost, or whose source failed: it may be whole by now."""
+        if self._doubted(uri) is None:
             return
         async with self._refreshing:
-            lost = self._lost.get(uri)
-            if lost is None or uri in self._catalog.files:
+            if (entry := self._doubted(uri)) is None:
                 return
-            await self._look_again(lost)
-            if lost.uri in self._catalog.entries:
-                self._lost = {each: entry for each, entry in self._lost.items() if entry is not lost}
+            await self._look_again(entry)
+            if entry.uri in self._catalog.entries:
+                self._lost = {each: lost for each, lost in self._lost.items() if lost is not entry}
+
+    def _doubted(self, uri: str) -> Entry | None:
+        served = self._catalog.files.get(uri)
+        if served is None:
+            return self._lost.get(uri)
+        return served.entry if served.entry.origin.source in self._failing else None
 
     async def _look_again(self, entry: Entry) -> None:
         source = self._sources[entry.origin.source]
         before = self._scans[source.label]
         try:
             after = await source.rescan(entry)
+            self._failing.discard(source.label)
         except SourceError as error:  # what was listed stays listed: the source may be back in a moment
             after = _failed(source, error, before)
+            self._failing.add(source.label)
         self._scans[source.label] = after
         scans = self._labelled()
         catalog = amended(self._catalog, before, after, scans)

@@ -92,6 +92,8 @@ class DirectorySource(Source):
         look = self._look(unwatched)
         if isinstance(look, Scan):
             return look
+        if unit is None and not os.path.isdir(entry.origin.location):  # noqa: PTH112
+            return self._found()  # long gone: asking for it again is no reason to look at everything
         if unit is None:
             return self._scan(unwatched)
         for location in unit.locations:
@@ -150,4 +152,5 @@ def _closed(error: SourceError) -> Scan:
 
 
 def _holds(unit: Unit, entry: Entry) -> bool:
-    return any(draft.location == entry.origin.location for draft in unit.drafts)
+    """Whether the skill stands in this unit, or stood there before it broke."""
+    return f"{entry.origin.location}{os.sep}".startswith(f"{unit.folder.location}{os.sep}")
