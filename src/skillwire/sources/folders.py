@@ -10,10 +10,22 @@ from dataclasses import dataclass, field
 from skillwire.model.errors import SourceError
 from skillwire.model.limits import Limits
 from skillwire.model.path import name_fault
-from skillwire.model.problem import Problem, Rule, Severity
+from skillwire.model.problem import Problem, Rule
 from skillwire.model.uri import SKILL_FILE
 from skillwire.sources.base import Progress, unwatched
 from skillwire.sources.files import raise_if_exhausted
+from skillwire.sources.folder_problems import (
+    dangling,
+    exhausted,
+    hidden_target,
+    loop,
+    misspelled,
+    outside,
+    special,
+    too_deep,
+    unpublishable,
+    unreadable,
+)
 from skillwire.sources.ignore import HIDDEN_CONTAINERS, Ignored
 from skillwire.sources.stamp import Stamp
 
@@ -122,7 +134,7 @@ class Look:
         """Return what stands in `folder`, sorted by name. Files are looked at only in a skill."""
         listed = Listed()
         if self.exhausted:
-            listed.cut = self._exhausted(folder.path)
+            listed.cut = exhausted(folder.path, self.limits)
             return listed
         try:
             with _opened(folder) as entries:
@@ -132,7 +144,7 @@ class Look:
             return listed
         except OSError as error:
             raise_if_exhausted(error)
-            listed.problems.append(_unreadable(folder.path, Rule.FOLDER_UNREADABLE, error))
+            listed.problems.append(unreadable(folder.path, Rule.FOLDER_UNREADABLE, error))
         return listed
 
     def _sort_all(
@@ -141,8 +153,8 @@ class Look:
         listed.marker = self._marker(folder, {entry.name for entry in found})
         files = inside_skill or listed.marker is not None
         if listed.marker is None:
-            misspelled = (entry.name for entry in found if entry.name.upper() == SKILL_FILE.upper())
-            listed.problems.extend(_misspelled(folder.path_of(name)) for name in misspelled)
+            almost = (entry.name for entry in found if entry.name.upper() == SKILL_FILE.upper())
+            listed.problems.extend(misspelled(folder.path_of(name)) for name in almost)
         for entry in found:
             if not self._ignored.by_name(entry.name):
                 self._sort_in(entry, folder, listed, files=files)
@@ -155,7 +167,7 @@ class Look:
         for entry in entries:
             self._seen += 1
             if self.exhausted:
-                listed.stop(self._exhausted(folder.path))
+                listed.stop(exhausted(folder.path, self.limits))
                 return
             if self._seen % _PROGRESS_STEP == 0:
                 self._progress(self._seen)
@@ -176,14 +188,14 @@ class Look:
         if not (files or is_folder) or self._is_ignored(entry.name, folder, is_folder=is_folder):
             return
         if fault := name_fault(entry.name):
-            listed.problems.append(_unpublishable(path, fault))
+            listed.problems.append(unpublishable(path, fault))
         elif is_folder:
             self._add_folder(folder.inner(entry.name, status, link), listed)
         elif stat.S_ISREG(status.st_mode):
             location = folder.location_of(entry.name)
             listed.files.append(File(entry.name, path, location, folder.name, Stamp.of(status)))
         else:  # never opened: opening a pipe would wait for a writer
-            listed.problems.append(_special(path))
+            listed.problems.append(special(path))
 
     def _see(self, entry: os.DirEntry[str], folder: Folder) -> tuple[os.stat_result, str | None] | Problem:
         """Return what the entry is or leads to, and for a link, where that is; or why it is left out.
@@ -197,12 +209,12 @@ class Look:
                 return status, None
             return self._follow(path, location)
         except FileNotFoundError:
-            return _dangling(path)
+            return dangling(path)
         except OSError as error:
             raise_if_exhausted(error)
             if error.errno == errno.ELOOP:
-                return _loop(path, "the link leads to itself, so it is left out")
-            return _unreadable(path, Rule.FILE_UNREADABLE, error)
+                return loop(path, "the link leads to itself, so it is left out")
+            return unreadable(path, Rule.FILE_UNREADABLE, error)
 
     def _follow(self, path: str, location: str) -> tuple[os.stat_result, str | None] | Problem:
         """Follow a link once: what is judged and what is served are the same file."""
@@ -212,11 +224,11 @@ class Look:
         if target == self.root or target.startswith(self.root.rstrip(os.sep) + os.sep):
             below = "" if target == self.root else os.path.relpath(target, self.root).replace(os.sep, "/")
             if below and self._ignored.anywhere_on(below, folder=is_folder):
-                return _hidden_target(path)
+                return hidden_target(path)
             return status, below
         if self._follow_links and not self._ignored.by_name(os.path.basename(target)):  # noqa: PTH119
             return status, path
-        return _outside(path)
+        return outside(path)
 
     def _is_ignored(self, name: str, folder: Folder, *, is_folder: bool) -> bool:
         path, real_path = folder.path_of(name), folder.real_path_of(name)
@@ -248,29 +260,11 @@ class Look:
     def _add_folder(self, folder: Folder, listed: Listed) -> None:
         if folder.identity in folder.trail:
             message = "the link leads back to a folder that it stands in, so it is left out"
-            listed.problems.append(_loop(folder.path, message))
+            listed.problems.append(loop(folder.path, message))
         elif folder.depth > self.limits.depth:
-            listed.stop(self._too_deep(folder.path))
+            listed.stop(too_deep(folder.path, self.limits))
         else:
             listed.folders.append(folder)
-
-    def _exhausted(self, path: str) -> Problem:
-        return Problem(
-            path or ".",
-            Rule.FOLDER_ENTRIES,
-            Severity.ERROR,
-            f"stopped here after {self.limits.entries:,} files and folders; the rest is not served",
-            hint="serve a smaller folder, or name what to leave out in `.skillwireignore`",
-        )
-
-    def _too_deep(self, path: str) -> Problem:
-        return Problem(
-            path,
-            Rule.FOLDER_DEPTH,
-            Severity.WARNING,
-            f"it is more than {self.limits.depth} folders deep and is not looked into",
-            hint="move it up, or serve a folder nearer to it",
-        )
 
 
 def must_be_readable(root: str) -> None:
@@ -303,73 +297,3 @@ def _opened(folder: Folder) -> Generator[Iterator[os.DirEntry[str]]]:
 
 def _identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
-
-
-def _unpublishable(path: str, fault: str) -> Problem:
-    return Problem(
-        path,
-        Rule.FILE_NAME,
-        Severity.WARNING,
-        f"its name {fault}, so it is left out",
-        hint="rename it",
-    )
-
-
-def _misspelled(path: str) -> Problem:
-    return Problem(
-        path,
-        Rule.SKILL_FILE_NAME,
-        Severity.WARNING,
-        "the folder is no skill, because this file is not called `SKILL.md`",
-        hint="rename it to `SKILL.md`",
-    )
-
-
-def _dangling(path: str) -> Problem:
-    return Problem(
-        path, Rule.FILE_UNREADABLE, Severity.WARNING, "it leads nowhere", hint="mend or remove the link"
-    )
-
-
-def _loop(path: str, message: str) -> Problem:
-    return Problem(path, Rule.LINK_LOOP, Severity.WARNING, message, hint="remove the link")
-
-
-def _hidden_target(path: str) -> Problem:
-    return Problem(
-        path,
-        Rule.LINK_OUTSIDE,
-        Severity.WARNING,
-        "the link leads to something hidden or ignored, so it is left out",
-        hint="put a copy here, or link to a file that is served",
-    )
-
-
-def _outside(path: str) -> Problem:
-    return Problem(
-        path,
-        Rule.LINK_OUTSIDE,
-        Severity.WARNING,
-        "the link leads out of the folder that is served, so it is left out",
-        hint="put a copy here, or allow links to elsewhere with `--follow-links`",
-    )
-
-
-def _special(path: str) -> Problem:
-    return Problem(
-        path,
-        Rule.FILE_SPECIAL,
-        Severity.WARNING,
-        "it is a pipe, socket or device, so it is left out",
-        hint="remove it from the folder",
-    )
-
-
-def _unreadable(path: str, rule: Rule, error: OSError) -> Problem:
-    return Problem(
-        path or ".",
-        rule,
-        Severity.WARNING,
-        f"it cannot be read: {(error.strerror or type(error).__name__).lower()}",
-        hint="check its permissions, or remove it",
-    )
