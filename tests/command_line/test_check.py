@@ -1,0 +1,105 @@
+"""`skillwire check`: every problem, where people and programs look for it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import PROBLEM_KEYS, Cli
+from tests.support.skills import write, write_skill
+
+
+def test_check_prints_every_problem_with_its_place_reason_and_hint(here: Path, cli: Cli) -> None:
+    done = cli("check", "skills")
+    assert done.code == 1
+    lines = done.out.splitlines()
+    assert lines[0].startswith("skills/broken/SKILL.md:2: name: `Broken Name` is not ")
+    assert lines[0].endswith("(error: name-format)")
+    assert lines[1].startswith("hint: write `name: broken`")
+    assert [line.split(": ")[0] for line in lines[::2]] == [
+        "skills/broken/SKILL.md:2",
+        "skills/odd/SKILL.md:2",
+        "skills/twins/one/twin/SKILL.md",
+        "skills/twins/two/twin/SKILL.md",
+    ]
+    assert all(line.startswith("hint: ") for line in lines[1::2])
+    assert done.err == "4 skills can be served; 1 error, 3 warnings\n"
+
+
+@pytest.mark.parametrize("option", [["--json"], ["--format", "json"], ["--format=json"]], ids=" ".join)
+def test_check_prints_json_with_exactly_these_keys(here: Path, cli: Cli, option: list[str]) -> None:
+    done = cli("check", "skills", *option)
+    assert done.code == 1
+    assert [list(problem) for problem in done.json] == [PROBLEM_KEYS] * 4
+    assert done.json[0] == {
+        "path": "broken/SKILL.md",
+        "line": 2,
+        "field": "name",
+        "rule": "name-format",
+        "severity": "error",
+        "message": "`Broken Name` is not lowercase letters, digits and single hyphens (1-64 characters)",
+        "hint": "write `name: broken`, the name of the folder it lives in",
+    }
+    assert done.err == "4 skills can be served; 1 error, 3 warnings\n"
+
+
+def test_check_of_good_skills_is_silent_on_stdout_and_exits_with_0(good: Path, cli: Cli) -> None:
+    done = cli("check", "good")
+    assert (done.code, done.raw) == (0, b"")
+    assert done.err == "2 skills can be served; 0 errors, 0 warnings\n"
+    assert cli("check", "good", "--json").json == []
+    assert cli("check", "good", "--strict").code == 0
+
+
+def test_warnings_count_only_with_strict(good: Path, cli: Cli) -> None:
+    write_skill(good / "good", "odd", name="other")
+    assert cli("check", "good").code == 0
+    done = cli("check", "good", "--strict")
+    assert done.code == 1
+    assert "(warning: name-folder)" in done.out
+
+
+def test_check_takes_several_folders_and_says_which_each_problem_is_in(here: Path, cli: Cli) -> None:
+    write_skill(here / "good", "refunds-desk")
+    write(here / "more" / "bad", {"SKILL.md": b"---\nname: bad\n---\n"})
+    done = cli("check", "good", "skills", "more", "--json")
+    assert done.code == 1
+    errors = [problem["path"] for problem in done.json if problem["severity"] == "error"]
+    assert errors == ["more/bad/SKILL.md", "skills/broken/SKILL.md"]
+
+
+def test_check_of_a_skill_itself_names_its_own_files(here: Path, cli: Cli) -> None:
+    done = cli("check", "skills/broken", "--json")
+    assert [problem["path"] for problem in done.json] == ["SKILL.md"]
+
+
+@pytest.mark.parametrize("verb", ["check", "list"])
+def test_a_folder_without_skills_is_fine_but_gets_a_hint(good: Path, cli: Cli, verb: str) -> None:
+    (good / "empty").mkdir()
+    done = cli(verb, "empty")
+    assert (done.code, done.raw) == (0, b"")
+    assert "a skill is a folder with a `SKILL.md` in it" in done.err
+    assert cli(verb, "empty", "--json").json == []
+
+
+@pytest.mark.parametrize("arguments", [["check"], ["list"], ["serve"], ["show", "x", "--from"]], ids=" ".join)
+def test_a_folder_that_is_not_there_is_wrong_usage(good: Path, cli: Cli, arguments: list[str]) -> None:
+    done = cli(*arguments, "no-such-folder")
+    assert (done.code, done.raw) == (2, b"")
+    assert done.err.startswith("error: the folder `no-such-folder` does not exist\nhint: ")
+    (good / "no-such-folder").touch()
+    assert "`no-such-folder` is a file" in cli(*arguments, "no-such-folder").err
+
+
+def test_one_missing_folder_among_others_is_wrong_usage(good: Path, cli: Cli) -> None:
+    assert cli("check", "good", "no-such-folder").code == 2
+
+
+def test_links_to_elsewhere_are_followed_only_when_asked(good: Path, cli: Cli) -> None:
+    elsewhere = write_skill(good / "elsewhere", "linked")
+    (good / "good" / "linked").symlink_to(elsewhere)
+    without = cli("check", "good", "--json")
+    assert [problem["rule"] for problem in without.json] == ["link-outside"]
+    assert "`--follow-links`" in without.json[0]["hint"]
+    assert cli("check", "good", "--follow-links", "--json").json == []
+    names = [skill["name"] for skill in cli("list", "good", "--follow-links", "--json").json]
+    assert names == ["linked", "refunds", "returns"]

@@ -1,0 +1,112 @@
+"""Help to learn from, and what happens to those who did not read it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from skillwire.cli.app import VERBS
+from tests.support.command_line import Cli
+
+OPTIONS = {
+    "serve": [
+        "--http",
+        "--static",
+        "--follow-links",
+        "--catalog",
+        "--catalog-tokens",
+        "--config",
+        "--no-config",
+        "--token-env",
+        "--allow-public",
+        "--allow-host",
+        "--allow-origin",
+    ],
+    "check": ["--format", "--json", "--strict", "--follow-links"],
+    "list": ["--json", "--follow-links"],
+    "show": ["--from", "--json"],
+    "read": ["--from", "--json", "--raw"],
+    "visibility": ["--from", "--assistant", "--user", "--follow-links", "--config", "--json"],
+}
+
+
+def test_every_verb_has_its_options_listed_here() -> None:
+    assert set(OPTIONS) == set(VERBS)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_a_verb_mentions_every_option(cli: Cli, verb: str) -> None:
+    done = cli(verb, "--help")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"Usage: skillwire {verb} ")
+    for option in OPTIONS[verb]:
+        assert re.search(rf"{option}\b", done.out)
+    assert re.findall(r"--no-[a-z-]+", done.out) == ["--no-config"] * (verb == "serve")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_a_verb_shows_examples(cli: Cli, verb: str) -> None:
+    shown = cli(verb, "--help").out
+    assert "example" in shown.lower()
+    assert f"skillwire {verb} ./skills" in shown
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
+def test_help_lists_every_verb_with_a_line(cli: Cli, arguments: list[str]) -> None:
+    done = cli(*arguments)
+    assert (done.code, done.err) == (0, "")
+    for name, verb in VERBS.items():
+        assert re.search(rf"\b{name}\b +{re.escape(verb.help)}", done.out)
+
+
+def test_the_version_is_told(cli: Cli) -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+\n", cli("--version").out)
+
+
+@pytest.mark.parametrize(
+    ("verb", "meant"),
+    [
+        ("serv", "serve"),
+        ("chekc", "check"),
+        ("lst", "list"),
+        ("raed", "read"),
+        ("shwo", "show"),
+        ("visible", "visibility"),
+    ],
+)
+def test_an_unknown_verb_suggests_the_one_that_was_meant(cli: Cli, verb: str, meant: str) -> None:
+    done = cli(verb, "skills")
+    assert (done.code, done.raw) == (2, b"")
+    assert done.err == f"error: there is no verb `{verb}`\nhint: did you mean `skillwire {meant}`?\n"
+
+
+def test_an_unknown_verb_like_no_other_points_at_the_help(cli: Cli) -> None:
+    assert "hint: `skillwire --help` lists the verbs" in cli("xyzzy").err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check", "good", "--nope"],
+        ["check", "good", "--format", "yaml"],
+        ["check", "good", "--format"],
+        ["check", "good", "--strict=maybe"],
+        ["list", "good", "--jsn"],
+        ["show"],
+        ["show", "refunds", "two"],
+        ["read"],
+        ["read", "refunds", "SKILL.md", "three"],
+        ["serve", "good", "--http"],
+        ["serve", "good", "--catalog", "prompts"],
+        ["serve", "good", "--catalog-tokens", "many"],
+        ["visibility"],
+        ["visibility", "refunds", "--from", "good", "--user", "maybe"],
+        ["--nope"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_exits_with_2_and_points_at_the_help(good: Path, cli: Cli, arguments: list[str]) -> None:
+    done = cli(*arguments)
+    assert (done.code, done.raw) == (2, b"")
+    assert done.err.startswith("error: ")
+    assert "--help`" in done.err

@@ -1,0 +1,54 @@
+"""The process itself: what it loads, and how it ends."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.peers import PATIENCE, skillwire
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check", "skills"],
+        ["check", "skills", "--json"],
+        ["list", "skills"],
+        ["show", "./skills/odd"],
+        ["read", "./skills/odd"],
+        ["visibility", "./skills/odd"],
+        ["show", "nothing", "--from", "skills"],
+        ["--help"],
+        ["check", "--help"],
+        ["no-such-verb"],
+    ],
+    ids=" ".join,
+)
+def test_only_serving_loads_the_mcp_sdk(here: Path, arguments: list[str]) -> None:
+    program = (
+        "import sys; from skillwire.cli.app import run; run(sys.argv[1:]);"
+        "loaded = {name.partition('.')[0] for name in sys.modules};"
+        "sys.exit(str(loaded & {'mcp', 'mcp_types', 'pydantic', 'uvicorn', 'starlette', 'httpx2'}))"
+    )
+    command = [sys.executable, "-c", program, *arguments]
+    done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False)
+    assert done.stderr.splitlines()[-1] == b"set()"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["check", "skills", "--json"], ["list", "skills"], ["--help"]], ids=" ".join
+)
+def test_a_reader_that_had_enough_gets_no_traceback(here: Path, arguments: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            skillwire(*arguments), stdout=writing, stderr=subprocess.PIPE, timeout=PATIENCE, check=False
+        )
+    finally:
+        os.close(writing)
+    assert done.returncode == 0
+    assert b"Traceback" not in done.stderr
+    assert b"Exception ignored" not in done.stderr

@@ -1,0 +1,84 @@
+"""A sign of life for slow scans."""
+
+import io
+from types import SimpleNamespace
+
+import pytest
+
+from skillwire.cli.progress import scanning
+
+
+class Terminal(io.StringIO):
+    """A stderr that people look at."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Clock:
+    """Time that passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("skillwire.cli.progress.time", SimpleNamespace(monotonic=clock.monotonic))
+    return clock
+
+
+def test_a_quick_scan_shows_no_progress(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    with scanning() as report:
+        report(256)
+        clock.now += 0.9
+        report(512)
+    assert terminal.getvalue() == ""
+
+
+def test_a_slow_scan_shows_how_far_it_is(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    with scanning() as report:
+        report(256)
+        clock.now += 1.1
+        report(512)
+        assert "looking for skills" in terminal.getvalue()
+        report(1024)
+    shown = terminal.getvalue()
+    assert "1,024 files and folders" in shown
+    assert shown.endswith("\x1b[2K")  # and it takes itself away
+
+
+def test_progress_starts_with_what_was_seen_already(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    with scanning() as report:
+        clock.now += 1.1
+        report(768)
+    assert "768 files and folders" in terminal.getvalue()
+
+
+def test_progress_goes_away_when_a_scan_fails(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+
+    def fail() -> None:
+        with scanning() as report:
+            clock.now += 1.1
+            report(1)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert terminal.getvalue().endswith("\x1b[2K")
+
+
+def test_a_slow_scan_into_a_pipe_shows_nothing(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", pipe := io.StringIO())
+    with scanning() as report:
+        clock.now += 100
+        report(1_000_000)
+    assert pipe.getvalue() == ""

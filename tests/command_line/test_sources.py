@@ -1,0 +1,65 @@
+"""What counts as a source on the command line."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import Cli
+from tests.support.skills import write_skill
+
+
+def test_several_folders_may_stand_in_one_argument(here: Path, cli: Cli) -> None:
+    write_skill(here / "more", "unrelated")
+    for argument in ("skills/acme,more", "skills/acme, more", ",skills/acme,,more,"):
+        assert [skill["name"] for skill in cli("list", argument, "--json").json] == ["refunds", "unrelated"]
+
+
+def test_an_existing_path_with_a_comma_wins(good: Path, cli: Cli) -> None:
+    write_skill(good / "one,two", "inside")
+    write_skill(good / "one", "outside")
+    write_skill(good / "two", "outside-too")
+    assert [skill["name"] for skill in cli("list", "one,two", "--json").json] == ["inside"]
+    shutil.rmtree(good / "one,two")
+    assert len(cli("list", "one,two", "--json").json) == 2
+
+
+@pytest.mark.parametrize("argument", ["C:/x", "C:\\x", "c:x"])
+def test_a_drive_letter_makes_a_folder(good: Path, cli: Cli, argument: str) -> None:
+    done = cli("list", argument)
+    assert done.code == 2
+    assert f"the folder `{argument}` does not exist" in done.err
+
+
+@pytest.mark.parametrize(
+    "argument", ["github:a/b", "git+https://host.example/r", "https://host.example/", "s3:x"]
+)
+def test_a_source_of_an_unknown_kind_is_refused_with_the_known_ones(
+    good: Path, cli: Cli, argument: str
+) -> None:
+    done = cli("list", argument)
+    assert (done.code, done.raw) == (2, b"")
+    assert f"`{argument}` is no kind of source" in done.err
+    assert "hint: known kinds: folder (./skills)" in done.err
+
+
+def test_a_folder_that_looks_like_another_kind_is_a_folder_when_it_exists(good: Path, cli: Cli) -> None:
+    write_skill(good / "github:a" / "b", "inside")
+    assert [skill["name"] for skill in cli("list", "github:a/b", "--json").json] == ["inside"]
+
+
+def test_folders_of_one_name_get_labels_of_their_own(good: Path, cli: Cli) -> None:
+    for parent in ("a", "b", "c"):
+        write_skill(good / parent / "skills", "same")
+    write_skill(good / "skills-2", "same")
+    done = cli("list", "a/skills", "b/skills", "skills-2", "c/skills", "--json")
+    assert done.code == 0
+    uris = [skill["uri"] for skill in done.json]
+    assert uris[:2] == ["skill://same/SKILL.md", "skill://skills-2/same/SKILL.md"]
+    assert len(set(uris)) == 4
+
+
+def test_tilde_is_the_home_folder(good: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(good))
+    assert len(cli("list", "~/good", "--json").json) == 2
+    assert cli("show", "~/good/refunds").code == 0

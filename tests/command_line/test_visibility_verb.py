@@ -1,0 +1,113 @@
+"""`skillwire visibility`: who may start a skill."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import Cli
+from tests.support.peers import PATIENCE, skillwire
+
+CONFIG = ("--config", "config.toml")
+
+
+def test_visibility_shows_who_a_skill_is_for(here: Path, cli: Cli) -> None:
+    done = cli("visibility", "refunds", "--from", "skills", *CONFIG)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "skill://acme/refunds/SKILL.md: assistant on, user on (by its frontmatter)\n"
+    assert not (here / "config.toml").exists()
+
+
+def test_visibility_is_decided_and_reset_side_by_side(here: Path, cli: Cli) -> None:
+    way = ("visibility", "refunds", "--from", "skills", *CONFIG)
+    assert "assistant off, user on (decided by you)" in cli(*way, "--assistant", "off").out
+    assert "assistant off, user off (decided by you)" in cli(*way, "--user", "off").out
+    assert "assistant off, user off (decided by you)" in cli(*way).out
+    assert "assistant on, user off (decided by you)" in cli(*way, "--assistant=reset").out
+    assert "assistant on, user on (decided by you)" in cli(*way, "--user=on").out
+    assert "assistant on, user on (by its frontmatter)" in cli(*way, "--user=reset").out
+    assert (here / "config.toml").read_text() == ""
+
+
+def test_visibility_prints_json_with_exactly_these_keys(here: Path, cli: Cli) -> None:
+    done = cli("visibility", "acme/refunds", "--from", "skills", *CONFIG, "--assistant", "off", "--json")
+    expected = {"uri": "skill://acme/refunds/SKILL.md", "assistant": False, "user": True, "customized": True}
+    assert done.json == expected
+    assert list(done.json) == list(expected)
+
+
+def test_visibility_of_a_folder_is_decided_for_the_uri_that_it_is_served_under(
+    here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = "./skills/acme/refunds"
+    assert cli("visibility", folder, *CONFIG, "--json").json["uri"] == "skill://refunds/SKILL.md"
+    served = "skill://acme/refunds/SKILL.md"
+    assert cli("visibility", folder, "--from", "skills", *CONFIG, "--json").json["uri"] == served
+    monkeypatch.setenv("SKILLS_DIR", "skills")
+    assert cli("visibility", folder, *CONFIG, "--json").json["uri"] == served
+    done = cli("visibility", "./skills/odd", "--from", "skills/acme", *CONFIG)
+    assert done.code == 1
+    assert done.err.startswith("error: `./skills/odd` is in none of the folders to look in\nhint: ")
+
+
+def test_visibility_is_kept_in_your_own_file_unless_you_name_another(
+    here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(here / "mine"))
+    assert cli("visibility", "refunds", "--from", "skills", "--user", "off").code == 0
+    assert cli("visibility", "refunds", "--from", "skills", "--json").json["user"] is False
+    assert cli("visibility", "refunds", "--from", "skills", *CONFIG, "--json").json["user"] is True
+
+
+@pytest.mark.parametrize("verb", ["visibility", "serve"])
+def test_a_corrupt_configuration_file_is_wrong_usage_and_stays_as_it_is(
+    good: Path, cli: Cli, verb: str
+) -> None:
+    (good / "config.toml").write_text("[visibility\n")
+    way = (
+        ["visibility", "refunds", "--from", "good", "--user", "off"]
+        if verb == "visibility"
+        else ["serve", "good"]
+    )
+    done = cli(*way, *CONFIG)
+    assert (done.code, done.raw) == (2, b"")
+    assert done.err.startswith("error: the configuration file `config.toml` cannot be used: ")
+    assert "hint: mend it" in done.err
+    assert (good / "config.toml").read_text() == "[visibility\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--config", "a", "--no-config"], "`--config` and `--no-config` contradict each other"),
+        (["--catalog-tokens", "-1"], "`--catalog-tokens` is -1"),
+    ],
+)
+def test_serving_options_that_make_no_sense_are_wrong_usage(
+    good: Path, cli: Cli, arguments: list[str], told: str
+) -> None:
+    done = cli("serve", "good", *arguments)
+    assert done.code == 2
+    assert done.err.startswith(f"error: {told}\nhint: ")
+
+
+@pytest.mark.parametrize("variable", ["SKILLWIRE_MAX_FILE_SIZE_MB", "MAX_FILE_SIZE_MB"])
+@pytest.mark.parametrize("value", ["0", "-1", "1.5", "much", ""])
+def test_a_file_size_that_is_no_number_is_wrong_usage(
+    good: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    done = cli("serve", "good")
+    assert done.code == 2
+    assert done.err.startswith(f"error: `{variable}` is `{value}`, which is not a whole number above zero\n")
+
+
+def test_a_configuration_file_that_was_named_and_is_not_there_is_told(good: Path) -> None:
+    done = subprocess.run(
+        skillwire("serve", "good", *CONFIG),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    assert b"the configuration file `config.toml` does not exist; nothing is configured" in done.stderr
