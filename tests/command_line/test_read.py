@@ -76,7 +76,7 @@ def test_a_terminal_is_not_made_to_obey_a_skill(here: Path) -> None:
     code, shown = on_terminal("read", "skills/pwn")
     assert code == 0
     assert b"\x1b]0;" not in shown
-    assert b"\\x1b]0;pwned\\x07\ttab" in shown.replace(b"        ", b"\t") or b"\\x1b]0;pwned\\x07" in shown
+    assert b"\\x1b]0;pwned\\x07" in shown
 
 
 @pytest.mark.parametrize("file", ["skills/acme/refunds/SKILL.md", "skills/acme/refunds/references/policy.md"])

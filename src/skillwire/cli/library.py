@@ -29,7 +29,7 @@ def load_library(arguments: Sequence[str], *, follow_links: bool = False) -> Lib
 
 async def load(library: Library) -> Catalog:
     """Scan the sources of `library`, with a sign of life if that takes long."""
-    gc.disable()  # a scan makes many values and no garbage: looking for some took a fifth of the time
+    gc.disable()  # a scan makes many values and no garbage: there is nothing to look for
     try:
         with scanning() as progress:
             return await library.load(progress)

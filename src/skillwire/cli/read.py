@@ -58,7 +58,7 @@ def read(
         )
         return 1
     if not raw and sys.stdout.isatty():  # a terminal obeys what it is shown
-        print_line("\n".join(visible(line).replace("\\x09", "\t") for line in _lines(reading.content)))
+        print_line("\n".join(visible(line, keep="\t") for line in _lines(reading.content)))
         return 0
     sys.stdout.buffer.write(reading.content)
     sys.stdout.buffer.flush()

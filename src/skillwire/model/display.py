@@ -10,12 +10,15 @@ _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _LINE_BREAKS = frozenset({"Zl", "Zp"})
 
 
-def visible(text: str, limit: int | None = None) -> str:
-    """Return `text` on one line, with what the eye cannot see spelled as an escape, cut at `limit`."""
+def visible(text: str, limit: int | None = None, *, keep: str = "") -> str:
+    """Return `text` on one line, with what the eye cannot see spelled as an escape, cut at `limit`.
+
+    The characters in `keep` stay as they are.
+    """
     cut = text if limit is None or len(text) <= limit else text[:limit] + "…"
     if cut.isascii() and cut.isprintable():
         return cut
-    return "".join(_escape(character) for character in cut)
+    return "".join(character if character in keep else _escape(character) for character in cut)
 
 
 def one_line(text: str) -> str:
