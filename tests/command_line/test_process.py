@@ -1,12 +1,14 @@
 """The process itself: what it loads, and how it ends."""
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.command_line import Cli
 from tests.support.peers import PATIENCE, skillwire
 
 
@@ -52,3 +54,25 @@ def test_a_reader_that_had_enough_gets_no_traceback(here: Path, arguments: list[
     assert done.returncode == 0
     assert b"Traceback" not in done.stderr
     assert b"Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("verb", ["check", "serve"])
+def test_closed_standard_streams_do_no_harm(good: Path, verb: str, closed: str) -> None:
+    command = shlex.join(skillwire(verb, "good"))
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"exec {command} {closed}"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_an_error_cannot_make_a_terminal_obey(good: Path, cli: Cli) -> None:
+    for arguments in (["check", "good", "--\x1b]0;pwned\x07"], ["list", "./\x1b[2J"], ["show", "./\x1b[2J"]):
+        done = cli(*arguments)
+        assert done.code == 2
+        assert "\x1b" not in done.err

@@ -68,7 +68,7 @@ def test_read_of_what_is_no_file_of_the_skill_fails(here: Path, cli: Cli, path: 
     done = cli("read", "refunds", path, "--from", "skills")
     assert (done.code, done.raw) == (1, b"")
     assert done.err.startswith("error: `refunds` has no file `")
-    assert "hint: `skillwire show refunds` lists its files" in done.err
+    assert "hint: `skillwire show refunds --from skills` lists its files" in done.err
 
 
 def test_a_terminal_is_not_made_to_obey_a_skill(here: Path) -> None:

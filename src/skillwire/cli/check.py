@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from skillwire.catalog.library import Library
 from skillwire.cli.library import load_library
+from skillwire.cli.options import FollowLinks
 from skillwire.cli.output import NO_SKILLS, counted, data, print_json, print_problems, talk
 from skillwire.model.problem import Problem, Severity
 
@@ -25,7 +26,7 @@ def check(
     ] = "text",
     json: Annotated[bool, Parameter(help="Short for `--format json`.")] = False,
     strict: Annotated[bool, Parameter(help="Warnings count too, and finding no skill at all.")] = False,
-    follow_links: Annotated[bool, Parameter(help="Also look where links lead, outside the folder.")] = False,
+    follow_links: FollowLinks = False,
 ) -> int:
     """Report every problem of every skill: where, what, and what to do.
 

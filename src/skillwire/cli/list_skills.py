@@ -8,6 +8,7 @@ from rich.text import Text
 
 from skillwire.catalog.snapshot import Catalog
 from skillwire.cli.library import load_library
+from skillwire.cli.options import AsJson, FollowLinks
 from skillwire.cli.output import NO_SKILLS, check_shows, counted, data, print_json, print_line, talk
 from skillwire.model.display import visible
 from skillwire.model.entry import Entry
@@ -21,8 +22,8 @@ def list_skills(
     ] = None,
     /,
     *,
-    json: Annotated[bool, Parameter(help="Print JSON, for programs.")] = False,
-    follow_links: Annotated[bool, Parameter(help="Also look where links lead, outside the folder.")] = False,
+    json: AsJson = False,
+    follow_links: FollowLinks = False,
 ) -> int:
     """List the skills that would be served.
 

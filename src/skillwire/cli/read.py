@@ -1,5 +1,6 @@
 """`skillwire read`: one file of a skill, as a client would get it."""
 
+import shlex
 import sys
 from typing import Annotated
 
@@ -7,6 +8,7 @@ import anyio
 from cyclopts import Parameter
 
 from skillwire.cli.find import find_skill
+from skillwire.cli.options import FollowLinks, From, SkillArgument
 from skillwire.cli.output import print_error, print_json, print_line
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import NotServedError
@@ -17,15 +19,12 @@ from skillwire.wire.translate import contents
 
 
 def read(
-    skill: Annotated[str, Parameter(name="SKILL", help="A skill's folder, its URI, its path, or its name.")],
+    skill: SkillArgument,
     path: Annotated[str, Parameter(name="PATH", help="A file of the skill.")] = SKILL_FILE,
     /,
     *,
-    sources: Annotated[
-        list[str] | None,
-        Parameter(name="--from", help="A folder to look in (repeatable; default `SKILLS_DIR`)."),
-    ] = None,
-    follow_links: Annotated[bool, Parameter(help="Also look where links lead, outside the folder.")] = False,
+    sources: From = None,
+    follow_links: FollowLinks = False,
     json: Annotated[bool, Parameter(help="Print the result of `resources/read`.")] = False,
     raw: Annotated[bool, Parameter(help="Print the bytes and nothing else, whatever they are.")] = False,
 ) -> int:
@@ -44,7 +43,8 @@ def read(
     try:
         reading = anyio.run(found.library.read, uri)
     except NotServedError:
-        hint = f"`skillwire show {skill}` lists its files"
+        where = "".join(f" --from {shlex.quote(source)}" for source in sources or [])
+        hint = f"`skillwire show {shlex.quote(skill)}{where}` lists its files"
         print_error(f"{quoted(skill)} has no file {quoted(path)}", hint=hint)
         return 1
     if json:

@@ -1,12 +1,10 @@
 """`skillwire show`: all that is known of one skill."""
 
-from typing import Annotated
-
 import orjson
-from cyclopts import Parameter
 from rich.text import Text
 
 from skillwire.cli.find import find_skill
+from skillwire.cli.options import AsJson, FollowLinks, From, SkillArgument
 from skillwire.cli.output import counted, data, print_json, print_problems
 from skillwire.model.display import visible
 from skillwire.model.entry import Entry, Json, SkillFile
@@ -14,15 +12,12 @@ from skillwire.wire.translate import skill_entry
 
 
 def show(
-    skill: Annotated[str, Parameter(name="SKILL", help="A skill's folder, its URI, its path, or its name.")],
+    skill: SkillArgument,
     /,
     *,
-    sources: Annotated[
-        list[str] | None,
-        Parameter(name="--from", help="A folder to look in (repeatable; default `SKILLS_DIR`)."),
-    ] = None,
-    follow_links: Annotated[bool, Parameter(help="Also look where links lead, outside the folder.")] = False,
-    json: Annotated[bool, Parameter(help="Print JSON, for programs.")] = False,
+    sources: From = None,
+    follow_links: FollowLinks = False,
+    json: AsJson = False,
 ) -> int:
     """Show a skill: its frontmatter, its files with their digests, and its problems.
 

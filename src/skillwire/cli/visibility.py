@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from skillwire.catalog.visibility import Override, VisibilityPolicy
 from skillwire.cli.find import find_served
+from skillwire.cli.options import AsJson, FollowLinks, SkillArgument
 from skillwire.cli.output import data, print_json
 from skillwire.config.file import ConfigFile, default_config
 
@@ -15,7 +16,7 @@ _DECISIONS: dict[str, bool | None] = {"on": True, "off": False, "reset": None}
 
 
 def visibility(
-    skill: Annotated[str, Parameter(name="SKILL", help="A skill's folder, its URI, its path, or its name.")],
+    skill: SkillArgument,
     /,
     *,
     sources: Annotated[
@@ -24,11 +25,11 @@ def visibility(
     ] = None,
     assistant: Annotated[Choice | None, Parameter(help="Whether a model may load it by itself.")] = None,
     user: Annotated[Choice | None, Parameter(help="Whether people get a prompt for it.")] = None,
-    follow_links: Annotated[bool, Parameter(help="Also look where links lead, outside the folder.")] = False,
+    follow_links: FollowLinks = False,
     config: Annotated[
         Path | None, Parameter(help="The configuration file to use instead of your own.")
     ] = None,
-    json: Annotated[bool, Parameter(help="Print JSON, for programs.")] = False,
+    json: AsJson = False,
 ) -> int:
     """Show who may start a skill, or decide it.
 
