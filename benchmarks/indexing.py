@@ -99,7 +99,7 @@ async def _after_edits(tree: Tree, source: DirectorySource, scan: Scan) -> dict[
     for revision in range(_OFTEN):
         tree.edit(middle, revision)
         with timed(rescans):
-            await source.rescan(entry)
+            await source.rescan(frozenset({entry.origin.location}))
     library = Library([source])
     await library.load()
     reads: list[Cost] = []

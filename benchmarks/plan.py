@@ -18,10 +18,16 @@ class Plan:
     """Turns that each running server has in a round of requests."""
     batch: int
     """Requests of one kind in each."""
+    edits: int
+    """Changes of one kind that a server is to notice."""
+    burst: int
+    """Files that are written all at once. Not in the smallest tree."""
+    pings: float
+    """Seconds of pings to a server that has nothing else to do."""
 
 
-FULL = Plan(sizes=(100, 1_000, 10_000), rounds=3, batches=6, batch=20)
-QUICK = Plan(sizes=(100, 300), rounds=1, batches=2, batch=5)
+FULL = Plan(sizes=(100, 1_000, 10_000), rounds=3, batches=6, batch=20, edits=20, burst=10_000, pings=5.0)
+QUICK = Plan(sizes=(100, 300), rounds=1, batches=2, batch=5, edits=2, burst=400, pings=0.5)
 
 
 def serve(tree: Tree) -> list[str]:

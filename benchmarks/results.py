@@ -18,6 +18,7 @@ class Unit(StrEnum):
     SECONDS = "seconds"
     BYTES = "bytes"
     RATIO = "ratio"
+    COUNT = "count"
 
 
 class Growth(StrEnum):
@@ -68,6 +69,19 @@ class Series:
             return None
         small, large = self.sizes[-2:]
         return (self.medians[large] - self.medians[small]) / (large - small)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return all that there is to tell, for JSON."""
+        return {
+            "name": self.name,
+            "clock": self.clock,
+            "unit": self.unit,
+            "growth": self.growth,
+            "trend": self.trend,
+            "per_skill": self.per_skill,
+            "medians": self.medians,
+            "samples": self.samples,
+        }
 
 
 @dataclass(slots=True)

@@ -28,8 +28,8 @@ class NoAnswerError(Exception):
     """A server that failed, refused, or took too long: a figure about it would mean nothing."""
 
 
-class StdioServer:
-    """Starts a command, and asks it one question after the other."""
+class ServerProcess:
+    """A command that was started, with a pipe to it and a pipe from it."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._started = time.perf_counter()
@@ -61,18 +61,6 @@ class StdioServer:
         """Return the resident bytes of the process."""
         return psutil.Process(self._process.pid).memory_info().rss
 
-    def ask(self, line: bytes) -> bytes:
-        """Return the answer to a request. Nothing is parsed here: this is what a measurement repeats."""
-        os.write(self._to, line)
-        pieces: list[bytes] = []
-        while not pieces or not pieces[-1].endswith(b"\n"):
-            if not select.select([self._from], [], [], PATIENCE)[0]:
-                raise NoAnswerError(f"no answer within {PATIENCE:.0f} s to {line[:200]!r}")
-            if not (piece := os.read(self._from, 1 << 20)):
-                raise NoAnswerError(f"the server ended without an answer to {line[:200]!r}")
-            pieces.append(piece)
-        return b"".join(pieces)
-
     def stop(self) -> Cost:
         """Close the server's standard input; return what it takes until the process is gone."""
         before = self.spent()
@@ -84,6 +72,22 @@ class StdioServer:
         if self._process.returncode != 0:
             raise NoAnswerError(f"the server ended with exit code {self._process.returncode}")
         return Cost(time.perf_counter() - self._started, usage.ru_utime + usage.ru_stime) - before
+
+
+class StdioServer(ServerProcess):
+    """Is asked one question after the other."""
+
+    def ask(self, line: bytes) -> bytes:
+        """Return the answer to a request. Nothing is parsed here: this is what a measurement repeats."""
+        os.write(self._to, line)
+        pieces: list[bytes] = []
+        while not pieces or not pieces[-1].endswith(b"\n"):
+            if not select.select([self._from], [], [], PATIENCE)[0]:
+                raise NoAnswerError(f"no answer within {PATIENCE:.0f} s to {line[:200]!r}")
+            if not (piece := os.read(self._from, 1 << 20)):
+                raise NoAnswerError(f"the server ended without an answer to {line[:200]!r}")
+            pieces.append(piece)
+        return b"".join(pieces)
 
 
 def request(method: str, **params: str) -> bytes:

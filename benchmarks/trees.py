@@ -1,6 +1,7 @@
 """Trees of skills to measure on: the same bytes for the same size, on every machine."""
 
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ FILE_BYTES = 1024
 """Every other file."""
 FILES = ("references/guide.md", "references/limits.md", "scripts/run.py")
 
+_TEAM = "team-"
 _GROUP = 100
 """Skills that share a folder, as those of one team would."""
 _LONG_AGO = 1_700_000_000
@@ -57,17 +59,42 @@ class Tree:
         (self.folder(index) / FILES[0]).write_bytes(content)
         return content
 
+    def describe(self, index: int, revision: int) -> None:
+        """Give a skill another description."""
+        (self.folder(index) / "SKILL.md").write_bytes(_document(index, revision))
+
+    def rewrite(self, index: int, revision: int) -> None:
+        """Change what a skill says, but not what is told of it."""
+        (self.folder(index) / "SKILL.md").write_bytes(_document(index, body=f"# Revision {revision}\n"))
+
+    def plant(self, index: int) -> list[Path]:
+        """Write a whole skill; return its files."""
+        files: list[Path] = []
+        for path, content in skill_files(index):
+            file = self.folder(index) / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+            files.append(file)
+        return files
+
+    def uproot(self, index: int) -> None:
+        shutil.rmtree(self.folder(index))
+
+    def trim(self) -> None:
+        """Remove every skill beyond the size. Only for trees in which the last team is full."""
+        assert self.size % _GROUP == 0
+        for team in self.root.iterdir():
+            if int(team.name.removeprefix(_TEAM)) >= self.size // _GROUP:
+                shutil.rmtree(team)
+
 
 def grow(root: Path, size: int) -> Tree:
     """Write a tree below the new folder `root`."""
+    tree = Tree(root, size)
     for index in range(size):
-        folder = root / _place(index)
-        for path, content in _files(index):
-            file = folder / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
+        for file in tree.plant(index):
             os.utime(file, (_LONG_AGO, _LONG_AGO))
-    return Tree(root, size)
+    return tree
 
 
 def settle() -> None:
@@ -76,19 +103,29 @@ def settle() -> None:
 
 
 def _place(index: int) -> str:
-    return f"team-{index // _GROUP:03}/skill-{index:05}"
+    return f"{_TEAM}{index // _GROUP:03}/skill-{index:05}"
 
 
-def _files(index: int) -> Iterator[tuple[str, bytes]]:
-    yield "SKILL.md", _filled(_frontmatter(index), index, SKILL_BYTES)
+def skill_files(index: int, revision: int = 0) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of a skill. Another revision has another description, and other bytes in each file."""
+    yield "SKILL.md", _document(index, revision)
     for path in FILES:
-        yield path, _filled(f"# {path}\n", index, FILE_BYTES)
+        yield path, _filled(f"# {path}{_mark(revision)}\n", index, FILE_BYTES)
 
 
-def _frontmatter(index: int) -> str:
+def _document(index: int, revision: int = 0, body: str = "") -> bytes:
+    return _filled(_frontmatter(index, revision) + body, index, SKILL_BYTES)
+
+
+def _mark(revision: int) -> str:
+    return f", revision {revision}" if revision else ""
+
+
+def _frontmatter(index: int, revision: int) -> str:
+    question = f"{index}{_mark(revision)}"
     return (
         f"---\nname: skill-{index:05}\n"
-        f"description: Settles question {index} of a customer. Use when somebody asks for money back, was\n"
+        f"description: Settles question {question} of a customer. Use when somebody asks for money back, was\n"
         "  charged twice, or wants to know who decides; also when an order is late and nobody says why.\n"
         'license: MIT\nmetadata:\n  owner: customer-desk\n  version: "1.0"\n---\n'
     )

@@ -126,7 +126,7 @@ async def test_a_machine_out_of_descriptors_loses_nothing(
     write_skill(tmp_path, "one")
     library = await loaded(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("skillwire.sources.files.os.open", exhausted)
+        patch.setattr("skillwire.sources.folder.files.os.open", exhausted)
         with pytest.raises(UnsettledError):
             await library.read(URI)
     assert (await library.read(URI)).content == skill_md("one")

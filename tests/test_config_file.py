@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from skillwire.catalog.visibility import Override
 from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.replace import replace_file
+from skillwire.config.visibility import decide, overrides_in
 from skillwire.model.errors import UsageError
 
 URI = "skill://acme/refunds/SKILL.md"
@@ -42,56 +43,56 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_file_that_does_not_exist_decides_nothing_and_is_not_made_by_reading(path: Path) -> None:
-    assert ConfigFile(path).overrides() == {}
+    assert overrides_in(ConfigFile(path)) == {}
     assert not path.exists()
 
 
 def test_what_is_written_is_read_again(path: Path) -> None:
     file = ConfigFile(path.parent / "new" / "folder" / "config.toml")
-    assert file.decide(URI, {"assistant": False}) == Override(assistant=False)
-    assert file.decide(URI, {"user": True}) == Override(assistant=False, user=True)
-    assert file.decide(OTHER, {"user": False}) == Override(user=False)
-    assert file.overrides() == {URI: Override(assistant=False, user=True), OTHER: Override(user=False)}
+    assert decide(file, URI, {"assistant": False}) == Override(assistant=False)
+    assert decide(file, URI, {"user": True}) == Override(assistant=False, user=True)
+    assert decide(file, OTHER, {"user": False}) == Override(user=False)
+    assert overrides_in(file) == {URI: Override(assistant=False, user=True), OTHER: Override(user=False)}
 
 
 def test_a_side_that_is_reset_is_left_to_the_frontmatter(path: Path) -> None:
     file = ConfigFile(path)
-    file.decide(URI, {"assistant": False, "user": False})
-    assert file.decide(URI, {"assistant": None}) == Override(user=False)
-    assert file.decide(URI, {"user": None}) == Override()
+    decide(file, URI, {"assistant": False, "user": False})
+    assert decide(file, URI, {"assistant": None}) == Override(user=False)
+    assert decide(file, URI, {"user": None}) == Override()
     assert path.read_text() == ""
 
 
 def test_resetting_what_was_never_decided_writes_nothing(path: Path) -> None:
-    assert ConfigFile(path).decide(URI, {"assistant": None, "user": None}) == Override()
+    assert decide(ConfigFile(path), URI, {"assistant": None, "user": None}) == Override()
     assert not path.exists()
 
 
 def test_comments_spacing_and_unknown_keys_are_kept(path: Path) -> None:
     path.write_text(HAND_WRITTEN)
     file = ConfigFile(path)
-    file.decide(URI, {"user": False})
+    decide(file, URI, {"user": False})
     text = path.read_text()
     assert all(line in text.splitlines() for line in HAND_WRITTEN.splitlines())
-    assert file.overrides() == {OTHER: Override(assistant=False), URI: Override(user=False)}
-    file.decide(URI, {"user": None})
+    assert overrides_in(file) == {OTHER: Override(assistant=False), URI: Override(user=False)}
+    decide(file, URI, {"user": None})
     assert path.read_text() == HAND_WRITTEN
 
 
 def test_unknown_keys_beside_a_decision_are_kept_when_it_changes_or_goes(path: Path) -> None:
     path.write_text(HAND_WRITTEN)
     file = ConfigFile(path)
-    file.decide(OTHER, {"assistant": True, "user": False})
+    decide(file, OTHER, {"assistant": True, "user": False})
     kept = tomllib.loads(path.read_text())["visibility"][OTHER]
     assert kept == {"assistant": True, "user": False, "note": "ask Ada"}
-    assert file.decide(OTHER, {"assistant": None, "user": None}) == Override()
+    assert decide(file, OTHER, {"assistant": None, "user": None}) == Override()
     assert tomllib.loads(path.read_text())["visibility"][OTHER] == {"note": "ask Ada"}
     assert "# because of the audit" in path.read_text()
 
 
 def test_line_ends_of_another_system_are_kept(path: Path) -> None:
     path.write_bytes(b"# mine\r\na = 1\r\n")
-    ConfigFile(path).decide(URI, {"user": False})
+    decide(ConfigFile(path), URI, {"user": False})
     assert path.read_bytes().startswith(b"# mine\r\na = 1\r\n")
 
 
@@ -109,11 +110,11 @@ def test_line_ends_of_another_system_are_kept(path: Path) -> None:
 def test_every_way_to_write_a_table_can_be_added_to(path: Path, text: str) -> None:
     path.write_text(text)
     file = ConfigFile(path)
-    before = file.overrides()
-    assert file.decide(URI, {"assistant": False}) == Override(assistant=False)
-    assert file.overrides() == {**before, URI: Override(assistant=False)}
-    assert file.decide(URI, {"assistant": None}) == Override()
-    assert file.overrides() == before
+    before = overrides_in(file)
+    assert decide(file, URI, {"assistant": False}) == Override(assistant=False)
+    assert overrides_in(file) == {**before, URI: Override(assistant=False)}
+    assert decide(file, URI, {"assistant": None}) == Override()
+    assert overrides_in(file) == before
 
 
 @pytest.mark.parametrize(
@@ -135,8 +136,8 @@ def test_a_file_that_cannot_be_understood_is_named_and_never_written_over(
 ) -> None:
     path.write_bytes(content)
     tries: list[Callable[[], object]] = [
-        ConfigFile(path).overrides,
-        lambda: ConfigFile(path).decide(URI, {"user": False}),
+        lambda: overrides_in(ConfigFile(path)),
+        lambda: decide(ConfigFile(path), URI, {"user": False}),
     ]
     for attempt in tries:
         with pytest.raises(UsageError) as caught:
@@ -150,13 +151,13 @@ def test_a_file_that_cannot_be_understood_is_named_and_never_written_over(
 def test_a_folder_in_its_place_is_an_error_that_says_so(path: Path) -> None:
     path.mkdir()
     with pytest.raises(UsageError, match="Is a directory"):
-        ConfigFile(path).overrides()
+        overrides_in(ConfigFile(path))
 
 
 def test_a_place_that_cannot_be_written_is_an_error_that_says_so(path: Path) -> None:
     path.write_text("")
     with pytest.raises(UsageError, match="cannot be written: ") as caught:
-        ConfigFile(path / "config.toml").decide(URI, {"user": False})
+        decide(ConfigFile(path / "config.toml"), URI, {"user": False})
     assert "`--config FILE`" in caught.value.hint
 
 
@@ -169,7 +170,7 @@ def test_a_failure_while_writing_leaves_the_old_file_and_no_other(
     path.write_text(HAND_WRITTEN)
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UsageError, match="cannot be written: No space left on device"):
-        ConfigFile(path).decide(URI, {"user": False})
+        decide(ConfigFile(path), URI, {"user": False})
     assert path.read_text() == HAND_WRITTEN
     assert list(path.parent.iterdir()) == [path]
 
@@ -191,7 +192,7 @@ def test_a_file_keeps_its_permissions_and_a_link_stays_a_link(path: Path) -> Non
     real.write_text("a = 1\n")
     real.chmod(0o600)
     path.symlink_to(real)
-    ConfigFile(path).decide(URI, {"user": False})
+    decide(ConfigFile(path), URI, {"user": False})
     assert path.is_symlink()
     assert URI in real.read_text()
     assert stat.S_IMODE(real.stat().st_mode) == 0o600
@@ -212,7 +213,7 @@ def test_writers_at_the_same_time_lose_nothing(path: Path) -> None:
     assert [writer.wait(timeout=60) for writer in writers] == [0] * 4
     both_off = Override(assistant=False, user=False)
     expected = {f"skill://{name}-{n}": both_off for name in ("one", "two") for n in range(10)}
-    assert ConfigFile(path).overrides() == expected
+    assert overrides_in(ConfigFile(path)) == expected
 
 
 decisions = st.fixed_dictionaries(
@@ -229,9 +230,11 @@ def test_any_sequence_of_decisions_adds_up(
     expected: dict[str, dict[str, bool | None]] = {}
     for uri, sides in steps:
         expected[uri] = {**expected.get(uri, {}), **sides}
-        assert file.decide(uri, sides) == Override(**expected[uri])
+        assert decide(file, uri, sides) == Override(**expected[uri])
     decided = {uri: Override(**sides) for uri, sides in expected.items()}
-    assert file.overrides() == {uri: override for uri, override in decided.items() if override != Override()}
+    assert overrides_in(file) == {
+        uri: override for uri, override in decided.items() if override != Override()
+    }
 
 
 def test_the_file_is_in_the_folder_for_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

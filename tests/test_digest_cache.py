@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from skillwire.sources.directory import DirectorySource
-from skillwire.sources.stamp import Stamp
+from skillwire.sources.folder.stamp import Stamp
 from tests.support.skills import skill_md, write, write_skill
 
 SECOND = 1_000_000_000
@@ -39,7 +39,7 @@ def opened() -> Iterator[list[str]]:
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files count as settled at once, so that no test has to wait for it."""
-    monkeypatch.setattr("skillwire.sources.stamp._SETTLED_AFTER_NS", -SECOND)
+    monkeypatch.setattr("skillwire.sources.folder.stamp._SETTLED_AFTER_NS", -SECOND)
 
 
 def below(opened: list[str], root: Path) -> set[str]:
@@ -79,7 +79,7 @@ def test_looking_again_at_one_skill_opens_no_other(tmp_path: Path, opened: list[
     source = DirectorySource(tmp_path)
     entry = anyio.run(source.scan).entries[0]
     opened.clear()
-    anyio.run(source.rescan, entry)
+    anyio.run(source.rescan, frozenset({entry.origin.location}))
     assert below(opened, tmp_path) == {"one/SKILL.md", "one/a.md"}
 
 

@@ -12,9 +12,9 @@ import pytest
 from skillwire.model.errors import SourceError
 from skillwire.model.limits import Limits
 from skillwire.model.problem import Rule, Severity
-from skillwire.sources.facts import FactCache
-from skillwire.sources.folders import Look
-from skillwire.sources.ignore import Ignored
+from skillwire.sources.folder.facts import FactCache
+from skillwire.sources.folder.ignore import Ignored
+from skillwire.sources.folder.look import Look
 from tests.support.peers import MODERN, StdioPeer, skillwire
 from tests.support.scans import catalog, faults, scan, uris
 from tests.support.scans import problems as problems_of

@@ -97,7 +97,7 @@ async def test_two_scans_of_the_same_skills_are_equal(source: Source) -> None:
 
 async def test_looking_again_at_one_skill_keeps_the_others(source: Source) -> None:
     scan = await source.scan()
-    assert await source.rescan(scan.entries[0]) == scan
+    assert await source.rescan(frozenset({scan.entries[0].origin.location})) == scan
 
 
 async def test_a_file_that_is_gone_is_an_error_of_the_source(source: Source) -> None:

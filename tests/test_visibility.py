@@ -11,6 +11,7 @@ from mcp_types import PromptReference
 
 from skillwire.catalog.visibility import Override, Visibility, VisibilityPolicy
 from skillwire.config.file import ConfigFile
+from skillwire.config.visibility import decide
 from skillwire.server.skills import Channel, Offering
 from skillwire.sources.memory import MemorySkill
 from tests.support.clients import ERAS, connected, library_of, refusal, skill, text_of
@@ -186,7 +187,7 @@ def on_disk(root: Path, *skills: MemorySkill) -> Path:
 
 def test_resources_and_the_extension_serve_every_skill(tmp_path: Path) -> None:
     folder, config = on_disk(tmp_path / "skills", *ALL), tmp_path / "config.toml"
-    ConfigFile(config).decide("skill://both/SKILL.md", {"assistant": False, "user": False})
+    decide(ConfigFile(config), "skill://both/SKILL.md", {"assistant": False, "user": False})
     uris = [f"skill://{each.path}/SKILL.md" for each in sorted(ALL, key=lambda each: each.path)]
     for version in VERSIONS:
         with StdioPeer(version, skillwire("serve", folder, "--config", config)) as peer:
@@ -205,7 +206,7 @@ def test_resources_and_the_extension_serve_every_skill(tmp_path: Path) -> None:
 
 def test_the_configuration_file_is_followed_unless_told_otherwise(tmp_path: Path) -> None:
     folder, config = on_disk(tmp_path / "skills", BOTH), tmp_path / "config.toml"
-    ConfigFile(config).decide("skill://both/SKILL.md", {"assistant": False})
+    decide(ConfigFile(config), "skill://both/SKILL.md", {"assistant": False})
     call = {"name": "load-skill", "arguments": {"name": "both"}}
     for options, refused in ((["--config", config], True), (["--no-config"], False), ([], False)):
         with HttpServer(folder, "--http", "0", *options) as server:

@@ -1,60 +1,122 @@
 """The next catalogue after a small change, at a cost that follows the change and not the catalogue."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from skillwire.catalog.compose import Labelled, Namespace, found_problems
+from skillwire.catalog.compose import Labelled, Namespace, found_problems, shared_names
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.entry import Entry
-from skillwire.model.uri import SKILL_FILE, parents
+from skillwire.model.uri import SKILL_FILE, parent_uri, parents
 from skillwire.sources.base import Scan
 
 
 def amended(catalog: Catalog, before: Scan, after: Scan, scans: Sequence[Labelled]) -> Catalog | None:
     """Return the catalogue of `scans`, made from the one before; None if that could go wrong.
 
-    `before` became `after`, which is part of `scans` already. It goes well as long as the same skills stand
-    in the same places, and those that share files changed together: then nobody meets anybody new.
+    `before` became `after`, which is part of `scans` already. It goes well as long as nobody had to give way
+    to anybody, and nobody has to now: then a skill that comes, goes or changes concerns no other.
     """
-    changed = _changed(before, after)
-    if changed is None or len(catalog.entries) != sum(len(labelled.scan.entries) for labelled in scans):
+    if catalog.crowded:
         return None
-    entries, files, directories = dict(catalog.entries), dict(catalog.files), dict(catalog.directories)
-    uris = {old.uri for old, _ in changed}
-    for old, _ in changed:
-        if catalog.entries.get(old.uri) is not old or _shares_with_others(catalog, old, uris):
-            return None
-        for uri in _file_uris(old):
-            files.pop(uri, None)
-        for uri in _directory_uris(old):
-            directories.pop(uri, None)
-    among_themselves = Namespace()
-    if any(among_themselves.claim(new) is not None for _, new in changed):
+    kept = {id(entry) for entry in after.entries}
+    known = {id(entry) for entry in before.entries}
+    gone = [entry for entry in before.entries if id(entry) not in kept]
+    new = [entry for entry in after.entries if id(entry) not in known]
+    space = _Space(catalog)
+    if not space.release(gone) or not space.claim(new):
         return None
-    if any(uri in files for uri in among_themselves.files):
-        return None
-    entries |= among_themselves.entries
-    files |= among_themselves.files
-    inside = {uri for _, new in changed for uri in _directory_uris(new)}
-    directories |= {uri: tuple(sorted(among_themselves.children[uri])) for uri in inside}
-    problems = (*found_problems(scans), *catalog.shared_names.values())
-    return replace(catalog, entries=entries, files=files, directories=directories, problems=problems)
+    entries = {entry.uri: entry for labelled in scans for entry in labelled.scan.entries}
+    same_skills = [entry.uri for entry in gone] == [entry.uri for entry in new]
+    shared = catalog.shared_names if same_skills else shared_names(entries.values(), scans)
+    listing = catalog.listing if same_skills else tuple(entries)
+    return replace(
+        catalog,
+        entries=entries,
+        files=space.files,
+        directories=space.directories,
+        listing=listing,
+        positions=catalog.positions if same_skills else {uri: at for at, uri in enumerate(listing)},
+        problems=(*found_problems(scans), *shared.values()),
+        shared_names=shared,
+    )
 
 
-def _changed(before: Scan, after: Scan) -> list[tuple[Entry, Entry]] | None:
-    """Return the skills that differ, old and new; None if they are not the same skills in the same order."""
-    if len(before.entries) != len(after.entries):
-        return None
-    changed = [(old, new) for old, new in zip(before.entries, after.entries, strict=True) if old is not new]
-    return changed if all((old.uri, old.origin) == (new.uri, new.origin) for old, new in changed) else None
+class _Space:
+    """The URIs of a catalogue, while skills are taken out and put in."""
 
+    def __init__(self, catalog: Catalog) -> None:
+        self._entries = catalog.entries
+        self._gone: set[str] = set()
+        self.files = dict(catalog.files)
+        self.directories = dict(catalog.directories)
 
-def _shares_with_others(catalog: Catalog, old: Entry, changed: set[str]) -> bool:
-    """Whether a skill around this one, or inside it, stays as it was."""
-    around = (f"{uri}/{SKILL_FILE}" for uri in parents(old.root))
-    if any(uri in catalog.entries and uri not in changed for uri in around):
+    def release(self, gone: Sequence[Entry]) -> bool:
+        """Take skills out; False if one shares files or folders with a skill that stays."""
+        self._gone = {entry.uri for entry in gone}
+        if any(self._entries.get(entry.uri) is not entry or self._shared(entry) for entry in gone):
+            return False
+        for entry in gone:
+            for uri in _file_uris(entry):
+                self.files.pop(uri, None)
+        for entry in gone:
+            for uri in _directory_uris(entry):
+                self.directories.pop(uri, None)
+        for entry in gone:
+            self._detach(entry.root)
         return True
-    return any(catalog.files[uri].entry.uri not in changed for uri in _file_uris(old))
+
+    def claim(self, new: Sequence[Entry]) -> bool:
+        """Put skills in; False if one would meet another that is there."""
+        among_themselves = Namespace()
+        if any(among_themselves.claim(entry) is not None for entry in new):
+            return False
+        for entry in new:
+            around = (f"{uri}/{SKILL_FILE}" for uri in parents(entry.root))
+            if entry.root in self.directories or any(self._stays(uri) for uri in around):
+                return False
+            if any(uri in self.files or uri in self.directories for uri in _file_uris(entry)):
+                return False
+        self.files |= among_themselves.files
+        inside = {uri for entry in new for uri in _directory_uris(entry)}
+        self.directories |= {uri: tuple(sorted(among_themselves.children[uri])) for uri in inside}
+        for entry in new:
+            self._attach(entry.root)
+        return True
+
+    def _stays(self, uri: str) -> bool:
+        return uri in self._entries and uri not in self._gone
+
+    def _shared(self, entry: Entry) -> bool:
+        """Whether a skill around this one, or inside it, stays as it was."""
+        if any(self._stays(f"{uri}/{SKILL_FILE}") for uri in parents(entry.root)):
+            return True
+        return any(self.files[uri].entry.uri not in self._gone for uri in _file_uris(entry))
+
+    def _detach(self, uri: str) -> None:
+        """Take a folder out of the one above, and that one too if it was there for this alone."""
+        while uri not in self.directories and (above := parent_uri(uri)) is not None:
+            children = self.directories.get(above)
+            if children is None:
+                return  # gone with the skill that it belonged to
+            at = bisect_left(children, uri)
+            if at < len(children) and children[at] == uri:
+                children = children[:at] + children[at + 1 :]
+            if children:
+                self.directories[above] = children
+                return
+            del self.directories[above]
+            uri = above
+
+    def _attach(self, uri: str) -> None:
+        """Put a folder into the one above, and that one into its own, up to one that is there."""
+        while (above := parent_uri(uri)) is not None:
+            children = self.directories.get(above, ())
+            at = bisect_left(children, uri)
+            if at < len(children) and children[at] == uri:
+                return
+            self.directories[above] = (*children[:at], uri, *children[at:])
+            uri = above
 
 
 def _file_uris(entry: Entry) -> Iterable[str]:

@@ -25,15 +25,17 @@ def compose(scans: Sequence[Labelled]) -> Catalog:
     """Return the catalogue of all scans. The first source keeps its paths; later ones give way."""
     namespace = Namespace()
     taken: list[Problem] = []
+    crowded = False
     for place, labelled in enumerate(scans):
         for entry in labelled.scan.entries:
             other = namespace.claim(entry)
+            crowded = crowded or other is not None
             if other is not None and place > 0:
                 other = namespace.claim(entry.below(labelled.label))
             if other is not None:
                 taken.append(_uri_taken(entry, other, scans))
     entries = namespace.entries
-    shared = _shared_names(entries.values(), scans)
+    shared = shared_names(entries.values(), scans)
     return Catalog(
         entries=entries,
         files=namespace.files,
@@ -43,6 +45,7 @@ def compose(scans: Sequence[Labelled]) -> Catalog:
         problems=(*found_problems(scans), *taken, *shared.values()),
         shared_names=shared,
         several=len(scans) > 1,
+        crowded=crowded,
     )
 
 
@@ -131,7 +134,8 @@ def _uri_taken(entry: Entry, taken: Entry, scans: Sequence[Labelled]) -> Problem
     )
 
 
-def _shared_names(entries: Iterable[Entry], scans: Sequence[Labelled]) -> dict[str, Problem]:
+def shared_names(entries: Iterable[Entry], scans: Sequence[Labelled]) -> dict[str, Problem]:
+    """Return, for each skill whose name is not its own alone, the problem that says so (S17)."""
     by_name: defaultdict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         by_name[entry.name].append(entry)

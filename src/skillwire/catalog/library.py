@@ -1,12 +1,16 @@
 """The library: sources and the catalogue made from them. The one part that moves."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Collection, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import anyio
 import anyio.to_thread
 
 from skillwire.catalog.amend import amended
+from skillwire.catalog.change import Change
 from skillwire.catalog.compose import Labelled, compose
 from skillwire.catalog.snapshot import Catalog, Served
 from skillwire.model.entry import Entry, LiveFile
@@ -14,11 +18,17 @@ from skillwire.model.errors import (
     CannotLookNowError,
     ConflictError,
     ContentError,
+    NotThereError,
     SourceError,
     UnsettledError,
 )
 from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.sources.base import Progress, Scan, Source, unwatched
+from skillwire.sources.base import Attention, Locations, Progress, Scan, Source, unwatched
+
+_log = logging.getLogger(__name__)
+
+Listener: TypeAlias = Callable[[Change], None]
+"""Told of every change of the catalogue, in the loop, right after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +42,16 @@ class Reading:
 class Library:
     """Holds the current catalogue, and reads from the sources what the catalogue promises."""
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+    def __init__(self, sources: Sequence[Source], *, frozen: bool = False) -> None:
+        """With `frozen`, the skills stay those that `load` finds; only their contents follow the sources."""
+        self.frozen = frozen
+        self._attention = {source.label: Attention() for source in sources}
+        self._listeners: list[Listener] = []
         self._sources = {source.label: source for source in sources}
         if len(self._sources) < len(sources):
             raise ConflictError("two sources have the same label; give each its own")
         self._scans: dict[str, Scan] = {}
-        self._catalog = compose([])
+        self._catalog = self.loaded = compose([])
         self._refreshing = anyio.Lock()
         self._lost: dict[str, Entry] = {}
         """Skills that a refresh found broken or gone, by the URI of each of their files."""
@@ -54,6 +68,16 @@ class Library:
         """What is served now. Keep it for as long as one answer takes: the next one may be another."""
         return self._catalog
 
+    @property
+    def waited_for(self) -> tuple[Source, ...]:
+        """The sources that are not there yet, or not any more."""
+        waiting = {
+            label
+            for label, scan in self._scans.items()
+            if any(problem.rule is Rule.SOURCE_WAITING for problem in scan.problems)
+        }
+        return tuple(source for source in self.sources if source.label in waiting)
+
     async def load(self, progress: Progress = unwatched) -> Catalog:
         """Scan every source. One that fails is a problem in the catalogue; the others are served."""
         async with self._refreshing:
@@ -61,10 +85,70 @@ class Library:
                 try:
                     self._scans[source.label] = await source.scan(progress)
                 except SourceError as error:
-                    self._scans[source.label] = _failed(source, error, Scan())
-            self._catalog = await anyio.to_thread.run_sync(compose, self._labelled())
+                    self._scans[source.label] = _without(source, error, Scan())
+            self._catalog = self.loaded = await anyio.to_thread.run_sync(compose, self._labelled())
             self._lost.clear()
             return self._catalog
+
+    def listen(self, listener: Listener) -> None:
+        """Have `listener` told of every change from now on."""
+        self._listeners.append(listener)
+
+    async def follow(self) -> None:
+        """Keep the catalogue as the sources are, until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            for source in self._sources.values():
+                tasks.start_soon(self._follow, source)
+
+    def attend(self, uris: Collection[str]) -> None:
+        """Follow, while frozen, the skills that have something to do with these URIs, and no others."""
+        if not self.frozen:
+            return
+        entries = [entry for entry in self._catalog.entries.values() if _concerned(entry, uris)]
+        for label, attention in self._attention.items():
+            places = (entry.origin.location for entry in entries if entry.origin.source == label)
+            attention.turn_to(frozenset(places))
+
+    async def _follow(self, source: Source) -> None:
+        only = self._attention[source.label] if self.frozen else None
+        try:
+            async with aclosing(source.changes(only)) as changes:
+                async for where in changes:
+                    await self._update(source, where)
+        except Exception:  # noqa: BLE001 - somebody's source: its failure must not end the service
+            _log.exception("changes of the source `%s` are not noticed any more", source.label)
+
+    async def _update(self, source: Source, where: Locations) -> None:
+        """Look again where a source says that something changed."""
+        async with self._refreshing:
+            before = self._scans.get(source.label, Scan())
+            try:
+                after = await source.rescan(where)
+                self._failing.discard(source.label)
+            except NotThereError as error:  # it is known to be gone
+                after = _without(source, error, Scan())
+            except SourceError as error:
+                after = _without(source, error, before)
+                self._failing.add(source.label)
+            await self._swap(source, after)
+
+    async def _swap(self, source: Source, after: Scan) -> None:
+        """Make the catalogue in which `source` is as in `after`, and tell of what is different."""
+        before = self._scans.get(source.label, Scan())
+        if self.frozen:
+            after = _of_the_same_skills(before, after)
+        self._scans[source.label] = after
+        change = await anyio.to_thread.run_sync(self._change, before, after)
+        if change.nothing:
+            return
+        self._catalog = change.after
+        for listener in self._listeners:
+            listener(change)
+
+    def _change(self, before: Scan, after: Scan) -> Change:
+        scans = self._labelled()
+        catalog = amended(self._catalog, before, after, scans) or compose(scans)
+        return Change.between(self._catalog, catalog)
 
     async def skill(self, uri: str) -> Entry:
         """Return the skill whose `SKILL.md` has this URI. Raises `NotServedError`."""
@@ -125,31 +209,48 @@ class Library:
 
     async def _look_again(self, entry: Entry) -> None:
         source = self._sources[entry.origin.source]
-        before = self._scans[source.label]
         try:
-            after = await source.rescan(entry)
+            after = await source.rescan(frozenset({entry.origin.location}))
             self._failing.discard(source.label)
         except SourceError as error:  # what was listed stays listed: the source may be back in a moment
-            after = _failed(source, error, before)
+            after = _without(source, error, self._scans[source.label], gone=False)
             self._failing.add(source.label)
-        self._scans[source.label] = after
-        scans = self._labelled()
-        catalog = amended(self._catalog, before, after, scans)
-        self._catalog = catalog or await anyio.to_thread.run_sync(compose, scans)
+        await self._swap(source, after)
 
     def _labelled(self) -> list[Labelled]:
         return [Labelled(label, scan) for label, scan in self._scans.items()]
 
 
-def _failed(source: Source, error: SourceError, known: Scan) -> Scan:
+def _concerned(entry: Entry, uris: Collection[str]) -> bool:
+    """Whether one of `uris` is that of the skill, of something in it, or of a folder around it."""
+    inside = f"{entry.root}/"
+    return any(uri.startswith(inside) or inside.startswith(f"{uri}/") for uri in uris)
+
+
+def _of_the_same_skills(before: Scan, after: Scan) -> Scan:
+    """Return `after` with the skills of `before`, each as it is now, or as it was if it is gone."""
+    now = {entry.uri: entry for entry in after.entries}
+    return replace(after, entries=tuple(now.get(entry.uri, entry) for entry in before.entries))
+
+
+def _without(source: Source, error: SourceError, known: Scan, *, gone: bool = True) -> Scan:
     """Return what is known of a source that cannot be scanned, with the problem that it has."""
-    what = "shows as it was" if known.entries else "is not served"
-    problem = Problem(
-        ".",
-        Rule.SOURCE_FAILED,
-        Severity.ERROR,
-        f"the source `{source.label}` {what}: {error}",
-        hint="mend the source; it is looked at again when one of its skills is asked for",
-    )
-    others = (each for each in known.problems if each.rule is not Rule.SOURCE_FAILED)
+    if gone and isinstance(error, NotThereError):
+        problem = Problem(
+            ".",
+            Rule.SOURCE_WAITING,
+            Severity.WARNING,
+            f"the source `{source.label}` is waited for: {error}",
+            hint="make it, or mend its name; it is served as soon as it is there",
+        )
+    else:
+        what = "shows as it was" if known.entries else "is not served"
+        problem = Problem(
+            ".",
+            Rule.SOURCE_FAILED,
+            Severity.ERROR,
+            f"the source `{source.label}` {what}: {error}",
+            hint="mend the source; it is looked at again when one of its skills is asked for",
+        )
+    others = (each for each in known.problems if each.rule not in {Rule.SOURCE_FAILED, Rule.SOURCE_WAITING})
     return replace(known, problems=(*others, problem))

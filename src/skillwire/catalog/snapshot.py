@@ -35,6 +35,8 @@ class Catalog:
     """For each skill whose name is not its own alone, the problem that says so (S17)."""
     several: bool = False
     """Whether there are several sources: then the paths in problems begin with the label of theirs."""
+    crowded: bool = False
+    """Whether some skill had to give way to another."""
 
     def skill(self, uri: str) -> Entry:
         """Return the skill whose `SKILL.md` has this URI. Raises `NotServedError`."""

@@ -29,13 +29,15 @@ class Verb:
 
 
 VERBS = {
-    "serve": Verb("skillwire.cli.serve:serve", "Serve folders of skills to MCP clients, over stdio or HTTP."),
+    "serve": Verb("skillwire.cli.serve:serve", "Serve skills to MCP clients, over stdio or HTTP."),
     "check": Verb(
         "skillwire.cli.check:check", "Report every problem of every skill, and what to do about it."
     ),
     "list": Verb("skillwire.cli.list_skills:list_skills", "List the skills that would be served."),
     "show": Verb("skillwire.cli.show:show", "Show one skill: frontmatter, files, digests, problems."),
     "read": Verb("skillwire.cli.read:read", "Print a file of a skill, checked against its digest."),
+    "sources": Verb("skillwire.cli.sources:sources", "Add, remove, list or fetch the sources you serve."),
+    "publish": Verb("skillwire.cli.publish:publish", "Publish skills on a web site, for others to fetch."),
     "visibility": Verb("skillwire.cli.visibility:visibility", "Show or decide who may start a skill."),
 }
 

@@ -11,6 +11,7 @@ from skillwire.catalog.library import Library
 from skillwire.cli.library import load_library
 from skillwire.cli.options import FollowLinks
 from skillwire.cli.output import NO_SKILLS, counted, data, print_json, print_problems, talk
+from skillwire.config.kinds import is_local
 from skillwire.model.problem import Problem, Severity
 
 
@@ -65,4 +66,10 @@ def _located(problems: Iterable[Problem], library: Library) -> Iterator[Problem]
         else:
             label, _, path = problem.path.partition("/")
             place = places[label]
-        yield replace(problem, path=os.path.normpath(os.path.join(place, path)))  # noqa: PTH118
+        yield replace(problem, path=_joined(place, path))
+
+
+def _joined(place: str, path: str) -> str:
+    if not is_local(place):
+        return f"{place.rstrip('/')}/{path}"
+    return os.path.normpath(os.path.join(place, path))  # noqa: PTH118

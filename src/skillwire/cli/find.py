@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from skillwire.catalog.library import Library
 from skillwire.catalog.names import AmbiguousNameError, Names, UnknownNameError, did_you_mean
 from skillwire.cli.library import load_library
-from skillwire.config.kinds import folder_path
+from skillwire.config.kinds import local_path
 from skillwire.config.settings import SKILLS_DIR
 from skillwire.model.display import quoted, visible
 from skillwire.model.entry import Entry
@@ -90,7 +90,7 @@ def _at(library: Library, location: str) -> Entry | None:
 
 def _in_folder(folder: str, *, follow_links: bool) -> Found:
     library = load_library([folder], follow_links=follow_links)
-    entry = _at(library, str(folder_path(folder).resolve()))
+    entry = _at(library, str(local_path(folder).resolve()))
     if entry is None:
         errors = [problem for problem in library.catalog.problems if problem.severity is Severity.ERROR]
         hint = (

@@ -3,26 +3,73 @@
 import gc
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import anyio
 
 from skillwire.catalog.library import Library
 from skillwire.catalog.snapshot import Catalog
 from skillwire.cli.progress import scanning
-from skillwire.config.kinds import SourceOptions, open_sources
-from skillwire.config.settings import limits_from, wanted_sources
+from skillwire.config.configured import Configured
+from skillwire.config.file import ConfigFile, default_config
+from skillwire.config.kinds import SourceOptions
+from skillwire.config.settings import CACHE_DIR, limits_from
+from skillwire.config.wanted import Opened, open_wanted, wanted_sources
 
 
-def open_library(arguments: Sequence[str], *, follow_links: bool = False) -> Library:
+@dataclass(frozen=True, slots=True)
+class LibraryOptions:
+    """How the sources of a library are looked at."""
+
+    follow_links: bool = False
+    prefix: str | None = None
+    live: bool = False
+    """Whether they will be followed: then they may come later, and what an edit breaks stays as it was."""
+    frozen: bool = False
+    """Whether the skills stay those that are found first."""
+
+    def for_sources(self, configured: Configured) -> SourceOptions:
+        """Return what holds for all sources, with what the environment and the configuration say."""
+        options = SourceOptions(
+            follow_links=self.follow_links,
+            limits=limits_from(os.environ, configured.limits),
+            live=self.live,
+            allowed_origins=configured.allowed_origins,
+            environment=os.environ,
+        )
+        cache = os.environ.get(CACHE_DIR)
+        return replace(options, cache=Path(cache)) if cache else options
+
+
+def open_sources(
+    arguments: Sequence[str],
+    options: LibraryOptions,
+    config: ConfigFile | None = None,
+    *,
+    to_fetch: bool = True,
+) -> list[Opened]:
+    """Return the sources named, and those of `config`, not looked at yet. Raises `UsageError`."""
+    configured = Configured() if config is None else Configured.read(config)
+    wanted = wanted_sources(arguments, os.environ, configured, options.prefix)
+    return open_wanted(wanted, options.for_sources(configured), to_fetch=to_fetch)
+
+
+def open_library(
+    arguments: Sequence[str], options: LibraryOptions, config: ConfigFile | None = None
+) -> Library:
     """Return the library of the sources named, not loaded yet. Raises `UsageError`."""
-    wanted = wanted_sources(arguments, os.environ)
-    options = SourceOptions(follow_links=follow_links, limits=limits_from(os.environ))
-    return Library(open_sources(wanted, options))
+    opened = open_sources(arguments, options, config)
+    return Library([each.source for each in opened], frozen=options.frozen)
 
 
 def load_library(arguments: Sequence[str], *, follow_links: bool = False) -> Library:
-    """Return the library of the sources named, scanned. Raises `UsageError`."""
-    library = open_library(arguments, follow_links=follow_links)
+    """Return the library of the sources named, scanned; without any, of those that are served by default.
+
+    Raises `UsageError`.
+    """
+    config = None if arguments else ConfigFile(default_config())
+    library = open_library(arguments, LibraryOptions(follow_links=follow_links), config)
     anyio.run(load, library)
     return library
 

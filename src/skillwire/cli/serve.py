@@ -16,10 +16,12 @@ from mcp.server.lowlevel.server import Server
 
 from skillwire.catalog.library import Library
 from skillwire.catalog.visibility import VisibilityPolicy
-from skillwire.cli.library import load, open_library
+from skillwire.cli.library import LibraryOptions, load, open_library
 from skillwire.cli.output import NO_SKILLS, check_shows, counted, talk
 from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.settings import max_file_bytes_from, token_from
+from skillwire.config.visibility import overrides_in
+from skillwire.model.display import visible
 from skillwire.model.errors import UsageError
 from skillwire.model.problem import Severity
 from skillwire.server.address import Address, HostPolicy, check_host, check_origin
@@ -34,7 +36,10 @@ from skillwire.wire.messages import LIVE_TTL_MS, STATIC_TTL_MS, Freshness
 def serve(
     sources: Annotated[
         list[str] | None,
-        Parameter(name="SOURCE", help="Folders of skills; without one, those in `SKILLS_DIR`."),
+        Parameter(
+            name="SOURCE",
+            help="Folders, archives, repositories or web sites with skills; without one, `SKILLS_DIR`.",
+        ),
     ] = None,
     /,
     *,
@@ -45,8 +50,12 @@ def serve(
         ),
     ] = None,
     static: Annotated[
-        bool, Parameter(help="The skills will not change: clients may keep answers for an hour.")
+        bool,
+        Parameter(help="Freeze the set of skills: only what is in their files follows the disk."),
     ] = False,
+    prefix: Annotated[
+        str | None, Parameter(help="Publish the skills of these sources below this path.")
+    ] = None,
     follow_links: Annotated[
         bool, Parameter(help="Also serve what links outside the folders lead to.")
     ] = False,
@@ -70,7 +79,9 @@ def serve(
         list[str] | None, Parameter(help="A web page's origin that may call this server.")
     ] = None,
 ) -> int:
-    """Serve folders of skills to MCP clients, over stdio or HTTP.
+    """Serve skills to MCP clients, over stdio or HTTP, and tell them of changes.
+
+    The sources named here are served together with those that `skillwire sources` has added.
 
     Without `--http` the server speaks on stdin and stdout: put it into your client's configuration.
     It ends when the client closes its side.
@@ -79,20 +90,22 @@ def serve(
 
     ```
     skillwire serve ./skills
-    skillwire serve ./skills ./more-skills --http 8765
+    skillwire serve ./skills github:acme/skills --http 8765
     skillwire serve ./skills --http 0.0.0.0:8765 --token-env SKILLS_TOKEN
     ```
     """
     logging.basicConfig(
         level=logging.WARNING, stream=sys.stderr, format="%(levelname)s: %(name)s: %(message)s"
     )
-    library = open_library(sources or [], follow_links=follow_links)
+    file = _configuration(config, no_config=no_config)
+    options = LibraryOptions(follow_links=follow_links, prefix=prefix, live=not static, frozen=static)
+    library = open_library(sources or [], options, file)
     ttl = STATIC_TTL_MS if static else LIVE_TTL_MS
     offering = Offering(
         Channel(catalog),
         _budget(catalog_tokens),
         max_file_bytes_from(os.environ),
-        _visibility(config, no_config=no_config),
+        VisibilityPolicy() if file is None else VisibilityPolicy(overrides_in(file)),
     )
     if http is None:
         _refuse_without_http(token_env, allow_host, allow_origin, allow_public=allow_public)
@@ -122,15 +135,15 @@ def _budget(tokens: int) -> int:
     return tokens
 
 
-def _visibility(config: Path | None, *, no_config: bool) -> VisibilityPolicy:
-    """Return what the configuration file decides. Raises `UsageError`."""
+def _configuration(config: Path | None, *, no_config: bool) -> ConfigFile | None:
+    """Return the configuration file to use, if any. Raises `UsageError`."""
     if config is not None and no_config:
         raise UsageError("`--config` and `--no-config` contradict each other", hint="leave one of them out")
     if no_config:
-        return VisibilityPolicy()
+        return None
     if config is not None and not config.exists():
         talk().print(f"the configuration file `{config}` does not exist; nothing is configured")
-    return VisibilityPolicy(ConfigFile(config or default_config()).overrides())
+    return ConfigFile(config or default_config())
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +194,8 @@ async def _start(library: Library) -> None:
     warnings = len(catalog.problems) - errors
     console = talk()
     console.print(counted(len(catalog.entries), "skill"))
+    for source in library.waited_for:
+        console.print(f"waiting for `{visible(source.place)}`, which does not exist")
     if errors or warnings:
         told = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
         console.print(f"{told}; {check_shows(library)} them")

@@ -10,6 +10,7 @@ from skillwire.cli.find import find_served
 from skillwire.cli.options import AsJson, FollowLinks, SkillArgument
 from skillwire.cli.output import data, print_json
 from skillwire.config.file import ConfigFile, default_config
+from skillwire.config.visibility import decide, overrides_in
 
 Choice: TypeAlias = Literal["on", "off", "reset"]
 _DECISIONS: dict[str, bool | None] = {"on": True, "off": False, "reset": None}
@@ -48,7 +49,7 @@ def visibility(
     file = ConfigFile(config or default_config())
     chosen = {"assistant": assistant, "user": user}
     decided = {side: _DECISIONS[choice] for side, choice in chosen.items() if choice is not None}
-    override = file.decide(entry.uri, decided) if decided else file.overrides().get(entry.uri, Override())
+    override = decide(file, entry.uri, decided) if decided else overrides_in(file).get(entry.uri, Override())
     visible = VisibilityPolicy({entry.uri: override}).of(entry)
     customized = override != Override()
     if json:

@@ -1,23 +1,19 @@
 """The configuration file: read as it is, written back with everything that it held."""
 
 import tomllib
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import tomlkit
 from platformdirs import user_config_path
+from tomlkit import TOMLDocument
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable
 
-from skillwire.catalog.visibility import Override
 from skillwire.config.replace import one_at_a_time, replace_file
-from skillwire.model.display import quoted
 from skillwire.model.errors import UsageError
-
-VISIBILITY = "visibility"
-_SIDES = ("assistant", "user")
 
 
 def default_config() -> Path:
@@ -31,66 +27,52 @@ class ConfigFile:
 
     path: Path
 
-    def overrides(self) -> dict[str, Override]:
-        """Return what the operator decided about the visibility of skills, by URI. Raises `UsageError`."""
-        return self._overrides(self._text())
+    def read(self) -> Mapping[str, object]:
+        """Return everything that the file says. Raises `UsageError`."""
+        return self._parsed(self._text())
 
-    def decide(self, uri: str, sides: Mapping[str, bool | None]) -> Override:
-        """Write what is decided of one skill, and return all that is decided of it. Raises `UsageError`.
+    def edit(
+        self, change: Callable[[TOMLDocument], None], check: Callable[[Mapping[str, object]], Any]
+    ) -> None:
+        """Change the file, keeping everything else in it as it was. Raises `UsageError`.
 
-        `sides` has `assistant`, `user` or both; None leaves that side to the frontmatter.
+        `check` looks at what it said before, and raises if that cannot be understood: what cannot be read
+        must not be written over.
         """
         try:
             target = self.path.resolve()  # of a link, the file: a folder of dotfiles stays linked
             target.parent.mkdir(parents=True, exist_ok=True)
             with one_at_a_time(target.parent):
                 text = self._text()
-                if (changed := self._changed(text, uri, sides)) != text:
+                check(self._parsed(text))
+                if (changed := self._changed(text, change)) != text:
                     replace_file(target, changed.encode())
-                return self._overrides(changed).get(uri, Override())
         except OSError as error:
             raise UsageError(
                 f"the configuration file `{self.path}` cannot be written: {error.strerror or error}",
                 hint="choose another with `--config FILE`",
             ) from error
 
-    def _changed(self, text: str, uri: str, sides: Mapping[str, bool | None]) -> str:
-        """Return the file with these decisions in it, and everything else as it was."""
-        self._overrides(text)  # what cannot be read must not be written over
+    def broken(self, reason: str) -> UsageError:
+        """Return the error that says why the file is of no use."""
+        return UsageError(
+            f"the configuration file `{self.path}` cannot be used: {reason}",
+            hint="mend it, or name another with `--config FILE`; to serve without one, add `--no-config`",
+        )
+
+    def _changed(self, text: str, change: Callable[[TOMLDocument], None]) -> str:
         try:
             document = tomlkit.parse(text)
-            section = _table(document, VISIBILITY)
-            entry = _table(section, uri)
-            for side, value in sides.items():
-                if value is not None:
-                    entry[side] = value
-                else:
-                    entry.pop(side, None)
-            for table, key in ((section, uri), (document, VISIBILITY)):
-                if not table[key]:
-                    del table[key]
+            change(document)
             return tomlkit.dumps(document)
         except TOMLKitError as error:
-            raise self._broken(str(error)) from error
+            raise self.broken(str(error)) from error
 
-    def _overrides(self, text: str) -> dict[str, Override]:
+    def _parsed(self, text: str) -> Mapping[str, object]:
         try:
-            section = tomllib.loads(text).get(VISIBILITY, {})
+            return tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise self._broken(str(error)) from error
-        if not isinstance(section, Mapping):
-            raise self._broken(f"`{VISIBILITY}` is not a table")
-        found = cast("Mapping[str, object]", section)
-        return {uri: self._override(uri, entry) for uri, entry in found.items()}
-
-    def _override(self, uri: str, entry: object) -> Override:
-        if not isinstance(entry, Mapping):
-            raise self._broken(f"the visibility of {quoted(uri)} is not a table")
-        values = cast("Mapping[str, object]", entry)
-        for side in _SIDES:
-            if not isinstance(values.get(side), (bool, type(None))):
-                raise self._broken(f"`{side}` of {quoted(uri)} is not true or false")
-        return Override(*(cast("bool | None", values.get(side)) for side in _SIDES))
+            raise self.broken(str(error)) from error
 
     def _text(self) -> str:
         try:
@@ -98,18 +80,12 @@ class ConfigFile:
         except FileNotFoundError:
             return ""
         except UnicodeDecodeError as error:
-            raise self._broken("it is not UTF-8") from error
+            raise self.broken("it is not UTF-8") from error
         except OSError as error:
-            raise self._broken(error.strerror or str(error)) from error
-
-    def _broken(self, reason: str) -> UsageError:
-        return UsageError(
-            f"the configuration file `{self.path}` cannot be used: {reason}",
-            hint="mend it, or name another with `--config FILE`; to serve without one, add `--no-config`",
-        )
+            raise self.broken(error.strerror or str(error)) from error
 
 
-def _table(parent: MutableMapping[str, Any], key: str) -> MutableMapping[str, Any]:
+def table_in(parent: MutableMapping[str, Any], key: str) -> MutableMapping[str, Any]:
     """Return the table at `key`, made if there is none: an inline one where nothing else can stand."""
     if key not in parent:
         parent[key] = tomlkit.inline_table() if isinstance(parent, InlineTable) else tomlkit.table()

@@ -1,19 +1,25 @@
 """The kinds of sources, and how an argument says which it is. One line for each kind."""
 
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from platformdirs import user_cache_path
+
 from skillwire.model.display import quoted
-from skillwire.model.errors import UsageError
+from skillwire.model.errors import InvalidValueError, UsageError
 from skillwire.model.limits import Limits
 from skillwire.model.path import name_fault
 from skillwire.sources.base import Source
 from skillwire.sources.directory import DirectorySource
+from skillwire.sources.mount import Mirror, MountedSource
+from skillwire.wire.archive_form import archive_form
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters or more: `C:/skills` is a folder
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters or more: `C:/skills` is a folder
+_GITHUB, _GIT = "github:", "git+"
+_GITHUB_TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")
+"""Where GitHub's own tools keep the token. It is sent to GitHub and to nobody else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,84 +28,151 @@ class SourceOptions:
 
     follow_links: bool = False
     limits: Limits = field(default_factory=Limits)
+    live: bool = False
+    """Whether the sources will be followed: then they may be missing now, and keep what was good."""
+    cache: Path = field(default_factory=lambda: user_cache_path("skillwire", appauthor=False))
+    """Where copies of what is elsewhere are kept."""
+    allowed_origins: tuple[str, ...] = ()
+    """Further web sites that publishers may send us to."""
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """What one source is opened with: the argument, its label, and the token that it needs, if any."""
+
+    text: str
+    label: str
+    token: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of source: which arguments mean it, and how it is opened under a label."""
+    """A kind of source: which arguments mean it, what it is called, and how it is opened."""
 
     name: str
     example: str
     accepts: Callable[[str], bool]
     label: Callable[[str], str]
-    open: Callable[[str, str, SourceOptions], Source]
+    open: Callable[[Address, SourceOptions], Source]
 
 
-def is_folder(argument: str) -> bool:
-    """Whether an argument can only be a folder, or is one."""
-    return argument.startswith((".", "/", "~")) or not _SCHEME.match(argument) or Path(argument).is_dir()
+def is_local(argument: str) -> bool:
+    """Whether an argument can only be a path on this machine, or is one."""
+    return argument.startswith((".", "/", "~")) or not SCHEME.match(argument) or Path(argument).exists()
 
 
-def folder_path(argument: str) -> Path:
+def local_path(argument: str) -> Path:
     return Path(argument).expanduser()
 
 
-def _folder_label(argument: str) -> str:
-    name = folder_path(argument).resolve().name
+def _is_archive(argument: str) -> bool:
+    return is_local(argument) and archive_form(argument) is not None and not local_path(argument).is_dir()
+
+
+def _local_label(argument: str) -> str:
+    name = local_path(argument).resolve().name
     return "skills" if name_fault(name) else name
 
 
-def _open_folder(argument: str, label: str, options: SourceOptions) -> Source:
-    path = folder_path(argument)
+def _archive_label(argument: str) -> str:
+    name = _local_label(argument)
+    return name.removesuffix(".gz").rpartition(".")[0] or "skills"
+
+
+def _open_folder(address: Address, options: SourceOptions) -> Source:
+    path = local_path(address.text)
     if path.is_file():
-        raise UsageError(f"{quoted(argument)} is a file", hint=f"name its folder, {quoted(str(path.parent))}")
-    if not path.is_dir():
+        hint = f"name its folder, {quoted(str(path.parent))}"
+        raise UsageError(f"{quoted(address.text)} is a file", hint=hint)
+    if not path.is_dir() and not options.live:
+        hint = "name a folder that holds skills"
+        raise UsageError(f"the folder {quoted(address.text)} does not exist", hint=hint)
+    return DirectorySource(
+        path,
+        label=address.label,
+        limits=options.limits,
+        follow_links=options.follow_links,
+        keep_good=options.live,
+    )
+
+
+def _open_archive(address: Address, options: SourceOptions) -> Source:
+    from skillwire.sources.archive import ArchiveMirror  # noqa: PLC0415 - only who names one pays for it
+
+    path = local_path(address.text)
+    if not path.exists() and not options.live:
+        raise UsageError(f"the archive {quoted(address.text)} does not exist", hint="mend its name")
+    return _mounted(ArchiveMirror(path, options.cache), address, options)
+
+
+def _repository_label(argument: str) -> str:
+    from skillwire.sources.git.repository import Repository  # noqa: PLC0415 - as above
+
+    return Repository.parse(argument).label
+
+
+def _open_repository(address: Address, options: SourceOptions) -> Source:
+    from skillwire.sources.git.mirror import GitMirror  # noqa: PLC0415 - as above
+    from skillwire.sources.git.repository import Repository  # noqa: PLC0415
+
+    repository = Repository.parse(address.text)
+    known = (options.environment.get(name) for name in _GITHUB_TOKENS if address.text.startswith(_GITHUB))
+    token = address.token or next((token for token in known if token), None)
+    mirror = GitMirror(repository, options.cache, token, limits=options.limits)
+    return _mounted(mirror, address, options)
+
+
+def _publisher_label(argument: str) -> str:
+    return re.sub(r"^https?://|[:/].*$", "", argument, flags=re.IGNORECASE) or "publisher"
+
+
+def _open_publisher(address: Address, options: SourceOptions) -> Source:
+    from skillwire.sources.publisher.mirror import PublisherMirror  # noqa: PLC0415 - as above
+
+    origins = options.allowed_origins
+    mirror = PublisherMirror(address.text, options.cache, allowed_origins=origins, token=address.token)
+    return _mounted(mirror, address, options)
+
+
+def _mounted(mirror: Mirror, address: Address, options: SourceOptions) -> Source:
+    return MountedSource(mirror, label=address.label, limits=options.limits, live=options.live)
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind("archive", "./skills.zip", _is_archive, _archive_label, _open_archive),
+    Kind("folder", "./skills", is_local, _local_label, _open_folder),
+    Kind(
+        "repository",
+        "github:owner/repo",
+        lambda argument: argument.startswith((_GITHUB, _GIT)),
+        _repository_label,
+        _open_repository,
+    ),
+    Kind(
+        "publisher",
+        "https://example.com",
+        lambda argument: argument.lower().startswith(("https://", "http://")),
+        _publisher_label,
+        _open_publisher,
+    ),
+)
+
+
+def kind_of(argument: str) -> Kind:
+    """Return the kind that an argument means. Raises `UsageError`."""
+    kind = next((kind for kind in KINDS if kind.accepts(argument)), None)
+    if kind is None:
+        known = ", ".join(f"{kind.name} ({kind.example})" for kind in KINDS)
         raise UsageError(
-            f"the folder {quoted(argument)} does not exist", hint="name a folder that holds skills"
+            f"{quoted(argument)} is no kind of source that can be served", hint=f"known kinds: {known}"
         )
-    return DirectorySource(path, label=label, limits=options.limits, follow_links=options.follow_links)
+    return kind
 
 
-KINDS: tuple[Kind, ...] = (Kind("folder", "./skills", is_folder, _folder_label, _open_folder),)
-
-
-def open_sources(arguments: Iterable[str], options: SourceOptions) -> list[Source]:
-    """Return a source for each argument. Raises `UsageError` for one that no kind accepts."""
-    sources: list[Source] = []
-    labels: set[str] = set()
-    for argument in _distinct(part for each in arguments for part in _parts(each)):
-        kind = next((kind for kind in KINDS if kind.accepts(argument)), None)
-        if kind is None:
-            known = ", ".join(f"{kind.name} ({kind.example})" for kind in KINDS)
-            raise UsageError(
-                f"{quoted(argument)} is no kind of source that can be served", hint=f"known kinds: {known}"
-            )
-        label = _free(kind.label(argument), labels)
-        labels.add(label)
-        sources.append(kind.open(argument, label, options))
-    return sources
-
-
-def _distinct(arguments: Iterable[str]) -> Iterator[str]:
-    """Yield each argument once; two spellings of one folder are one."""
-    seen: set[str] = set()
-    for argument in arguments:
-        key = str(folder_path(argument).resolve()) if is_folder(argument) else argument
-        if key not in seen:
-            seen.add(key)
-            yield argument
-
-
-def _parts(argument: str) -> list[str]:
-    """Several sources may stand in one argument, with commas; a path that exists is taken as it is."""
-    if "," not in argument or os.path.exists(folder_path(argument)):  # noqa: PTH110
-        return [argument]
-    return [part.strip() for part in argument.split(",") if part.strip()]
-
-
-def _free(label: str, taken: set[str]) -> str:
-    number = 2
-    free = label
-    while free in taken:
-        free, number = f"{label}-{number}", number + 1
-    return free
+def open_source(address: Address, options: SourceOptions) -> Source:
+    """Return the source at an address, not looked at yet. Raises `UsageError`."""
+    try:
+        return kind_of(address.text).open(address, options)
+    except InvalidValueError as error:
+        raise UsageError(str(error), hint=f"for example `{kind_of(address.text).example}`") from error

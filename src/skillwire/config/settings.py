@@ -1,7 +1,7 @@
 """What the environment says, where the command line says nothing."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from skillwire.model.display import quoted
 from skillwire.model.errors import UsageError
@@ -11,6 +11,7 @@ from skillwire.surfaces.tools import MAX_FILE_BYTES
 _WHOLE_NUMBER = re.compile(r"0*[1-9][0-9]{0,14}", re.ASCII)
 
 SKILLS_DIR = "SKILLS_DIR"
+CACHE_DIR = "SKILLWIRE_CACHE_DIR"
 MAX_FILE_SIZE_MB = ("SKILLWIRE_MAX_FILE_SIZE_MB", "MAX_FILE_SIZE_MB")
 """The second is an older name that people have in their configuration."""
 LIMITS = {
@@ -22,19 +23,10 @@ LIMITS = {
 """The variables that move a limit, and which one."""
 
 
-def wanted_sources(arguments: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """Return the sources named on the command line, else in `SKILLS_DIR`. Raises `UsageError`."""
-    named = list(arguments) or [environment.get(SKILLS_DIR, "")]
-    if any(each.replace(",", "").strip() for each in named):
-        return named
-    raise UsageError(
-        "no source of skills is named", hint=f"name a folder, as in `./skills`, or set `{SKILLS_DIR}`"
-    )
-
-
-def limits_from(environment: Mapping[str, str]) -> Limits:
-    """Return the limits that the operator has chosen. Raises `UsageError`."""
-    chosen = {
+def limits_from(environment: Mapping[str, str], configured: Mapping[str, int] | None = None) -> Limits:
+    """Return the limits that the operator has chosen: the environment wins. Raises `UsageError`."""
+    chosen = dict(configured or {})
+    chosen |= {
         limit: _whole_number(variable, environment[variable])
         for variable, limit in LIMITS.items()
         if variable in environment

@@ -9,7 +9,8 @@ SkillwireError
 │   ├── IntegrityError      bytes differ from their digest
 │   └── UnsettledError      a skill changed again while it was being read
 ├── SourceError         a source cannot deliver: unreadable, vanished, unreachable
-│   └── CannotLookNowError  nothing is known of it, because this machine is out of something
+│   ├── CannotLookNowError  nothing is known of it, because this machine is out of something
+│   └── NotThereError       there is no such source, now
 ├── InvalidValueError   a value that breaks a rule, found where it is made
 ├── ConflictError       two parts that cannot work together
 └── UsageError          the operator asked for what cannot be done
@@ -71,6 +72,10 @@ class SourceError(SkillwireError):
 
 class CannotLookNowError(SourceError):
     """What was known before is still the best that is known."""
+
+
+class NotThereError(SourceError):
+    """There is nothing where the source should be. It may come, or come back."""
 
 
 class InvalidValueError(SkillwireError, ValueError):

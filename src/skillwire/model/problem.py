@@ -66,6 +66,10 @@ class Rule(StrEnum):
     URI_TAKEN = "uri-taken"
     # A whole source
     SOURCE_FAILED = "source-failed"
+    SOURCE_WAITING = "source-waiting"
+    SOURCE_STALE = "source-stale"
+    SOURCE_PARTIAL = "source-partial"
+    WATCH_POLLING = "watch-polling"
 
 
 @dataclass(frozen=True, slots=True)

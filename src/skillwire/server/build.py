@@ -1,7 +1,8 @@
 """Surfaces to an MCP server of the official SDK. The boundary where our errors become JSON-RPC errors."""
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -13,7 +14,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ConfigDict
 
 from skillwire.model.errors import NotServedError, RequestError, SkillwireError
-from skillwire.surfaces.base import Answer, Call, Method, Surface, all_extensions, all_methods
+from skillwire.server.announce import Announcer
+from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface, all_extensions, all_methods
 from skillwire.wire.messages import CACHEABLE, Freshness
 from skillwire.wire.translate import complete
 
@@ -39,15 +41,40 @@ def build_server(
     version: str,
     instructions: str | None = None,
     freshness: Freshness | None = None,
+    announcer: Announcer | None = None,
 ) -> Server[Any]:
-    """Return a server that answers the methods of `surfaces` on every protocol version (S2)."""
+    """Return a server that answers the methods of `surfaces` on every protocol version (S2).
+
+    With an `announcer`, clients are told of changes for as long as the server runs.
+    """
     server: Server[Any] = Server(name, version=version, instructions=instructions)
+    if announcer is not None:
+        server = _announcing(announcer, name, version, instructions)
     for method, answer in all_methods(surfaces).items():
         fresh = (freshness or Freshness()) if method in CACHEABLE else None
         server.add_request_handler(method, _Params, _handler(method, answer, fresh))
     server.extensions.update(all_extensions(surfaces))
-    server.middleware.append(_introduce(server, surfaces))
+    server.middleware.append(_introduce(server, surfaces, announcer))
     return server
+
+
+def _announcing(announcer: Announcer, name: str, version: str, instructions: str | None) -> Server[Any]:
+    """Return a server whose clients can subscribe, each in the way of its version."""
+
+    @asynccontextmanager
+    async def lifespan(_server: Server[Any]) -> AsyncGenerator[dict[str, Any]]:
+        async with announcer.running():
+            yield {}
+
+    return Server(
+        name,
+        version=version,
+        instructions=instructions,
+        lifespan=lifespan,
+        on_subscribe_resource=announcer.subscribe,
+        on_unsubscribe_resource=announcer.unsubscribe,
+        on_subscriptions_listen=announcer.listen,
+    )
 
 
 def _handler(name: str, method: Method, freshness: Freshness | None) -> _Handler:
@@ -77,15 +104,23 @@ async def _answered(name: str, method: Method, call: Call) -> Answer:
         raise MCPError(types.INTERNAL_ERROR, "internal error; the server's log says more") from error
 
 
-def _introduce(server: Server[Any], surfaces: Sequence[Surface]) -> ServerMiddleware[Any]:
+def _introduce(
+    server: Server[Any], surfaces: Sequence[Surface], announcer: Announcer | None
+) -> ServerMiddleware[Any]:
     """Complete what a new client is told: instructions as of now, and what the SDK leaves out (S1)."""
 
     async def middleware(ctx: _Context, call_next: CallNext) -> HandlerResult:
         result = await call_next(ctx)
+        if ctx.method == "notifications/initialized" and announcer is not None:
+            announcer.welcome(ctx)
         if ctx.method not in {"initialize", "server/discover"} or not isinstance(result, dict):
             return result
+        capabilities = result["capabilities"]
         if ctx.method == "initialize":
-            result["capabilities"]["extensions"] = dict(server.extensions)
+            capabilities["extensions"] = dict(server.extensions)
+        for kind in ListKind:
+            if kind in capabilities:
+                capabilities[kind]["listChanged"] = announcer is not None and kind in announcer.lists
         parts = [server.instructions or "", *(surface.instructions() for surface in surfaces)]
         if text := "\n\n".join(part for part in parts if part):
             result["instructions"] = text

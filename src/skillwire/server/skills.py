@@ -9,6 +9,7 @@ from mcp.server.lowlevel.server import Server
 from skillwire import __version__
 from skillwire.catalog.library import Library
 from skillwire.catalog.visibility import VisibilityPolicy
+from skillwire.server.announce import Announcer
 from skillwire.server.build import build_server
 from skillwire.surfaces.base import Surface
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
@@ -50,14 +51,24 @@ def skills_server(
     freshness: Freshness | None = None,
     offering: Offering | None = None,
 ) -> Server[Any]:
-    """Return an MCP server for the skills of `library`. `instructions` may point at skill URIs (S20)."""
+    """Return an MCP server for the skills of `library`. `instructions` may point at skill URIs (S20).
+
+    For as long as it runs, the library follows its sources, and clients are told of changes.
+    """
     surfaces = all_surfaces(library, offering or Offering())
-    return build_server(surfaces, name=name, version=version, instructions=instructions, freshness=freshness)
+    return build_server(
+        surfaces,
+        name=name,
+        version=version,
+        instructions=instructions,
+        freshness=freshness,
+        announcer=Announcer(library, surfaces),
+    )
 
 
 def all_surfaces(library: Library, offering: Offering) -> list[Surface]:
     """Return every way in to `library`, in the order that a reader would want them listed."""
-    offer = Offer(library, offering.visibility)
+    offer = Offer(library, offering.visibility, frozen=library.frozen)
     in_tools = offering.channel is Channel.TOOL_DESCRIPTION
     surfaces: list[Surface] = [
         ExtensionSurface(library),

@@ -17,6 +17,8 @@ from skillwire.server.pipes import PipeReader, PipeWriter, chunks_of
 
 _LAST_ANSWERS = 0.5
 """Seconds for the next answer once the client has closed its side: while answers come, all are given."""
+_LASTING = "subscriptions/listen"
+"""The request that is not answered before the end. The SDK bounds how many there may be."""
 _AT_ONCE = 16
 """Requests under way. A client that asks for more before it has read its answers has to wait."""
 
@@ -83,7 +85,7 @@ class _Wire:
         if isinstance(message, Refusal):
             await self._refusals.send(SessionMessage(message.answer))
             return
-        if isinstance(message, types.JSONRPCRequest):
+        if isinstance(message, types.JSONRPCRequest) and message.method != _LASTING:
             while len(self._unanswered) >= _AT_ONCE:
                 await self._next_answer()
             self._unanswered.add(message.id)

@@ -1,7 +1,7 @@
 """What every source of skills can do. To add one: a file beside this, a line in `config/kinds.py`, a test."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -10,6 +10,31 @@ from skillwire.model.problem import Problem
 
 Progress: TypeAlias = Callable[[int], None]
 """Called now and then while a source is scanned, with the number of files and folders seen so far."""
+
+
+Locations: TypeAlias = frozenset[str]
+"""Where a source should look again: files or folders on this machine, or whatever else its origins name."""
+EVERYWHERE: Locations = frozenset()
+"""Nobody knows where: all of it."""
+
+
+class Attention:
+    """Which skills somebody follows who does not follow all, by the locations of their origins."""
+
+    def __init__(self) -> None:
+        self.locations: Locations = frozenset()
+        self._turned: list[Callable[[], None]] = []
+
+    def turn_to(self, locations: Locations) -> None:
+        """Follow these from now on."""
+        if locations != self.locations:
+            self.locations = locations
+            for turned in self._turned:
+                turned()
+
+    def when_turned(self, turned: Callable[[], None]) -> None:
+        """Have `turned` called whenever it goes elsewhere."""
+        self._turned.append(turned)
 
 
 def unwatched(_seen: int) -> None:
@@ -47,6 +72,17 @@ class Source(ABC):
         Raises `SourceError` where there is nothing to return.
         """
 
-    async def rescan(self, entry: Entry) -> Scan:  # noqa: ARG002 - for sources that can look at one skill alone
-        """Return all skills, having looked again at `entry` at least."""
+    async def rescan(self, where: Locations = EVERYWHERE) -> Scan:  # noqa: ARG002 - for sources that can
+        """Return all skills, having looked again at `where` at least.
+
+        An entry that did not change is the same object as before, where the source can tell.
+        """
         return await self.scan()
+
+    async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
+        """Yield where to look again, whenever something may have changed, for as long as somebody listens.
+
+        With `only`, nothing else need be noticed. A source that cannot change by itself yields nothing.
+        """
+        for nothing in ():
+            yield nothing

@@ -1,6 +1,8 @@
 """A folder on this machine, and every skill in it."""
 
 import os
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
 from pathlib import Path
 
 import anyio.to_thread
@@ -10,14 +12,16 @@ from skillwire.model.errors import SourceError
 from skillwire.model.limits import Limits
 from skillwire.model.path import name_fault
 from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.sources.base import Progress, Scan, Source, unwatched
-from skillwire.sources.facts import FactCache
-from skillwire.sources.files import read_file
-from skillwire.sources.folders import Look, must_be_readable
-from skillwire.sources.ignore import IGNORE_FILE, Ignored
-from skillwire.sources.placement import Placed, place
-from skillwire.sources.skill_folder import read_unit
-from skillwire.sources.unit import Unit
+from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
+from skillwire.sources.folder.facts import FactCache
+from skillwire.sources.folder.files import read_file
+from skillwire.sources.folder.ignore import IGNORE_FILE, Ignored
+from skillwire.sources.folder.kept import Kept
+from skillwire.sources.folder.look import Look, must_be_readable
+from skillwire.sources.folder.placement import Places
+from skillwire.sources.folder.tree import Tree
+from skillwire.sources.folder.watch import watch
+from skillwire.sources.folder.watch_plan import WatchPlan
 
 _WORTH_A_THREAD = 1024 * 1024
 """Reading a smaller file takes less time than handing the work to a thread."""
@@ -33,18 +37,22 @@ class DirectorySource(Source):
         label: str | None = None,
         limits: Limits | None = None,
         follow_links: bool = False,
+        keep_good: bool = False,
     ) -> None:
+        """With `keep_good`, a skill that an edit breaks is served as it was until it is mended."""
         self.root = Path(root)
         name = self.root.resolve().name
         self.label = label or ("skills" if name_fault(name) else name)
         self._limits = limits or Limits()
         self._follow_links = follow_links
-        self._facts = FactCache()
-        self._places: dict[str, Placed] = {}
-        self._units: dict[str, Unit] = {}
-        self._problems: tuple[Problem, ...] = ()
+        self._facts = FactCache(keep_documents=keep_good)
+        self._tree = Tree(self._facts)
+        self._places = Places(self.label)
         self._stored: dict[tuple[str, str], str] = {}
         """Where files are that have another path there than they are published under."""
+        self._held: dict[str, Kept] = {}
+        """What is served instead of files that are broken, by where those are."""
+        self._watching: Problem | None = None
 
     @property
     def place(self) -> str:
@@ -53,12 +61,14 @@ class DirectorySource(Source):
     async def scan(self, progress: Progress = unwatched) -> Scan:
         return await anyio.to_thread.run_sync(self._scan, progress)
 
-    async def rescan(self, entry: Entry) -> Scan:
-        return await anyio.to_thread.run_sync(self._rescan, entry)
+    async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
+        return await anyio.to_thread.run_sync(self._rescan, where)
 
     async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
         location = self._stored.get((entry.origin.location, file.path))
         location = location or os.path.join(entry.origin.location, file.path)  # noqa: PTH118 - a hot path
+        if (held := self._held.get(location)) is not None:
+            return held.content()
         size = file.size if isinstance(file, SkillFile) else self._limits.bytes
         if size > _WORTH_A_THREAD:
             content, _ = await anyio.to_thread.run_sync(read_file, location, size)
@@ -66,56 +76,59 @@ class DirectorySource(Source):
             content, _ = read_file(location, size)
         return content
 
+    async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:
+        def plan() -> WatchPlan:
+            if only is None:
+                return WatchPlan.of(self.root, self._tree)
+            return WatchPlan.for_units(self._tree.units.values(), only.locations)
+
+        async with aclosing(watch(plan, only)) as noticed:
+            async for each in noticed:
+                self._watching = each.problem
+                yield each.where
+                await anyio.to_thread.run_sync(self._pack)
+
+    def _pack(self) -> None:
+        """Make what is kept of documents small, now that there is time."""
+        for unit in tuple(self._tree.units.values()):
+            for draft in unit.drafts:
+                if draft.kept is not None:
+                    draft.kept.pack()
+
     def _scan(self, progress: Progress) -> Scan:
         look = self._look(progress)
         if isinstance(look, Scan):
             return look
-        units: dict[str, Unit] = {}
-        problems: list[Problem] = []
-        pending = [look.start()]
-        while pending and not look.exhausted:
-            folder = pending.pop()
-            listed = look.into(folder)
-            if listed.marker is not None:
-                units[folder.path] = read_unit(look, self._facts, folder, listed)
-            else:
-                problems.extend(listed.problems)
-                pending.extend(reversed(listed.folders))
-        self._units, self._problems = units, tuple(problems)
-        self._facts.keep_only({location for unit in units.values() for location in unit.locations})
-        self._places = place(units.values(), self.label)
-        return self._found()
+        tree = Tree(self._facts)
+        tree.walk(look, look.start(), before=self._tree)
+        self._facts.keep_only({location for unit in tree.units.values() for location in unit.locations})
+        return self._found(tree)
 
-    def _rescan(self, entry: Entry) -> Scan:
-        """Look again at the unit that holds `entry`, and at nothing else."""
-        unit = next((placed.unit for placed in self._places.values() if _holds(placed.unit, entry)), None)
-        look = self._look(unwatched)
+    def _rescan(self, where: Locations) -> Scan:
+        """Look again at the units and folders at `where`, and at nothing else."""
+        real = frozenset(os.path.realpath(location) for location in where) | where
+        if not where or self._tree.cut or self._decisive(real):
+            return self._scan(unwatched)
+        look = self._look(unwatched, seen=self._tree.seen)
         if isinstance(look, Scan):
             return look
-        if unit is None and not os.path.isdir(entry.origin.location):  # noqa: PTH112
-            return self._found()  # long gone: asking for it again is no reason to look at everything
-        if unit is None:
-            return self._scan(unwatched)
-        for location in unit.locations:
-            self._facts.forget(location)
-        listed = look.into(unit.folder)
-        if listed.marker is None:  # the skill is gone, and what stands there now is for a whole scan to find
-            return self._scan(unwatched)
-        changed = read_unit(look, self._facts, unit.folder, listed)
-        self._units[unit.folder.path] = changed
-        place_now = self._places[unit.folder.path].changed_to(changed, self.label)
-        if place_now is None:
-            self._places = place(self._units.values(), self.label)
-        else:
-            self._places[unit.folder.path] = place_now
-        return self._found()
+        return self._found(self._tree, changed=self._tree.look_again(look, real))
 
-    def _look(self, progress: Progress) -> Look | Scan:
+    def _decisive(self, where: Locations) -> bool:
+        """Whether a change at one of these locations may change everything."""
+        named, root = os.path.abspath(self.root), os.path.realpath(self.root)  # noqa: PTH100
+        around = any(
+            f"{named}/".startswith(f"{each}/") or f"{root}/".startswith(f"{each}/") for each in where
+        )
+        return around or os.path.join(root, IGNORE_FILE) in where  # noqa: PTH118
+
+    def _look(self, progress: Progress, seen: int = 0) -> Look | Scan:
         """Return what a look at the root takes, or all that there is to say of a root that is not served."""
         must_be_readable(os.fspath(self.root))
         try:
             ignored = Ignored.at(self.root)
         except SourceError as error:
+            self._tree = Tree(self._facts)
             return _closed(error)
         self._facts.begin()
         return Look(
@@ -124,16 +137,20 @@ class DirectorySource(Source):
             ignored=ignored,
             follow_links=self._follow_links,
             progress=progress,
+            seen=seen,
         )
 
-    def _found(self) -> Scan:
-        drafts = (draft for placed in self._places.values() for draft in placed.unit.drafts if draft.stored)
-        self._stored = {
-            (draft.location, path): location for draft in drafts for path, location in draft.stored.items()
-        }
-        entries = [entry for placed in self._places.values() for entry in placed.entries]
-        problems = (problem for unit in self._units.values() for problem in unit.problems)
-        return Scan(tuple(sorted(entries, key=lambda entry: entry.root)), (*self._problems, *problems))
+    def _found(self, tree: Tree, changed: Iterable[str] | None = None) -> Scan:
+        self._tree = tree
+        self._places.place(tree.units, changed)
+        placed = self._places.placed.values()
+        stored = ((draft.location, draft.stored) for each in placed for draft in each.unit.drafts)
+        self._stored = {(at, path): location for at, paths in stored for path, location in paths.items()}
+        self._held = {location: kept for each in placed for location, kept in each.unit.held.items()}
+        entries = [entry for each in placed for entry in each.entries]
+        watching = () if self._watching is None else (self._watching,)
+        problems = (*tree.problems(), *watching)
+        return Scan(tuple(sorted(entries, key=lambda entry: entry.root)), problems)
 
 
 def _closed(error: SourceError) -> Scan:
@@ -149,8 +166,3 @@ def _closed(error: SourceError) -> Scan:
             ),
         )
     )
-
-
-def _holds(unit: Unit, entry: Entry) -> bool:
-    """Whether the skill stands in this unit, or stood there before it broke."""
-    return f"{entry.origin.location}{os.sep}".startswith(f"{unit.folder.location}{os.sep}")

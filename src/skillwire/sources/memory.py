@@ -1,8 +1,10 @@
 """Skills that live in the program itself: bytes in memory, or content made at read time (S9)."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
+
+import anyio
 
 from skillwire.model.digest import Digest
 from skillwire.model.entry import Entry, LiveFile, Origin, SkillFile
@@ -14,7 +16,7 @@ from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.model.uri import SKILL_FILE
 from skillwire.skillmd.document import SkillDocument, read_document
 from skillwire.sources.assemble import assemble, limit_problem, path_problems
-from skillwire.sources.base import Progress, Scan, Source, unwatched
+from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
 
 Content: TypeAlias = bytes | Callable[[], Awaitable[bytes]]
 """The bytes of a file, or a function that makes them anew for each read."""
@@ -41,26 +43,43 @@ class MemorySource(Source):
         self.label = label
         self._limits = limits or Limits()
         self._skills = {skill.path: skill for skill in skills}
+        self._entries: dict[str, tuple[MemorySkill, Entry | list[Problem]]] = {}
+        self._changed: set[anyio.Event] = set()
 
     def put(self, skill: MemorySkill) -> None:
-        """Add a skill, or replace the one at its path. Shows with the next scan."""
+        """Add a skill, or replace the one at its path. Shows with the next scan; at once, while followed."""
         self._skills[skill.path] = skill
+        self._tell()
 
     def remove(self, path: str) -> None:
-        """Take the skill at `path` away. Shows with the next scan."""
+        """Take the skill at `path` away. Shows as what `put` does."""
         del self._skills[path]
+        self._tell()
 
     async def scan(self, progress: Progress = unwatched) -> Scan:
         entries: list[Entry] = []
         problems: list[Problem] = []
         for seen, skill in enumerate(self._skills.values()):
             progress(seen)
-            found = await self._entry(skill)
+            found = await self._known_entry(skill)
             if isinstance(found, Entry):
                 entries.append(found)
             else:
                 problems.extend(found)
         return Scan(tuple(entries), tuple(problems))
+
+    async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
+        while True:
+            changed = anyio.Event()
+            self._changed.add(changed)
+            # What was put in before anybody listened shows with the first look.
+            yield EVERYWHERE
+            await changed.wait()
+
+    def _tell(self) -> None:
+        for changed in self._changed:
+            changed.set()
+        self._changed.clear()
 
     async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
         skill = self._skills.get(entry.origin.location)
@@ -73,6 +92,14 @@ class MemorySource(Source):
             return await content()
         except Exception as error:
             raise SourceError(f"the function that makes {file.path} failed") from error
+
+    async def _known_entry(self, skill: MemorySkill) -> Entry | list[Problem]:
+        """Return the entry of a skill: the same as before if it is the same skill, and cannot change."""
+        known = self._entries.get(skill.path)
+        if known is None or known[0] is not skill or skill.dynamic:
+            known = skill, await self._entry(skill)
+            self._entries[skill.path] = known
+        return known[1]
 
     async def _entry(self, skill: MemorySkill) -> Entry | list[Problem]:
         where = f"{skill.path}/{SKILL_FILE}"

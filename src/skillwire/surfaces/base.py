@@ -1,10 +1,12 @@
 """What every surface is: methods that it answers, and what it declares. To add one: a file beside this."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TypeAlias, cast
 
+from skillwire.catalog.change import Change
 from skillwire.model.entry import Json
 from skillwire.model.errors import BadCursorError, BadParamsError, ConflictError
 
@@ -53,6 +55,14 @@ class Answer:
     """Made for this request alone: a client that kept it would show something old."""
 
 
+class ListKind(StrEnum):
+    """The lists that a client can keep, and must hear of when they change."""
+
+    TOOLS = "tools"
+    PROMPTS = "prompts"
+    RESOURCES = "resources"
+
+
 Method: TypeAlias = Callable[[Call], Awaitable[Answer]]
 
 
@@ -72,6 +82,22 @@ class Surface(ABC):
     def extensions(self) -> Mapping[str, Mapping[str, Json]]:
         """Return the settings that this surface declares, by the extension's identifier."""
         return {}
+
+    def lists(self) -> Collection[ListKind]:
+        """Return the lists of this surface that can change while it is served."""
+        return ()
+
+    def lists_changed(self, change: Change) -> Iterable[ListKind]:  # noqa: ARG002 - for those that have some
+        """Yield the lists that are not what they were."""
+        return ()
+
+    def serves(self, uri: str) -> bool:  # noqa: ARG002 - for those that serve some
+        """Whether something can be read at this URI, now."""
+        return False
+
+    def updated(self, change: Change) -> Collection[str]:  # noqa: ARG002 - for those that serve some
+        """Return the URIs at which something else can be read now, or nothing any more."""
+        return ()
 
 
 def all_methods(surfaces: Iterable[Surface]) -> dict[str, Method]:

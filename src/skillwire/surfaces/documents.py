@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 
 import orjson
 
+from skillwire.catalog.change import Change
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.mime import JSON
 
@@ -19,6 +20,10 @@ class Document(ABC):
     @abstractmethod
     def listed(self, catalog: Catalog) -> bool:
         """Whether there is anything to show. It can be read in any case."""
+
+    @abstractmethod
+    def differs(self, change: Change) -> bool:
+        """Whether it is another document now."""
 
     @abstractmethod
     def render(self, catalog: Catalog) -> bytes:
@@ -37,6 +42,9 @@ class ProblemsDocument(Document):
 
     def listed(self, catalog: Catalog) -> bool:
         return bool(catalog.problems)
+
+    def differs(self, change: Change) -> bool:
+        return change.problems_differ
 
     def render(self, catalog: Catalog) -> bytes:
         problems = [problem.to_json() for problem in catalog.problems]

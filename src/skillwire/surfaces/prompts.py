@@ -1,15 +1,16 @@
 """Prompts for people: `skill` takes a name, and every skill has a prompt of its own."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import accumulate
 
+from skillwire.catalog.change import Change
 from skillwire.catalog.derived import Derived
 from skillwire.catalog.names import did_you_mean
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.display import one_line, quoted
 from skillwire.model.entry import Entry, Json
 from skillwire.model.errors import BadParamsError
-from skillwire.surfaces.base import Answer, Call, Method, Surface
+from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface
 from skillwire.surfaces.catalog_text import CHARACTERS_PER_TOKEN, DEFAULT_TOKENS
 from skillwire.surfaces.content import resource_block, with_meta
 from skillwire.surfaces.offer import Offer
@@ -32,6 +33,12 @@ class PromptsSurface(Surface):
 
     def methods(self) -> Mapping[str, Method]:
         return {PROMPTS_LIST: self.list, PROMPTS_GET: self.get}
+
+    def lists(self) -> Collection[ListKind]:
+        return (ListKind.PROMPTS,)
+
+    def lists_changed(self, change: Change) -> Iterable[ListKind]:
+        return (ListKind.PROMPTS,) if self._offer.differs(change, assistant=False) else ()
 
     async def list(self, call: Call) -> Answer:
         prompts = self._prompts.of(self._offer.catalog)

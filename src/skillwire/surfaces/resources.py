@@ -1,18 +1,19 @@
 """Resources: every `SKILL.md` listed, every file of every skill readable (S4, S6, S14)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from skillwire.catalog.change import Change, Edit
 from skillwire.catalog.derived import Derived
 from skillwire.catalog.library import Library
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.entry import Json, LiveFile
-from skillwire.surfaces.base import Answer, Call, Method, Surface
+from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface
 from skillwire.surfaces.content import with_meta
 from skillwire.surfaces.documents import Document
 from skillwire.surfaces.paging import page
 from skillwire.wire.messages import FILE_TEMPLATE, RESOURCES_LIST, RESOURCES_READ, RESOURCES_TEMPLATES
-from skillwire.wire.translate import contents, file_resource
+from skillwire.wire.translate import contents, file_resource, skill_meta
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,28 @@ class ResourcesSurface(Surface):
             RESOURCES_LIST: self.list,
             RESOURCES_TEMPLATES: self.list_templates,
             RESOURCES_READ: self.read,
+        }
+
+    def lists(self) -> Collection[ListKind]:
+        return (ListKind.RESOURCES,)
+
+    def lists_changed(self, change: Change) -> Iterable[ListKind]:
+        documents = self._documents.values()
+        if (
+            change.skills_came_or_went
+            or any(map(_told_differently, change.edits))
+            or any(each.listed(change.before) != each.listed(change.after) for each in documents)
+        ):
+            yield ListKind.RESOURCES
+
+    def serves(self, uri: str) -> bool:
+        """Whether `uri` is that of a file, a folder or a document."""
+        catalog = self._library.catalog
+        return uri in self._documents or uri in catalog.files or uri in catalog.directories
+
+    def updated(self, change: Change) -> Collection[str]:
+        return change.uris | {
+            document.uri for document in self._documents.values() if document.differs(change)
         }
 
     async def list(self, call: Call) -> Answer:
@@ -79,3 +102,9 @@ class ResourcesSurface(Surface):
             }
         entry = catalog.entries[uri]
         return file_resource(uri, entry, entry.files[0])
+
+
+def _told_differently(edit: Edit) -> bool:
+    """Whether the list says something else of a skill. The size of its `SKILL.md` alone is no news."""
+    before, after = ((entry.description, skill_meta(entry)) for entry in edit.entries)
+    return before != after

@@ -1,15 +1,16 @@
 """Tools for models whose client knows nothing of skills: `load-skill` and `skill-resource`."""
 
 import posixpath
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import TypeAlias
 
+from skillwire.catalog.change import Change
 from skillwire.catalog.library import Reading
 from skillwire.catalog.names import did_you_mean
 from skillwire.model.display import quoted
 from skillwire.model.entry import Entry, Json, LiveFile, SkillFile
 from skillwire.model.errors import BadParamsError, SkillwireError
-from skillwire.surfaces.base import Answer, Call, Method, Surface
+from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS, USAGE, available_skills
 from skillwire.surfaces.content import document_block, resource_block, text_block, with_meta
 from skillwire.surfaces.offer import Offer
@@ -60,6 +61,13 @@ class ToolsSurface(Surface):
     def methods(self) -> Mapping[str, Method]:
         return {TOOLS_LIST: self.list, TOOLS_CALL: self.call}
 
+    def lists(self) -> Collection[ListKind]:
+        return (ListKind.TOOLS,) if self._describe_skills else ()
+
+    def lists_changed(self, change: Change) -> Iterable[ListKind]:
+        """Yield the tools if the list of skills stands in one. Whoever hears this throws a cache away."""
+        return self.lists() if self._offer.differs(change, assistant=True) else ()
+
     async def list(self, call: Call) -> Answer:
         call.no_cursor()
         return Answer({"tools": [self._load_skill_tool(), _skill_resource_tool()]})
@@ -88,7 +96,7 @@ class ToolsSurface(Surface):
         return [document_block(await self._offer.library.read(entry.uri))], entry
 
     async def _skill_resource(self, arguments: Call) -> _Blocks:
-        entry = self._offer.names.find(arguments.text("skill"))
+        entry = self._offer.now(self._offer.names.find(arguments.text("skill")))
         path = posixpath.normpath(arguments.text("path")).strip("/")  # skills write `./references/guide.md`
         if path in {"", "."}:
             return [text_block(_file_list(entry))], entry

@@ -9,7 +9,8 @@ from skillwire.model.path import folded, prefixes
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.skillmd.document import SkillDocument
 from skillwire.sources.assemble import assemble
-from skillwire.sources.folders import Folder
+from skillwire.sources.folder.kept import Kept
+from skillwire.sources.folder.values import Folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,13 @@ class SkillDraft:
     warnings: tuple[Problem, ...]
     stored: Mapping[str, str] = field(default_factory=dict[str, str])
     """Where files are on this machine that are published under another path than they have there."""
+    kept: Kept | None = field(default=None, compare=False)
+    """The content of its `SKILL.md`, if the source keeps it."""
+
+    @property
+    def main(self) -> SkillFile:
+        """Its `SKILL.md`."""
+        return self.files[0]
 
     @property
     def name(self) -> str:
@@ -44,6 +52,18 @@ class Unit:
     problems: tuple[Problem, ...]
     locations: frozenset[str]
     """Where its files are on this machine."""
+    folders: frozenset[str]
+    """Where its folders really are on this machine, and those that its links lead to."""
+    entered_all: bool
+    """Whether every folder below its own is among them, and nothing in it is a link."""
+    seen: int
+    """How many files and folders it took to look at."""
+    held: Mapping[str, Kept] = field(default_factory=dict[str, Kept], compare=False)
+    """What is served of each `SKILL.md` that is broken now and was not, by where it is."""
+
+    def draft(self, below: str) -> SkillDraft | None:
+        """Return the skill in this folder, relative to the unit's own."""
+        return next((draft for draft in self.drafts if draft.below == below), None)
 
     @property
     def shape(self) -> tuple[tuple[str, str], ...]:

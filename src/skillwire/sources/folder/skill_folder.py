@@ -1,6 +1,6 @@
 """Reading one skill folder with everything in it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from skillwire.model.entry import SkillFile
@@ -8,21 +8,30 @@ from skillwire.model.errors import CannotLookNowError, SourceError
 from skillwire.model.limits import Limits
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.model.uri import SKILL_FILE
+from skillwire.skillmd.document import SkillDocument
 from skillwire.sources.assemble import clash_problem, clashing_paths, limit_problem
-from skillwire.sources.facts import FactCache
-from skillwire.sources.folders import File, Folder, Listed, Look
-from skillwire.sources.unit import SkillDraft, Unit, listing_nested_skills, misplaced
+from skillwire.sources.folder.facts import FactCache
+from skillwire.sources.folder.look import Look
+from skillwire.sources.folder.unit import SkillDraft, Unit, listing_nested_skills, misplaced
+from skillwire.sources.folder.values import File, Folder, Listed
 
 
-def read_unit(look: Look, facts: FactCache, folder: Folder, listed: Listed) -> Unit:
-    """Read the skill folder `folder`, whose listing is at hand, and every skill nested in it."""
+def read_unit(
+    look: Look, facts: FactCache, folder: Folder, listed: Listed, before: Unit | None = None
+) -> Unit:
+    """Read the skill folder `folder`, whose listing is at hand, and every skill nested in it.
+
+    A `SKILL.md` that was good in the unit `before` and is broken now stays as it was.
+    """
+    already = look.seen
     tree = _walk(look, folder, listed)
+    held = _held(look, facts, tree, before)
     drafts: list[SkillDraft] = []
     problems: list[Problem] = []
     for node in tree.all():
         if node.listed.marker is None:
             continue
-        found = _read_skill(look, facts, node, unit=folder)
+        found = _read_skill(look, facts, node, unit=folder, held=held)
         if isinstance(found, SkillDraft) and (problem := misplaced(found)) is not None:
             problems.extend((problem, *found.warnings))
         elif isinstance(found, SkillDraft):
@@ -30,8 +39,18 @@ def read_unit(look: Look, facts: FactCache, folder: Folder, listed: Listed) -> U
         else:
             problems.extend(found)
     kept = tuple(draft for draft in listing_nested_skills(drafts) if _fits(draft, look.limits, problems))
-    locations = frozenset(file.location for node in tree.all() for file in node.listed.files)
-    return Unit(folder, kept, tuple(problems), locations)
+    nodes = list(tree.all())
+    outposts = (place for node in nodes for place in node.listed.outposts)
+    return Unit(
+        folder,
+        kept,
+        tuple(problems),
+        locations=frozenset(file.location for node in nodes for file in node.listed.files),
+        folders=frozenset((*(node.folder.target for node in nodes if not node.listed.closed), *outposts)),
+        entered_all=all(node.listed.entered_all for node in nodes),
+        seen=look.seen - already,
+        held={location: draft.kept for location, draft in held.items() if draft.kept is not None},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +58,11 @@ class _Node:
     folder: Folder
     listed: Listed
     children: tuple["_Node", ...]
+
+    @property
+    def main(self) -> File | None:
+        """Its `SKILL.md`, if that is a file."""
+        return next((file for file in self.listed.files if file.name == self.listed.marker), None)
 
     def all(self) -> Iterator["_Node"]:
         yield self
@@ -63,36 +87,71 @@ def _walk(look: Look, folder: Folder, listed: Listed) -> _Node:
     return _Node(folder, listed, tuple(children))
 
 
-def _read_skill(look: Look, facts: FactCache, node: _Node, *, unit: Folder) -> SkillDraft | list[Problem]:
+def _held(look: Look, facts: FactCache, tree: _Node, before: Unit | None) -> dict[str, SkillDraft]:
+    """Return the skills whose `SKILL.md` was good before and is broken now, by where that file is."""
+    held: dict[str, SkillDraft] = {}
+    for node in tree.all() if before is not None else ():
+        main = node.main
+        draft = before.draft(_below(tree.folder, node.folder.path)) if before is not None else None
+        if main is None or draft is None or draft.kept is None:
+            continue
+        document = _document(look, facts, main)
+        if isinstance(document, Problem) or not document.servable:
+            held[main.location] = draft
+    return held
+
+
+def _document(look: Look, facts: FactCache, main: File) -> SkillDocument | Problem:
+    """Return the document in `main`, or why it cannot be read."""
+    try:
+        document = facts.of(main, limit=look.limits.bytes).document
+    except CannotLookNowError:
+        raise
+    except SourceError as error:
+        return Problem(main.path, Rule.SKILL_UNREADABLE, Severity.ERROR, f"it {error}", _READABLE)
+    assert document is not None, f"`{main.path}` was not read as a document"
+    return document
+
+
+def _read_skill(
+    look: Look, facts: FactCache, node: _Node, *, unit: Folder, held: Mapping[str, SkillDraft]
+) -> SkillDraft | list[Problem]:
     where = node.folder.path_of(str(node.listed.marker))
     warnings = [problem for part in node.own() for problem in part.listed.problems]
-    main = next((file for file in node.listed.files if file.name == node.listed.marker), None)
-    if main is None:
+    if (main := node.main) is None:
         return _without_main(where, warnings)
     files = _published(node, main, warnings)
     # Limits before bytes: what will not be served is not read.
     sizes = [file.stamp.size for file in files.values()]
     if problem := _incomplete(where, node) or limit_problem(where, sizes, look.limits):
         return [problem, *warnings]
-    try:
-        document = facts.of(main, limit=look.limits.bytes).document
-    except CannotLookNowError:
-        raise
-    except SourceError as error:
-        return [Problem(where, Rule.SKILL_UNREADABLE, Severity.ERROR, f"it {error}", _READABLE), *warnings]
-    assert document is not None, f"`{where}` was not read as a document"
-    if not document.servable:
-        return [*document.problems, *warnings]
+    document = _document(look, facts, main)
+    faults = [document] if isinstance(document, Problem) else document.problems
+    if (last := held.get(main.location)) is not None:
+        warnings.extend(_while_held(faults))
+        document, kept = last.document, last.kept
+    elif isinstance(document, Problem) or not document.servable:
+        return [*faults, *warnings]
+    else:
+        kept = facts.of(main, limit=look.limits.bytes).kept
     return SkillDraft(
         below=_below(unit, node.folder.path),
         location=node.folder.location,
         where=where,
         document=document,
-        files=tuple(_read_files(look, facts, files, warnings)),
+        files=tuple(_read_files(look, facts, files, held, warnings)),
         directories=tuple(_below(node.folder, part.folder.path) for part in node.inner()),
         warnings=tuple(warnings),
         stored={path: file.location for path, file in files.items() if not file.path.endswith(path)},
+        kept=kept,
     )
+
+
+def _while_held(faults: Iterable[Problem]) -> Iterator[Problem]:
+    """Yield what broke a skill that is served as it was: its author should still mend it."""
+    for fault in faults:
+        message = f"{fault.message}; the last good version is served"
+        yield replace(fault, severity=Severity.WARNING, message=message)
 
 
 def _published(node: _Node, main: File, warnings: list[Problem]) -> dict[str, File]:
@@ -110,9 +169,16 @@ def _published(node: _Node, main: File, warnings: list[Problem]) -> dict[str, Fi
 
 
 def _read_files(
-    look: Look, facts: FactCache, files: dict[str, File], warnings: list[Problem]
+    look: Look,
+    facts: FactCache,
+    files: dict[str, File],
+    held: Mapping[str, SkillDraft],
+    warnings: list[Problem],
 ) -> Iterator[SkillFile]:
     for path, file in files.items():
+        if (last := held.get(file.location)) is not None:
+            yield replace(last.main, path=path)
+            continue
         try:
             yield facts.of(file, limit=look.limits.bytes).as_file(path)
         except CannotLookNowError:

@@ -5,7 +5,7 @@ import os
 import stat
 
 from skillwire.model.errors import CannotLookNowError, SourceError
-from skillwire.sources.stamp import Stamp
+from skillwire.sources.folder.stamp import Stamp
 
 # Non-blocking: what was a file when it was listed may be a pipe by now.
 _OPEN_FLAGS = (

@@ -5,16 +5,16 @@ import os
 import stat
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
-from skillwire.model.errors import SourceError
+from skillwire.model.errors import NotThereError, SourceError
 from skillwire.model.limits import Limits
 from skillwire.model.path import name_fault
 from skillwire.model.problem import Problem, Rule
 from skillwire.model.uri import SKILL_FILE
 from skillwire.sources.base import Progress, unwatched
-from skillwire.sources.files import raise_if_exhausted
-from skillwire.sources.folder_problems import (
+from skillwire.sources.folder.files import raise_if_exhausted
+from skillwire.sources.folder.ignore import HIDDEN_CONTAINERS, Ignored
+from skillwire.sources.folder.problems import (
     dangling,
     exhausted,
     hidden_target,
@@ -26,81 +26,10 @@ from skillwire.sources.folder_problems import (
     unpublishable,
     unreadable,
 )
-from skillwire.sources.ignore import HIDDEN_CONTAINERS, Ignored
-from skillwire.sources.stamp import Stamp
+from skillwire.sources.folder.stamp import Stamp
+from skillwire.sources.folder.values import File, Folder, Listed, Seen, identity_of
 
 _PROGRESS_STEP = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Folder:
-    """A folder below the root, and the chain of folders that led there."""
-
-    path: str
-    """Relative to the root, with `/`; empty for the root itself."""
-    location: str
-    """Where it is on this machine."""
-    identity: tuple[int, int]
-    """Its device and inode."""
-    real_path: str
-    """Where it really is below the root, if a link led here: what is hidden there stays hidden."""
-    depth: int = 0
-    trail: frozenset[tuple[int, int]] = frozenset()
-    """The identities of all folders on the way, so that a loop of links is noticed."""
-
-    def path_of(self, name: str) -> str:
-        return f"{self.path}/{name}" if self.path else name
-
-    def location_of(self, name: str) -> str:
-        return os.path.join(self.location, name)  # noqa: PTH118 - a plain string operation in a hot loop
-
-    def real_path_of(self, name: str) -> str:
-        return f"{self.real_path}/{name}" if self.real_path else name
-
-    def inner(self, name: str, status: os.stat_result, link: str | None) -> "Folder":
-        """Return the folder `name` in this one; `link` says where it really is, if it is a link."""
-        return Folder(
-            self.path_of(name),
-            self.location_of(name),
-            _identity(status),
-            self.real_path_of(name) if link is None else link,
-            self.depth + 1 + name.count("/"),
-            self.trail | {self.identity},
-        )
-
-    @property
-    def name(self) -> str:
-        return os.path.basename(self.location)  # noqa: PTH119 - a plain string operation in a hot loop
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A regular file that may be served, not opened yet."""
-
-    name: str
-    path: str
-    location: str
-    folder: str
-    """The name of the folder that it stands in."""
-    stamp: Stamp
-
-
-@dataclass(slots=True)
-class Listed:
-    """What stands in one folder."""
-
-    files: list[File] = field(default_factory=list[File])
-    folders: list[Folder] = field(default_factory=list[Folder])
-    problems: list[Problem] = field(default_factory=list[Problem])
-    marker: str | None = None
-    """The name that makes this folder a skill: `SKILL.md`, else `skill.md`. It may not be a file at all."""
-    cut: Problem | None = None
-    """The bound that stopped the look, if one did: a skill that reaches here has files nobody has seen."""
-
-    def stop(self, problem: Problem) -> None:
-        """Note that a bound was reached here."""
-        self.cut = problem
-        self.problems.append(problem)
 
 
 class Look:
@@ -114,21 +43,23 @@ class Look:
         ignored: Ignored,
         follow_links: bool,
         progress: Progress = unwatched,
+        seen: int = 0,
     ) -> None:
         self.root = os.path.realpath(root)
         self.limits = limits
         self._ignored = ignored
         self._follow_links = follow_links
         self._progress = progress
-        self._seen = 0
+        self.seen = seen
+        """Files and folders seen so far, and those known from before."""
 
     @property
     def exhausted(self) -> bool:
         """Whether the bound on files and folders was passed: there is nothing more to see."""
-        return self._seen > self.limits.entries
+        return self.seen > self.limits.entries
 
     def start(self) -> Folder:
-        return Folder("", self.root, _identity(os.stat(self.root)), "")  # noqa: PTH116
+        return Folder("", self.root, identity_of(os.stat(self.root)), "", self.root)  # noqa: PTH116
 
     def into(self, folder: Folder, *, inside_skill: bool = False) -> Listed:
         """Return what stands in `folder`, sorted by name. Files are looked at only in a skill."""
@@ -145,6 +76,7 @@ class Look:
         except OSError as error:
             raise_if_exhausted(error)
             listed.problems.append(unreadable(folder.path, Rule.FOLDER_UNREADABLE, error))
+            listed.closed, listed.entered_all = True, False
         return listed
 
     def _sort_all(
@@ -158,19 +90,23 @@ class Look:
         for entry in found:
             if not self._ignored.by_name(entry.name):
                 self._sort_in(entry, folder, listed, files=files)
-            elif not files and entry.name in HIDDEN_CONTAINERS:
+                continue
+            # A `.git` folder is small and holds no links: whoever watches may well see it, too.
+            if entry.name != ".git" and entry.is_dir():
+                listed.entered_all = False
+            if not files and entry.name in HIDDEN_CONTAINERS:
                 self._add_hidden_container(entry.name, folder, listed)
 
     def _counted(
         self, entries: Iterator[os.DirEntry[str]], folder: Folder, listed: Listed
     ) -> Iterator[os.DirEntry[str]]:
         for entry in entries:
-            self._seen += 1
+            self.seen += 1
             if self.exhausted:
                 listed.stop(exhausted(folder.path, self.limits))
                 return
-            if self._seen % _PROGRESS_STEP == 0:
-                self._progress(self._seen)
+            if self.seen % _PROGRESS_STEP == 0:
+                self._progress(self.seen)
             yield entry
 
     def _sort_in(self, entry: os.DirEntry[str], folder: Folder, listed: Listed, *, files: bool) -> None:
@@ -180,25 +116,32 @@ class Look:
         path = folder.path_of(entry.name)
         seen = self._see(entry, folder)
         if isinstance(seen, Problem):
+            listed.entered_all = False
+            listed.outposts.extend(self._where_it_would_lead(folder.location_of(entry.name)))
             if files or seen.rule is Rule.LINK_OUTSIDE:
                 listed.problems.append(seen)
             return
-        status, link = seen
-        is_folder = stat.S_ISDIR(status.st_mode)
-        if not (files or is_folder) or self._is_ignored(entry.name, folder, is_folder=is_folder):
+        is_folder = stat.S_ISDIR(seen.status.st_mode)
+        ignored = self._is_ignored(entry.name, folder, is_folder=is_folder)
+        if seen.target is not None or (is_folder and ignored):
+            listed.entered_all = False
+        if not (files or is_folder) or ignored:
             return
         if fault := name_fault(entry.name):
+            listed.entered_all = False
             listed.problems.append(unpublishable(path, fault))
         elif is_folder:
-            self._add_folder(folder.inner(entry.name, status, link), listed)
-        elif stat.S_ISREG(status.st_mode):
+            self._add_folder(folder.inner(entry.name, seen), listed)
+        elif stat.S_ISREG(seen.status.st_mode):
             location = folder.location_of(entry.name)
-            listed.files.append(File(entry.name, path, location, folder.name, Stamp.of(status)))
+            listed.files.append(File(entry.name, path, location, folder.name, Stamp.of(seen.status)))
+            if seen.target is not None:
+                listed.outposts.append(os.path.dirname(seen.target))  # noqa: PTH120 - a hot loop
         else:  # never opened: opening a pipe would wait for a writer
             listed.problems.append(special(path))
 
-    def _see(self, entry: os.DirEntry[str], folder: Folder) -> tuple[os.stat_result, str | None] | Problem:
-        """Return what the entry is or leads to, and for a link, where that is; or why it is left out.
+    def _see(self, entry: os.DirEntry[str], folder: Folder) -> Seen | Problem:
+        """Return what the entry is or leads to, or why it is left out.
 
         Asks what it is now: between the listing and this moment a file may have become a link.
         """
@@ -206,7 +149,7 @@ class Look:
         try:
             status = entry.stat(follow_symlinks=False)
             if not stat.S_ISLNK(status.st_mode):
-                return status, None
+                return Seen(status)
             return self._follow(path, location)
         except FileNotFoundError:
             return dangling(path)
@@ -216,19 +159,31 @@ class Look:
                 return loop(path, "the link leads to itself, so it is left out")
             return unreadable(path, Rule.FILE_UNREADABLE, error)
 
-    def _follow(self, path: str, location: str) -> tuple[os.stat_result, str | None] | Problem:
+    def _follow(self, path: str, location: str) -> Seen | Problem:
         """Follow a link once: what is judged and what is served are the same file."""
         target = os.path.realpath(location, strict=True)
         status = os.lstat(target)
         is_folder = stat.S_ISDIR(status.st_mode)
-        if target == self.root or target.startswith(self.root.rstrip(os.sep) + os.sep):
+        if self._is_ours(target):
             below = "" if target == self.root else os.path.relpath(target, self.root).replace(os.sep, "/")
             if below and self._ignored.anywhere_on(below, folder=is_folder):
                 return hidden_target(path)
-            return status, below
+            return Seen(status, below, target)
         if self._follow_links and not self._ignored.by_name(os.path.basename(target)):  # noqa: PTH119
-            return status, path
+            return Seen(status, path, target)
         return outside(path)
+
+    def _where_it_would_lead(self, location: str) -> Iterator[str]:
+        """Yield the folder of ours in which something has to happen before a refused link can be followed."""
+        folder = os.path.dirname(os.path.realpath(location))  # noqa: PTH120 - plain string operations
+        while self._is_ours(folder):
+            if os.path.isdir(folder):  # noqa: PTH112
+                yield folder
+                return
+            folder = os.path.dirname(folder)  # noqa: PTH120
+
+    def _is_ours(self, location: str) -> bool:
+        return location == self.root or location.startswith(self.root.rstrip(os.sep) + os.sep)
 
     def _is_ignored(self, name: str, folder: Folder, *, is_folder: bool) -> bool:
         path, real_path = folder.path_of(name), folder.real_path_of(name)
@@ -244,6 +199,7 @@ class Look:
 
     def _add_hidden_container(self, hidden: str, folder: Folder, listed: Listed) -> None:
         """Enter `.claude/skills` and nothing else of `.claude`."""
+        listed.outposts.append(folder.location_of(hidden))
         name = "/".join((hidden, *HIDDEN_CONTAINERS[hidden]))
         path = folder.path_of(name)
         try:
@@ -253,15 +209,16 @@ class Look:
         if isinstance(found, Problem):
             listed.problems.append(found)
             return
-        status, link = found
-        if stat.S_ISDIR(status.st_mode) and not self._ignored.by_pattern(path, folder=True):
-            self._add_folder(folder.inner(name, status, link), listed)
+        if stat.S_ISDIR(found.status.st_mode) and not self._ignored.by_pattern(path, folder=True):
+            self._add_folder(folder.inner(name, found), listed)
 
     def _add_folder(self, folder: Folder, listed: Listed) -> None:
         if folder.identity in folder.trail:
+            listed.entered_all = False
             message = "the link leads back to a folder that it stands in, so it is left out"
             listed.problems.append(loop(folder.path, message))
         elif folder.depth > self.limits.depth:
+            listed.entered_all = False
             listed.stop(too_deep(folder.path, self.limits))
         else:
             listed.folders.append(folder)
@@ -272,7 +229,7 @@ def must_be_readable(root: str) -> None:
     try:
         os.scandir(root).close()
     except FileNotFoundError as error:
-        raise SourceError("there is no such folder") from error
+        raise NotThereError("there is no such folder") from error
     except OSError as error:
         raise_if_exhausted(error)
         raise SourceError(f"its folder cannot be read: {(error.strerror or 'no access').lower()}") from error
@@ -287,13 +244,9 @@ def _opened(folder: Folder) -> Generator[Iterator[os.DirEntry[str]]]:
         return
     descriptor = os.open(folder.location, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        if _identity(os.fstat(descriptor)) != folder.identity:
+        if identity_of(os.fstat(descriptor)) != folder.identity:
             raise FileNotFoundError(folder.location)
         with os.scandir(descriptor) as entries:
             yield entries
     finally:
         os.close(descriptor)
-
-
-def _identity(status: os.stat_result) -> tuple[int, int]:
-    return status.st_dev, status.st_ino

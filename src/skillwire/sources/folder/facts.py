@@ -8,9 +8,10 @@ from skillwire.model.entry import SkillFile
 from skillwire.model.mime import is_text, mime_type
 from skillwire.model.uri import SKILL_FILE
 from skillwire.skillmd.document import SkillDocument, read_document
-from skillwire.sources.files import read_file
-from skillwire.sources.folders import File
-from skillwire.sources.stamp import Stamp
+from skillwire.sources.folder.files import read_file
+from skillwire.sources.folder.kept import Kept
+from skillwire.sources.folder.stamp import Stamp
+from skillwire.sources.folder.values import File
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,8 @@ class Facts:
     mime_type: str
     document: SkillDocument | None = None
     """Only for a file called `SKILL.md`."""
+    kept: Kept | None = None
+    """Its content, where the source keeps that of documents."""
 
     def as_file(self, path: str) -> SkillFile:
         return SkillFile(path, self.mime_type, self.digest, self.size)
@@ -30,7 +33,8 @@ class Facts:
 class FactCache:
     """Remembers the facts of each file for as long as its stamp stays the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keep_documents: bool = False) -> None:
+        self._keep_documents = keep_documents
         self._known: dict[str, tuple[Stamp, Facts]] = {}
         self._this_look: dict[str, Facts] = {}
 
@@ -47,13 +51,13 @@ class FactCache:
         if (facts := self._this_look.get(file.location)) is not None:
             return facts
         content, stamp = read_file(file.location, limit, file.stamp)
+        is_document = file.name.upper() == SKILL_FILE.upper()
         facts = Facts(
             Digest.of(content),
             len(content),
             mime_type(file.path, text=is_text(content)),
-            read_document(content, file.path, file.folder)
-            if file.name.upper() == SKILL_FILE.upper()
-            else None,
+            read_document(content, file.path, file.folder) if is_document else None,
+            Kept(content) if is_document and self._keep_documents else None,
         )
         if stamp is not None and stamp.settled(time.time_ns()):
             self._known[file.location] = (stamp, facts)

@@ -6,7 +6,7 @@ from pathspec import GitIgnoreSpec
 
 from skillwire.model.display import quoted
 from skillwire.model.errors import SourceError
-from skillwire.sources.files import read_file
+from skillwire.sources.folder.files import read_file
 
 IGNORE_FILE = ".skillwireignore"
 CONTAINERS = (("skills",), (".claude", "skills"))

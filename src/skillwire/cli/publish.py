@@ -1,0 +1,119 @@
+"""`skillwire publish`: a folder for a web server, from which others can fetch the skills."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+from cyclopts import Parameter
+
+from skillwire.catalog.library import Library
+from skillwire.cli.library import load_library
+from skillwire.cli.options import AsJson, FollowLinks
+from skillwire.cli.output import NO_SKILLS, counted, print_error, print_json, print_problems, talk
+from skillwire.cli.site_folder import SiteFolder
+from skillwire.model.display import quoted
+from skillwire.model.errors import SourceError
+from skillwire.model.problem import Problem, Rule, Severity
+from skillwire.surfaces.website import Choice, LeftOut, choose, index_of, page_of
+from skillwire.wire.discovery import FOLDER, INDEX_FILE, Artifact
+
+
+def publish(
+    sources: Annotated[
+        list[str] | None,
+        Parameter(name="SOURCE", help="Folders of skills; without one, those in `SKILLS_DIR`."),
+    ] = None,
+    /,
+    *,
+    out: Annotated[Path, Parameter(help="The folder that your web server serves as the root of the site.")],
+    json: AsJson = False,
+    follow_links: FollowLinks = False,
+) -> int:
+    """Publish skills on a web site, below `/.well-known/agent-skills/`.
+
+    Writes an index, a download for each skill (its `SKILL.md`, or a `.tar.gz` if it has more files), and
+    all files to look at. Publishing again changes what changed and removes what is gone; files that are not
+    from here are never touched. The index is exchanged last, so the site is whole at every moment.
+
+    A skill that cannot be published is named, the others are published, and the exit code is 1. If a source
+    cannot be looked at, or no skill is left, nothing is written at all.
+
+    For example:
+
+    ```
+    skillwire publish ./skills --out ./site
+    ```
+    """
+    library = load_library(sources or [], follow_links=follow_links)
+    errors = [problem for problem in library.catalog.problems if problem.severity is Severity.ERROR]
+    choice = choose(library.catalog)
+    _must_be_worth_it(errors, choice)
+    site = SiteFolder(out / FOLDER)
+    artifacts, left_out = anyio.run(_write, library, choice, site)
+    if json:
+        print_json(_told(site, artifacts, left_out, errors))
+    print_problems(talk(), errors)
+    for each in left_out:
+        print_error(f"{quoted(each.path)} is not published: {each.message}", hint=each.hint)
+    where = "serve this folder at the root of your web site"
+    talk().print(f"{counted(len(artifacts), 'skill')} published to {quoted(str(out))}; {where}")
+    return 1 if errors or left_out else 0
+
+
+def _must_be_worth_it(errors: list[Problem], choice: Choice) -> None:
+    """Raise if the site would lose what nobody removed."""
+    failed = next((problem for problem in errors if problem.rule is Rule.SOURCE_FAILED), None)
+    if failed is not None:
+        raise SourceError(f"nothing is published: {failed.message}")
+    if not choice.entries:
+        print_problems(talk(), errors)
+        raise SourceError(
+            "nothing is published: " + ("no skill can be" if errors or choice.left_out else NO_SKILLS)
+        )
+
+
+async def _write(library: Library, choice: Choice, site: SiteFolder) -> tuple[list[Artifact], list[LeftOut]]:
+    """Write the downloads, then the index that names them, and only then remove what no index names."""
+    try:
+        artifacts, left_out = await _write_skills(library, choice, site)
+        site.write(INDEX_FILE, index_of(artifacts))
+    except BaseException:
+        site.note()
+        raise
+    site.finish()
+    return artifacts, left_out
+
+
+async def _write_skills(
+    library: Library, choice: Choice, site: SiteFolder
+) -> tuple[list[Artifact], list[LeftOut]]:
+    artifacts: list[Artifact] = []
+    left_out = list(choice.left_out)
+    for entry in choice.entries:
+        page = await page_of(library, entry)
+        if isinstance(page, LeftOut):
+            left_out.append(page)
+            continue
+        for path, content in page.files.items():
+            site.write(path, content)
+        artifacts.append(page.artifact)
+    if not artifacts:
+        raise SourceError(f"nothing is published: {left_out[-1].message}")
+    return artifacts, left_out
+
+
+def _told(
+    site: SiteFolder, artifacts: list[Artifact], left_out: list[LeftOut], errors: list[Problem]
+) -> dict[str, object]:
+    return {
+        "folder": str(site.folder),
+        "skills": [
+            {"name": each.name, "type": each.type, "url": each.url, "digest": each.digest.text}
+            for each in artifacts
+        ],
+        "written": site.written,
+        "removed": site.removed,
+        "left_out": [asdict(each) for each in left_out],
+        "problems": [problem.to_json() for problem in errors],
+    }

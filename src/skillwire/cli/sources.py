@@ -1,0 +1,186 @@
+"""`skillwire sources`: what is served besides what the command line names."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+import anyio
+from cyclopts import Parameter
+
+from skillwire.cli.library import LibraryOptions, open_sources
+from skillwire.cli.output import counted, print_error, print_json, print_line, talk
+from skillwire.cli.source_table import inner_source, print_sources, state_of
+from skillwire.config.configured import Configured, ConfiguredSource, add_source, remove_source
+from skillwire.config.file import ConfigFile, default_config
+from skillwire.config.kinds import is_local, kind_of, local_path
+from skillwire.config.wanted import GivenBy, Opened, Wanted, open_wanted
+from skillwire.model.display import quoted, visible
+from skillwire.model.errors import SourceError, UsageError
+from skillwire.sources.mount import MountedSource
+
+Action: TypeAlias = Literal["list", "add", "remove", "sync"]
+
+
+def sources(
+    action: Annotated[Action, Parameter(name="ACTION", help="`list`, `add`, `remove` or `sync`.")] = "list",
+    names: Annotated[
+        list[str] | None,
+        Parameter(name="SOURCE", help="What to add; to remove or fetch, its label will do."),
+    ] = None,
+    /,
+    *,
+    label: Annotated[str | None, Parameter(help="What to call the source that is added.")] = None,
+    prefix: Annotated[str | None, Parameter(help="Publish its skills below this path.")] = None,
+    token_env: Annotated[
+        str | None, Parameter(help="The environment variable with the token that it needs.")
+    ] = None,
+    config: Annotated[
+        Path | None, Parameter(help="The configuration file to use instead of your own.")
+    ] = None,
+    json: Annotated[bool, Parameter(help="Print JSON, for programs.")] = False,
+) -> int:
+    """Add, remove, list or fetch the sources that `skillwire serve` serves every time.
+
+    They are kept in the configuration file. `sync` fetches repositories and web sites now; a running server
+    does so by itself every five minutes.
+
+    For example:
+
+    ```
+    skillwire sources add github:acme/skills/finance@main
+    skillwire sources add https://example.com --label example
+    skillwire sources
+    skillwire sources sync
+    skillwire sources remove finance
+    ```
+    """
+    file = ConfigFile(config or default_config())
+    if action != "add" and (given := next((o for o in (label, prefix, token_env) if o is not None), None)):
+        raise UsageError(f"{quoted(given)} is only for `sources add`", hint="leave the option out")
+    if action == "add":
+        return _add(file, names or [], ConfiguredSource("", label, prefix, token_env))
+    if action == "remove":
+        return _remove(file, names or [])
+    opened = _chosen(_all(file, to_fetch=action == "sync"), names or [])
+    return _sync(opened, as_json=json) if action == "sync" else print_sources(opened, as_json=json)
+
+
+def _add(file: ConfigFile, names: Sequence[str], options: ConfiguredSource) -> int:
+    if len(names) != 1:
+        raise UsageError("`sources add` takes one source", hint="as in `skillwire sources add ./skills`")
+    source = _spelled(names[0])
+    added = ConfiguredSource(source, options.label, options.prefix, options.token_env)
+    _must_open(added)
+    add_source(file, added)
+    talk().print(f"added {quoted(source)} to `{visible(str(file.path))}`")
+    return 0
+
+
+def _spelled(argument: str) -> str:
+    """Return a source as it can be written down. Raises `UsageError`.
+
+    A folder becomes a whole path, because a server may be started anywhere. A token is never written.
+    """
+    if is_local(argument):
+        path = local_path(argument)
+        if not path.exists():
+            raise UsageError(f"{quoted(argument)} does not exist", hint="make it first, or mend its name")
+        return str(path.resolve())
+    if kind_of(argument).name == "repository":
+        from skillwire.sources.git.repository import Repository  # noqa: PLC0415 - only who names one
+
+        if Repository.parse(argument).token:
+            raise UsageError(
+                "there is a token in this address, and the configuration is a file that others may read",
+                hint="leave it out, put it into an environment variable, and name that with `--token-env`",
+            )
+    return argument
+
+
+def _must_open(source: ConfiguredSource) -> None:
+    """Raise `UsageError` if the source can never be served."""
+    wanted = Wanted(source.source, GivenBy.CONFIGURATION, source.label, source.prefix, source.token_env)
+    open_wanted([wanted], LibraryOptions(live=True).for_sources(Configured()), to_fetch=False)
+
+
+def _remove(file: ConfigFile, names: Sequence[str]) -> int:
+    if not names:
+        raise UsageError("it is not said which source to remove", hint="`skillwire sources` lists them")
+    for name in names:
+        at, source = _position(file, name)
+        remove_source(file, at)
+        talk().print(f"removed {quoted(source.source)} from `{visible(str(file.path))}`")
+    return 0
+
+
+def _position(file: ConfigFile, name: str) -> tuple[int, ConfiguredSource]:
+    """Return the configured source that `name` means, and where it stands. Raises `UsageError`."""
+    configured = list(enumerate(Configured.read(file).sources))
+    labels = {each.wanted.argument: each.source.label for each in _all(file, to_fetch=False)}
+    same = [
+        each for each in configured if name in {each[1].source, each[1].label, labels.get(each[1].source)}
+    ]
+    if not same and is_local(name):
+        path = str(local_path(name).resolve())
+        same = [each for each in configured if each[1].source == path]
+    if not same:
+        raise UsageError(
+            f"the configuration has no source {quoted(name)}",
+            hint="`skillwire sources` lists them; those of the environment are not kept there",
+        )
+    return same[0]
+
+
+def _all(file: ConfigFile, *, to_fetch: bool) -> list[Opened]:
+    """Return the sources of the environment and the configuration; there may be none."""
+    try:
+        return open_sources([], LibraryOptions(live=True), file, to_fetch=to_fetch)
+    except UsageError:
+        if Configured.read(file).sources:
+            raise
+        return []
+
+
+def _chosen(opened: list[Opened], names: Sequence[str]) -> list[Opened]:
+    chosen = [each for each in opened if not names or {each.source.label, each.wanted.argument} & set(names)]
+    known = {name for each in chosen for name in (each.source.label, each.wanted.argument)}
+    if unknown := next((name for name in names if name not in known), None):
+        raise UsageError(f"there is no source {quoted(unknown)}", hint="`skillwire sources` lists them")
+    return chosen
+
+
+def _sync(opened: list[Opened], *, as_json: bool) -> int:
+    mounted = [source for each in opened if isinstance(source := inner_source(each.source), MountedSource)]
+    failures = anyio.run(_fetch_all, mounted)
+    if as_json:
+        states = {source.label: state_of(source) for source in mounted}
+        print_json(
+            [
+                {"label": label, "state": state, "error": failures.get(label)}
+                for label, state in states.items()
+            ]
+        )
+    else:
+        for source in mounted:
+            if source.label not in failures:
+                print_line(f"{source.label}\t{state_of(source)}")
+    for label, reason in failures.items():
+        print_error(f"{quoted(label)} cannot be fetched: {reason}")
+    talk().print(f"{counted(len(mounted) - len(failures), 'source')} fetched")
+    return 1 if failures else 0
+
+
+async def _fetch_all(mounted: Sequence[MountedSource]) -> dict[str, str]:
+    """Fetch every source, all at once; return why some could not be."""
+    failures: dict[str, str] = {}
+
+    async def fetch(source: MountedSource) -> None:
+        try:
+            await source.sync()
+        except SourceError as error:
+            failures[source.label] = str(error)
+
+    async with anyio.create_task_group() as tasks:
+        for source in mounted:
+            tasks.start_soon(fetch, source)
+    return failures

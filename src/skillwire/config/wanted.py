@@ -1,0 +1,129 @@
+"""Which sources are wanted: those on the command line, else in the environment, and those configured."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from skillwire.config.configured import Configured
+from skillwire.config.kinds import SCHEME, Address, SourceOptions, is_local, kind_of, local_path, open_source
+from skillwire.config.settings import SKILLS_DIR, token_from
+from skillwire.model.errors import InvalidValueError, UsageError
+from skillwire.model.path import path_fault
+from skillwire.sources.base import Source
+from skillwire.sources.prefix import PrefixedSource
+
+# Behind a comma that begins another source. An address may hold a comma itself.
+_NEXT_SOURCE = re.compile(rf",\s*(?=[./~]|{SCHEME.pattern})")
+
+
+class GivenBy(StrEnum):
+    """Who wants a source."""
+
+    COMMAND_LINE = "command line"
+    ENVIRONMENT = "environment"
+    CONFIGURATION = "configuration"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A source that somebody wants, not opened yet."""
+
+    argument: str
+    given_by: GivenBy
+    label: str | None = None
+    prefix: str | None = None
+    token_env: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A source, and who wanted it."""
+
+    wanted: Wanted
+    source: Source
+
+
+def wanted_sources(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    configured: Configured | None = None,
+    prefix: str | None = None,
+) -> list[Wanted]:
+    """Return the sources named on the command line, else in `SKILLS_DIR`, and then those configured.
+
+    Raises `UsageError` if there is none.
+    """
+    given_by = GivenBy.COMMAND_LINE if arguments else GivenBy.ENVIRONMENT
+    named = list(arguments) or [environment.get(SKILLS_DIR, "")]
+    parts = (part for each in named for part in _parts(each))
+    wanted = [Wanted(part, given_by, prefix=prefix) for part in parts]
+    wanted.extend(
+        Wanted(each.source, GivenBy.CONFIGURATION, each.label, each.prefix, each.token_env)
+        for each in (configured.sources if configured is not None else ())
+    )
+    if not wanted:
+        raise UsageError(
+            "no source of skills is named",
+            hint=f"name a folder, as in `./skills`, set `{SKILLS_DIR}`, or `skillwire sources add` one",
+        )
+    return list(_distinct(wanted))
+
+
+def open_wanted(wanted: Iterable[Wanted], options: SourceOptions, *, to_fetch: bool = True) -> list[Opened]:
+    """Return each source, opened under a label of its own. Raises `UsageError`.
+
+    Who will not fetch anything needs no tokens.
+    """
+    opened: list[Opened] = []
+    labels: set[str] = set()
+    for each in wanted:
+        label = _free(each.label or _own_label(each.argument), labels)
+        labels.add(label)
+        token = token_from(each.token_env, options.environment) if to_fetch else None
+        source = open_source(Address(each.argument, label, token), options)
+        opened.append(Opened(each, _prefixed(source, each.prefix)))
+    return opened
+
+
+def _own_label(argument: str) -> str:
+    kind = kind_of(argument)
+    try:
+        return kind.label(argument)
+    except InvalidValueError as error:
+        raise UsageError(str(error), hint=f"for example `{kind.example}`") from error
+
+
+def _prefixed(source: Source, prefix: str | None) -> Source:
+    if prefix is None:
+        return source
+    if fault := path_fault(prefix):
+        raise UsageError(f"the prefix `{prefix}` {fault}", hint="write it as in `team` or `acme/billing`")
+    return PrefixedSource(source, prefix)
+
+
+def _distinct(wanted: Iterable[Wanted]) -> Iterator[Wanted]:
+    """Yield each source once; two spellings of one folder are one."""
+    seen: set[tuple[str, str | None]] = set()
+    for each in wanted:
+        local = is_local(each.argument)
+        key = (str(local_path(each.argument).resolve()) if local else each.argument, each.prefix)
+        if key not in seen:
+            seen.add(key)
+            yield each
+
+
+def _parts(argument: str) -> list[str]:
+    """Several sources may stand in one argument, with commas; a path that exists is taken as it is."""
+    if "," not in argument or local_path(argument).exists():
+        return [argument] if argument.replace(",", "").strip() else []
+    parts = _NEXT_SOURCE.split(argument) if SCHEME.match(argument) else argument.split(",")
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _free(label: str, taken: set[str]) -> str:
+    number = 2
+    free = label
+    while free in taken:
+        free, number = f"{label}-{number}", number + 1
+    return free

@@ -1,0 +1,138 @@
+"""Telling clients what changed, each in the way of its protocol version."""
+
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import asynccontextmanager
+
+import anyio
+import mcp_types as types
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
+from mcp.shared.exceptions import MCPError
+
+from skillwire.catalog.change import Change
+from skillwire.catalog.library import Library
+from skillwire.model.display import quoted
+from skillwire.server.sessions import Context, Sessions
+from skillwire.surfaces.base import ListKind, Surface
+
+_LIST_EVENTS: dict[ListKind, ServerEvent] = {
+    ListKind.TOOLS: ToolsListChanged(),
+    ListKind.PROMPTS: PromptsListChanged(),
+    ListKind.RESOURCES: ResourcesListChanged(),
+}
+_PAUSE = 0.1
+"""Seconds between two rounds of news: what comes in between is told together."""
+_MAX_SUBSCRIPTIONS = 10_000
+"""Resources that one client can ask to hear of."""
+
+
+class Announcer:
+    """Knows who wants to hear what, and tells of the changes of a library."""
+
+    def __init__(self, library: Library, surfaces: Sequence[Surface]) -> None:
+        self._library = library
+        self._surfaces = surfaces
+        self._sessions = Sessions(left=self._ask_no_more)
+        self._bus = InMemorySubscriptionBus()
+        self._listen = ListenHandler(self._bus)
+        self._asked_for: Counter[str] = Counter()
+        self._news: set[ServerEvent] = set()
+        self._something = anyio.Event()
+        self._alone = anyio.Lock()
+        library.listen(self._note)
+
+    @property
+    def lists(self) -> set[ListKind]:
+        """The lists that clients are told of when they change."""
+        if self._library.frozen:
+            return set()
+        return {kind for surface in self._surfaces for kind in surface.lists()}
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Follow the library and tell of its changes meanwhile. Of several at once, one works."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._run)
+            yield
+            self._listen.close()
+            tasks.cancel_scope.cancel()
+
+    async def listen(
+        self, context: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """Answer `subscriptions/listen`, the way of protocol 2026-07-28: one stream that lasts."""
+        asked = set(params.notifications.resource_subscriptions or ())
+        self._ask_for(asked)
+        try:
+            return await self._listen(context, params)
+        finally:
+            self._ask_no_more(asked)
+
+    async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        """Answer `resources/subscribe`, the way of the versions before."""
+        session, uri = self._sessions.of(context), str(params.uri)
+        if not any(surface.serves(uri) for surface in self._surfaces):
+            raise MCPError(types.INVALID_PARAMS, f"nothing is served at {quoted(uri)}")
+        if session is not None and uri not in session.uris:
+            if len(session.uris) >= _MAX_SUBSCRIPTIONS:
+                limit = f"a client may subscribe to {_MAX_SUBSCRIPTIONS:,} resources"
+                raise MCPError(types.INVALID_PARAMS, limit)
+            session.uris.add(uri)
+            self._ask_for([uri])
+        return types.EmptyResult()
+
+    async def unsubscribe(
+        self, context: Context, params: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
+        """Answer `resources/unsubscribe`. To end what was never begun is no mistake."""
+        session, uri = self._sessions.of(context), str(params.uri)
+        if session is not None and uri in session.uris:
+            session.uris.remove(uri)
+            self._ask_no_more([uri])
+        return types.EmptyResult()
+
+    def welcome(self, context: Context) -> None:
+        """Note that a client is ready to be told."""
+        self._sessions.of(context)
+
+    def _ask_for(self, uris: Iterable[str]) -> None:
+        self._asked_for.update(uris)
+        self._library.attend(self._asked_for.keys())
+
+    def _ask_no_more(self, uris: Iterable[str]) -> None:
+        self._asked_for.subtract(uris)
+        self._asked_for = +self._asked_for  # without those that nobody asks for any more
+        self._library.attend(self._asked_for.keys())
+
+    def _note(self, change: Change) -> None:
+        """Remember what clients must hear of a change of the library."""
+        lists = self.lists
+        for surface in self._surfaces:
+            self._news |= {_LIST_EVENTS[kind] for kind in surface.lists_changed(change) if kind in lists}
+            self._news |= {ResourceUpdated(uri) for uri in self._asked_for.keys() & surface.updated(change)}
+        if self._news:
+            self._something.set()
+
+    async def _run(self) -> None:
+        async with self._alone, anyio.create_task_group() as tasks:
+            tasks.start_soon(self._library.follow)
+            while True:
+                await self._something.wait()
+                self._something = anyio.Event()
+                news, self._news = sorted(self._news, key=_lists_first), set()
+                self._sessions.tell(news, tasks)
+                for event in news:
+                    await self._bus.publish(event)
+                await anyio.sleep(_PAUSE)
+
+
+def _lists_first(event: ServerEvent) -> tuple[bool, str]:
+    return isinstance(event, ResourceUpdated), event.uri if isinstance(event, ResourceUpdated) else ""

@@ -1,0 +1,204 @@
+"""A zip or tar.gz file on this machine: unpacked into the cache, and served as a folder from there."""
+
+import hashlib
+import os
+import re
+import shutil
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from tempfile import NamedTemporaryFile, mkdtemp
+
+import anyio
+import anyio.to_thread
+
+from skillwire.model.display import quoted
+from skillwire.model.errors import CannotLookNowError, NotThereError, SourceError
+from skillwire.model.name import is_skill_name, proposed_name
+from skillwire.model.uri import SKILL_FILE
+from skillwire.skillmd.document import read_document
+from skillwire.sources.folder.files import raise_if_exhausted, read_file
+from skillwire.sources.folder.ignore import Ignored
+from skillwire.sources.folder.stamp import Stamp
+from skillwire.sources.mount import Copy, Mirror
+from skillwire.wire.archive_form import archive_form
+from skillwire.wire.archive_rules import ArchiveBounds, ArchiveError
+from skillwire.wire.unpacking import unpack
+
+NAMED_BY_THE_OPERATOR = ArchiveBounds(bytes=256 * 1024 * 1024, entries=10_000)
+"""Wider than for one skill: it may hold many, and each is held to its own limits later."""
+
+_LOOK_SECONDS = 1.0
+_KEPT_SECONDS = 7 * 24 * 3600
+"""How long a copy stays that nobody wants any more: a server that was told not to look again may use it."""
+_STAGED = ".staged-"
+_DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
+_OF_MACOS = "__MACOSX/"
+"""Where macOS puts what only it understands, beside what was packed."""
+
+
+class ArchiveMirror(Mirror):
+    """Unpacks one archive, and again whenever the file is another."""
+
+    def __init__(
+        self, path: str | os.PathLike[str], cache: Path, bounds: ArchiveBounds = NAMED_BY_THE_OPERATOR
+    ) -> None:
+        self.place = os.fspath(path)
+        self._path = Path(path).absolute()
+        self._bounds = bounds
+        self._copies = _Copies(cache / "archives", self._path)
+        self._seen: Stamp | None = None
+        """The file at the last look; None while there is none."""
+
+    async def fetch(self) -> Copy:
+        return await anyio.to_thread.run_sync(self._fetch)
+
+    def last(self) -> Copy | None:
+        return self._copies.last()
+
+    async def changes(self, every: float) -> AsyncGenerator[None]:
+        """Yield whenever the file is another: asking for that costs nothing, so it is done every second."""
+        while True:
+            await anyio.sleep(min(every, _LOOK_SECONDS))
+            now = await anyio.to_thread.run_sync(_stamp, self._path)
+            if now != self._seen:
+                self._seen = now
+                yield
+
+    def _fetch(self) -> Copy:
+        name = self._path.name
+        self._seen = _stamp(self._path)  # before it is read: what is written meanwhile is a change
+        if (form := archive_form(name)) is None:
+            raise SourceError(f"{quoted(name)} is neither a `.zip` nor a `.tar.gz` file")
+        if self._seen is None:
+            raise NotThereError(f"{quoted(name)} is not there, or cannot be reached")
+        try:
+            content, _ = read_file(os.fspath(self._path), self._bounds.packed)
+            digest = hashlib.sha256(content).hexdigest()
+            root = self._copies.find(digest)
+            if root is None:
+                files = _unwrapped(unpack(content, form, self._bounds))
+                root = self._copies.add(digest, _folder_name(files, name), files)
+            self._copies.remember(digest)
+        except CannotLookNowError:
+            raise
+        except (SourceError, ArchiveError) as error:
+            raise SourceError(f"{quoted(name)} {error}") from error
+        except OSError as error:
+            raise_if_exhausted(error)
+            reason = (error.strerror or type(error).__name__).lower()
+            raise SourceError(f"{quoted(name)} cannot be unpacked into the cache: {reason}") from error
+        return Copy(root, digest)
+
+
+def _stamp(path: Path) -> Stamp | None:
+    try:
+        return Stamp.of(path.stat())
+    except OSError:
+        return None
+
+
+def _unwrapped(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the files without the one folder around all of them, as in what GitHub packs."""
+    found = {path: content for path, content in files.items() if not path.startswith(_OF_MACOS)}
+    tops = {path.partition("/")[0] for path in found if "/" in path}
+    if len(tops) != 1 or not all("/" in path for path in found):
+        return found
+    (top,) = tops
+    if Ignored().by_name(top):  # what would be left out stays left out
+        return found
+    return {path.removeprefix(f"{top}/"): content for path, content in found.items()}
+
+
+def _folder_name(files: Mapping[str, bytes], archive: str) -> str:
+    """Return the name of the folder to unpack into: for a skill at the root, its own (S4)."""
+    content = files.get(SKILL_FILE, files.get(SKILL_FILE.lower()))
+    if content is None:
+        return "skills"
+    name = (read_document(content, SKILL_FILE, None).frontmatter or {}).get("name")
+    if isinstance(name, str) and is_skill_name(name):
+        return name
+    return proposed_name(archive.partition(".")[0]) or "skill"
+
+
+class _Copies:
+    """Unpacked archives in the cache, each in a folder named by its digest, and a note of ours among them.
+
+    A folder that has such a name is complete. The note says which copy of our archive is the newest, and
+    which was before it. Other processes that serve the same archive write the same note.
+    """
+
+    def __init__(self, folder: Path, archive: Path) -> None:
+        self._folder = folder
+        self._note = folder / f"{hashlib.sha256(os.fsencode(archive)).hexdigest()[:32]}.note"
+
+    def find(self, digest: str) -> Path | None:
+        """Return the root of a complete copy."""
+        try:
+            return next((root for root in sorted((self._folder / digest).iterdir()) if root.is_dir()), None)
+        except OSError:
+            return None
+
+    def last(self) -> Copy | None:
+        found = ((self.find(digest), digest) for digest in _noted(self._note))
+        return next((Copy(root, digest) for root, digest in found if root is not None), None)
+
+    def add(self, digest: str, name: str, files: Mapping[str, bytes]) -> Path:
+        """Write a copy, and give it its name when it is complete. Raises `OSError`."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        staged = Path(mkdtemp(prefix=_STAGED, dir=self._folder))
+        try:
+            _write(staged / name, files)
+            staged.rename(self._folder / digest)
+        except BaseException as error:
+            shutil.rmtree(staged, ignore_errors=True)
+            if not isinstance(error, OSError) or self.find(digest) is None:
+                raise
+        # Where another process was faster, its copy is as good as ours.
+        return self.find(digest) or self._folder / digest / name
+
+    def remember(self, digest: str) -> None:
+        """Note that a copy is the newest, and clean up. Raises `OSError`."""
+        noted = _noted(self._note)
+        if noted[:1] == [digest]:
+            return
+        newest, *before = dict.fromkeys([digest, *noted])
+        with NamedTemporaryFile("w", dir=self._folder, prefix=_STAGED, delete=False) as file:
+            file.write("\n".join([newest, *before[:1], ""]))
+        Path(file.name).replace(self._note)
+        for unwanted in before[1:]:
+            with suppress(OSError):
+                os.utime(self._folder / unwanted)  # its time runs from now on
+        with suppress(OSError):  # another process may be cleaning up as well
+            self._clean_up()
+
+    def _clean_up(self) -> None:
+        """Remove the copies that no note has named for long, and what a crash left behind."""
+        notes = list(self._folder.glob("*.note"))
+        kept = {note.name for note in notes} | {digest for note in notes for digest in _noted(note)}
+        for path in self._folder.iterdir():
+            if path.name in kept or time.time() - path.stat().st_mtime < _KEPT_SECONDS:
+                continue
+            if path.is_dir():  # under a name that nobody looks for while it is half gone
+                shutil.rmtree(path.rename(path.with_name(f"{_STAGED}{path.name}")), ignore_errors=True)
+            else:
+                path.unlink()
+
+
+def _noted(note: Path) -> list[str]:
+    try:
+        return _DIGEST.findall(note.read_text(encoding="ascii", errors="replace"))
+    except OSError:
+        return []
+
+
+def _write(root: Path, files: Mapping[str, bytes]) -> None:
+    root.mkdir()
+    for path, content in files.items():
+        target = root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # or the copy may have its name before its content after a crash

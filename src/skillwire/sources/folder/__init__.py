@@ -1,0 +1,1 @@
+"""Looking into folders of this machine: what stands there, what is skill, what changed, what to watch."""

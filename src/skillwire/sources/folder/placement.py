@@ -1,0 +1,159 @@
+"""Where each skill of a folder stands in the namespace: its path, short where that is free."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from skillwire.model.entry import Entry
+from skillwire.model.path import prefixes
+from skillwire.sources.folder.ignore import CONTAINERS
+from skillwire.sources.folder.unit import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A unit, the path that its folder got, and the entries that follow from it."""
+
+    unit: Unit
+    base: tuple[str, ...]
+    entries: tuple[Entry, ...]
+
+    @classmethod
+    def at(cls, base: tuple[str, ...], unit: Unit, label: str) -> "Placed":
+        return cls(unit, base, unit.placed(base, label))
+
+
+class Places:
+    """Where each unit stands, by the path of its folder.
+
+    Folders that only hold skills leave no trace in a path, unless two skills would meet there: then
+    the one that stands deeper in such folders keeps its whole path. The same folder, reached twice
+    through a link inside such a folder, is one skill.
+    """
+
+    def __init__(self, label: str) -> None:
+        self.placed: dict[str, Placed] = {}
+        self._label = label
+        self._paths = _Paths()
+        self._somebody_gave_way = False
+
+    def place(self, units: Mapping[str, Unit], changed: Iterable[str] | None = None) -> None:
+        """Find a place for each unit; with `changed`, having placed the others before."""
+        if changed is None or not (self._kept_places(units, changed) or self._moved(units, changed)):
+            self._place_all(units.values())
+
+    def _kept_places(self, units: Mapping[str, Unit], changed: Iterable[str]) -> bool:
+        """Put changed units where they stood, if they have the same folders and names; else do nothing."""
+        pairs = [(self.placed.get(path), units.get(path)) for path in changed]
+        stay = [(old, new) for old, new in pairs if old and new and old.unit.shape == new.shape]
+        if len(stay) < len(pairs):
+            return False
+        for old, new in stay:
+            self._put(Placed.at(old.base, new, self._label))
+        return True
+
+    def _moved(self, units: Mapping[str, Unit], changed: Iterable[str]) -> bool:
+        """Take changed units out and put them in; False if somebody has to give way, or had to.
+
+        As long as nobody does, a unit that comes or goes concerns nobody else.
+        """
+        if self._somebody_gave_way:
+            return False
+        for path in changed:
+            if (old := self.placed.pop(path, None)) is not None:
+                self._paths.release(old.entries)
+        for path in changed:
+            if (unit := units.get(path)) is None:
+                continue
+            placed = Placed.at(_without_containers(_segments(path)), unit, self._label)
+            if self._paths.first_met(placed.entries) is not None:
+                return False
+            self._put(placed)
+        return True
+
+    def _place_all(self, units: Iterable[Unit]) -> None:
+        before, self.placed = self.placed, {}
+        self._paths, self._somebody_gave_way = _Paths(), False
+        for unit in sorted(units, key=lambda unit: (_dropped(unit), unit.folder.path)):
+            whole = _segments(unit.folder.path)
+            placed = self._placed(before, _without_containers(whole), unit)
+            if (met := self._paths.first_met(placed.entries)) is not None:
+                self._somebody_gave_way = True
+                if _same_folder(*met):
+                    continue
+                placed = self._placed(before, whole, unit)
+            self._put(placed)
+
+    def _placed(self, before: Mapping[str, Placed], base: tuple[str, ...], unit: Unit) -> Placed:
+        known = before.get(unit.folder.path)
+        if known is not None and known.unit is unit and known.base == base:
+            return known
+        return Placed.at(base, unit, self._label)
+
+    def _put(self, placed: Placed) -> None:
+        if (old := self.placed.get(placed.unit.folder.path)) is not None:
+            self._paths.release(old.entries)
+        self._paths.take(placed.entries)
+        self.placed[placed.unit.folder.path] = placed
+
+
+class _Paths:
+    """The skill paths that are taken, and the folders above them."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, Entry] = {}
+        self._above: Counter[str] = Counter()
+
+    def take(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            self._taken.setdefault(entry.path, entry)
+            self._above.update(prefixes(entry.path))
+
+    def release(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            if self._taken.get(entry.path) is entry:
+                del self._taken[entry.path]
+            for folder in prefixes(entry.path):
+                self._above[folder] -= 1
+                if not self._above[folder]:
+                    del self._above[folder]
+
+    def first_met(self, entries: Iterable[Entry]) -> tuple[Entry, Entry | None] | None:
+        """Return the first of `entries` that cannot stand where it would, and the skill at that very path.
+
+        A skill around it or below it is in the way as well: they would share folders (S8).
+        """
+        for entry in entries:
+            if (other := self._taken.get(entry.path)) is not None:
+                return entry, other
+            if self._above[entry.path] or any(path in self._taken for path in prefixes(entry.path)):
+                return entry, None
+        return None
+
+
+def _segments(path: str) -> tuple[str, ...]:
+    return tuple(path.split("/")) if path else ()
+
+
+def _without_containers(segments: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the segments above the skill's own folder that say something, and that folder."""
+    kept: list[str] = []
+    rest = segments
+    while rest:
+        container = next((c for c in CONTAINERS if rest[: len(c)] == c and len(rest) > len(c)), None)
+        if container is None:
+            kept.append(rest[0])
+        rest = rest[len(container) if container else 1 :]
+    return tuple(kept)
+
+
+def _dropped(unit: Unit) -> int:
+    segments = _segments(unit.folder.path)
+    return len(segments) - len(_without_containers(segments))
+
+
+def _same_folder(one: Entry, other: Entry | None) -> bool:
+    if other is None:
+        return False
+    return os.path.realpath(one.origin.location) == os.path.realpath(other.origin.location)

@@ -1,0 +1,181 @@
+"""What a walk over a root found, kept so that the next look costs what changed and not what is there."""
+
+import os
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from skillwire.model.problem import Problem
+from skillwire.sources.base import Locations
+from skillwire.sources.folder.facts import FactCache
+from skillwire.sources.folder.look import Look
+from skillwire.sources.folder.skill_folder import read_unit
+from skillwire.sources.folder.unit import Unit
+from skillwire.sources.folder.values import Folder, Listed
+
+_BEHIND_SEP = chr(ord(os.sep) + 1)
+"""What sorts right behind everything that begins with the separator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A folder that is no skill: only the way to others."""
+
+    folder: Folder
+    inner: tuple[str, ...]
+    """The paths of the folders in it that were looked into."""
+    problems: tuple[Problem, ...]
+    folders: frozenset[str]
+    """Where it really is on this machine, and further folders that decide what stands in it."""
+    entered_all: bool
+    seen: int
+
+
+class Tree:
+    """Passages and units, by their paths below the root. Outer ones were there before inner ones."""
+
+    def __init__(self, facts: FactCache) -> None:
+        self.passages: dict[str, Passage] = {}
+        self.units: dict[str, Unit] = {}
+        self.cut = False
+        """Whether a bound stopped the walk: what lies behind it is not known."""
+        self._facts = facts
+        self._at: defaultdict[str, set[str]] = defaultdict(set)
+        """The paths that each real folder belongs to."""
+
+    @property
+    def seen(self) -> int:
+        """How many files and folders it took to look at all this."""
+        parts = (*self.passages.values(), *self.units.values())
+        return sum(part.seen for part in parts)
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what is wrong, from the first folder to the last."""
+        parts = (*self.passages.values(), *self.units.values())
+        for part in sorted((part for part in parts if part.problems), key=lambda part: part.folder.path):
+            yield from part.problems
+
+    def walk(self, look: Look, start: Folder, before: "Tree | None" = None) -> None:
+        """Look at `start` and everything below it. What was good in the tree `before` is not lost."""
+        known = before.units if before is not None else {}
+        pending = [start]
+        while pending and not look.exhausted:
+            folder = pending.pop()
+            already = look.seen
+            listed = look.into(folder)
+            if listed.marker is not None:
+                self._put_unit(look, folder, listed, known.get(folder.path))
+            else:
+                self._put_passage(folder, listed, look.seen - already)
+                pending.extend(reversed(listed.folders))
+        self.cut = self.cut or look.exhausted
+
+    def look_again(self, look: Look, where: Locations) -> set[str]:
+        """Look again at what stands at these real locations; return the paths of units that may differ."""
+        for location in where:
+            self._facts.forget(location)
+        before = dict(self.units)
+        # Outer folders first: what they drop need not be looked at.
+        for path in sorted(self._touched(where)):
+            if (passage := self.passages.get(path)) is not None:
+                self._revisit(look, passage)
+            elif (unit := self.units.get(path)) is not None:
+                self._reread(look, unit, entirely=unit.folder.target in where)
+        return {path for path, unit in self.units.items() if before.get(path) is not unit} | (
+            before.keys() - self.units.keys()
+        )
+
+    def _touched(self, where: Locations) -> set[str]:
+        """Return the paths of all that a change at these locations can make different."""
+        folders = {os.path.dirname(location) for location in where}  # noqa: PTH120
+        if moved := [location for location in where if location in self._at]:
+            # A folder that went away took those below with it, and links may lead there from elsewhere.
+            known = sorted(self._at)
+            for location in moved:
+                below = (
+                    bisect_left(known, f"{location}{os.sep}"),
+                    bisect_left(known, f"{location}{_BEHIND_SEP}"),
+                )
+                folders |= {location, *known[slice(*below)]}
+        return {path for folder in folders for path in self._at.get(folder, ())}
+
+    def _revisit(self, look: Look, passage: Passage) -> None:
+        """List a passage again; walk what is new in it, and drop what is gone."""
+        folder = passage.folder
+        look.seen -= passage.seen
+        already = look.seen
+        listed = look.into(folder)
+        if listed.marker is not None:
+            self._drop(folder.path)
+            self._put_unit(look, folder, listed, None)
+            return
+        inner = {each.path: each for each in listed.folders}
+        for gone in set(passage.inner) - inner.keys():
+            self._drop(gone)
+        self._put_passage(folder, listed, look.seen - already)
+        for path, each in inner.items():
+            if self._folder(path) != each or self._closed(path):
+                look.seen -= self._drop(path)
+                self.walk(look, each)
+
+    def _reread(self, look: Look, unit: Unit, *, entirely: bool) -> None:
+        """Read a unit again. A folder that is no skill any more may hold some."""
+        if entirely:
+            for location in unit.locations:
+                self._facts.forget(location)
+        look.seen -= unit.seen
+        listed = look.into(unit.folder)
+        if listed.marker is not None:
+            self._put_unit(look, unit.folder, listed, unit)
+        else:
+            self._drop(unit.folder.path)
+            self.walk(look, unit.folder)
+
+    def _put_unit(self, look: Look, folder: Folder, listed: Listed, before: Unit | None) -> None:
+        unit = read_unit(look, self._facts, folder, listed, before)
+        if before is not None and unit == before:  # what follows from it can stay as it is, too
+            unit = before
+        self._unlist(folder.path)
+        self.units[folder.path] = unit
+        self._list(folder.path, unit.folders)
+
+    def _put_passage(self, folder: Folder, listed: Listed, seen: int) -> None:
+        folders = frozenset(() if listed.closed else (folder.target, *listed.outposts))
+        inner = tuple(each.path for each in listed.folders)
+        self._unlist(folder.path)
+        self.passages[folder.path] = Passage(
+            folder, inner, tuple(listed.problems), folders, listed.entered_all, seen
+        )
+        self._list(folder.path, folders)
+
+    def _folder(self, path: str) -> Folder | None:
+        part = self.passages.get(path) or self.units.get(path)
+        return None if part is None else part.folder
+
+    def _closed(self, path: str) -> bool:
+        """Whether nothing could be seen of a folder: its permissions may be others by now."""
+        passage = self.passages.get(path)
+        return passage is not None and not passage.folders
+
+    def _drop(self, path: str) -> int:
+        """Forget what stands at `path` and below; return how much of the budget that frees."""
+        self._unlist(path)
+        if (unit := self.units.pop(path, None)) is not None:
+            for location in unit.locations:
+                self._facts.forget(location)
+            return unit.seen
+        if (passage := self.passages.pop(path, None)) is None:
+            return 0
+        return passage.seen + sum(self._drop(inner) for inner in passage.inner)
+
+    def _list(self, path: str, folders: Iterable[str]) -> None:
+        for folder in folders:
+            self._at[folder].add(path)
+
+    def _unlist(self, path: str) -> None:
+        part = self.passages.get(path) or self.units.get(path)
+        for folder in part.folders if part is not None else ():
+            self._at[folder].discard(path)
+            if not self._at[folder]:
+                del self._at[folder]

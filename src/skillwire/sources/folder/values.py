@@ -1,0 +1,103 @@
+"""What is known of a folder on somebody's disk: where it stands, and what stands in it."""
+
+import os
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from skillwire.model.problem import Problem
+from skillwire.sources.folder.stamp import Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder below the root, and the chain of folders that led there."""
+
+    path: str
+    """Relative to the root, with `/`; empty for the root itself."""
+    location: str
+    """Where it is on this machine."""
+    identity: tuple[int, int]
+    """Its device and inode."""
+    real_path: str
+    """Where it really is below the root, if a link led here: what is hidden there stays hidden."""
+    target: str
+    """Where it really is on this machine."""
+    depth: int = 0
+    trail: frozenset[tuple[int, int]] = frozenset()
+    """The identities of all folders on the way, so that a loop of links is noticed."""
+
+    def path_of(self, name: str) -> str:
+        return f"{self.path}/{name}" if self.path else name
+
+    def location_of(self, name: str) -> str:
+        return os.path.join(self.location, name)  # noqa: PTH118 - a plain string operation in a hot loop
+
+    def real_path_of(self, name: str) -> str:
+        return f"{self.real_path}/{name}" if self.real_path else name
+
+    def inner(self, name: str, seen: "Seen") -> "Folder":
+        """Return the folder `name` in this one."""
+        return Folder(
+            self.path_of(name),
+            self.location_of(name),
+            identity_of(seen.status),
+            self.real_path_of(name) if seen.link is None else seen.link,
+            os.path.join(self.target, name) if seen.target is None else seen.target,  # noqa: PTH118
+            self.depth + 1 + name.count("/"),
+            self.trail | {self.identity},
+        )
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(self.location)  # noqa: PTH119 - a plain string operation in a hot loop
+
+
+class Seen(NamedTuple):
+    """What an entry of a folder is, or leads to."""
+
+    status: os.stat_result
+    link: str | None = None
+    """For a link, where it leads, below the root."""
+    target: str | None = None
+    """For a link, where it leads, on this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A regular file that may be served, not opened yet."""
+
+    name: str
+    path: str
+    location: str
+    folder: str
+    """The name of the folder that it stands in."""
+    stamp: Stamp
+
+
+@dataclass(slots=True)
+class Listed:
+    """What stands in one folder."""
+
+    files: list[File] = field(default_factory=list[File])
+    folders: list[Folder] = field(default_factory=list[Folder])
+    problems: list[Problem] = field(default_factory=list[Problem])
+    marker: str | None = None
+    """The name that makes this folder a skill: `SKILL.md`, else `skill.md`. It may not be a file at all."""
+    cut: Problem | None = None
+    """The bound that stopped the look, if one did: a skill that reaches here has files nobody has seen."""
+    outposts: list[str] = field(default_factory=list[str])
+    """Further folders on this machine that decide what stands in here: a linked file's, a container's."""
+    entered_all: bool = True
+    """Whether every folder in here is looked into, and nothing in here is a link."""
+    closed: bool = False
+    """Whether we may not look into this folder: then nobody can watch it for us, either."""
+
+    def stop(self, problem: Problem) -> None:
+        """Note that a bound was reached here."""
+        self.cut = problem
+        self.problems.append(problem)
+
+
+def identity_of(status: os.stat_result) -> tuple[int, int]:
+    """Return what tells one folder from another, whatever it is called."""
+    return status.st_dev, status.st_ino

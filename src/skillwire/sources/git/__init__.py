@@ -1,0 +1,1 @@
+"""Repositories: their addresses, and copies of them made with the `git` program."""

@@ -1,0 +1,203 @@
+"""The server's side of a repository: what it has, and bringing it here."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urljoin, urlsplit
+
+from skillwire.model.display import quoted
+from skillwire.model.errors import InvalidValueError, SourceError
+from skillwire.sources.git.program import Git, GitError, GitTimeoutError, Output
+from skillwire.sources.git.repository import WITH_TOKENS, Repository
+from skillwire.sources.git.settings import Login
+
+ASK_SECONDS = 30.0
+"""How long a server may take to say what it has."""
+FETCH_SECONDS = 300.0
+"""How long a server may take to hand it over."""
+
+_ANY_USER = "x-access-token"
+"""Servers that take a token as a password do not look at the user; this one is GitHub's."""
+_MOST_HOPS = 3
+_INFO = "/info/refs?service=git-upload-pack"
+"""What git asks for first, below the address of the repository."""
+_REDIRECTED = re.compile(r"returned error: 30[12378]")
+_LOCATION = re.compile(r"<= Recv header: location: *(\S+)", re.IGNORECASE)
+_SHOW_HEADERS = {"GIT_TRACE_CURL": "1", "GIT_TRACE_CURL_NO_DATA": "1", "GIT_TRACE_REDACT": "1"}
+_LOGIN_WANTED = re.compile(r"returned error: 401|Authentication failed|could not read (?:Username|Password)")
+_NOT_THERE = re.compile(r"repository .* not found|does not appear to be a git repository|returned error: 404")
+
+
+@dataclass(frozen=True, slots=True)
+class Tip:
+    """What the server calls a commit, and which commit that is at this moment."""
+
+    name: str
+    commit: str
+
+
+class GitRemote:
+    """A repository on its server."""
+
+    def __init__(self, repository: Repository, token: str | None) -> None:
+        self._named = repository.url
+        self._url = repository.url
+        self._user = repository.user
+        self._token = repository.token or token or ""
+        self._with_token = repository.protocol in WITH_TOKENS
+
+    async def tip(self, ref: str, folder: Path) -> Tip:
+        """Return what `ref` is now: the default branch if it is empty. A branch wins over a tag."""
+        names = _names(ref)
+        peeled = (f"{name}^{{}}" for name in names)  # what a tag points at, where it is an object of its own
+        commits = await self._listed((*names, *peeled), folder)
+        for name in names:
+            if name in commits:
+                return Tip(name, commits.get(f"{name}^{{}}", commits[name]))
+        if ref:
+            raise self.lacks(ref)
+        raise SourceError(f"{quoted(self._named)} has no default branch; name one, as in `@main`")
+
+    async def must_answer(self, folder: Path) -> None:
+        """Raise if the server is not there, or does not want us."""
+        await self._listed(("HEAD",), folder)
+
+    async def fetch(
+        self,
+        *specs: str,
+        into: Path,
+        inherit: tuple[int, ...],
+        too_much: Callable[[], bool],
+        whole: bool = False,
+    ) -> bool:
+        """Bring what `specs` name into a bare repository; return False if that was too much.
+
+        Only the newest commit of each, unless it is to be the `whole` history. Raises `GitError` where the
+        server has no such thing, or does not hand it out.
+        """
+        depth = "2147483647" if whole else "1"  # git's number for all of it
+        quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow", f"--depth={depth}")
+        output = await self._ask(
+            "fetch",
+            *quiet,
+            names=specs,
+            folder=into,
+            inherit=inherit,
+            too_much=too_much,
+            seconds=FETCH_SECONDS,
+        )
+        return not output.cut
+
+    def lacks(self, ref: str) -> SourceError:
+        return SourceError(f"{quoted(self._named)} has no branch, tag or commit {quoted(ref)}{_short(ref)}")
+
+    def unreachable(self, error: GitError) -> SourceError:
+        """Return what git's refusal means, in words of ours."""
+        name = quoted(self._named)
+        if _LOGIN_WANTED.search(error.talk):
+            if self._token or self._user:
+                return SourceError(
+                    f"{name} does not accept the token; check that it may read this repository"
+                )
+            return SourceError(f"{name} asks for a token: it is private, or does not exist")
+        if _NOT_THERE.search(error.talk):
+            return SourceError(f"{name} does not exist, or needs a token to be seen")
+        return SourceError(f"{name} cannot be fetched: {error.told}")
+
+    async def _listed(self, names: tuple[str, ...], folder: Path) -> dict[str, str]:
+        """Return which commits the server has under these names."""
+        self._url = self._named  # whatever it redirected to before
+        listing = await self._ask("ls-remote", names=names, folder=folder)
+        lines = (line.partition("\t") for line in listing.text.splitlines())
+        return {name: commit for commit, _, name in lines}
+
+    async def _ask(
+        self,
+        command: str,
+        *options: str,
+        names: tuple[str, ...],
+        folder: Path,
+        inherit: tuple[int, ...] = (),
+        too_much: Callable[[], bool] = lambda: False,
+        seconds: float = ASK_SECONDS,
+    ) -> Output:
+        """Run a command that talks to the server, where the repository is now."""
+        for _ in range(_MOST_HOPS):
+            git = Git.network(self._login())
+            arguments = (f"--git-dir={folder}", command, *options, "--", self._url, *names)
+            try:
+                return await git.run(
+                    *arguments, folder=folder, seconds=seconds, too_much=too_much, inherit=inherit
+                )
+            except GitTimeoutError:
+                message = f"{quoted(self._named)} did not answer within {seconds:g} seconds"
+                raise SourceError(message) from None
+            except GitError as error:
+                if not _REDIRECTED.search(error.talk):
+                    raise
+            self._url = await self._moved_to(git, folder)
+        raise SourceError(f"{quoted(self._named)} redirects again and again; write the address it ends at")
+
+    async def _moved_to(self, git: Git, folder: Path) -> str:
+        """Return where the server redirects to. Raises `SourceError` unless that is the same host."""
+        arguments = (f"--git-dir={folder}", "ls-remote", "--", self._url, "HEAD")
+        try:
+            await git.run(*arguments, folder=folder, seconds=ASK_SECONDS, variables=_SHOW_HEADERS)
+        except GitError as error:
+            found = _LOCATION.findall(error.talk)
+        else:
+            return self._url  # it changed its mind
+        moved = _redirected(self._url, found[-1]) if found else None
+        if moved is None:
+            raise SourceError(f"{quoted(self._named)} redirects to what is no repository")
+        old, new = urlsplit(self._url), urlsplit(moved.url)
+        upgraded = (old.scheme, new.scheme, old.port, new.port) == ("http", "https", None, None)
+        if old.hostname == new.hostname and (upgraded or _origin(self._url) == _origin(moved.url)):
+            return moved.url
+        raise SourceError(
+            f"{quoted(self._named)} redirects to another host; if you trust it, write {quoted(moved.place)}"
+        )
+
+    def _login(self) -> Login | None:
+        """Return who asks, if somebody does. Raises `SourceError` where everybody could overhear it."""
+        if not self._with_token or not (self._user or self._token):
+            return None
+        split = urlsplit(self._url)
+        if split.scheme == "http" and not _is_loopback(split.hostname or ""):
+            raise SourceError(f"{quoted(self._named)} would carry the token in the clear; write `https://`")
+        return Login(_origin(self._url), self._user or _ANY_USER, self._token)
+
+
+def _redirected(url: str, location: str) -> Repository | None:
+    """Return the repository that a redirect of git's first question leads to."""
+    target = urljoin(url + _INFO, location)
+    try:
+        return Repository.parse(f"git+{target.removesuffix(_INFO)}") if target.endswith(_INFO) else None
+    except InvalidValueError:
+        return None
+
+
+def _names(ref: str) -> tuple[str, ...]:
+    """Return what a server may call `ref`, the best first."""
+    if ref in {"", "HEAD"}:
+        return ("HEAD",)
+    return (ref,) if ref.startswith("refs/") else (f"refs/heads/{ref}", f"refs/tags/{ref}")
+
+
+def _short(ref: str) -> str:
+    hexadecimal = re.fullmatch(r"[0-9a-fA-F]{7,63}", ref) is not None
+    return "; a commit is written with all its digits" if hexadecimal and len(ref) != 40 else ""
+
+
+def _origin(url: str) -> str:
+    split = urlsplit(url)
+    return f"{split.scheme}://{split.netloc.lower()}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,168 @@
+"""Skills that live elsewhere: a copy is fetched to this machine, and served as any folder is."""
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import anyio
+
+from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.errors import SourceError
+from skillwire.model.limits import Limits
+from skillwire.model.problem import Problem, Rule, Severity
+from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
+from skillwire.sources.directory import DirectorySource
+
+POLL_SECONDS = 300.0
+_START_SECONDS = 15.0
+"""How long the start of a service waits for the first copy. It goes on without, and serves it later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What was fetched: a folder that stands complete, and is never written to again."""
+
+    root: Path
+    version: str
+    """A commit or a digest: copies of one version have the same content."""
+    problems: tuple[Problem, ...] = ()
+    """What had to be left out, each with its remedy."""
+
+
+class Mirror(ABC):
+    """Fetches copies of one thing. One class for each kind of thing."""
+
+    place: str
+    """What the operator calls it. Never holds a secret."""
+
+    @abstractmethod
+    async def fetch(self) -> Copy:
+        """Return a copy of what is there now; the one before, if nothing changed. Raises `SourceError`.
+
+        The copy before stays on disk for as long as somebody may read from it: until the next but one.
+        """
+
+    @abstractmethod
+    def last(self) -> Copy | None:
+        """Return the last good copy, of this run or an earlier one, without asking anybody."""
+
+    async def changes(self, every: float) -> AsyncGenerator[None]:
+        """Yield whenever it is time to fetch again."""
+        while True:
+            await anyio.sleep(every)
+            yield
+
+
+class MountedSource(Source):
+    """The skills of a mirror's newest copy; of its last good one while there is no newer to be had."""
+
+    def __init__(
+        self,
+        mirror: Mirror,
+        *,
+        label: str,
+        limits: Limits | None = None,
+        every: float = POLL_SECONDS,
+        live: bool = False,
+    ) -> None:
+        """With `live`, the last good copy is served at once, and the newest as soon as it is here."""
+        self.label = label
+        self._mirror = mirror
+        self._limits = limits or Limits()
+        self._every = every
+        self._live = live
+        self._asked = False
+        self._copy: Copy | None = None
+        self._folder: DirectorySource | None = None
+        self._trouble: SourceError | None = None
+
+    @property
+    def place(self) -> str:
+        return self._mirror.place
+
+    async def sync(self) -> Copy:
+        """Fetch, and serve what was fetched from the next scan on. Raises `SourceError`."""
+        self._asked = True
+        try:
+            copy = await self._mirror.fetch()
+        except SourceError as error:
+            self._trouble = error
+            raise
+        self._trouble = None
+        self._mount(copy)
+        return copy
+
+    @property
+    def last(self) -> Copy | None:
+        """What would be served if nobody could be asked."""
+        return self._copy or self._mirror.last()
+
+    async def scan(self, progress: Progress = unwatched) -> Scan:
+        if self._folder is None:
+            await self._begin()
+        if self._folder is None:
+            raise self._trouble or SourceError("it is still being fetched")
+        return self._told(await self._folder.scan(progress))
+
+    async def _begin(self) -> None:
+        last = self._mirror.last()
+        if last is None or not self._live:
+            with (
+                contextlib.suppress(SourceError),
+                anyio.move_on_after(_START_SECONDS if self._live else None),
+            ):
+                await self.sync()
+        if self._folder is None and last is not None:
+            self._mount(last)
+
+    async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
+        if self._folder is None or where == EVERYWHERE:
+            return await self.scan()
+        return self._told(await self._folder.rescan(where))
+
+    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+        if self._folder is None:
+            raise SourceError("nothing was fetched yet")
+        return await self._folder.read(entry, file)
+
+    async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:
+        if only is not None:  # whoever wants the skills to stay as they are does not ask for newer ones
+            return
+        if not self._asked or self._folder is None:
+            await self._sync_or_not()
+            yield EVERYWHERE
+        async with contextlib.aclosing(self._mirror.changes(self._every)) as times:
+            async for _ in times:
+                if await self._sync_or_not():
+                    yield EVERYWHERE
+
+    async def _sync_or_not(self) -> bool:
+        """Fetch if that can be done; return whether anything is to be told differently now."""
+        before = self._copy, str(self._trouble)
+        with contextlib.suppress(SourceError):
+            await self.sync()
+        return before != (self._copy, str(self._trouble))
+
+    def _mount(self, copy: Copy) -> None:
+        if self._copy is None or copy.root != self._copy.root:
+            self._folder = DirectorySource(copy.root, label=self.label, limits=self._limits)
+        self._copy = copy
+
+    def _told(self, scan: Scan) -> Scan:
+        """Return the scan with what is wrong with the copy itself."""
+        problems = (*(self._copy.problems if self._copy else ()), *scan.problems)
+        if self._trouble is not None:
+            problems = (*problems, _stale(self._trouble))
+        return replace(scan, problems=problems)
+
+
+def _stale(trouble: SourceError) -> Problem:
+    return Problem(
+        ".",
+        Rule.SOURCE_STALE,
+        Severity.WARNING,
+        f"it cannot be fetched now, so the last good copy is served: {trouble}",
+        hint="nothing to do if it comes back; it is asked again from time to time",
+    )

@@ -1,0 +1,50 @@
+"""The skills of another source, published below a prefix of the operator's choice."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+
+from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
+
+
+class PrefixedSource(Source):
+    """Passes everything on, and changes nothing but the paths of the skills."""
+
+    def __init__(self, source: Source, prefix: str) -> None:
+        self.source = source
+        self.label = source.label
+        self._segments = prefix.split("/")
+        self._moved: dict[str, tuple[Entry, Entry]] = {}
+
+    @property
+    def place(self) -> str:
+        return self.source.place
+
+    async def scan(self, progress: Progress = unwatched) -> Scan:
+        return self._below(await self.source.scan(progress))
+
+    async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
+        return self._below(await self.source.rescan(where))
+
+    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+        return await self.source.read(entry, file)
+
+    async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:
+        async with aclosing(self.source.changes(only)) as changes:
+            async for where in changes:
+                yield where
+
+    def _below(self, scan: Scan) -> Scan:
+        known = self._moved
+        self._moved = {entry.uri: self._move(entry, known.get(entry.uri)) for entry in scan.entries}
+        return replace(scan, entries=tuple(moved for _, moved in self._moved.values()))
+
+    def _move(self, entry: Entry, known: tuple[Entry, Entry] | None) -> tuple[Entry, Entry]:
+        """Return a skill and the same below the prefix: the same value as before, if it is the same skill."""
+        if known is not None and known[0] is entry:
+            return known
+        moved = entry
+        for segment in reversed(self._segments):
+            moved = moved.below(segment)
+        return entry, moved

@@ -1,0 +1,183 @@
+"""What was fetched from one publisher, on disk.
+
+```
+state.json         what the newest copy holds, and what had to be left out
+index.json         the index that it was made from
+skills/<key>/      the files of one skill, written once
+copies/<version>/  one folder for each skill, its files linked from above; never written to again
+staging/           what is not complete yet
+```
+"""
+
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import mkdtemp
+
+from skillwire.model.digest import Digest
+from skillwire.sources.mount import Copy
+from skillwire.sources.publisher.state import Held, State
+
+_OURS_ALONE = 0o700
+"""What is behind a token is not for everybody on this machine."""
+_ABANDONED_AFTER = 24 * 60 * 60
+"""Seconds until what was staged is taken for the rest of a run that was killed."""
+
+
+class Shelf:
+    """The folder of one publisher. Several processes may use it at once: whatever is there is complete."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._state = folder / "state.json"
+        self._index = folder / "index.json"
+        self._skills = folder / "skills"
+        self._copies = folder / "copies"
+        self._staging = folder / "staging"
+
+    def state(self) -> State:
+        """Return what was saved last."""
+        try:
+            return State.parse(self._state.read_bytes())
+        except OSError:
+            return State()
+
+    def index(self, state: State) -> bytes | None:
+        """Return the index that `state` tells of, if it is still there."""
+        try:
+            content = self._index.read_bytes()
+        except OSError:
+            return None
+        return content if state.index == Digest.of(content) else None
+
+    def has(self, key: str) -> bool:
+        return (self._skills / key).is_dir()
+
+    def size(self, key: str) -> int | None:
+        """Return the bytes of the skill of this key, or None if it is not here."""
+        if not self.has(key):
+            return None
+        try:
+            files = [path for path in (self._skills / key).rglob("*") if path.is_file()]
+            return sum(path.stat().st_size for path in files)
+        except OSError:
+            return None
+
+    def read(self, key: str, path: str) -> bytes | None:
+        """Return a file of the skill of this key, or None if it is not here."""
+        try:
+            return (self._skills / key / path).read_bytes()
+        except OSError:
+            return None
+
+    def put(self, key: str, files: Mapping[str, bytes]) -> None:
+        """Keep a skill. The paths have been checked."""
+        with self._becoming(self._skills / key) as staged:
+            for path, content in files.items():
+                target = staged / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                _write(target, content)
+
+    def assemble(self, skills: Mapping[str, Held]) -> str:
+        """Make the copy that holds these skills, each in the folder of its name; return its version."""
+        told = "".join(f"{name} {skills[name].key}\n" for name in sorted(skills))
+        version = Digest.of(told.encode()).text
+        if not self._root(version).is_dir():
+            with self._becoming(self._root(version)) as staged:
+                for name, held in skills.items():
+                    _link_tree(self._skills / held.key, staged / name)
+        return version
+
+    def copy(self, state: State) -> Copy | None:
+        """Return the newest copy that is still here."""
+        for version in state.versions:
+            if (root := self._root(version)).is_dir():
+                return Copy(root, version, state.problems)
+        return None
+
+    def save(self, state: State, index: bytes) -> None:
+        """Remember the outcome of a visit, and throw away what no copy needs any more."""
+        self._replace(self._index, index)
+        self._replace(self._state, state.render())
+        copies = {self._root(version) for version in state.versions}
+        skills = {self._skills / held.key for held in state.skills.values()}
+        for folder, kept in ((self._copies, copies), (self._skills, skills)):
+            for each in _children(folder):
+                if each not in kept:
+                    shutil.rmtree(each, ignore_errors=True)
+        for each in _children(self._staging):
+            with suppress(OSError):
+                if time.time() - each.stat().st_mtime > _ABANDONED_AFTER:
+                    shutil.rmtree(each, ignore_errors=True)
+
+    def _root(self, version: str) -> Path:
+        return self._copies / version.removeprefix("sha256:")
+
+    @contextmanager
+    def _becoming(self, target: Path) -> Generator[Path]:
+        """Yield a new folder. It gets its name when it is complete, unless somebody else was faster."""
+        with self._staged() as staged:
+            target.parent.mkdir(exist_ok=True)
+            try:
+                yield staged
+                staged.rename(target)
+            except OSError:
+                if not target.is_dir():
+                    raise
+
+    @contextmanager
+    def _staged(self) -> Generator[Path]:
+        """Yield a new folder that is gone afterwards, if it was not moved away."""
+        self.folder.mkdir(mode=_OURS_ALONE, parents=True, exist_ok=True)
+        self._staging.mkdir(exist_ok=True)
+        staged = Path(mkdtemp(dir=self._staging))
+        try:
+            yield staged
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+
+    def _replace(self, path: Path, content: bytes) -> None:
+        """Write a file in one step: a reader sees the old content or the new one."""
+        with self._staged() as staged:
+            _write(staged / path.name, content)
+            (staged / path.name).replace(path)
+
+
+def skill_key(*parts: str) -> str:
+    """Return the key of the skill that these parts tell from every other."""
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _children(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except FileNotFoundError:
+        return []
+
+
+def _write(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())  # what has its name is complete, even after a crash
+
+
+def _link_tree(source: Path, target: Path) -> None:
+    target.mkdir()
+    for folder, folders, files in os.walk(source):
+        below = target / Path(folder).relative_to(source)
+        for name in folders:
+            (below / name).mkdir()
+        for name in files:
+            _link(Path(folder) / name, below / name)
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        target.hardlink_to(source)
+    except OSError:  # a file system without links, or too many of them
+        shutil.copyfile(source, target)

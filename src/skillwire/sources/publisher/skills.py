@@ -1,0 +1,136 @@
+"""Fetching one skill of a publisher: verified, unpacked, found to be the one that the index names."""
+
+from collections.abc import Mapping
+from urllib.parse import quote
+
+import anyio.to_thread
+
+from skillwire.model.digest import Digest
+from skillwire.model.display import quoted
+from skillwire.model.errors import SourceError
+from skillwire.model.problem import Severity
+from skillwire.model.uri import SKILL_FILE
+from skillwire.skillmd.document import read_document
+from skillwire.sources.publisher.fetching import Fetched, Fetcher, Validators
+from skillwire.sources.publisher.shelf import Shelf, skill_key
+from skillwire.sources.publisher.state import Held, State
+from skillwire.sources.publisher.web_address import WebAddress
+from skillwire.wire.archive_form import archive_form
+from skillwire.wire.archive_rules import ArchiveBounds, ArchiveError
+from skillwire.wire.discovery import Artifact, Delivery, LooseSkill, Published
+from skillwire.wire.unpacking import unpack
+
+TOTAL_BYTES = 1024 * 1024 * 1024
+"""Of all skills of one publisher together."""
+TOO_MUCH = f"the skills of one publisher may have {TOTAL_BYTES:,} bytes together, and this is more"
+
+_BOUNDS = ArchiveBounds()
+
+
+class UnusableError(SourceError):
+    """A download that is what the index promised, and that will not be any better the next time."""
+
+
+class SkillFetcher:
+    """Brings the skills of one index to the shelf, one visit long."""
+
+    def __init__(self, fetcher: Fetcher, base: WebAddress, shelf: Shelf, before: State) -> None:
+        self._fetcher = fetcher
+        self._base = base
+        self._shelf = shelf
+        self._before = before
+        self._fetched = 0
+        self.refused: dict[str, str] = {}
+
+    async def bring(self, skill: Published) -> Held:
+        """Return the skill as it is on the shelf now. Raises `SourceError`."""
+        if isinstance(skill, LooseSkill):
+            return await self._bring_files(skill)
+        return await self._bring_artifact(skill)
+
+    async def _bring_artifact(self, artifact: Artifact) -> Held:
+        key = skill_key(artifact.name, artifact.type, artifact.digest.text)
+        if (held := await self._held(artifact.name, key)) is not None:
+            return held
+        if (reason := self._before.refused.get(key)) is not None:
+            self.refused[key] = reason
+            raise UnusableError(reason)
+        limit = _BOUNDS.bytes if artifact.type is Delivery.SKILL_MD else _BOUNDS.packed
+        fetched = await self._fetcher.get(self._base.join(artifact.url), limit=limit)
+        try:
+            files = await anyio.to_thread.run_sync(_opened, artifact, fetched)
+        except UnusableError as error:
+            self.refused[key] = str(error)
+            raise
+        return await self._keep(key, files)
+
+    async def _bring_files(self, skill: LooseSkill) -> Held:
+        """Fetch what changed. No digest says what should come, so every file is asked for."""
+        before = self._before.skills.get(skill.name, Held("", 0))
+        files: dict[str, bytes] = {}
+        validators: dict[str, Validators] = {}
+        left = _BOUNDS.bytes
+        for path in skill.files:
+            kept = self._shelf.read(before.key, path) if path in before.validators else None
+            known = None if kept is None else before.validators[path]
+            address = self._base.join(f"{skill.name}/{quote(path)}")
+            fetched = await self._fetcher.get(address, limit=left, known=known)
+            content = kept or b"" if fetched.content is None else fetched.content
+            files[path], validators[path] = content, fetched.validators
+            left -= len(content)
+        _must_be(skill.name, files, "")
+        key = skill_key(skill.name, *(f"{path}\0{Digest.of(files[path])}" for path in sorted(files)))
+        held = await self._held(skill.name, key) or await self._keep(key, files)
+        return Held(key, held.size, validators)
+
+    async def _held(self, name: str, key: str) -> Held | None:
+        before = self._before.skills.get(name)
+        if before is not None and before.key == key and self._shelf.has(key):
+            return before
+        size = await anyio.to_thread.run_sync(self._shelf.size, key)
+        return None if size is None else Held(key, size)
+
+    async def _keep(self, key: str, files: Mapping[str, bytes]) -> Held:
+        size = sum(map(len, files.values()))
+        self._fetched += size
+        if self._fetched > TOTAL_BYTES:
+            raise SourceError(TOO_MUCH)
+        try:
+            await anyio.to_thread.run_sync(self._shelf.put, key, files)
+        except OSError as error:
+            raise SourceError(f"it cannot be kept here: {(error.strerror or str(error)).lower()}") from error
+        return Held(key, size)
+
+
+def _opened(artifact: Artifact, fetched: Fetched) -> dict[str, bytes]:
+    """Return the files of a download. Nothing is looked into before its digest is right."""
+    content, shown = fetched.content or b"", fetched.address.shown
+    if (found := Digest.of(content)) != artifact.digest:
+        raise SourceError(f"{shown} was listed as {artifact.digest} but its bytes are {found}")
+    if artifact.type is Delivery.SKILL_MD:
+        files = {SKILL_FILE: content}
+    else:
+        form = archive_form(fetched.address.path, fetched.media_type)
+        if form is None:
+            raise UnusableError(f"{shown} is neither a `.tar.gz` nor a `.zip` file")
+        try:
+            files = unpack(content, form, _BOUNDS)
+        except ArchiveError as error:
+            raise UnusableError(f"{shown} {error}") from error
+    _must_be(artifact.name, files, f"{shown}: ")
+    return files
+
+
+def _must_be(name: str, files: Mapping[str, bytes], where: str) -> None:
+    """Raise unless the files are a skill of this name that can be served."""
+    if SKILL_FILE not in files:
+        raise UnusableError(f"{where}it has no `{SKILL_FILE}` at its root")
+    document = read_document(files[SKILL_FILE], f"{name}/{SKILL_FILE}", folder=None)
+    fault = next((each for each in document.problems if each.severity is Severity.ERROR), None)
+    if fault is not None:
+        raise UnusableError(f"{where}{fault}")
+    found = (document.frontmatter or {}).get("name")
+    if found != name:
+        raise UnusableError(
+            f"{where}its `{SKILL_FILE}` has the name {quoted(str(found))}, the index says `{name}`"
+        )

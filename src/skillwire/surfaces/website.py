@@ -1,0 +1,120 @@
+"""A library as a web site: a download for each skill, an index that names them, and all files to look at.
+
+A download has a piece of its digest in its path. So an index names the bytes that it was made for, for as
+long as it stands: what is published next lies beside them, until the index is exchanged.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from skillwire.catalog.library import Library
+from skillwire.catalog.snapshot import Catalog
+from skillwire.model.digest import Digest
+from skillwire.model.display import quoted
+from skillwire.model.entry import Entry
+from skillwire.model.errors import SkillwireError
+from skillwire.model.uri import SKILL_FILE
+from skillwire.wire.archive_form import ArchiveForm
+from skillwire.wire.archive_rules import ArchiveBounds, ArchiveError
+from skillwire.wire.discovery import Artifact, Delivery, render_index
+from skillwire.wire.packing import pack
+from skillwire.wire.unpacking import unpack
+
+_DESCRIPTION = 1024
+"""Characters that the format allows."""
+_TOLD_BY = 12
+"""Hex digits of the digest that are in the path of a download."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A skill that is served, and cannot be published."""
+
+    path: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which skills of a catalogue a site can hold."""
+
+    entries: tuple[Entry, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A skill on the site."""
+
+    artifact: Artifact
+    files: Mapping[str, bytes]
+    """The download and every file of the skill, by path below the folder of the index."""
+
+
+def choose(catalog: Catalog) -> Choice:
+    """Return the skills that can be published. On a site a name means one skill: the first that has it."""
+    chosen: dict[str, Entry] = {}
+    left_out: list[LeftOut] = []
+    for entry in catalog.entries.values():
+        if entry.dynamic:
+            message = "its content is made anew whenever it is read, so there is nothing to publish"
+            left_out.append(LeftOut(entry.path, message, "serve it with `skillwire serve`"))
+        elif (other := chosen.setdefault(entry.name, entry)) is not entry:
+            message = (
+                f"a site can hold one skill of the name `{entry.name}`, and {quoted(other.path)} is the first"
+            )
+            hint = "give it a name of its own, or publish its folder as another site"
+            left_out.append(LeftOut(entry.path, message, hint))
+    return Choice(tuple(chosen[name] for name in sorted(chosen)), tuple(left_out))
+
+
+async def page_of(library: Library, entry: Entry) -> Page | LeftOut:
+    """Return what a skill adds to the site: every byte is the one that the catalogue lists."""
+    try:
+        files = await _files(library, entry)
+    except SkillwireError as error:
+        return LeftOut(entry.path, f"it cannot be read: {error}", "publish again")
+    try:
+        artifact, download = _download(entry, files)
+    except ArchiveError as error:
+        return LeftOut(
+            entry.path, f"readers would refuse its archive, which {error}", "rename or remove the file"
+        )
+    loose = {f"{entry.name}/{path}": content for path, content in files.items()}
+    return Page(artifact, {artifact.url: download, **loose})
+
+
+def index_of(artifacts: Iterable[Artifact]) -> bytes:
+    """Return the index that names these downloads."""
+    return render_index(sorted(artifacts, key=lambda artifact: artifact.name))
+
+
+async def _files(library: Library, entry: Entry) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    for file in entry.files:
+        uri = entry.uri_of(file.path)
+        reading = await library.read(uri)
+        files[file.path] = file.verify(
+            reading.content, uri
+        )  # the listing of now may not be the one of before
+    return files
+
+
+def _download(entry: Entry, files: Mapping[str, bytes]) -> tuple[Artifact, bytes]:
+    """Return what the index says of the download, and the download itself. Raises `ArchiveError`."""
+    if list(files) == [SKILL_FILE]:
+        delivery, content, suffix = Delivery.SKILL_MD, files[SKILL_FILE], f"/{SKILL_FILE}"
+    else:
+        scripts = [path for path, content in files.items() if content.startswith(b"#!")]
+        form = ArchiveForm.TAR_GZ
+        delivery, content, suffix = Delivery.ARCHIVE, pack(files, form, executable=scripts), form.suffix
+        unpack(content, form, ArchiveBounds())  # what we would not take is not for others either
+    digest = Digest.of(content)
+    told = digest.text.removeprefix("sha256:")[:_TOLD_BY]
+    url = f"{entry.name}.{told}{suffix}"
+    return Artifact(entry.name, delivery, _short(entry.description), url, digest), content
+
+
+def _short(description: str) -> str:
+    return description if len(description) <= _DESCRIPTION else f"{description[: _DESCRIPTION - 1]}…"

@@ -1,0 +1,36 @@
+"""The two forms of archive that skills travel in, and how to tell which one it is."""
+
+from enum import StrEnum
+
+
+class ArchiveForm(StrEnum):
+    """A form of archive, by the suffix that we give it."""
+
+    TAR_GZ = ".tar.gz"
+    ZIP = ".zip"
+
+    @property
+    def suffix(self) -> str:
+        return self.value
+
+    @property
+    def mime_type(self) -> str:
+        return _MIME_TYPES[self]
+
+
+_MIME_TYPES = {ArchiveForm.TAR_GZ: "application/gzip", ArchiveForm.ZIP: "application/zip"}
+
+_BY_MIME_TYPE = {
+    **{mime_type: form for form, mime_type in _MIME_TYPES.items()},
+    "application/x-gzip": ArchiveForm.TAR_GZ,
+    "application/x-gtar": ArchiveForm.TAR_GZ,
+    "application/x-zip-compressed": ArchiveForm.ZIP,
+}
+
+_BY_SUFFIX = {**{form.suffix: form for form in ArchiveForm}, ".tgz": ArchiveForm.TAR_GZ}
+
+
+def archive_form(name: str, mime_type: str = "") -> ArchiveForm | None:
+    """Return the form that the MIME type means; where it means none, the one that `name` ends in."""
+    known = _BY_MIME_TYPE.get(mime_type.partition(";")[0].strip().lower())
+    return known or next((form for end, form in _BY_SUFFIX.items() if name.lower().endswith(end)), None)
