@@ -46,7 +46,7 @@ class Distribution:
         if not (found := self.samples.get(size)):
             return ""
         if statistic is Statistic.RANGE:
-            return "–".join(figure(value, self.unit) for value in sorted({min(found), max(found)}))
+            return " to ".join(figure(value, self.unit) for value in sorted({min(found), max(found)}))
         return figure(_statistics(found)[statistic], self.unit)
 
     def as_dict(self) -> dict[str, object]:

@@ -5,11 +5,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from benchmarks.distributions import Distribution, Statistic
 from benchmarks.listening import KINDS, ListeningClient
-from benchmarks.plan import Plan, serve, turns
+from benchmarks.plan import Plan, serve
 from benchmarks.results import Unit
 from benchmarks.stdio import PATIENCE, NoAnswerError
 from benchmarks.trees import Tree
@@ -24,7 +25,7 @@ class _Edit:
     """One kind of change, and how many notifications of each kind it must cause."""
 
     name: str
-    make: Callable[[Tree, int, int], None]
+    make: Callable[[Tree, int, int], object]
     """What is done, given a skill of the tree and the number of the edit."""
     expected: Mapping[str, int]
 
@@ -51,7 +52,7 @@ _EDITS = (
     ),
     _Edit(
         "a skill is added",
-        lambda tree, _, number: tree.plant(_added(tree, number)) and None,
+        lambda tree, _, number: tree.plant(_added(tree, number)),
         {"prompts": 1, "resources": 1},
     ),
     _Edit(
@@ -68,17 +69,23 @@ class Noticing:
 
     delays: Sequence[Distribution]
     notifications: Sequence[Distribution]
-    idle: Distribution
+    idle: Sequence[Distribution]
 
 
-@dataclass(slots=True)
-class _Heard:
-    delays: dict[int, list[float]] = field(default_factory=dict[int, list[float]])
-    kinds: dict[int, list[Counter[str]]] = field(default_factory=dict[int, list[Counter[str]]])
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """How long the first notification took, and how many of each kind there were."""
+
+    delay: float
+    kinds: Counter[str]
+
+
+_Heard: TypeAlias = dict[int, list[_Told]]
+"""What clients were told after each change of one kind, by the size of the tree."""
 
 
 def measure(trees: Sequence[Tree], plan: Plan) -> Noticing:
-    heard = {edit.name: _Heard() for edit in _EDITS}
+    heard: dict[str, _Heard] = {edit.name: {} for edit in _EDITS}
     with ExitStack() as stack:
         clients = {tree.size: stack.enter_context(ListeningClient(serve(tree))) for tree in trees}
         for tree in trees:
@@ -87,15 +94,21 @@ def measure(trees: Sequence[Tree], plan: Plan) -> Noticing:
                 clients[tree.size].ask("resources/subscribe", uri=tree.uri(_subscribed(index)))
         idle = {size: [_idle(client)] for size, client in clients.items()}
         for number in range(plan.edits):
-            for tree in turns(trees, 1):
+            for tree in trees:
+                index = tree.spread(plan.edits)[number]
                 for edit in _EDITS:
-                    _make(edit, clients[tree.size], tree, number, plan.edits, heard[edit.name])
+                    told = _make(edit, clients[tree.size], tree, index, number)
+                    heard[edit.name].setdefault(tree.size, []).append(told)
     for tree in trees:
         tree.trim()
     return Noticing(
-        [Distribution(name, Unit.SECONDS, each.delays) for name, each in heard.items()],
+        [_delays(name, each) for name, each in heard.items()],
         [each for edit in _EDITS for each in _counts(edit, heard[edit.name])],
-        Distribution("CPU time in a second of nothing", Unit.SECONDS, idle, (Statistic.MEDIAN,)),
+        [
+            Distribution(
+                "CPU time of a second in which nothing happens", Unit.SECONDS, idle, (Statistic.MEDIAN,)
+            )
+        ],
     )
 
 
@@ -111,15 +124,17 @@ def warm_up(client: ListeningClient, tree: Tree) -> None:
     client.told(time.perf_counter() + 2 * _QUIET, 2 * _QUIET)
 
 
-def _make(
-    edit: _Edit, client: ListeningClient, tree: Tree, number: int, edits: int, heard: _Heard
-) -> None:
-    index = tree.spread(edits)[number]
+def _make(edit: _Edit, client: ListeningClient, tree: Tree, index: int, number: int) -> "_Told":
     began = time.perf_counter()
     edit.make(tree, index, number)
     first, kinds = client.told(began + PATIENCE, _QUIET)
-    heard.delays.setdefault(tree.size, []).append(math.inf if first is None else first - began)
-    heard.kinds.setdefault(tree.size, []).append(kinds)
+    return _Told(math.inf if first is None else first - began, kinds)
+
+
+def _delays(name: str, heard: _Heard) -> Distribution:
+    return Distribution(
+        name, Unit.SECONDS, {size: [told.delay for told in each] for size, each in heard.items()}
+    )
 
 
 def _counts(edit: _Edit, heard: _Heard) -> list[Distribution]:
@@ -127,7 +142,7 @@ def _counts(edit: _Edit, heard: _Heard) -> list[Distribution]:
         Distribution(
             f"{edit.name}: `{kind}`",
             Unit.COUNT,
-            {size: [kinds[kind] for kinds in each] for size, each in heard.kinds.items()},
+            {size: [told.kinds[kind] for told in each] for size, each in heard.items()},
             (Statistic.RANGE,),
             expected=edit.expected.get(kind, 0),
         )

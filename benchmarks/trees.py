@@ -122,10 +122,10 @@ def _mark(revision: int) -> str:
 
 
 def _frontmatter(index: int, revision: int) -> str:
-    question = f"{index}{_mark(revision)}"
+    which = f"{index}{_mark(revision)}"
     return (
         f"---\nname: skill-{index:05}\n"
-        f"description: Settles question {question} of a customer. Use when somebody asks for money back, was\n"
+        f"description: Settles question {which} of a customer. Use when somebody asks for money back, was\n"
         "  charged twice, or wants to know who decides; also when an order is late and nobody says why.\n"
         'license: MIT\nmetadata:\n  owner: customer-desk\n  version: "1.0"\n---\n'
     )

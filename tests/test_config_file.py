@@ -200,9 +200,11 @@ def test_a_file_keeps_its_permissions_and_a_link_stays_a_link(path: Path) -> Non
 
 def test_writers_at_the_same_time_lose_nothing(path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from skillwire.config.file import ConfigFile\n"
+        "import sys; from pathlib import Path\n"
+        "from skillwire.config.file import ConfigFile\n"
+        "from skillwire.config.visibility import decide\n"
         "_, path, name, side = sys.argv\n"
-        "for n in range(10): ConfigFile(Path(path)).decide(f'skill://{name}-{n}', {side: False})\n"
+        "for n in range(10): decide(ConfigFile(Path(path)), f'skill://{name}-{n}', {side: False})\n"
     )
     sides = ["assistant", "user"]
     writers = [

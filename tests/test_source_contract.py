@@ -1,8 +1,9 @@
 """What every source promises, tested on each of them with the same skills."""
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,19 @@ import pytest
 from skillwire.model.entry import SkillFile
 from skillwire.model.errors import SourceError
 from skillwire.model.problem import Severity
+from skillwire.sources.archive import ArchiveMirror
 from skillwire.sources.base import Source
 from skillwire.sources.directory import DirectorySource
+from skillwire.sources.git.mirror import GitMirror
+from skillwire.sources.git.repository import Repository
 from skillwire.sources.memory import MemorySkill, MemorySource
+from skillwire.sources.mount import MountedSource
+from skillwire.sources.prefix import PrefixedSource
+from skillwire.sources.publisher.mirror import PublisherMirror
+from skillwire.wire.archive_form import ArchiveForm
+from skillwire.wire.packing import pack
+from tests.support.git_server import Origin
+from tests.support.publisher import Publisher
 from tests.support.skills import skill_md, write
 
 pytestmark = pytest.mark.anyio
@@ -31,50 +42,118 @@ SKILLS: dict[str, dict[str, bytes]] = {
 }
 
 
-def directory(tmp_path: Path) -> Source:
+BROKEN = frozenset({"no-name", "Bad Name"})
+OTHER = "other-folder/other-name"
+
+
+@dataclass(frozen=True)
+class Made:
+    """A source, and what was put into it."""
+
+    source: Source
+    skills: Mapping[str, Mapping[str, bytes]] = field(
+        default_factory=lambda: {
+            OTHER if path == "other-folder" else path: files
+            for path, files in SKILLS.items()
+            if path not in BROKEN
+        }
+    )
+    """The good skills, by the paths that they should have."""
+    broken: frozenset[str] = BROKEN
+
+    def at(self, path: str) -> Mapping[str, bytes]:
+        return self.skills[path]
+
+
+def tree(root: Path) -> Path:
     for path, files in SKILLS.items():
-        write(tmp_path / path, dict(files))
-    return DirectorySource(tmp_path)
+        write(root / path, dict(files))
+    return root
 
 
-def memory(_tmp_path: Path) -> Source:
-    return MemorySource(MemorySkill(path, files) for path, files in SKILLS.items())
+def directory(tmp_path: Path, _stack: ExitStack) -> Made:
+    return Made(DirectorySource(tree(tmp_path / "root")))
 
 
-MAKERS: dict[str, Callable[[Path], Source]] = {"directory": directory, "memory": memory}
+def memory(_tmp_path: Path, _stack: ExitStack) -> Made:
+    return Made(MemorySource(MemorySkill(path, files) for path, files in SKILLS.items()))
+
+
+def prefixed(tmp_path: Path, _stack: ExitStack) -> Made:
+    inner = Made(DirectorySource(tree(tmp_path / "root")))
+    skills = {f"acme/team/{path}": files for path, files in inner.skills.items()}
+    return Made(PrefixedSource(inner.source, "acme/team"), skills)
+
+
+def archive(tmp_path: Path, _stack: ExitStack) -> Made:
+    files = {f"{path}/{name}": content for path, held in SKILLS.items() for name, content in held.items()}
+    file = tmp_path / "skills.zip"
+    file.write_bytes(pack(files, ArchiveForm.ZIP))
+    return Made(MountedSource(ArchiveMirror(file, tmp_path / "cache"), label="archive"))
+
+
+def repository(tmp_path: Path, _stack: ExitStack) -> Made:
+    origin = Origin(tmp_path / "origin")
+    tree(origin.folder)
+    origin.commit({})
+    address = Repository.parse(f"git+file://{origin.folder}")
+    return Made(MountedSource(GitMirror(address, tmp_path / "cache"), label="repository"))
+
+
+def publisher(tmp_path: Path, stack: ExitStack) -> Made:
+    """A web site has no paths, and an index cannot name what has no name."""
+    skills = {"refunds": SKILLS["acme/refunds"], "hello": SKILLS["hello"]}
+    site = stack.enter_context(Publisher())
+    site.index(*(site.offer(name, files, form=ArchiveForm.TAR_GZ) for name, files in skills.items()))
+    mirror = PublisherMirror(site.origin, tmp_path / "cache")
+    return Made(MountedSource(mirror, label="publisher"), skills, broken=frozenset())
+
+
+MAKERS: dict[str, Callable[[Path, ExitStack], Made]] = {
+    "directory": directory,
+    "memory": memory,
+    "prefixed": prefixed,
+    "archive": archive,
+    "repository": repository,
+    "publisher": publisher,
+}
 
 
 @pytest.fixture(params=MAKERS)
-def source(request: pytest.FixtureRequest, tmp_path: Path) -> Source:
-    return MAKERS[request.param](tmp_path)
+def made(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Made]:
+    with ExitStack() as stack:
+        yield MAKERS[request.param](tmp_path, stack)
 
 
-async def test_the_good_skills_are_there_under_their_paths(source: Source) -> None:
-    scan = await source.scan()
-    assert sorted(entry.path for entry in scan.entries) == [
-        "acme/refunds",
-        "hello",
-        "other-folder/other-name",
-    ]
+@pytest.fixture
+def source(made: Made) -> Source:
+    return made.source
 
 
-async def test_each_bad_skill_is_a_problem_with_a_path_and_a_hint(source: Source) -> None:
-    scan = await source.scan()
+async def test_the_good_skills_are_there_under_their_paths(made: Made) -> None:
+    scan = await made.source.scan()
+    assert sorted(entry.path for entry in scan.entries) == sorted(made.skills)
+
+
+async def test_each_bad_skill_is_a_problem_with_a_path_and_a_hint(made: Made) -> None:
+    scan = await made.source.scan()
     errors = [problem for problem in scan.problems if problem.severity is Severity.ERROR]
-    assert {problem.path for problem in errors} == {"no-name/SKILL.md", "Bad Name/SKILL.md"}
+    assert {problem.path for problem in errors} == {f"{path}/SKILL.md" for path in made.broken}
     assert all(problem.hint for problem in errors)
 
 
-async def test_warnings_stay_with_the_skill_that_is_served(source: Source) -> None:
-    scan = await source.scan()
-    (entry,) = (entry for entry in scan.entries if entry.name == "other-name")
-    assert [problem.severity for problem in entry.problems] == [Severity.WARNING]
+async def test_warnings_stay_with_the_skill_that_is_served(made: Made) -> None:
+    scan = await made.source.scan()
+    for entry in scan.entries:
+        expected = [Severity.WARNING] if entry.name == "other-name" else []
+        assert [problem.severity for problem in entry.problems] == expected
 
 
-async def test_every_file_reads_as_it_was_listed(source: Source) -> None:
+async def test_every_file_reads_as_it_was_listed(made: Made) -> None:
+    source = made.source
     scan = await source.scan()
     for entry in scan.entries:
-        written = SKILLS[entry.path.removesuffix("/other-name")]
+        written = made.at(entry.path)
         assert {file.path for file in entry.files} == set(written)
         assert entry.files[0].path == "SKILL.md"
         for file in entry.files:
@@ -93,6 +172,12 @@ async def test_directories_are_listed_at_every_level(source: Source) -> None:
 
 async def test_two_scans_of_the_same_skills_are_equal(source: Source) -> None:
     assert await source.scan() == await source.scan()
+
+
+async def test_a_skill_that_did_not_change_is_the_same_value_in_the_next_scan(source: Source) -> None:
+    before = await source.scan()
+    after = await source.rescan()
+    assert all(old is new for old, new in zip(before.entries, after.entries, strict=True))
 
 
 async def test_looking_again_at_one_skill_keeps_the_others(source: Source) -> None:

@@ -81,7 +81,9 @@ def test_a_folder_without_skills_is_fine_but_gets_a_hint(good: Path, cli: Cli, v
     assert cli(verb, "empty", "--json").json == []
 
 
-@pytest.mark.parametrize("arguments", [["check"], ["list"], ["serve"], ["show", "x", "--from"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["check"], ["list"], ["serve", "--static"], ["show", "x", "--from"]], ids=" ".join
+)
 def test_a_folder_that_is_not_there_is_wrong_usage(good: Path, cli: Cli, arguments: list[str]) -> None:
     done = cli(*arguments, "no-such-folder")
     assert (done.code, done.raw) == (2, b"")

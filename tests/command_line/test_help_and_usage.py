@@ -12,6 +12,7 @@ OPTIONS = {
     "serve": [
         "--http",
         "--static",
+        "--prefix",
         "--follow-links",
         "--catalog",
         "--catalog-tokens",
@@ -26,6 +27,8 @@ OPTIONS = {
     "list": ["--json", "--follow-links"],
     "show": ["--from", "--json"],
     "read": ["--from", "--json", "--raw"],
+    "sources": ["--label", "--prefix", "--token-env", "--config", "--json"],
+    "publish": ["--out", "--json", "--follow-links"],
     "visibility": ["--from", "--assistant", "--user", "--follow-links", "--config", "--json"],
 }
 
@@ -48,7 +51,7 @@ def test_the_help_of_a_verb_mentions_every_option(cli: Cli, verb: str) -> None:
 def test_the_help_of_a_verb_shows_examples(cli: Cli, verb: str) -> None:
     shown = cli(verb, "--help").out
     assert "example" in shown.lower()
-    assert f"skillwire {verb} ./skills" in shown
+    assert re.search(rf"skillwire {verb} (add )?\./skills", shown)
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])

@@ -32,7 +32,7 @@ def test_a_drive_letter_makes_a_folder(good: Path, cli: Cli, argument: str) -> N
 
 
 @pytest.mark.parametrize(
-    "argument", ["github:a/b", "git+https://host.example/r", "https://host.example/", "s3:x"]
+    "argument", ["s3:x", "ftp://host.example/", "mailto:me", "mcp+https://host.example/mcp"]
 )
 def test_a_source_of_an_unknown_kind_is_refused_with_the_known_ones(
     good: Path, cli: Cli, argument: str
@@ -40,7 +40,46 @@ def test_a_source_of_an_unknown_kind_is_refused_with_the_known_ones(
     done = cli("list", argument)
     assert (done.code, done.raw) == (2, b"")
     assert f"`{argument}` is no kind of source" in done.err
-    assert "hint: known kinds: folder (./skills)" in done.err
+    for kind in ("archive (./skills.zip)", "folder (./skills)", "repository (github:owner/repo)"):
+        assert kind in done.err
+
+
+@pytest.mark.parametrize(
+    ("argument", "reason"),
+    [
+        ("github:a/b/../../c", "`../../c` is not a folder of the repository"),
+        ("github:a", "owner"),
+        ("git+ext::sh -c id", "is not `github:owner/repo"),
+        ("git+https://host.example/r#/etc", "path"),
+        ("http://host.example/", "https"),
+        ("https://me:secret@host.example/", ""),
+    ],
+)
+def test_an_address_that_cannot_be_is_wrong_usage(good: Path, cli: Cli, argument: str, reason: str) -> None:
+    done = cli("list", argument)
+    assert (done.code, done.raw) == (2, b"")
+    assert reason in done.err
+    assert "hint: " in done.err
+    assert "secret" not in done.err
+
+
+def test_a_local_path_that_holds_a_host_name_is_a_folder(good: Path, cli: Cli) -> None:
+    write_skill(good / "github.com/acme", "inside")
+    assert [skill["name"] for skill in cli("list", "github.com/acme", "--json").json] == ["inside"]
+    assert "the folder `github.com/none` does not exist" in cli("list", "github.com/none").err
+
+
+def test_an_archive_is_served_like_the_folder_that_it_was_made_of(
+    good: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SKILLWIRE_CACHE_DIR", str(good / "cache"))
+    shutil.make_archive("packed", "zip", "good")
+    assert [skill["name"] for skill in cli("list", "packed.zip", "--json").json] == ["refunds", "returns"]
+    (good / "broken.zip").write_bytes(b"PK but not really")
+    done = cli("check", "broken.zip")
+    assert done.code == 1
+    assert "broken.zip" in done.out
+    assert "the archive `none.tar.gz` does not exist" in cli("list", "none.tar.gz").err
 
 
 def test_a_folder_that_looks_like_another_kind_is_a_folder_when_it_exists(good: Path, cli: Cli) -> None:

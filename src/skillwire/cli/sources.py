@@ -1,6 +1,7 @@
 """`skillwire sources`: what is served besides what the command line names."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -47,6 +48,7 @@ def sources(
     For example:
 
     ```
+    skillwire sources add ./skills
     skillwire sources add github:acme/skills/finance@main
     skillwire sources add https://example.com --label example
     skillwire sources
@@ -68,11 +70,10 @@ def sources(
 def _add(file: ConfigFile, names: Sequence[str], options: ConfiguredSource) -> int:
     if len(names) != 1:
         raise UsageError("`sources add` takes one source", hint="as in `skillwire sources add ./skills`")
-    source = _spelled(names[0])
-    added = ConfiguredSource(source, options.label, options.prefix, options.token_env)
-    _must_open(added)
+    _must_open(replace(options, source=names[0]))
+    added = replace(options, source=_spelled(names[0]))
     add_source(file, added)
-    talk().print(f"added {quoted(source)} to `{visible(str(file.path))}`")
+    talk().print(f"added {quoted(added.source)} to `{visible(str(file.path))}`")
     return 0
 
 

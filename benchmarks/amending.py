@@ -1,0 +1,117 @@
+"""What one change costs in the process: the look at the folder, the next catalogue, and what is different.
+
+    python -m benchmarks.amending ROOT SIZE EDITS
+
+is one round, in a process of its own.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable, Sequence
+from pathlib import Path
+
+import anyio
+
+from benchmarks.costs import Cost, timed
+from benchmarks.plan import Plan, turns
+from benchmarks.results import Growth, Series, Table, series_of
+from benchmarks.trees import Tree
+from skillwire.catalog.change import Change
+from skillwire.catalog.compose import Labelled, compose
+from skillwire.catalog.library import Library
+from skillwire.sources.base import EVERYWHERE, Attention, Locations, Scan
+from skillwire.sources.directory import DirectorySource
+
+_COMPOSE = "compose the whole catalogue"
+_COMPOSED = 3
+
+
+def measure(trees: Sequence[Tree], plan: Plan) -> list[Series]:
+    tables: dict[str, Table] = {}
+    for tree in turns(trees, plan.rounds):
+        for name, cost in _round_apart(tree, plan.edits).items():
+            tables.setdefault(name, Table()).add(tree.size, cost)
+        tree.trim()
+    return [series for name, table in tables.items() for series in series_of(name, table, Growth.LINEAR)]
+
+
+def _round_apart(tree: Tree, edits: int) -> dict[str, Cost]:
+    command = [sys.executable, "-m", "benchmarks.amending", str(tree.root), str(tree.size), str(edits)]
+    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1])
+    costs: dict[str, list[float]] = json.loads(printed.stdout)
+    return {name: Cost(wall, cpu) for name, (wall, cpu) in costs.items()}
+
+
+class _Told(DirectorySource):
+    """A folder in which changes are noticed when this benchmark says so."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root, keep_good=True)
+        self.tell, self._told = anyio.create_memory_object_stream[Locations](1)
+        self.looks: list[Cost] = []
+
+    async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
+        async for where in self._told:
+            yield where
+
+    async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
+        with timed(self.looks):
+            return await super().rescan(where)
+
+
+class _Updates:
+    """Changes that a library is told of, one after the other."""
+
+    def __init__(self, source: _Told, library: Library) -> None:
+        self._source = source
+        self._changed = anyio.Event()
+        self.costs: dict[str, list[Cost]] = {}
+        library.listen(self._note)
+
+    async def after(self, name: str, change: Callable[[], object], where: Sequence[Path]) -> None:
+        """Make a change, and measure from there until the new catalogue is served."""
+        change()
+        self._changed = anyio.Event()
+        self._source.looks.clear()
+        with timed(self.costs.setdefault(f"update after {name}", [])):
+            await self._source.tell.send(frozenset(map(str, where)))
+            await self._changed.wait()
+        self.costs.setdefault(f"update after {name}: of this, the look at the folder", []).extend(
+            self._source.looks
+        )
+
+    def _note(self, _: Change) -> None:
+        self._changed.set()
+
+
+async def _round(tree: Tree, edits: int) -> dict[str, Cost]:
+    source = _Told(tree.root)
+    library = Library([source])
+    await library.load()
+    updates = _Updates(source, library)
+    tree.plant(tree.size)  # the team is there before those that are measured
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(library.follow)
+        for number, index in enumerate(tree.spread(edits), start=1):
+            file, folder = tree.folder(index) / "SKILL.md", tree.folder(tree.size + number)
+            await updates.after("one edit", lambda: tree.describe(index, number), [file])  # noqa: B023
+            added = [folder, folder / "SKILL.md", folder / "references", folder / "scripts"]
+            await updates.after("one skill added", lambda: tree.plant(tree.size + number), added)  # noqa: B023
+            await updates.after("one skill removed", lambda: tree.uproot(tree.size + number), added)  # noqa: B023
+        tasks.cancel_scope.cancel()
+    scan = await source.scan()
+    composed: list[Cost] = []
+    for _ in range(_COMPOSED):
+        with timed(composed):
+            compose([Labelled(source.label, scan)])
+    return {name: Cost.median(costs) for name, costs in (updates.costs | {_COMPOSE: composed}).items()}
+
+
+def main(root: str, size: str, edits: str) -> None:
+    costs = anyio.run(_round, Tree(Path(root), int(size)), int(edits))
+    print(json.dumps({name: [cost.wall, cost.cpu] for name, cost in costs.items()}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

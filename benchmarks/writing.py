@@ -1,0 +1,96 @@
+"""Many files written at once, by a process of its own, as `git checkout` would.
+
+    python -m benchmarks.writing ROOT SIZE FILES REVISION
+
+prepares everything, waits for a line on stdin, writes, and prints how many seconds that took.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from benchmarks.trees import FILES, Tree, skill_files
+
+_FILES_PER_SKILL = 1 + len(FILES)
+
+
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """What is written: a new revision of some skills, then skills that were not there before."""
+
+    tree: Tree
+    files: int
+    revision: int
+
+    @property
+    def rewritten(self) -> range:
+        return range(min(self.tree.size, self._skills * 2 // 5))
+
+    @property
+    def added(self) -> range:
+        return range(self.tree.size, self.tree.size + self._skills - len(self.rewritten))
+
+    @property
+    def _skills(self) -> int:
+        return self.files // _FILES_PER_SKILL
+
+    def write(self) -> None:
+        """Wait for the word, then write."""
+        contents = [
+            (self.tree.folder(index) / path, content)
+            for index in (*self.rewritten, *self.added)
+            for path, content in skill_files(index, self.revision)
+        ]
+        sys.stdin.readline()
+        began = time.perf_counter()
+        for file, content in contents:
+            with suppress(FileNotFoundError):  # git, too, takes the old file away and makes a new one
+                file.unlink()
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        print(time.perf_counter() - began, flush=True)
+
+
+class Writer:
+    """The process that writes a burst."""
+
+    def __init__(self, to: IO[bytes], answers: IO[bytes]) -> None:
+        self._to = to
+        self.answers = answers
+        """Can be read from as soon as everything is written."""
+
+    def go(self) -> None:
+        self._to.write(b"go\n")
+        self._to.flush()
+
+    def seconds(self) -> float:
+        """Return how long it took, once that is over."""
+        return float(self.answers.readline())
+
+
+@contextmanager
+def writer(burst: Burst) -> Generator[Writer]:
+    """Start a process that is ready to write."""
+    arguments = map(str, (burst.tree.root, burst.tree.size, burst.files, burst.revision))
+    command = [sys.executable, "-m", "benchmarks.writing", *arguments]
+    folder = Path(__file__).parents[1]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            yield Writer(process.stdin, process.stdout)
+        finally:
+            process.kill()
+
+
+def main(root: str, size: str, files: str, revision: str) -> None:
+    Burst(Tree(Path(root), int(size)), int(files), int(revision)).write()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
