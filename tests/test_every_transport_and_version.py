@@ -403,7 +403,7 @@ def test_prompts_come_in_pages_of_a_hundred_and_together_every_skill_once(peer: 
 
 def test_broken_skills_are_shown_in_a_resource_of_their_own(peer: Peer) -> None:
     resources = all_items(peer, "resources/list", "resources")
-    assert resources[-1]["uri"] == "skillwire://problems"
+    assert [each["uri"] for each in resources[-2:]] == ["skillwire://problems", "skill://index.json"]
     raw, _ = read(peer, "skillwire://problems")
     assert b'"path": "broken/SKILL.md"' in raw
     assert b'"rule": "name-format"' in raw

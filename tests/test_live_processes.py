@@ -57,7 +57,8 @@ async def test_a_folder_that_is_missing_at_the_start_is_named_and_served_later(t
         assert (await client.list_resources()).resources[0].name == "problems"
         write_skill(root, "one")
         await heard.until("prompts", "resources")
-        assert [str(each.uri) for each in (await client.list_resources()).resources] == [ONE]
+        listed = [str(each.uri) for each in (await client.list_resources()).resources]
+        assert listed == [ONE, "skill://index.json"]
     with StdioPeer("2025-11-25", skillwire("serve", tmp_path / "never")) as peer:
         _ = peer.handshake
         assert f"waiting for `{tmp_path / 'never'}`, which does not exist" in peer.stderr()

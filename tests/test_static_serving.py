@@ -62,6 +62,7 @@ async def test_contents_follow_the_disk_and_what_is_offered_does_not(root: Path,
         assert {prompt.name for prompt in prompts} == {"skill", "one", "two"}
         assert not any(prompt.description == "Another." for prompt in prompts)
         assert {str(each.uri) for each in (await client.list_resources()).resources} == {
+            "skill://index.json",
             ONE,
             "skill://two/SKILL.md",
         }

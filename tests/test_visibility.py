@@ -192,7 +192,8 @@ def test_resources_and_the_extension_serve_every_skill(tmp_path: Path) -> None:
     for version in VERSIONS:
         with StdioPeer(version, skillwire("serve", folder, "--config", config)) as peer:
             assert [entry["uri"] for entry in peer.result("skills/list")["skills"]] == uris
-            assert [entry["uri"] for entry in peer.result("resources/list")["resources"]] == uris
+            listed = [entry["uri"] for entry in peer.result("resources/list")["resources"]]
+            assert listed == [*uris, "skill://index.json"]
             for uri in uris:
                 assert peer.result("skills/get", {"uri": uri})["skill"]
                 assert peer.result("resources/read", {"uri": uri})["contents"]

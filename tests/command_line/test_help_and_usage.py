@@ -16,6 +16,8 @@ OPTIONS = {
         "--follow-links",
         "--catalog",
         "--catalog-tokens",
+        "--archives",
+        "--legacy-uris",
         "--config",
         "--no-config",
         "--token-env",
@@ -44,7 +46,8 @@ def test_the_help_of_a_verb_mentions_every_option(cli: Cli, verb: str) -> None:
     assert done.out.startswith(f"Usage: skillwire {verb} ")
     for option in OPTIONS[verb]:
         assert re.search(rf"{option}\b", done.out)
-    assert re.findall(r"--no-[a-z-]+", done.out) == ["--no-config"] * (verb == "serve")
+    expected = ["--no-drafts", "--no-config"] if verb == "serve" else []
+    assert re.findall(r"--no-[a-z-]+", done.out) == expected
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -18,7 +18,10 @@ from skillwire.model.problem import Problem, Severity
 def check(
     paths: Annotated[
         list[str] | None,
-        Parameter(name="PATH", help="Skills, or folders of skills; without one, those in `SKILLS_DIR`."),
+        Parameter(
+            name="PATH",
+            help="Skills, or sources of skills; without one, `SKILLS_DIR` and the configuration.",
+        ),
     ] = None,
     /,
     *,

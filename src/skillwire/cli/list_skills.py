@@ -18,7 +18,7 @@ from skillwire.model.problem import Severity
 def list_skills(
     sources: Annotated[
         list[str] | None,
-        Parameter(name="SOURCE", help="Folders of skills; without one, those in `SKILLS_DIR`."),
+        Parameter(name="SOURCE", help="Where to look; without one, `SKILLS_DIR` and the configuration."),
     ] = None,
     /,
     *,

@@ -9,7 +9,10 @@ SkillArgument: TypeAlias = Annotated[
 ]
 From: TypeAlias = Annotated[
     list[str] | None,
-    Parameter(name="--from", help="A folder to look in (repeatable; default `SKILLS_DIR`)."),
+    Parameter(
+        name="--from",
+        help="A source to look in (repeatable; default `SKILLS_DIR` and the configuration).",
+    ),
 ]
 FollowLinks: TypeAlias = Annotated[bool, Parameter(help="Also look where links lead, outside the folder.")]
 AsJson: TypeAlias = Annotated[bool, Parameter(help="Print JSON, for programs.")]

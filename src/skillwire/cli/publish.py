@@ -22,7 +22,7 @@ from skillwire.wire.discovery import FOLDER, INDEX_FILE, Artifact
 def publish(
     sources: Annotated[
         list[str] | None,
-        Parameter(name="SOURCE", help="Folders of skills; without one, those in `SKILLS_DIR`."),
+        Parameter(name="SOURCE", help="What to publish; without one, `SKILLS_DIR` and the configuration."),
     ] = None,
     /,
     *,

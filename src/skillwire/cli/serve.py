@@ -63,6 +63,11 @@ def serve(
         Literal["instructions", "tool-description"], Parameter(help="Where models find the list of skills.")
     ] = "instructions",
     catalog_tokens: Annotated[int, Parameter(help="How long that list may be, in tokens.")] = DEFAULT_TOKENS,
+    no_drafts: Annotated[bool, Parameter(help="Leave out the index for hosts of early drafts.")] = False,
+    archives: Annotated[bool, Parameter(help="Let every skill be read as one archive, too.")] = False,
+    legacy_uris: Annotated[
+        bool, Parameter(help="Answer at addresses from before the extension: `skill://NAME`.")
+    ] = False,
     config: Annotated[
         Path | None, Parameter(help="The configuration file to use instead of your own.")
     ] = None,
@@ -106,6 +111,9 @@ def serve(
         _budget(catalog_tokens),
         max_file_bytes_from(os.environ),
         VisibilityPolicy() if file is None else VisibilityPolicy(overrides_in(file)),
+        drafts=not no_drafts,
+        archives=archives,
+        legacy_uris=legacy_uris,
     )
     if http is None:
         _refuse_without_http(token_env, allow_host, allow_origin, allow_public=allow_public)

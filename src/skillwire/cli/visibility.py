@@ -22,7 +22,10 @@ def visibility(
     *,
     sources: Annotated[
         list[str] | None,
-        Parameter(name="--from", help="A folder that you serve (repeatable; default `SKILLS_DIR`)."),
+        Parameter(
+            name="--from",
+            help="A source that you serve (repeatable; default `SKILLS_DIR` and the configuration).",
+        ),
     ] = None,
     assistant: Annotated[Choice | None, Parameter(help="Whether a model may load it by itself.")] = None,
     user: Annotated[Choice | None, Parameter(help="Whether people get a prompt for it.")] = None,

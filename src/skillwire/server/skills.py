@@ -15,9 +15,11 @@ from skillwire.surfaces.base import Surface
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.surfaces.completion import CompletionSurface
 from skillwire.surfaces.directory import DirectorySurface
-from skillwire.surfaces.documents import ProblemsDocument
+from skillwire.surfaces.documents import Document, ProblemsDocument, Unlisted
+from skillwire.surfaces.drafts import DraftIndex, SkillArchives
 from skillwire.surfaces.extension import ExtensionSurface
 from skillwire.surfaces.instructions import InstructionsSurface
+from skillwire.surfaces.legacy import LegacyAddresses
 from skillwire.surfaces.offer import Offer
 from skillwire.surfaces.prompts import PromptsSurface
 from skillwire.surfaces.resources import ResourcesSurface
@@ -40,6 +42,12 @@ class Offering:
     catalog_tokens: int = DEFAULT_TOKENS
     max_file_bytes: int = MAX_FILE_BYTES
     visibility: VisibilityPolicy = field(default_factory=VisibilityPolicy)
+    drafts: bool = True
+    """Whether there is an index for hosts of early drafts."""
+    archives: bool = False
+    """Whether every skill can be read as an archive, too."""
+    legacy_uris: bool = False
+    """Whether a skill can be read at the addresses of a time before the extension."""
 
 
 def skills_server(
@@ -73,7 +81,7 @@ def all_surfaces(library: Library, offering: Offering) -> list[Surface]:
     surfaces: list[Surface] = [
         ExtensionSurface(library),
         DirectorySurface(library),
-        ResourcesSurface(library, [ProblemsDocument()]),
+        _resources(library, offering),
         ToolsSurface(
             offer,
             max_file_bytes=offering.max_file_bytes,
@@ -86,3 +94,14 @@ def all_surfaces(library: Library, offering: Offering) -> list[Surface]:
     if not in_tools:
         surfaces.append(InstructionsSurface(offer, offering.catalog_tokens))
     return surfaces
+
+
+def _resources(library: Library, offering: Offering) -> ResourcesSurface:
+    archives = SkillArchives(library) if offering.archives else None
+    documents: list[Document] = [ProblemsDocument()]
+    if offering.drafts:
+        documents.append(DraftIndex(archives))  # the last of all
+    unlisted: list[Unlisted] = [] if archives is None else [archives]
+    if offering.legacy_uris:
+        unlisted.append(LegacyAddresses(library))
+    return ResourcesSurface(library, documents, unlisted)

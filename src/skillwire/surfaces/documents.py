@@ -1,11 +1,13 @@
-"""Resources that are about the catalogue rather than in it."""
+"""Resources that are about the catalogue rather than in it: documents, and addresses that nobody lists."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 
 import orjson
 
 from skillwire.catalog.change import Change
 from skillwire.catalog.snapshot import Catalog
+from skillwire.model.entry import Json
 from skillwire.model.mime import JSON
 
 
@@ -26,8 +28,24 @@ class Document(ABC):
         """Whether it is another document now."""
 
     @abstractmethod
-    def render(self, catalog: Catalog) -> bytes:
+    async def render(self, catalog: Catalog) -> bytes:
         """Return the document for this catalogue."""
+
+
+class Unlisted(ABC):
+    """Further addresses at which something of a skill can be read, for those who know them."""
+
+    @abstractmethod
+    def serves(self, uri: str) -> bool:
+        """Whether something can be read at `uri`, now."""
+
+    @abstractmethod
+    async def read(self, uri: str) -> list[Json]:
+        """Return the contents at an address that is served. Raises `SkillwireError`."""
+
+    @abstractmethod
+    def updated(self, change: Change) -> Collection[str]:
+        """Return the addresses at which something else can be read now."""
 
 
 class ProblemsDocument(Document):
@@ -46,6 +64,6 @@ class ProblemsDocument(Document):
     def differs(self, change: Change) -> bool:
         return change.problems_differ
 
-    def render(self, catalog: Catalog) -> bytes:
+    async def render(self, catalog: Catalog) -> bytes:
         problems = [problem.to_json() for problem in catalog.problems]
         return orjson.dumps({"problems": problems}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

@@ -10,7 +10,7 @@ from skillwire.catalog.snapshot import Catalog
 from skillwire.model.entry import Json, LiveFile
 from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface
 from skillwire.surfaces.content import with_meta
-from skillwire.surfaces.documents import Document
+from skillwire.surfaces.documents import Document, Unlisted
 from skillwire.surfaces.paging import page
 from skillwire.wire.messages import FILE_TEMPLATE, RESOURCES_LIST, RESOURCES_READ, RESOURCES_TEMPLATES
 from skillwire.wire.translate import contents, file_resource, skill_meta
@@ -27,8 +27,11 @@ class ResourcesSurface(Surface):
 
     name = "resources"
 
-    def __init__(self, library: Library, documents: Sequence[Document] = ()) -> None:
+    def __init__(
+        self, library: Library, documents: Sequence[Document] = (), unlisted: Sequence[Unlisted] = ()
+    ) -> None:
         self._library = library
+        self._unlisted = unlisted
         self._documents = {document.uri: document for document in documents}
         self._listing = Derived(self._listed)
 
@@ -52,14 +55,14 @@ class ResourcesSurface(Surface):
             yield ListKind.RESOURCES
 
     def serves(self, uri: str) -> bool:
-        """Whether `uri` is that of a file, a folder or a document."""
+        """Whether `uri` is that of a file, a folder, a document, or an address that nobody lists."""
         catalog = self._library.catalog
-        return uri in self._documents or uri in catalog.files or uri in catalog.directories
+        known = uri in self._documents or uri in catalog.files or uri in catalog.directories
+        return known or self._unlisted_at(uri) is not None
 
     def updated(self, change: Change) -> Collection[str]:
-        return change.uris | {
-            document.uri for document in self._documents.values() if document.differs(change)
-        }
+        documents = {document.uri for document in self._documents.values() if document.differs(change)}
+        return change.uris.union(documents, *(each.updated(change) for each in self._unlisted))
 
     async def list(self, call: Call) -> Answer:
         """List each `SKILL.md`, then the documents. Supporting files are reached from their skill."""
@@ -80,12 +83,20 @@ class ResourcesSurface(Surface):
     async def read(self, call: Call) -> Answer:
         uri = call.text("uri")
         if (document := self._documents.get(uri)) is not None:
-            rendered = document.render(self._library.catalog)
+            rendered = await document.render(self._library.catalog)
             return Answer({"contents": [contents(uri, document.mime_type, rendered)]})
+        if (unlisted := self._unlisted_at(uri)) is not None:
+            return Answer({"contents": await unlisted.read(uri)})
         reading = await self._library.read(uri)
         file = reading.served.file
         block = with_meta(contents(uri, file.mime_type, reading.content), reading.served.entry)
         return Answer({"contents": [block]}, live=isinstance(file, LiveFile))
+
+    def _unlisted_at(self, uri: str) -> Unlisted | None:
+        """Return who else answers at `uri`. A file that is really there comes first."""
+        if uri in self._library.catalog.files:
+            return None
+        return next((each for each in self._unlisted if each.serves(uri)), None)
 
     def _listed(self, catalog: Catalog) -> "_Listing":
         documents = [uri for uri, document in self._documents.items() if document.listed(catalog)]

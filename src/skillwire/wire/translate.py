@@ -52,12 +52,14 @@ def directory_resource(uri: str) -> dict[str, Json]:
 
 def contents(uri: str, mime_type: str, content: bytes) -> dict[str, Json]:
     """Return one content block: text as text, the rest as base64 (S6)."""
-    block: dict[str, Json] = {"uri": uri, "mimeType": mime_type}
     if is_text(content):
-        block["text"] = content.decode()
-    else:
-        block["blob"] = base64.b64encode(content).decode("ascii")
-    return block
+        return {"uri": uri, "mimeType": mime_type, "text": content.decode()}
+    return blob_contents(uri, mime_type, content)
+
+
+def blob_contents(uri: str, mime_type: str, content: bytes) -> dict[str, Json]:
+    """Return one content block of bytes, whatever they look like."""
+    return {"uri": uri, "mimeType": mime_type, "blob": base64.b64encode(content).decode("ascii")}
 
 
 def complete(result: dict[str, Json], freshness: Freshness | None) -> dict[str, Json]:

@@ -1,0 +1,55 @@
+"""Addresses of a time before the extension: a skill's folder as its `SKILL.md`, or as all of its files."""
+
+from collections.abc import Collection
+
+from skillwire.catalog.change import Change
+from skillwire.catalog.derived import Derived
+from skillwire.catalog.library import Library
+from skillwire.catalog.names import Names
+from skillwire.model.entry import Entry, Json
+from skillwire.model.errors import NotServedError, RequestError
+from skillwire.model.uri import SCHEME
+from skillwire.surfaces.content import with_meta
+from skillwire.surfaces.documents import Unlisted
+from skillwire.wire.translate import contents
+
+
+class LegacyAddresses(Unlisted):
+    """`skill://name` is the `SKILL.md`, `skill://name/` every file. A name that is shared is no address."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._names = Derived(Names)
+
+    def serves(self, uri: str) -> bool:
+        return self._named(uri) is not None
+
+    async def read(self, uri: str) -> list[Json]:
+        if (entry := self._named(uri)) is None:
+            raise NotServedError(uri)
+        files = entry.files if uri.endswith("/") else entry.files[:1]
+        readings = [await self._library.read(entry.uri_of(file.path)) for file in files]
+        return [
+            with_meta(
+                contents(
+                    uri if len(files) == 1 else entry.uri_of(reading.served.file.path),
+                    reading.served.file.mime_type,
+                    reading.content,
+                ),
+                entry,
+            )
+            for reading in readings
+        ]
+
+    def updated(self, change: Change) -> Collection[str]:
+        named = {f"{SCHEME}{entry.name}" for edit in change.edits for entry in edit.entries}
+        return named | {f"{uri}/" for uri in named}
+
+    def _named(self, uri: str) -> Entry | None:
+        name = uri.removeprefix(SCHEME).removesuffix("/")
+        if not uri.startswith(SCHEME) or not name:
+            return None
+        try:
+            return self._names.of(self._library.catalog).find(name, offered=())
+        except RequestError:
+            return None

@@ -1,0 +1,68 @@
+"""How drafts of the extension spelled things, for hosts that were built before it was final."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from skillwire.model.digest import Digest
+from skillwire.model.entry import Entry, Json, SkillFile
+from skillwire.wire.archive_form import ArchiveForm
+from skillwire.wire.discovery import SCHEMA, Delivery
+
+INDEX_URI = "skill://index.json"
+
+
+@dataclass(frozen=True, slots=True)
+class DraftArchive:
+    """A skill as one archive."""
+
+    form: ArchiveForm
+    digest: Digest
+
+
+def archive_uri(entry: Entry, form: ArchiveForm) -> str:
+    """Return the URI of a skill's archive: beside its folder."""
+    return f"{entry.root}{form.suffix}"
+
+
+def draft_index(skills: Iterable[tuple[Entry, Sequence[DraftArchive]]]) -> bytes:
+    """Return one document that hosts of both early drafts can read: each ignores what it does not know."""
+    listed = [item for entry, archives in skills for item in _items(entry, archives)]
+    document: dict[str, Json] = {"$schema": SCHEMA, "skills": listed}
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def _items(entry: Entry, archives: Sequence[DraftArchive]) -> list[Json]:
+    """Return what both drafts say of a skill, and what the first says of each archive."""
+    skill: dict[str, Json] = {
+        "name": entry.name,
+        "type": Delivery.SKILL_MD.value,
+        "description": entry.description,
+        "url": entry.uri,
+    }
+    if isinstance(main := entry.files[0], SkillFile):
+        skill["digest"] = main.digest.text
+    skill["frontmatter"] = dict(entry.frontmatter)
+    if archives:
+        skill["archives"] = [
+            {
+                "url": archive_uri(entry, each.form),
+                "mimeType": each.form.mime_type,
+                "digest": each.digest.text,
+            }
+            for each in archives
+        ]
+    return [
+        skill,
+        *(
+            {
+                "name": entry.name,
+                "type": Delivery.ARCHIVE.value,
+                "description": entry.description,
+                "url": archive_uri(entry, each.form),
+                "digest": each.digest.text,
+            }
+            for each in archives
+        ),
+    ]
