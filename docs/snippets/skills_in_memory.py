@@ -21,7 +21,7 @@ async def main() -> None:
 
     async with Client(skills_server(library, name="acme")) as client:  # in this process, without a transport
         listed = await client.list_resources()
-        assert [resource.uri for resource in listed.resources] == ["skill://acme/greeting/SKILL.md"]
+        assert listed.resources[0].uri == "skill://acme/greeting/SKILL.md"
 
     source.put(MemorySkill("acme/farewell", {"SKILL.md": GREETING.replace(b"greeting", b"farewell")}))
     catalog = await library.load()
