@@ -16,6 +16,7 @@ import anyio
 from benchmarks.costs import Cost, timed
 from benchmarks.plan import Plan, turns
 from benchmarks.results import Growth, Series, Table, series_of
+from benchmarks.stdio import PATIENCE
 from benchmarks.trees import Tree
 from skillwire.catalog.change import Change
 from skillwire.catalog.compose import Labelled, compose
@@ -75,8 +76,9 @@ class _Updates:
         self._changed = anyio.Event()
         self._source.looks.clear()
         with timed(self.costs.setdefault(f"update after {name}", [])):
-            await self._source.tell.send(frozenset(map(str, where)))
-            await self._changed.wait()
+            with anyio.fail_after(PATIENCE):
+                await self._source.tell.send(frozenset(map(str, where)))
+                await self._changed.wait()
         self.costs.setdefault(f"update after {name}: of this, the look at the folder", []).extend(
             self._source.looks
         )
@@ -86,16 +88,16 @@ class _Updates:
 
 
 async def _round(tree: Tree, edits: int) -> dict[str, Cost]:
+    tree.plant(tree.size)  # the team is there before those that are measured
     source = _Told(tree.root)
     library = Library([source])
     await library.load()
     updates = _Updates(source, library)
-    tree.plant(tree.size)  # the team is there before those that are measured
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(library.follow)
         for number, index in enumerate(tree.spread(edits), start=1):
             file, folder = tree.folder(index) / "SKILL.md", tree.folder(tree.size + number)
-            await updates.after("one edit", lambda: tree.describe(index, number), [file])  # noqa: B023
+            await updates.after("one edit", lambda: tree.describe(index), [file])  # noqa: B023
             added = [folder, folder / "SKILL.md", folder / "references", folder / "scripts"]
             await updates.after("one skill added", lambda: tree.plant(tree.size + number), added)  # noqa: B023
             await updates.after("one skill removed", lambda: tree.uproot(tree.size + number), added)  # noqa: B023

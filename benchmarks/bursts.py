@@ -19,23 +19,22 @@ _SPAN = (Statistic.MEDIAN, Statistic.WORST)
 def measure(trees: Sequence[Tree], elsewhere: Tree, plan: Plan) -> list[Distribution]:
     """Measure on `trees`, against the same on a folder `elsewhere` that nobody serves."""
     rows: dict[str, dict[int, list[float]]] = {}
-    for number, tree in enumerate(turns(trees, plan.rounds), start=1):
-        for name, samples in _round(tree, elsewhere, plan, number).items():
+    for tree in turns(trees, plan.rounds):
+        for name, samples in _round(tree, elsewhere, plan).items():
             rows.setdefault(name, {}).setdefault(tree.size, []).extend(samples)
     return [_distribution(name, samples) for name, samples in rows.items()]
 
 
-def _round(tree: Tree, elsewhere: Tree, plan: Plan, number: int) -> dict[str, list[float]]:
-    unserved = Burst(elsewhere, plan.burst, 2 * number)
-    alone = _write_alone(unserved)
+def _round(tree: Tree, elsewhere: Tree, plan: Plan) -> dict[str, list[float]]:
+    alone = _write_alone(Burst(elsewhere, plan.burst))
     elsewhere.trim()
     settle()
     with ListeningClient(serve(tree)) as client:
         warm_up(client, tree)
         idle = ping(client, plan.pings)
-        edited = ping(client, plan.pings, lambda edit: tree.describe(edit, 1_000 * number + edit))
-        beside = ping_during(client, Burst(elsewhere, plan.burst, 2 * number + 1), None)
-        burst = Burst(tree, plan.burst, number)
+        edited = ping(client, plan.pings, tree.describe)
+        beside = ping_during(client, Burst(elsewhere, plan.burst), None)
+        burst = Burst(tree, plan.burst)
         during = ping_during(client, burst, Census(burst))
     for each in (tree, elsewhere):
         each.trim()

@@ -59,13 +59,15 @@ class Tree:
         (self.folder(index) / FILES[0]).write_bytes(content)
         return content
 
-    def describe(self, index: int, revision: int) -> None:
+    def describe(self, index: int) -> None:
         """Give a skill another description."""
-        (self.folder(index) / "SKILL.md").write_bytes(_document(index, revision))
+        (self.folder(index) / "SKILL.md").write_bytes(_document(index, fresh_revision()))
 
-    def rewrite(self, index: int, revision: int) -> None:
-        """Change what a skill says, but not what is told of it."""
-        (self.folder(index) / "SKILL.md").write_bytes(_document(index, body=f"# Revision {revision}\n"))
+    def rewrite(self, index: int) -> None:
+        """Change what a skill says, and not what is told of it."""
+        file = self.folder(index) / "SKILL.md"
+        head, mark, _ = file.read_text("ascii").rpartition("---\n")
+        file.write_bytes(_filled(f"{head}{mark}# Revision {fresh_revision()}\n", index, SKILL_BYTES))
 
     def plant(self, index: int) -> list[Path]:
         """Write a whole skill; return its files."""
@@ -97,6 +99,11 @@ def grow(root: Path, size: int) -> Tree:
     return tree
 
 
+def fresh_revision() -> int:
+    """Return a revision that no skill has yet, whichever process wrote it."""
+    return time.time_ns() // 1000
+
+
 def settle() -> None:
     """Wait until everything that was written before this call is old enough to be remembered by a scan."""
     time.sleep(_SETTLED_AFTER)
@@ -113,8 +120,8 @@ def skill_files(index: int, revision: int = 0) -> Iterator[tuple[str, bytes]]:
         yield path, _filled(f"# {path}{_mark(revision)}\n", index, FILE_BYTES)
 
 
-def _document(index: int, revision: int = 0, body: str = "") -> bytes:
-    return _filled(_frontmatter(index, revision) + body, index, SKILL_BYTES)
+def _document(index: int, revision: int) -> bytes:
+    return _filled(_frontmatter(index, revision), index, SKILL_BYTES)
 
 
 def _mark(revision: int) -> str:

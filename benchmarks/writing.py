@@ -10,11 +10,11 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from benchmarks.trees import FILES, Tree, skill_files
+from benchmarks.trees import FILES, Tree, fresh_revision, skill_files
 
 _FILES_PER_SKILL = 1 + len(FILES)
 
@@ -25,7 +25,7 @@ class Burst:
 
     tree: Tree
     files: int
-    revision: int
+    revision: int = field(default_factory=fresh_revision)
 
     @property
     def rewritten(self) -> range:

@@ -1,12 +1,16 @@
-"""The benchmark runs and reports. No figure is asserted: a test must not depend on the machine."""
+"""The benchmarks run and report. No time is asserted: a test must not depend on the machine."""
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from benchmarks.distributions import Distribution, Statistic
+from benchmarks.results import Unit
 
 ROOT = Path(__file__).parents[1]
 
@@ -32,22 +36,59 @@ CONSTANT = {
     "`skills/get`",
     "`resources/read` of 3 KB",
 }
+CHANGES = {
+    "a description is edited",
+    "a body is edited, with a subscription",
+    "a skill is added",
+    "a skill is removed",
+}
+KINDS = {"prompts", "resources", "tools", "updated"}
+BURST = {
+    "ping, nothing else happens",
+    "ping, a description is edited four times a second",
+    "ping, the burst is written elsewhere",
+    "ping, the burst is written to the served folder",
+    "the burst is written, without a server",
+    "the burst is written, elsewhere",
+    "the burst is written, to the served folder",
+    "from its first file to the complete catalogue",
+}
+UPDATES = {
+    "update after one edit",
+    "update after one skill added",
+    "update after one skill removed",
+    "compose the whole catalogue",
+}
+
+
+def quick_run(name: str, output: Path) -> Path:
+    command = [sys.executable, "-m", "benchmarks", name, "--quick", "--output", str(output)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip() == (output / f"{name}.md").read_text(encoding="utf-8").rstrip()
+    return output
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where a quick run has left its results."""
-    output = tmp_path_factory.mktemp("results")
-    command = [sys.executable, "-m", "benchmarks.core", "--quick", "--output", str(output)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.rstrip() == (output / "core.md").read_text(encoding="utf-8").rstrip()
-    return output
+    return quick_run("core", tmp_path_factory.mktemp("results"))
+
+
+@pytest.fixture(scope="module")
+def live_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a quick run of the benchmark of live reload has left its results."""
+    return quick_run("live", tmp_path_factory.mktemp("live-results"))
 
 
 @pytest.fixture
 def report(results: Path) -> dict[str, Any]:
     return json.loads((results / "core.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def live_report(live_results: Path) -> dict[str, Any]:
+    return json.loads((live_results / "live.json").read_text(encoding="utf-8"))
 
 
 def test_everything_is_measured_at_every_size(report: dict[str, Any]) -> None:
@@ -72,16 +113,74 @@ def test_checking_a_folder_does_not_load_the_sdk(report: dict[str, Any]) -> None
 
 
 def test_the_tables_show_every_figure(results: Path, report: dict[str, Any]) -> None:
-    table = (results / "core.md").read_text(encoding="utf-8")
-    rows = [line.split(" | ")[0].removeprefix("| ") for line in table.splitlines() if line.startswith("| ")]
+    rows = rows_of(results / "core.md")
     for series in report["series"]:
         assert series["name"] in rows
 
 
+@pytest.mark.parametrize("benchmark", ["results", "live_results"])
 def test_the_machine_is_described_without_saying_which_one_it_is(
-    results: Path, report: dict[str, Any]
+    benchmark: str, request: pytest.FixtureRequest
 ) -> None:
-    assert report["machine"].keys() == {"system", "cpus", "load", "python", "packages"}
-    written = "".join(path.read_text(encoding="utf-8") for path in results.iterdir())
-    assert str(ROOT) not in written
-    assert str(results) not in written
+    folder: Path = request.getfixturevalue(benchmark)
+    written = {path.suffix: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    machine = json.loads(written[".json"])["machine"]
+    assert machine.keys() == {"system", "cpus", "load", "python", "packages"}
+    for text in written.values():
+        assert str(ROOT) not in text
+        assert str(folder) not in text
+
+
+def test_every_change_is_told_at_every_size(live_report: dict[str, Any]) -> None:
+    assert {each["name"] for each in live_report["delays"]} == CHANGES
+    for each in live_report["delays"]:
+        assert each["samples"].keys() == {"100", "300"}
+        for delays in each["samples"].values():
+            assert len(delays) == 2
+            assert all(delay > 0 for delay in delays), f"{each['name']}: not finished"
+
+
+def test_every_kind_of_notification_is_counted_for_every_change(live_report: dict[str, Any]) -> None:
+    counted = {each["name"]: each for each in live_report["notifications"]}
+    assert counted.keys() == {f"{change}: `{kind}`" for change in CHANGES for kind in KINDS}
+    for each in counted.values():
+        assert each["expected"] in {0, 1}
+        assert all(len(counts) == 2 for counts in each["samples"].values())
+
+
+def test_a_burst_is_written_and_listed_while_pings_are_answered(live_report: dict[str, Any]) -> None:
+    told = {f"notifications in all: `{kind}`" for kind in KINDS}
+    bursts = {each["name"]: each for each in live_report["bursts"]}
+    assert bursts.keys() == BURST | told
+    assert live_report["burst_files"] == 400
+    for name in BURST:
+        assert bursts[name]["statistics"].keys() == {"300"}
+        for found in bursts[name]["statistics"].values():
+            assert found["worst"] >= found["p99"] >= found["median"] > 0, f"{name}: not finished"
+    assert bursts["notifications in all: `resources`"]["statistics"]["300"]["median"] >= 1
+
+
+def test_updates_are_measured_beside_a_whole_catalogue(live_report: dict[str, Any]) -> None:
+    assert {series["name"] for series in live_report["updates"]} >= UPDATES
+    for series in live_report["updates"]:
+        assert series["medians"].keys() == {"100", "300"}
+        assert all(figure > 0 for figure in series["medians"].values()), series["name"]
+
+
+def test_the_tables_of_live_reload_show_every_figure(live_results: Path, live_report: dict[str, Any]) -> None:
+    rows = rows_of(live_results / "live.md")
+    for section in ("delays", "notifications", "idle", "bursts", "updates"):
+        assert live_report[section]
+        for each in live_report[section]:
+            assert each["name"] in rows
+
+
+def test_what_did_not_finish_is_shown_as_such() -> None:
+    measured = Distribution("a wait", Unit.SECONDS, {100: [0.5, math.inf, math.inf]})
+    assert measured.cell(Statistic.MEDIAN, 100) == "not finished"
+    assert json.loads(json.dumps(measured.as_dict(), allow_nan=False))["samples"]["100"] == [0.5, None, None]
+
+
+def rows_of(table: Path) -> set[str]:
+    lines = table.read_text(encoding="utf-8").splitlines()
+    return {line.split(" | ")[0].removeprefix("| ") for line in lines if line.startswith("| ")}

@@ -149,3 +149,22 @@ def test_a_server_started_offline_serves_the_last_good_copy(
     origin.folder.rename(tmp_path / "away")
     with StdioPeer("2025-11-25", command) as peer:
         assert [each["uri"] for each in peer.result("skills/list")["skills"]] == ["skill://first/SKILL.md"]
+
+
+async def test_a_copy_that_somebody_serves_from_is_not_thrown_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain_git(monkeypatch)
+    origin = Origin(tmp_path / "origin")
+    origin.commit(skill("first"))
+    address = Repository.parse(f"git+file://{origin.folder}")
+    library = Library([MountedSource(GitMirror(address, tmp_path / "cache"), label="repo")], frozen=True)
+    await library.load()
+    for number in range(3):  # others share the cache, and move on
+        origin.commit({"first/SKILL.md": skill_md("first", f"Version {number}.")})
+        await GitMirror(address, tmp_path / "cache").fetch()
+    assert (await library.read("skill://first/SKILL.md")).content == skill_md("first")
+    del library
+    origin.commit({"first/SKILL.md": skill_md("first", "The last.")})
+    await GitMirror(address, tmp_path / "cache").fetch()
+    assert len(list((tmp_path / "cache/git").glob("*/commit-*"))) == 2

@@ -23,7 +23,7 @@ ONE, POLICY = "skill://one/SKILL.md", "skill://one/policy.md"
 
 @asynccontextmanager
 async def frozen(root: Path, mode: str, *uris: str) -> AsyncGenerator[tuple[Client, Heard]]:
-    library = Library([DirectorySource(root)], frozen=True)
+    library = Library([DirectorySource(root, keep_good=True)], frozen=True)
     await library.load()
     server = skills_server(library, offering=Offering(Channel.TOOL_DESCRIPTION))
     async with listening(server, mode, uris) as connected:
@@ -102,3 +102,13 @@ async def test_a_server_that_is_frozen_ends_like_any_other(root: Path) -> None:
     with anyio.fail_after(30):
         async with frozen(root, "legacy", ONE):
             pass
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_skill_that_broke_is_still_watched_by_its_subscribers(root: Path, mode: str) -> None:
+    async with frozen(root, mode, POLICY, ONE) as (_, heard):
+        write(root, {"one/SKILL.md": "broken", "one/policy.md": "new"})
+        await heard.until(POLICY)
+        heard.take()
+        write(root, {"one/SKILL.md": skill_md("one", "Mended."), "one/policy.md": "newer"})
+        await heard.until(POLICY, ONE)

@@ -89,17 +89,28 @@ def test_a_repository_is_fetched_by_sync(config: Path, good: Path, cli: Cli) -> 
     assert names(cli) == ["first"]  # the last good copy
 
 
-def test_a_token_is_never_written(config: Path, cli: Cli) -> None:
-    done = cli("sources", "add", "git+https://me:hunter2@host.example/r.git")
+@pytest.mark.parametrize("login", ["me:hunter2", "hunter2", "hunter2:"])
+def test_a_token_in_an_address_is_never_written(config: Path, cli: Cli, login: str) -> None:
+    done = cli("sources", "add", f"git+https://{login}@host.example/r.git")
     assert done.code == 2
     assert "--token-env" in done.err
     assert "hunter2" not in done.err
     assert not config.exists()
+
+
+def test_a_token_that_is_missing_is_the_problem_of_its_source_alone(
+    config: Path, good: Path, cli: Cli
+) -> None:
     assert cli("sources", "add", "git+https://host.example/r.git", "--token-env", "NOT_SET").code == 0
     assert written(config)["sources"][0]["token-env"] == "NOT_SET"
+    assert cli("sources", "add", "good").code == 0
     assert cli("sources").code == 0
+    done = cli("list", "--json")
+    assert [each["name"] for each in done.json] == ["refunds", "returns"]
+    assert "1 problem keeps skills from being served" in done.err
+    assert "`NOT_SET` is empty or not set" in cli("check").out
     done = cli("sources", "sync")
-    assert done.code == 2
+    assert done.code == 1
     assert "`NOT_SET` is empty or not set" in done.err
 
 
@@ -112,10 +123,11 @@ def test_a_token_is_never_written(config: Path, cli: Cli) -> None:
         (["add", "s3:x"], "is no kind of source"),
         (["add", "github:a"], "hint: for example `github:owner/repo`"),
         (["add", "good", "--prefix", "../x"], "the prefix `../x`"),
+        (["add", "good", "--label", "a/b"], "the label `a/b`"),
         (["remove"], "which source to remove"),
         (["remove", "nobody"], "has no source `nobody`"),
         (["sync", "nobody"], "there is no source `nobody`"),
-        (["list", "--label", "x"], "only for `sources add`"),
+        (["list", "--label", "x"], "`--label` is only for `sources add`"),
         (["paint"], "paint"),
     ],
 )
@@ -168,6 +180,27 @@ def test_limits_of_the_configuration_hold_and_the_environment_wins(
     assert names(cli) == ["refunds", "returns"]
     monkeypatch.setenv("SKILLWIRE_MAX_SKILL_FILES", "10")
     assert names(cli) == ["large", "refunds", "returns"]
+
+
+def test_a_skill_of_a_configured_source_can_be_shown_and_read(config: Path, cli: Cli) -> None:
+    cli("sources", "add", "good", "--prefix", "acme")
+    assert cli("show", "refunds", "--json").json["uri"] == "skill://acme/refunds/SKILL.md"
+    assert cli("read", "refunds").code == 0
+    assert cli("visibility", "refunds", "--json").json["uri"] == "skill://acme/refunds/SKILL.md"
+
+
+def test_another_configuration_has_its_own_sources(config: Path, good: Path, cli: Cli) -> None:
+    write_skill(good / "more", "other")
+    other = good / "other.toml"
+    assert cli("sources", "add", "more", "--config", other).code == 0
+    assert cli("visibility", "other", "--config", other, "--user", "off").code == 0
+    assert "skill://other/SKILL.md" in written(other)["visibility"]
+
+
+def test_limits_hold_for_what_is_named_too(config: Path, good: Path, cli: Cli) -> None:
+    config.parent.mkdir(parents=True)
+    config.write_text("[limits]\nbytes = 10\n")
+    assert cli("check", "good").code == 1
 
 
 def test_a_terminal_shows_a_table(config: Path, cli: Cli) -> None:

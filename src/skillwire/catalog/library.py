@@ -250,7 +250,7 @@ def _without(source: Source, error: SourceError, known: Scan, *, gone: bool = Tr
             Rule.SOURCE_FAILED,
             Severity.ERROR,
             f"the source `{source.label}` {what}: {error}",
-            hint="mend the source; it is looked at again when one of its skills is asked for",
+            hint="mend the source; a server that runs looks at it again by itself",
         )
     others = (each for each in known.problems if each.rule not in {Rule.SOURCE_FAILED, Rule.SOURCE_WAITING})
     return replace(known, problems=(*others, problem))

@@ -73,6 +73,8 @@ def _located(problems: Iterable[Problem], library: Library) -> Iterator[Problem]
 
 
 def _joined(place: str, path: str) -> str:
+    if path == ".":
+        return place
     if not is_local(place):
         return f"{place.rstrip('/')}/{path}"
     return os.path.normpath(os.path.join(place, path))  # noqa: PTH118

@@ -8,12 +8,15 @@ from pathlib import Path, PurePosixPath
 from skillwire.catalog.library import Library
 from skillwire.catalog.names import AmbiguousNameError, Names, UnknownNameError, did_you_mean
 from skillwire.cli.library import load_library
+from skillwire.config.configured import Configured
+from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.kinds import local_path
 from skillwire.config.settings import SKILLS_DIR
 from skillwire.model.display import quoted, visible
 from skillwire.model.entry import Entry
 from skillwire.model.errors import SkillwireError, UsageError
 from skillwire.model.problem import Problem, Severity
+from skillwire.wire.archive_form import archive_form
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,24 +35,24 @@ class NoSuchSkillError(SkillwireError):
         super().__init__(message)
 
 
-def find_skill(skill: str, sources: Sequence[str], *, follow_links: bool = False) -> Found:
+def find_skill(
+    skill: str, sources: Sequence[str], *, follow_links: bool = False, config: ConfigFile | None = None
+) -> Found:
     """Return the skill that `skill` names. Raises `NoSuchSkillError` or `UsageError`."""
+    if local_path(skill).is_file():
+        raise UsageError(f"{quoted(skill)} is a file", hint=_instead_of(skill))
     if skill.startswith((".", "/", "~")):
         return _in_folder(skill, follow_links=follow_links)
-    if Path(skill).is_file():
-        raise UsageError(
-            f"{quoted(skill)} is a file", hint=f"name its folder, {quoted(str(Path(skill).parent))}"
-        )
     is_folder = Path(skill).is_dir()
-    named = sources or os.environ.get(SKILLS_DIR, "").strip()
+    named = sources or _anything_served(config)
     if not is_folder and not named:
         raise UsageError(
             f"it is not said where to look for {quoted(skill)}",
-            hint=f"add `--from FOLDER`, or set `{SKILLS_DIR}`; a folder is written `./{visible(skill)}`",
+            hint=f"add `--from SOURCE`, or set `{SKILLS_DIR}`; a folder is written `./{visible(skill)}`",
         )
     if is_folder and not named:
         return _in_folder(skill, follow_links=follow_links)
-    library = load_library(sources, follow_links=follow_links)
+    library = load_library(sources, follow_links=follow_links, config=config)
     try:
         entry = Names(library.catalog).find(skill)
     except AmbiguousNameError as error:
@@ -68,15 +71,32 @@ def find_skill(skill: str, sources: Sequence[str], *, follow_links: bool = False
     return Found(library, entry)
 
 
-def find_served(skill: str, sources: Sequence[str], *, follow_links: bool = False) -> Entry:
+def _instead_of(file: str) -> str:
+    """Return how to name a skill instead of a file."""
+    if archive_form(file) is not None:
+        return f"name a skill in it, and add `--from {file}`"
+    return f"name its folder, {quoted(str(local_path(file).parent))}"
+
+
+def _anything_served(config: ConfigFile | None) -> bool:
+    """Whether there is anything to look in that nobody named."""
+    if os.environ.get(SKILLS_DIR, "").strip():
+        return True
+    return bool(Configured.read(config or ConfigFile(default_config())).sources)
+
+
+def find_served(
+    skill: str, sources: Sequence[str], *, follow_links: bool = False, config: ConfigFile | None = None
+) -> Entry:
     """Return the skill that `skill` names, with the URI that it has where `sources` are served.
 
     A folder on its own does not know what stands above it where it is served. Raises as `find_skill`.
     """
-    entry = find_skill(skill, sources, follow_links=follow_links).entry
-    if not sources and not os.environ.get(SKILLS_DIR):
+    entry = find_skill(skill, sources, follow_links=follow_links, config=config).entry
+    if not sources and not _anything_served(config):
         return entry
-    served = _at(load_library(sources, follow_links=follow_links), entry.origin.location)
+    library = load_library(sources, follow_links=follow_links, config=config)
+    served = _at(library, entry.origin.location)
     if served is None:
         hint = "name the folders that you serve with `--from`"
         raise NoSuchSkillError(f"{quoted(skill)} is in none of the folders to look in", hint=hint)

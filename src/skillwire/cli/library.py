@@ -28,6 +28,8 @@ class LibraryOptions:
     """Whether they will be followed: then they may come later, and what an edit breaks stays as it was."""
     frozen: bool = False
     """Whether the skills stay those that are found first."""
+    configured_sources: bool = True
+    """Whether the sources of the configuration are wanted, too."""
 
     def for_sources(self, configured: Configured) -> SourceOptions:
         """Return what holds for all sources, with what the environment and the configuration say."""
@@ -35,6 +37,7 @@ class LibraryOptions:
             follow_links=self.follow_links,
             limits=limits_from(os.environ, configured.limits),
             live=self.live,
+            keep_good=self.live or self.frozen,
             allowed_origins=configured.allowed_origins,
             environment=os.environ,
         )
@@ -51,7 +54,8 @@ def open_sources(
 ) -> list[Opened]:
     """Return the sources named, and those of `config`, not looked at yet. Raises `UsageError`."""
     configured = Configured() if config is None else Configured.read(config)
-    wanted = wanted_sources(arguments, os.environ, configured, options.prefix)
+    also = configured if options.configured_sources else None
+    wanted = wanted_sources(arguments, os.environ, also, options.prefix)
     return open_wanted(wanted, options.for_sources(configured), to_fetch=to_fetch)
 
 
@@ -63,13 +67,15 @@ def open_library(
     return Library([each.source for each in opened], frozen=options.frozen)
 
 
-def load_library(arguments: Sequence[str], *, follow_links: bool = False) -> Library:
+def load_library(
+    arguments: Sequence[str], *, follow_links: bool = False, config: ConfigFile | None = None
+) -> Library:
     """Return the library of the sources named, scanned; without any, of those that are served by default.
 
-    Raises `UsageError`.
+    Limits and allowed origins are those of the configuration in any case. Raises `UsageError`.
     """
-    config = None if arguments else ConfigFile(default_config())
-    library = open_library(arguments, LibraryOptions(follow_links=follow_links), config)
+    options = LibraryOptions(follow_links=follow_links, configured_sources=not arguments)
+    library = open_library(arguments, options, config or ConfigFile(default_config()))
     anyio.run(load, library)
     return library
 

@@ -46,7 +46,7 @@ def publish(
     ```
     """
     library = load_library(sources or [], follow_links=follow_links)
-    errors = [problem for problem in library.catalog.problems if problem.severity is Severity.ERROR]
+    errors = [problem for problem in library.catalog.problems if _matters(problem)]
     choice = choose(library.catalog)
     _must_be_worth_it(errors, choice)
     site = SiteFolder(out / FOLDER)
@@ -59,6 +59,12 @@ def publish(
     where = "serve this folder at the root of your web site"
     talk().print(f"{counted(len(artifacts), 'skill')} published to {quoted(str(out))}; {where}")
     return 1 if errors or left_out else 0
+
+
+def _matters(problem: Problem) -> bool:
+    """Whether the site would lack something, or show something old, because of it."""
+    not_as_it_is = {Rule.SOURCE_STALE, Rule.SOURCE_PARTIAL}
+    return problem.severity is Severity.ERROR or problem.rule in not_as_it_is
 
 
 def _must_be_worth_it(errors: list[Problem], choice: Choice) -> None:

@@ -23,7 +23,7 @@ from skillwire.config.settings import max_file_bytes_from, token_from
 from skillwire.config.visibility import overrides_in
 from skillwire.model.display import visible
 from skillwire.model.errors import UsageError
-from skillwire.model.problem import Severity
+from skillwire.model.problem import Rule, Severity
 from skillwire.server.address import Address, HostPolicy, check_host, check_origin
 from skillwire.server.http import MCP_PATH, http_app, listen, serve_http
 from skillwire.server.signals import on_stop_signal
@@ -31,6 +31,9 @@ from skillwire.server.skills import Channel, Offering, skills_server
 from skillwire.server.stdio import serve_stdio
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.wire.messages import LIVE_TTL_MS, STATIC_TTL_MS, Freshness
+
+_OF_A_SOURCE = {Rule.SOURCE_FAILED, Rule.SOURCE_STALE}
+"""What is said of a source at the start, in full: it concerns all of its skills."""
 
 
 def serve(
@@ -198,14 +201,21 @@ async def _over_http(library: Library, server: Server[Any], endpoint: _Endpoint)
 
 async def _start(library: Library) -> None:
     catalog = await load(library)
-    errors = sum(problem.severity is Severity.ERROR for problem in catalog.problems)
-    warnings = len(catalog.problems) - errors
     console = talk()
     console.print(counted(len(catalog.entries), "skill"))
     for source in library.waited_for:
         console.print(f"waiting for `{visible(source.place)}`, which does not exist")
+    for problem in catalog.problems:
+        if problem.rule in _OF_A_SOURCE:
+            console.print(visible(problem.message))
+    if library.frozen and any(problem.rule is Rule.SOURCE_FAILED for problem in catalog.problems):
+        hint = "with `--static` nobody would ask again; mend the source, or leave `--static` out"
+        raise UsageError("a source has no skills to freeze", hint=hint)
+    told = [problem for problem in catalog.problems if problem.rule is not Rule.SOURCE_WAITING]
+    errors = sum(problem.severity is Severity.ERROR for problem in told)
+    warnings = len(told) - errors
     if errors or warnings:
-        told = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
-        console.print(f"{told}; {check_shows(library)} them")
-    elif not catalog.entries:
+        counts = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
+        console.print(f"{counts}; {check_shows(library)} them")
+    elif not catalog.entries and not library.waited_for:
         console.print(NO_SKILLS)

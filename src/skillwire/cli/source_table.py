@@ -14,6 +14,7 @@ from skillwire.model.display import visible
 from skillwire.sources.base import Source
 from skillwire.sources.mount import MountedSource
 from skillwire.sources.prefix import PrefixedSource
+from skillwire.sources.unavailable import UnavailableSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,8 @@ class _Row:
     @classmethod
     def of(cls, opened: Opened) -> "_Row":
         source = inner_source(opened.source)
-        kind = kind_of(opened.wanted.argument).name
+        unavailable = isinstance(source, UnavailableSource)
+        kind = "" if unavailable else kind_of(opened.wanted.argument).name
         return cls(source.label, kind, source.place, opened.wanted.given_by, state_of(source))
 
     def to_json(self) -> dict[str, str]:
@@ -47,9 +49,12 @@ def inner_source(source: Source) -> Source:
 
 def state_of(source: Source) -> str:
     """Return whether there is anything to serve of a source, without asking anybody."""
+    if isinstance(source, UnavailableSource):
+        return f"unavailable: {source.reason}"
     if isinstance(source, MountedSource):
         last = source.last
-        return "not fetched yet" if last is None else f"fetched, {last.version[:12]}"
+        version = "" if last is None else last.version.removeprefix("sha256:")[:12]
+        return f"fetched, {version}" if version else "not fetched yet"
     return "there" if Path(source.place).exists() else "missing"
 
 

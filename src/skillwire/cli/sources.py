@@ -14,10 +14,11 @@ from skillwire.cli.source_table import inner_source, print_sources, state_of
 from skillwire.config.configured import Configured, ConfiguredSource, add_source, remove_source
 from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.kinds import is_local, kind_of, local_path
-from skillwire.config.wanted import GivenBy, Opened, Wanted, open_wanted
+from skillwire.config.wanted import GivenBy, Opened, Wanted, must_open
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import SourceError, UsageError
 from skillwire.sources.mount import MountedSource
+from skillwire.sources.unavailable import UnavailableSource
 
 Action: TypeAlias = Literal["list", "add", "remove", "sync"]
 
@@ -57,8 +58,11 @@ def sources(
     ```
     """
     file = ConfigFile(config or default_config())
-    if action != "add" and (given := next((o for o in (label, prefix, token_env) if o is not None), None)):
-        raise UsageError(f"{quoted(given)} is only for `sources add`", hint="leave the option out")
+    given = {"--label": label, "--prefix": prefix, "--token-env": token_env}
+    if action != "add" and (
+        option := next((each for each, value in given.items() if value is not None), None)
+    ):
+        raise UsageError(f"`{option}` is only for `sources add`", hint="leave it out")
     if action == "add":
         return _add(file, names or [], ConfiguredSource("", label, prefix, token_env))
     if action == "remove":
@@ -90,7 +94,8 @@ def _spelled(argument: str) -> str:
     if kind_of(argument).name == "repository":
         from skillwire.sources.git.repository import Repository  # noqa: PLC0415 - only who names one
 
-        if Repository.parse(argument).token:
+        repository = Repository.parse(argument)
+        if repository.token or repository.user:  # a token may stand where a name does
             raise UsageError(
                 "there is a token in this address, and the configuration is a file that others may read",
                 hint="leave it out, put it into an environment variable, and name that with `--token-env`",
@@ -101,7 +106,7 @@ def _spelled(argument: str) -> str:
 def _must_open(source: ConfiguredSource) -> None:
     """Raise `UsageError` if the source can never be served."""
     wanted = Wanted(source.source, GivenBy.CONFIGURATION, source.label, source.prefix, source.token_env)
-    open_wanted([wanted], LibraryOptions(live=True).for_sources(Configured()), to_fetch=False)
+    must_open(wanted, LibraryOptions(live=True).for_sources(Configured()))
 
 
 def _remove(file: ConfigFile, names: Sequence[str]) -> int:
@@ -151,23 +156,20 @@ def _chosen(opened: list[Opened], names: Sequence[str]) -> list[Opened]:
 
 
 def _sync(opened: list[Opened], *, as_json: bool) -> int:
-    mounted = [source for each in opened if isinstance(source := inner_source(each.source), MountedSource)]
-    failures = anyio.run(_fetch_all, mounted)
+    sources = [inner_source(each.source) for each in opened]
+    mounted = [source for source in sources if isinstance(source, MountedSource)]
+    failures = {each.label: each.reason for each in sources if isinstance(each, UnavailableSource)}
+    failures |= anyio.run(_fetch_all, mounted)
+    fetched = [source for source in mounted if source.label not in failures]
     if as_json:
-        states = {source.label: state_of(source) for source in mounted}
-        print_json(
-            [
-                {"label": label, "state": state, "error": failures.get(label)}
-                for label, state in states.items()
-            ]
-        )
+        told = [source for source in sources if source in mounted or source.label in failures]
+        print_json([{"label": s.label, "state": state_of(s), "error": failures.get(s.label)} for s in told])
     else:
-        for source in mounted:
-            if source.label not in failures:
-                print_line(f"{source.label}\t{state_of(source)}")
+        for source in fetched:
+            print_line(f"{source.label}\t{state_of(source)}")
     for label, reason in failures.items():
         print_error(f"{quoted(label)} cannot be fetched: {reason}")
-    talk().print(f"{counted(len(mounted) - len(failures), 'source')} fetched")
+    talk().print(f"{counted(len(fetched), 'source')} fetched")
     return 1 if failures else 0
 
 

@@ -48,8 +48,8 @@ def visibility(
     skillwire visibility refunds --from ./skills --assistant reset --user reset
     ```
     """
-    entry = find_served(skill, sources or [], follow_links=follow_links)
     file = ConfigFile(config or default_config())
+    entry = find_served(skill, sources or [], follow_links=follow_links, config=file)
     chosen = {"assistant": assistant, "user": user}
     decided = {side: _DECISIONS[choice] for side, choice in chosen.items() if choice is not None}
     override = decide(file, entry.uri, decided) if decided else overrides_in(file).get(entry.uri, Override())

@@ -64,14 +64,17 @@ def add_source(file: ConfigFile, source: ConfiguredSource) -> None:
         table = tomlkit.table()
         for key, value in source.keys.items():
             table[key] = value
-        document.setdefault(_SOURCES, tomlkit.aot()).append(table)
+        sources = document.setdefault(_SOURCES, tomlkit.aot())
+        if sources:
+            sources[-1].add(tomlkit.nl())
+        sources.append(table)
 
     def check(read: Mapping[str, object]) -> None:
         for known in Configured.of(file, read).sources:
             if known.source == source.source or (known.label is not None and known.label == source.label):
                 raise UsageError(
                     f"the configuration has {quoted(known.label or known.source)} already",
-                    hint="`skillwire sources remove` takes it out; choose another with `--label`",
+                    hint="`skillwire sources` lists them; `skillwire sources remove` takes one out",
                 )
 
     file.edit(change, check)

@@ -29,7 +29,9 @@ class SourceOptions:
     follow_links: bool = False
     limits: Limits = field(default_factory=Limits)
     live: bool = False
-    """Whether the sources will be followed: then they may be missing now, and keep what was good."""
+    """Whether the sources will be followed: then they may be missing now."""
+    keep_good: bool = False
+    """Whether a skill that an edit breaks stays as it was."""
     cache: Path = field(default_factory=lambda: user_cache_path("skillwire", appauthor=False))
     """Where copies of what is elsewhere are kept."""
     allowed_origins: tuple[str, ...] = ()
@@ -59,7 +61,9 @@ class Kind:
 
 def is_local(argument: str) -> bool:
     """Whether an argument can only be a path on this machine, or is one."""
-    return argument.startswith((".", "/", "~")) or not SCHEME.match(argument) or Path(argument).exists()
+    if argument.startswith((".", "/", "~")) or Path(argument).exists():
+        return True
+    return not argument.startswith((_GITHUB, _GIT)) and SCHEME.match(argument) is None
 
 
 def local_path(argument: str) -> Path:
@@ -93,7 +97,7 @@ def _open_folder(address: Address, options: SourceOptions) -> Source:
         label=address.label,
         limits=options.limits,
         follow_links=options.follow_links,
-        keep_good=options.live,
+        keep_good=options.keep_good,
     )
 
 

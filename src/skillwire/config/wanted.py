@@ -8,10 +8,12 @@ from enum import StrEnum
 from skillwire.config.configured import Configured
 from skillwire.config.kinds import SCHEME, Address, SourceOptions, is_local, kind_of, local_path, open_source
 from skillwire.config.settings import SKILLS_DIR, token_from
+from skillwire.model.display import quoted, visible
 from skillwire.model.errors import InvalidValueError, UsageError
-from skillwire.model.path import path_fault
+from skillwire.model.path import name_fault, path_fault
 from skillwire.sources.base import Source
 from skillwire.sources.prefix import PrefixedSource
+from skillwire.sources.unavailable import UnavailableSource
 
 # Behind a comma that begins another source. An address may hold a comma itself.
 _NEXT_SOURCE = re.compile(rf",\s*(?=[./~]|{SCHEME.pattern})")
@@ -78,20 +80,46 @@ def open_wanted(wanted: Iterable[Wanted], options: SourceOptions, *, to_fetch: b
     opened: list[Opened] = []
     labels: set[str] = set()
     for each in wanted:
-        label = _free(each.label or _own_label(each.argument), labels)
+        try:
+            label = _free(_label(each), labels)
+            source = _open(each, label, options, to_fetch=to_fetch)
+        except UsageError as error:
+            if each.given_by is not GivenBy.CONFIGURATION:
+                raise
+            # Others are configured beside it, and nobody is there who could say it differently.
+            label = (
+                _free("unavailable", labels) if _label_fault(each.label) else _free(str(each.label), labels)
+            )
+            source = UnavailableSource(label, visible(each.argument), str(error))
         labels.add(label)
-        token = token_from(each.token_env, options.environment) if to_fetch else None
-        source = open_source(Address(each.argument, label, token), options)
-        opened.append(Opened(each, _prefixed(source, each.prefix)))
+        opened.append(Opened(each, source))
     return opened
 
 
-def _own_label(argument: str) -> str:
-    kind = kind_of(argument)
+def _open(each: Wanted, label: str, options: SourceOptions, *, to_fetch: bool) -> Source:
+    token = token_from(each.token_env, options.environment) if to_fetch else None
+    return _prefixed(open_source(Address(each.argument, label, token), options), each.prefix)
+
+
+def must_open(wanted: Wanted, options: SourceOptions) -> None:
+    """Raise `UsageError` if a source can never be served."""
+    _open(wanted, _label(wanted), options, to_fetch=False)
+
+
+def _label(wanted: Wanted) -> str:
+    if wanted.label is not None:
+        if fault := _label_fault(wanted.label):
+            raise UsageError(f"the label {quoted(wanted.label)} {fault}", hint="write it as in `acme`")
+        return wanted.label
+    kind = kind_of(wanted.argument)
     try:
-        return kind.label(argument)
+        return kind.label(wanted.argument)
     except InvalidValueError as error:
         raise UsageError(str(error), hint=f"for example `{kind.example}`") from error
+
+
+def _label_fault(label: str | None) -> str | None:
+    return "is not there" if label is None else name_fault(label)
 
 
 def _prefixed(source: Source, prefix: str | None) -> Source:

@@ -21,6 +21,7 @@ from skillwire.skillmd.document import read_document
 from skillwire.sources.folder.files import raise_if_exhausted, read_file
 from skillwire.sources.folder.ignore import Ignored
 from skillwire.sources.folder.stamp import Stamp
+from skillwire.sources.hold import is_held
 from skillwire.sources.mount import Copy, Mirror
 from skillwire.wire.archive_form import archive_form
 from skillwire.wire.archive_rules import ArchiveBounds, ArchiveError
@@ -89,7 +90,7 @@ class ArchiveMirror(Mirror):
             raise_if_exhausted(error)
             reason = (error.strerror or type(error).__name__).lower()
             raise SourceError(f"{quoted(name)} cannot be unpacked into the cache: {reason}") from error
-        return Copy(root, digest)
+        return Copy(root, digest, folder=root.parent)
 
 
 def _stamp(path: Path) -> Stamp | None:
@@ -142,7 +143,8 @@ class _Copies:
 
     def last(self) -> Copy | None:
         found = ((self.find(digest), digest) for digest in _noted(self._note))
-        return next((Copy(root, digest) for root, digest in found if root is not None), None)
+        copies = (Copy(root, digest, folder=root.parent) for root, digest in found if root is not None)
+        return next(copies, None)
 
     def add(self, digest: str, name: str, files: Mapping[str, bytes]) -> Path:
         """Write a copy, and give it its name when it is complete. Raises `OSError`."""
@@ -178,7 +180,7 @@ class _Copies:
         notes = list(self._folder.glob("*.note"))
         kept = {note.name for note in notes} | {digest for note in notes for digest in _noted(note)}
         for path in self._folder.iterdir():
-            if path.name in kept or time.time() - path.stat().st_mtime < _KEPT_SECONDS:
+            if path.name in kept or is_held(path) or time.time() - path.stat().st_mtime < _KEPT_SECONDS:
                 continue
             if path.is_dir():  # under a name that nobody looks for while it is half gone
                 shutil.rmtree(path.rename(path.with_name(f"{_STAGED}{path.name}")), ignore_errors=True)

@@ -2,6 +2,7 @@
 
 import contextlib
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from skillwire.model.limits import Limits
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
 from skillwire.sources.directory import DirectorySource
+from skillwire.sources.hold import Hold
 
 POLL_SECONDS = 300.0
 _START_SECONDS = 15.0
@@ -29,6 +31,8 @@ class Copy:
     """A commit or a digest: copies of one version have the same content."""
     problems: tuple[Problem, ...] = ()
     """What had to be left out, each with its remedy."""
+    folder: Path | None = None
+    """What is thrown away when nobody needs it any more, if that is more than the root."""
 
 
 class Mirror(ABC):
@@ -77,6 +81,8 @@ class MountedSource(Source):
         self._copy: Copy | None = None
         self._folder: DirectorySource | None = None
         self._trouble: SourceError | None = None
+        self._holds: deque[Hold] = deque()
+        """On the copy that is served, and the one before: somebody may still read from that."""
 
     @property
     def place(self) -> str:
@@ -147,6 +153,9 @@ class MountedSource(Source):
 
     def _mount(self, copy: Copy) -> None:
         if self._copy is None or copy.root != self._copy.root:
+            self._holds.append(Hold(copy.folder or copy.root))
+            while len(self._holds) > 2:
+                self._holds.popleft().release()
             self._folder = DirectorySource(copy.root, label=self.label, limits=self._limits)
         self._copy = copy
 

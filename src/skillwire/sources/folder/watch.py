@@ -1,6 +1,7 @@
 """Noticing that files changed, by the system's word; by looking now and then where it has none."""
 
 import errno
+import logging
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Collection
@@ -17,6 +18,15 @@ from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.sources.base import EVERYWHERE, Attention, Locations
 from skillwire.sources.folder.watch_plan import WatchPlan
 
+_log = logging.getLogger(__name__)
+
+_POLLING = Problem(
+    ".",
+    Rule.WATCH_POLLING,
+    Severity.WARNING,
+    "changes are noticed late, by looking every few seconds: the system does not watch all these folders",
+    hint="let it watch more (Linux: `sysctl fs.inotify.max_user_watches`), or serve less",
+)
 _DEBOUNCE_MS = 50
 _STEP_MS = 20
 """How long the system is given to say more. An edit is noticed after one or two steps."""
@@ -61,10 +71,10 @@ async def watch(plan: Callable[[], WatchPlan], attention: Attention | None = Non
             if error.gone:
                 await anyio.sleep(_POLL_SECONDS / 100)  # a folder went away meanwhile: plan anew
                 continue
-            problem = _polling(error)
+            _log.warning("folders cannot be watched, so they are looked at now and then: %s", error)
             for _ in range(_POLLS_BEFORE_RETRY):
                 began = time.monotonic()
-                yield Noticed(EVERYWHERE, problem)
+                yield Noticed(EVERYWHERE, _POLLING)
                 await anyio.sleep(max(_POLL_SECONDS, _POLL_SHARE * (time.monotonic() - began)))
 
 
@@ -228,13 +238,3 @@ class _Armed:
             self._told = True
             with suppress(RuntimeError):  # the event loop is gone
                 anyio.from_thread.run_sync(self._known.set, token=self._token)
-
-
-def _polling(error: Exception) -> Problem:
-    return Problem(
-        ".",
-        Rule.WATCH_POLLING,
-        Severity.WARNING,
-        f"changes are noticed late, by looking every few seconds, because watching failed: {error}",
-        hint="let the system watch more (Linux: `sysctl fs.inotify.max_user_watches`), or serve less",
-    )

@@ -54,7 +54,10 @@ class WatchPlan:
     @classmethod
     def for_units(cls, units: Iterable[Unit], locations: Locations) -> "WatchPlan":
         """Return the plan for those units alone that hold a skill at one of `locations`."""
-        chosen = [unit for unit in units if any(draft.location in locations for draft in unit.drafts)]
+        # By its folder, not by its skills: one that is broken now may be mended.
+        chosen = [
+            unit for unit in units if any(_inside(location, unit.folder.location) for location in locations)
+        ]
         folders = frozenset(folder for unit in chosen for folder in unit.folders)
         return cls(frozenset(), frozenset(), flat=folders)
 

@@ -16,6 +16,8 @@ from typing import Self
 
 import anyio
 
+from skillwire.sources.hold import is_held
+
 if sys.platform != "win32":
     import fcntl
 
@@ -141,14 +143,14 @@ class GitCache:
             half.unlink(missing_ok=True)
 
     def prune(self) -> None:
-        """Remove every checkout but the current one and the one before, of each folder and ref."""
+        """Remove every checkout but those in use, and the last two of each folder and ref."""
         kept = {
             self.checkout(commit, record.path)
             for record in self._records()
             for commit in (record.commit, record.previous)
         }
         for folder in self.folder.glob("commit-*"):
-            if folder not in kept:
+            if folder not in kept and not is_held(folder):
                 self.remove(folder)
 
     def clone_size(self) -> int:

@@ -53,7 +53,9 @@ class GitMirror(Mirror):
         if record is None:
             return None
         root = self._root(record.commit)
-        copy = Copy(root, record.commit, tuple(map(_left_out, record.submodules)))
+        left_out = tuple(map(_left_out, record.submodules))
+        folder = self._cache.checkout(record.commit, self._repository.path)
+        copy = Copy(root, record.commit, left_out, folder)
         if copy != self._copy:
             self._copy = copy
         return self._copy if root.is_dir() else None

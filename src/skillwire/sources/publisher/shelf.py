@@ -19,6 +19,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from skillwire.model.digest import Digest
+from skillwire.sources.hold import is_held
 from skillwire.sources.mount import Copy
 from skillwire.sources.publisher.state import Held, State
 
@@ -107,7 +108,7 @@ class Shelf:
         skills = {self._skills / held.key for held in state.skills.values()}
         for folder, kept in ((self._copies, copies), (self._skills, skills)):
             for each in _children(folder):
-                if each not in kept:
+                if each not in kept and not is_held(each):
                     shutil.rmtree(each, ignore_errors=True)
         for each in _children(self._staging):
             with suppress(OSError):
