@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from skillwire import Skill, Skills
 from skillwire.model.entry import SkillFile
 from skillwire.model.errors import SourceError
 from skillwire.model.problem import Severity
 from skillwire.sources.archive import ArchiveMirror
 from skillwire.sources.base import Source
+from skillwire.sources.code import CodeSource
 from skillwire.sources.directory import DirectorySource
 from skillwire.sources.git.mirror import GitMirror
 from skillwire.sources.git.repository import Repository
@@ -79,6 +81,18 @@ def memory(_tmp_path: Path, _stack: ExitStack) -> Made:
     return Made(MemorySource(MemorySkill(path, files) for path, files in SKILLS.items()))
 
 
+def code(_tmp_path: Path, _stack: ExitStack) -> Made:
+    """What is written in code is checked where it is written: nothing broken gets here."""
+    skills = {path: SKILLS[path] for path in ("acme/refunds", "hello")}
+    values = Skills()
+    for path, files in skills.items():
+        skill = Skill(path.rpartition("/")[2], files["SKILL.md"]).with_path(path)
+        for name, content in files.items():
+            skill = skill if name == "SKILL.md" else skill.with_reference(name, "text/plain", content)
+        values = values.add(skill)
+    return Made(CodeSource(values), skills, broken=frozenset())
+
+
 def prefixed(tmp_path: Path, _stack: ExitStack) -> Made:
     inner = Made(DirectorySource(tree(tmp_path / "root")))
     skills = {f"acme/team/{path}": files for path, files in inner.skills.items()}
@@ -112,6 +126,7 @@ def publisher(tmp_path: Path, stack: ExitStack) -> Made:
 MAKERS: dict[str, Callable[[Path, ExitStack], Made]] = {
     "directory": directory,
     "memory": memory,
+    "code": code,
     "prefixed": prefixed,
     "archive": archive,
     "repository": repository,

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from skillwire.catalog.compose import Labelled, Namespace, found_problems, shared_names
+from skillwire.catalog.compose import Labelled, Namespace, found_problems, listed, shared_names
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.entry import Entry
 from skillwire.model.uri import SKILL_FILE, parent_uri, parents
@@ -27,9 +27,9 @@ def amended(catalog: Catalog, before: Scan, after: Scan, scans: Sequence[Labelle
     if not space.release(gone) or not space.claim(new):
         return None
     entries = {entry.uri: entry for labelled in scans for entry in labelled.scan.entries}
-    same_skills = [entry.uri for entry in gone] == [entry.uri for entry in new]
+    same_skills = [(each.uri, each.listed) for each in gone] == [(each.uri, each.listed) for each in new]
     shared = catalog.shared_names if same_skills else shared_names(entries.values(), scans)
-    listing = catalog.listing if same_skills else tuple(entries)
+    listing = catalog.listing if same_skills else listed(entries.values())
     return replace(
         catalog,
         entries=entries,

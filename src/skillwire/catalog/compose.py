@@ -40,13 +40,18 @@ def compose(scans: Sequence[Labelled]) -> Catalog:
         entries=entries,
         files=namespace.files,
         directories={uri: tuple(sorted(children)) for uri, children in namespace.children.items()},
-        listing=tuple(entries),
-        positions={uri: position for position, uri in enumerate(entries)},
+        listing=(listing := listed(entries.values())),
+        positions={uri: position for position, uri in enumerate(listing)},
         problems=(*found_problems(scans), *taken, *shared.values()),
         shared_names=shared,
         several=len(scans) > 1,
         crowded=crowded,
     )
+
+
+def listed(entries: Iterable[Entry]) -> tuple[str, ...]:
+    """Return the URIs of the skills that the extension lists."""
+    return tuple(entry.uri for entry in entries if entry.listed)
 
 
 def found_problems(scans: Sequence[Labelled]) -> Iterator[Problem]:

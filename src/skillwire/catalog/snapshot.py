@@ -26,7 +26,7 @@ class Catalog:
     directories: Mapping[str, tuple[str, ...]]
     """The URIs of each folder's direct children, sorted (S15)."""
     listing: tuple[str, ...]
-    """The URIs of all skills, in listing order."""
+    """The URIs of all skills that the extension lists, in that order."""
     positions: Mapping[str, int]
     """Where each skill stands in the listing."""
     problems: tuple[Problem, ...]
@@ -40,7 +40,7 @@ class Catalog:
 
     def skill(self, uri: str) -> Entry:
         """Return the skill whose `SKILL.md` has this URI. Raises `NotServedError`."""
-        if (entry := self.entries.get(uri)) is None:
+        if (entry := self.entries.get(uri)) is None or not entry.listed:
             raise NotServedError(uri, "skill")
         return entry
 

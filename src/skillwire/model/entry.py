@@ -69,6 +69,8 @@ class Entry:
     origin: Origin
     problems: tuple[Problem, ...] = ()
     """Warnings: what its author should mend, though it is served."""
+    label: str = ""
+    """What it is called where its document has no frontmatter: then it is a resource, and no listed skill."""
 
     def __post_init__(self) -> None:
         if not is_skill_name(self.name):
@@ -82,11 +84,16 @@ class Entry:
 
     @property
     def name(self) -> str:
-        return str(self.frontmatter.get("name", ""))
+        return str(self.frontmatter.get("name", self.label))
 
     @property
     def description(self) -> str:
         return str(self.frontmatter.get("description", ""))
+
+    @property
+    def listed(self) -> bool:
+        """Whether it is a skill by the rules of the extension (S7)."""
+        return "name" in self.frontmatter
 
     @property
     def root(self) -> str:

@@ -100,7 +100,7 @@ class ResourcesSurface(Surface):
 
     def _listed(self, catalog: Catalog) -> "_Listing":
         documents = [uri for uri, document in self._documents.items() if document.listed(catalog)]
-        keys = (*catalog.listing, *documents)
+        keys = (*catalog.entries, *documents)
         return _Listing(keys, {uri: position for position, uri in enumerate(keys)})
 
     def _resource(self, catalog: Catalog, uri: str) -> dict[str, Json]:

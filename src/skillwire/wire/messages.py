@@ -5,6 +5,11 @@ from dataclasses import dataclass
 EXTENSION = "io.modelcontextprotocol/skills"
 META_PREFIX = "io.modelcontextprotocol.skills/"
 
+OWN_META_PREFIX = "dev.skillwire/"
+"""Ours: what stands behind it is no part of any specification."""
+SKILL_META = f"{OWN_META_PREFIX}skill"
+"""On a prompt: the URI of the skill that it is made of."""
+
 SKILLS_LIST = "skills/list"
 SKILLS_GET = "skills/get"
 DIRECTORY_READ = "resources/directory/read"

@@ -1,0 +1,1 @@
+"""Skills written in code: immutable values, checked where they are made."""

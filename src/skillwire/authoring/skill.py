@@ -1,0 +1,143 @@
+"""A skill as a value: its `SKILL.md` byte for byte, its path, and the files beside it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from skillwire.authoring.rules import AuthoringError, check_name, check_reference_path, check_skill_path
+from skillwire.model.mime import MARKDOWN
+from skillwire.model.uri import SKILL_FILE, file_uri, root_uri
+from skillwire.skillmd.document import SkillDocument, read_document
+
+
+@dataclass(frozen=True, slots=True)
+class SkillReference:
+    """A file beside a `SKILL.md`: its relative path, its MIME type, and what is in it."""
+
+    path: str
+    mime_type: str
+    body: str | bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        check_reference_path(self.path)
+        _bytes(self.body)
+
+    @property
+    def content(self) -> bytes:
+        return _bytes(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """A skill. `body` is the whole `SKILL.md`, frontmatter included, and is kept as it is.
+
+    Each `with_…` returns another skill. Raises `AuthoringError` for one that cannot be.
+    """
+
+    name: str
+    body: str | bytes = field(repr=False)
+    path: str = field(default="", kw_only=True)
+    """The skill path: the name, unless `with_path` says otherwise."""
+    shown_as: str | None = field(default=None, kw_only=True)
+    """What `with_description` says. The frontmatter stays as it is."""
+    references: tuple[SkillReference, ...] = field(default=(), kw_only=True)
+    document: SkillDocument = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        object.__setattr__(self, "path", self.path or self.name)
+        check_skill_path(self.path, self.name)
+        object.__setattr__(
+            self, "document", read_document(self.content, f"{self.path}/{SKILL_FILE}", self.name)
+        )
+        self._check_frontmatter()
+        self._check_references()
+
+    def with_path(self, path: str) -> Self:
+        """Return the skill at another path, which ends in its name."""
+        check_skill_path(path, self.name)
+        return replace(self, path=path)
+
+    def with_description(self, description: str) -> Self:
+        """Return the skill under another description, for prompts and lists that people and models read."""
+        return replace(self, shown_as=description)
+
+    def with_reference(self, path: str, mime_type: str, body: str | bytes) -> Self:
+        """Return the skill with one more file, behind those that it has."""
+        return replace(self, references=(*self.references, SkillReference(path, mime_type, body)))
+
+    @property
+    def content(self) -> bytes:
+        """The bytes of its `SKILL.md`."""
+        return _bytes(self.body)
+
+    @property
+    def description(self) -> str:
+        if self.shown_as is not None:
+            return self.shown_as
+        found = (self.document.frontmatter or {}).get("description")
+        return found if isinstance(found, str) else ""
+
+    @property
+    def uri(self) -> str:
+        """The URI of its `SKILL.md`."""
+        return file_uri(self._root, SKILL_FILE)
+
+    def uris(self) -> Iterator[str]:
+        """Yield the URI of every file, that of the `SKILL.md` first."""
+        yield self.uri
+        yield from (file_uri(self._root, reference.path) for reference in self.references)
+
+    def prompt_text(self) -> str:
+        """Return all of the skill as one text: its document, then each reference behind a line with its path.
+
+        Raises `AuthoringError` for a file that is not text.
+        """
+        pieces = [_ended(_text(SKILL_FILE, self.content))]
+        for reference in self.references:
+            pieces += [f"\n--- {reference.path} ---\n", _ended(_text(reference.path, reference.content))]
+        return "".join(pieces)
+
+    @property
+    def _root(self) -> str:
+        return root_uri(self.path.split("/"))
+
+    def _check_frontmatter(self) -> None:
+        found = (self.document.frontmatter or {}).get("name")
+        if found is not None and found != self.name:
+            fix = f"write `name: {self.name}`, or call the skill as its document does"
+            raise AuthoringError("the name", str(found), f"in the frontmatter is not `{self.name}`", fix)
+
+    def _check_references(self) -> None:
+        taken: set[str] = set()
+        for reference in self.references:
+            if reference.path in taken:
+                fix = "give each file a path of its own"
+                raise AuthoringError("the path of a reference", reference.path, "is taken in this skill", fix)
+            taken.add(reference.path)
+
+
+DOCUMENT_TYPE = MARKDOWN
+"""The MIME type of every `SKILL.md` (S6)."""
+
+
+def _bytes(body: str | bytes) -> bytes:
+    if isinstance(body, bytes):
+        return body
+    try:
+        return body.encode()
+    except UnicodeEncodeError as error:
+        rule = "holds half a character, which no file can"
+        raise AuthoringError("the text", body, rule, "give it as bytes, or mend it") from error
+
+
+def _text(path: str, content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        rule = "is not UTF-8 text, and a prompt is nothing but text"
+        raise AuthoringError("the file", path, rule, "leave the prompt out, or make the file text") from error
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith("\n") else f"{text}\n"

@@ -1,0 +1,325 @@
+"""Skills written in code: values that cannot be wrong, and two surfaces that cannot drift."""
+
+import base64
+import hashlib
+import subprocess
+import sys
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp import Client, StdioServerParameters
+from mcp.shared.exceptions import MCPError
+
+from skillwire import AuthoringError, Skill, SkillReference, Skills
+from skillwire.model.errors import BadParamsError, ConflictError, NotServedError, UsageError
+from skillwire.server import SkillServer
+from tests.support.clients import ERAS
+
+HELLO_WORLD = """---
+name: hello-world
+description: Demonstrates the simplest possible MCP skill
+---
+
+# Hello World Skill
+
+When the user greets the agent, respond warmly and offer to help.
+"""
+REFUNDS = "---\nname: refunds\ndescription: Refunds.\n---\n"
+
+
+def code_mode() -> Skill:
+    return (
+        Skill("code-mode", "---\nname: code-mode\ndescription: Runs code.\n---\n# Code mode\n")
+        .with_reference("references/grammar.md", "text/markdown", "# Grammar")
+        .with_reference("schema.json", "application/json", "{}\n")
+        .with_reference("limits.txt", "text/plain", b"100\n")
+    )
+
+
+def demo() -> SkillServer:
+    server = SkillServer("skills-demo", version="0.1.0")
+    server.add(Skill("hello-world", HELLO_WORLD))
+    server.add(Skill("refunds", REFUNDS).with_path("acme/billing/refunds"))
+    return server.add(code_mode(), prompt="start_code_mode")
+
+
+def test_hello_world_has_the_bytes_of_the_book() -> None:
+    content = Skill("hello-world", HELLO_WORLD).content
+    assert len(content) == 172
+    digest = hashlib.sha256(content).hexdigest()
+    assert (digest[:8], digest[-4:]) == ("a5777e88", "d43d")
+
+
+def test_a_value_never_changes() -> None:
+    skill = Skill("refunds", REFUNDS)
+    moved = (
+        skill.with_path("acme/refunds").with_description("Other.").with_reference("a.md", "text/plain", "a")
+    )
+    assert (skill.path, skill.description, skill.references) == ("refunds", "Refunds.", ())
+    assert (moved.path, moved.description) == ("acme/refunds", "Other.")
+    assert moved.uri == "skill://acme/refunds/SKILL.md"
+    assert list(moved.uris()) == ["skill://acme/refunds/SKILL.md", "skill://acme/refunds/a.md"]
+    with pytest.raises(AttributeError):
+        skill.name = "x"  # pyright: ignore[reportAttributeAccessIssue] - that is the point
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            "",
+            "\0",
+            "a\0b",
+            "SKILL.md",
+            "skill.MD",
+            "..",
+            "a/../b",
+            "./a",
+            "a/.",
+            "a//b",
+            "/a",
+            "a/",
+            "x://y",
+        ),
+        *("a\\b", "a?b", "a#b", "a\nb", "a\x7fb"),
+    ],
+)
+def test_a_reference_path_that_cannot_be_is_refused_with_rule_value_and_fix(path: str) -> None:
+    with pytest.raises(AuthoringError) as refused:
+        Skill("refunds", REFUNDS).with_reference(path, "text/plain", "x")
+    assert refused.value.value == path
+    assert refused.value.rule
+    assert refused.value.fix
+    with pytest.raises(AuthoringError):
+        SkillReference(path, "text/plain", "x")
+
+
+def test_a_reference_path_is_taken_once() -> None:
+    skill = Skill("refunds", REFUNDS).with_reference("a.md", "text/plain", "x")
+    with pytest.raises(AuthoringError, match="is taken in this skill"):
+        skill.with_reference("a.md", "text/plain", "y")
+
+
+@pytest.mark.parametrize(
+    "path", ["", "acme", "acme/", "/acme/refunds", "acme//refunds", "../refunds", "a#/refunds"]
+)
+def test_a_skill_path_that_cannot_be_is_refused_with_a_proposal(path: str) -> None:
+    with pytest.raises(AuthoringError) as refused:
+        Skill("refunds", REFUNDS).with_path(path)
+    assert "`team/topic/refunds`" in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["", "Refunds", "a_b", "-a", "a--b", "a" * 65])
+def test_a_name_that_breaks_the_rule_is_refused(name: str) -> None:
+    with pytest.raises(AuthoringError):
+        Skill(name, "# Body")
+
+
+def test_a_frontmatter_of_another_name_is_refused() -> None:
+    with pytest.raises(AuthoringError, match="write `name: refunds`"):
+        Skill("refunds", HELLO_WORLD)
+
+
+def test_every_address_taken_twice_is_named_at_once() -> None:
+    server = SkillServer("x")
+    one = Skill("a", "---\nname: a\ndescription: x\n---\n").with_reference("r.md", "text/plain", "x")
+    server.add(one, one, Skill("b", "b"), Skill("b", "b"))
+    with pytest.raises(ConflictError) as conflict:
+        server.build()
+    for uri in ("skill://a/SKILL.md", "skill://a/r.md", "skill://b/SKILL.md"):
+        assert f"`{uri}`" in str(conflict.value)
+
+
+def test_collections_add_up() -> None:
+    both = Skills().add(code_mode(), prompt="start").merge(Skills().add(Skill("refunds", REFUNDS)))
+    assert [skill.name for skill in both] == ["code-mode", "refunds"]
+    with pytest.raises(AuthoringError, match="is in both"):
+        both.merge(Skills().add(code_mode(), prompt="start"))
+    with pytest.raises(AuthoringError, match="is there already"):
+        both.add(Skill("other", "x"), prompt="start")
+    with pytest.raises(AuthoringError, match="is for one skill"):
+        Skills().add(Skill("a", "x"), Skill("b", "x"), prompt="p")
+
+
+def test_the_text_of_a_prompt_is_stitched_by_the_rule() -> None:
+    assert Skill("x", "A").with_reference("ref1.md", "text/plain", "refbody").prompt_text() == (
+        "A\n\n--- ref1.md ---\nrefbody\n"
+    )
+    assert Skill("x", "").prompt_text() == "\n"
+    assert Skill("x", "A\r\n").prompt_text() == "A\r\n"
+
+
+def test_a_prompt_of_bytes_is_refused_by_the_name_of_the_file() -> None:
+    skill = Skill("x", "A").with_reference("logo.png", "image/png", b"\x89PNG")
+    with pytest.raises(AuthoringError, match=r"`logo\.png` is not UTF-8"):
+        SkillServer("x").add(skill, prompt="p")
+
+
+def test_importing_the_values_never_loads_the_sdk() -> None:
+    script = "import sys; from skillwire import Skill, Skills, SkillReference; print('mcp' in sys.modules)"
+    assert (
+        subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout == b"False\n"
+    )
+
+
+@pytest.mark.anyio
+async def test_everything_can_be_asked_without_a_transport() -> None:
+    server = demo()
+    listed: list[Any] = await server.list_resources()
+    assert [each["uri"] for each in listed] == [
+        "skill://hello-world/SKILL.md",
+        "skill://acme/billing/refunds/SKILL.md",
+        "skill://code-mode/SKILL.md",
+        "skill://index.json",
+    ]
+    (read,) = await server.read("skill://code-mode/schema.json")
+    assert read == {"uri": "skill://code-mode/schema.json", "mimeType": "application/json", "text": "{}\n"}
+    (message,) = await server.get_prompt("start_code_mode")
+    assert isinstance(message, dict)
+    assert message["content"] == {"type": "text", "text": code_mode().prompt_text()}
+    with pytest.raises(NotServedError):
+        await server.read("skill://nobody/SKILL.md")
+    with pytest.raises(BadParamsError, match="did you mean `start_code_mode`"):
+        await server.get_prompt("start_code")
+    with pytest.raises(ConflictError, match="the server is built"):
+        server.add(Skill("late", "x"))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_server_built_in_code_is_a_server_like_any_other(mode: str) -> None:
+    server = demo()
+    await server.list_resources()
+    async with Client(server.build(), mode=mode) as client:
+        assert client.server_capabilities.extensions == {
+            "io.modelcontextprotocol/skills": {"directoryRead": True}
+        }
+        (prompt,) = (await client.list_prompts()).prompts
+        assert (prompt.name, prompt.description) == ("start_code_mode", "Runs code.")
+        assert prompt.meta == {"dev.skillwire/skill": "skill://code-mode/SKILL.md"}
+        got = await client.get_prompt("start_code_mode", {"ignored": "yes"})
+        assert getattr(got.messages[0].content, "text", "") == code_mode().prompt_text()
+        with pytest.raises(MCPError):
+            await client.read_resource("skill://code-mode/none.md")
+
+
+@pytest.mark.anyio
+async def test_a_document_without_frontmatter_is_a_resource_and_no_listed_skill() -> None:
+    plain = Skill("plain", "# Just text\n").with_description("Shown.")
+    server = SkillServer("x").add(plain, prompt="plain").add(Skill("refunds", REFUNDS))
+    listed: list[Any] = await server.list_resources()
+    assert [each["uri"] for each in listed][:2] == ["skill://plain/SKILL.md", "skill://refunds/SKILL.md"]
+    (read,) = await server.read("skill://plain/SKILL.md")
+    assert isinstance(read, dict)
+    assert read["text"] == "# Just text\n"
+    built = server.build()
+    async with Client(built, mode="auto") as client:
+        problems = (await client.read_resource("skillwire://problems")).contents[0]
+        assert "in no list of skills" in getattr(problems, "text", "")
+        got = await client.get_prompt("plain")
+        assert got.description == "Shown."
+
+
+@pytest.mark.anyio
+async def test_a_skill_below_another_is_among_its_files() -> None:
+    outer = Skill("outer", "---\nname: outer\ndescription: x\n---\n")
+    inner = Skill("inner", "---\nname: inner\ndescription: x\n---\n").with_path("outer/inner")
+    server = SkillServer("x").add(outer, inner.with_reference("a.md", "text/plain", "a"))
+    await server.list_resources()
+    entries = {entry.name: entry for entry in _catalog(server)}
+    assert [file.path for file in entries["outer"].files] == ["SKILL.md", "inner/SKILL.md", "inner/a.md"]
+    assert [file.path for file in entries["inner"].files] == ["SKILL.md", "a.md"]
+
+
+def _catalog(server: SkillServer) -> Any:
+    return server._finished().library.catalog.entries.values()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_server_without_skills_declares_none() -> None:
+    async def ask() -> None:
+        async with Client(SkillServer("empty").build(), mode="legacy") as client:
+            assert client.server_capabilities.resources is None
+
+    anyio.run(ask)
+
+
+def test_no_public_address_without_a_token() -> None:
+    with pytest.raises(UsageError, match="can be reached from other machines"):
+        demo().run(http="0.0.0.0:0")
+
+
+bodies = st.one_of(st.binary(max_size=60), st.text(st.characters(exclude_categories=("Cs",)), max_size=60))
+segments = st.from_regex(r"[a-zA-Z0-9é ._-]{1,8}", fullmatch=True).filter(lambda s: s.strip(".") != "")
+paths = st.lists(segments, min_size=1, max_size=3).map("/".join).filter(lambda p: p.lower() != "skill.md")
+references = st.lists(st.tuples(paths, bodies), max_size=4, unique_by=lambda each: each[0])
+
+
+@given(body=bodies, files=references)
+def test_stitched_reads_are_the_prompt_byte_for_byte(
+    body: str | bytes, files: list[tuple[str, str | bytes]]
+) -> None:
+    anyio.run(_compare, body, files)
+
+
+async def _compare(body: str | bytes, files: list[tuple[str, str | bytes]]) -> None:
+    try:
+        skill = Skill("x", body)
+        for path, content in files:
+            skill = skill.with_reference(path, "text/plain", content)
+        server = SkillServer("x").add(skill, prompt="p")
+        listed: list[Any] = await server.list_resources()
+    except (AuthoringError, ConflictError):
+        assert any(_is_binary(each) for each in (body, *(content for _, content in files))) or _named(body)
+        return
+    stitched = b""
+    for number, uri in enumerate(skill.uris()):
+        (block,) = await server.read(uri)
+        assert isinstance(block, dict)
+        text, blob = block.get("text"), block.get("blob")
+        raw = text.encode() if isinstance(text, str) else base64.b64decode(str(blob))
+        if number:
+            stitched += f"\n--- {files[number - 1][0]} ---\n".encode()
+        stitched += raw if raw.endswith(b"\n") else raw + b"\n"
+    (message,) = await server.get_prompt("p")
+    assert isinstance(message, dict)
+    content = message["content"]
+    assert isinstance(content, dict)
+    assert str(content["text"]).encode() == stitched
+    uris = {each["uri"] for each in listed}
+    assert uris & set(skill.uris()) == {skill.uri}  # references are readable, and never listed
+
+
+def _is_binary(body: str | bytes) -> bool:
+    try:
+        _ = body.decode() if isinstance(body, bytes) else body
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def _named(body: str | bytes) -> bool:
+    return b"name:" in (body.encode() if isinstance(body, str) else body)
+
+
+SCRIPT = """
+from skillwire import Skill
+from skillwire.server import SkillServer
+server = SkillServer("skills-demo")
+server.add(Skill("x", "A").with_reference("ref1.md", "text/plain", "refbody"), prompt="p")
+server.run()
+"""
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ERAS)
+async def test_both_surfaces_agree_over_stdio(mode: str) -> None:
+    async with Client(
+        StdioServerParameters(command=sys.executable, args=["-c", SCRIPT]), mode=mode
+    ) as client:
+        got = await client.get_prompt("p")
+        assert getattr(got.messages[0].content, "text", "") == "A\n\n--- ref1.md ---\nrefbody\n"
+        (block,) = (await client.read_resource("skill://x/ref1.md")).contents
+        assert getattr(block, "text", "") == "refbody"
