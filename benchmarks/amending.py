@@ -39,7 +39,8 @@ def measure(trees: Sequence[Tree], plan: Plan) -> list[Series]:
 
 def _round_apart(tree: Tree, edits: int) -> dict[str, Cost]:
     command = [sys.executable, "-m", "benchmarks.amending", str(tree.root), str(tree.size), str(edits)]
-    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1])
+    folder = Path(__file__).parents[1]
+    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=folder, timeout=5 * PATIENCE)
     costs: dict[str, list[float]] = json.loads(printed.stdout)
     return {name: Cost(wall, cpu) for name, (wall, cpu) in costs.items()}
 

@@ -30,6 +30,8 @@ def _round(tree: Tree, elsewhere: Tree, plan: Plan) -> dict[str, list[float]]:
     elsewhere.trim()
     settle()
     with ListeningClient(serve(tree)) as client:
+        client.connect()
+        early = ping(client, plan.pings)
         warm_up(client, tree)
         idle = ping(client, plan.pings)
         edited = ping(client, plan.pings, tree.describe)
@@ -39,6 +41,7 @@ def _round(tree: Tree, elsewhere: Tree, plan: Plan) -> dict[str, list[float]]:
     for each in (tree, elsewhere):
         each.trim()
     return {
+        "ping, right after the handshake": early.waits,
         "ping, nothing else happens": idle.waits,
         "ping, a description is edited four times a second": edited.waits,
         "ping, the burst is written elsewhere": beside.waits,

@@ -89,6 +89,7 @@ def measure(trees: Sequence[Tree], plan: Plan) -> Noticing:
     with ExitStack() as stack:
         clients = {tree.size: stack.enter_context(ListeningClient(serve(tree))) for tree in trees}
         for tree in trees:
+            clients[tree.size].connect()
             warm_up(clients[tree.size], tree)
             for index in tree.spread(plan.edits):
                 clients[tree.size].ask("resources/subscribe", uri=tree.uri(_subscribed(index)))
@@ -114,12 +115,8 @@ def measure(trees: Sequence[Tree], plan: Plan) -> Noticing:
 
 def warm_up(client: ListeningClient, tree: Tree) -> None:
     """Wait until the server watches: until it tells of a skill that comes. It stays, and so does its team."""
-    client.connect()
-    until = time.perf_counter() + PATIENCE
-    # A page comes before the watcher stands. What it missed, it looks for, but that takes longer.
-    client.ask("skills/list")
     tree.plant(tree.size)
-    if client.told(until, _QUIET)[0] is None:
+    if client.told(time.perf_counter() + PATIENCE, _QUIET)[0] is None:
         raise NoAnswerError("the server does not tell of changes")
     client.told(time.perf_counter() + 2 * _QUIET, 2 * _QUIET)
 

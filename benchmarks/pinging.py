@@ -1,7 +1,6 @@
 """A client that pings every few milliseconds, whatever else goes on."""
 
 import math
-import select
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -10,7 +9,7 @@ from dataclasses import dataclass, field
 from benchmarks.census import Census
 from benchmarks.listening import ListeningClient
 from benchmarks.stdio import PATIENCE
-from benchmarks.writing import Burst, Writer, writer
+from benchmarks.writing import Burst, writer
 
 _EVERY = 0.005
 _EDIT_EVERY = 0.25
@@ -56,18 +55,14 @@ def ping_during(client: ListeningClient, burst: Burst, census: Census | None) ->
         writing.go()
         while (now := time.perf_counter()) < until:
             pinging.step(now)
-            if math.isinf(pinging.seen.written) and _ready(writing):
-                pinging.seen.written = writing.seconds()
+            if math.isinf(pinging.seen.written):
+                pinging.seen.written = writing.seconds(patience=0)
             if done is None and math.isfinite(pinging.seen.written):
                 done = now if census is None else census.complete_at
                 until = bound if done is None else min(bound, now + _AFTERWARDS)
         if census is not None and census.complete_at is not None:
             pinging.seen.complete = census.complete_at - began
         return pinging.end(max(until, time.perf_counter() + _AFTERWARDS))
-
-
-def _ready(writing: Writer) -> bool:
-    return bool(select.select([writing.answers], [], [], 0)[0])
 
 
 class _Pinging:

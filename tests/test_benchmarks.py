@@ -44,6 +44,7 @@ CHANGES = {
 }
 KINDS = {"prompts", "resources", "tools", "updated"}
 BURST = {
+    "ping, right after the handshake",
     "ping, nothing else happens",
     "ping, a description is edited four times a second",
     "ping, the burst is written elsewhere",

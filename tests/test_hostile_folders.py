@@ -178,3 +178,12 @@ def test_a_file_swapped_for_another_after_it_was_judged_is_not_read(tmp_path: Pa
     (root / "one/a.md").symlink_to(secret / "secret.md")
     with pytest.raises(SourceError, match="replaced"):
         FactCache().of(file, limit=100)
+
+
+@pytest.mark.parametrize("target", [".loop", "SKILL.md/x", "/nowhere/at/all"])
+def test_a_hidden_link_that_leads_nowhere_hides_nothing(tmp_path: Path, target: str) -> None:
+    folder = write_skill(tmp_path, "one")
+    for place in (tmp_path, folder):
+        (place / ".loop").symlink_to(target)
+    assert uris(scan(tmp_path)) == ["one"]
+    assert problems_of(scan(tmp_path)) == []

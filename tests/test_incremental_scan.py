@@ -221,3 +221,37 @@ def test_a_root_behind_a_link_is_followed_when_the_link_moves(tmp_path: Path) ->
     current.unlink()
     current.symlink_to(tmp_path / "release-2")
     assert [entry.name for entry in rescanned(source, current).entries] == ["two"]
+
+
+def test_what_went_away_frees_its_part_of_the_bound(tmp_path: Path) -> None:
+    for number in range(4):
+        write_skill(tmp_path / "team", f"s{number}")
+    source = DirectorySource(tmp_path, limits=Limits(entries=12))
+    assert len(anyio.run(source.scan).entries) == 4
+    (tmp_path / "team").rename(tmp_path / "crew")
+    scan = rescanned(source, tmp_path / "team", tmp_path / "crew")
+    assert scan == anyio.run(DirectorySource(tmp_path, limits=Limits(entries=12)).scan)
+    assert len(scan.entries) == 4
+
+
+def test_the_bound_is_the_same_for_what_came_bit_by_bit(tmp_path: Path) -> None:
+    write_skill(tmp_path, "s00")
+    source = DirectorySource(tmp_path, limits=Limits(entries=20))
+    found = anyio.run(source.scan)
+    for number in range(1, 20):
+        write_skill(tmp_path, f"s{number:02}")
+        found = rescanned(source, tmp_path / f"s{number:02}")
+    fresh = anyio.run(DirectorySource(tmp_path, limits=Limits(entries=20)).scan)
+    assert len(found.entries) == len(fresh.entries)
+
+
+def test_a_folder_above_that_was_replaced_is_noticed_by_looking_at_a_skill(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    write_skill(root / "group", "one")
+    write_skill(tmp_path / "next", "one", {"new.md": "new"})
+    source = DirectorySource(root)
+    anyio.run(source.scan)
+    (root / "group").rename(tmp_path / "old")
+    (tmp_path / "next").rename(root / "group")
+    (entry,) = rescanned(source, root / "group/one").entries
+    assert [file.path for file in entry.files] == ["SKILL.md", "new.md"]

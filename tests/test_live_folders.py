@@ -254,3 +254,83 @@ async def test_a_source_that_fails_while_it_is_followed_ends_nothing(tmp_path: P
             lambda: "skill://two/SKILL.md" in library.catalog.entries
         )
         assert (await client.read_resource("skill://one/SKILL.md")).contents
+
+
+@pytest.mark.parametrize("beside", ["", "node_modules", ".venv", ".claude"])
+async def test_a_folder_that_is_replaced_is_watched_again(tmp_path: Path, beside: str) -> None:
+    root = tmp_path / "root"
+    write_skill(root, "a")
+    if beside:
+        write(root, {f"{beside}/x/": b""})
+    async with live(root) as at:
+        shutil.rmtree(root / "a")
+        await at.until_names()
+        write_skill(root, "a")
+        await at.until_names("a")
+        write_skill(root / "a", "inner")
+        await at.until_names("a", "a/inner")
+        shutil.copytree(root, tmp_path / "next")
+        root.rename(tmp_path / "old")
+        (tmp_path / "next").rename(root)
+        write_skill(root, "b")
+        await at.until_names("a", "a/inner", "b")
+        write_skill(root, "c")
+        await at.until_names("a", "a/inner", "b", "c")
+
+
+async def test_many_folders_that_go_away_one_by_one_are_no_reason_to_poll(tmp_path: Path) -> None:
+    write(tmp_path, {"node_modules/x/": b""})
+    for number in range(20):
+        write_skill(tmp_path, f"s{number:02}")
+    async with live(tmp_path) as at:
+        for number in range(20):
+            shutil.rmtree(tmp_path / f"s{number:02}")
+            await anyio.sleep(0.01)  # so that it falls between two plans, now and then
+        await at.until_names()
+        assert at.library.catalog.problems == ()
+
+
+async def test_a_link_above_the_root_may_lead_elsewhere(tmp_path: Path) -> None:
+    write_skill(tmp_path / "release-1/skills", "one")
+    write_skill(tmp_path / "release-2/skills", "two")
+    (tmp_path / "current").symlink_to("release-1")
+    async with live(tmp_path / "current/skills") as at:
+        (tmp_path / "next").symlink_to("release-2")
+        (tmp_path / "next").replace(tmp_path / "current")
+        await at.until_names("two")
+        write_skill(tmp_path / "release-2/skills", "three")
+        await at.until_names("three", "two")
+
+
+async def test_a_folder_far_above_the_root_may_come_and_go(tmp_path: Path) -> None:
+    root = tmp_path / "p/q/skills"
+    write_skill(root, "one")
+    async with live(root) as at:
+        (tmp_path / "p").rename(tmp_path / "away")
+        await at.until_names()
+        write_skill(root, "two")
+        await at.until_names("two")
+
+
+async def test_a_source_that_could_not_be_followed_is_followed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("skillwire.catalog.library._PAUSE", 0.01)
+    write_skill(tmp_path, "one")
+    failures = iter([True, False])
+
+    class Moody(DirectorySource):
+        async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:
+            if next(failures, False):
+                raise RuntimeError("not today")
+            async for where in super().changes(only):
+                yield where
+
+    library = Library([Moody(tmp_path)])
+    await library.load()
+    async with listening(skills_server(library), "auto") as (client, heard):
+        at = Live(tmp_path, library, client, heard)
+        await at.until(lambda: library.catalog.problems != ())
+        write_skill(tmp_path, "two")
+        await at.until_names("one", "two")
+        assert library.catalog.problems == ()

@@ -112,3 +112,25 @@ async def test_a_skill_that_broke_is_still_watched_by_its_subscribers(root: Path
         heard.take()
         write(root, {"one/SKILL.md": skill_md("one", "Mended."), "one/policy.md": "newer"})
         await heard.until(POLICY, ONE)
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_subscription_outlives_remove_and_re_add(root: Path, mode: str) -> None:
+    async with frozen(root, mode, POLICY) as (_, heard):
+        write(root, {"one/policy.md": "new"})
+        await heard.until(POLICY)
+        heard.take()
+        (root / "one").rename(root.parent / f"{root.name}-away")
+        write_skill(root, "one", {"policy.md": "added again"})
+        await heard.until(POLICY)
+        heard.take()
+        write(root, {"one/policy.md": "and edited"})
+        await heard.until(POLICY)
+
+
+async def test_the_list_of_resources_is_frozen_too(root: Path) -> None:
+    async with frozen(root, "auto") as (client, _):
+        before = (await client.list_resources()).resources
+        write(root, {"one/SKILL.md": skill_md("one", "Another.")})
+        await client.call_tool("load-skill", {"name": "one"})
+        assert (await client.list_resources()).resources == before

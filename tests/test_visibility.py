@@ -9,11 +9,15 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference
 
+from skillwire.catalog.library import Library
 from skillwire.catalog.visibility import Override, Visibility, VisibilityPolicy
 from skillwire.config.file import ConfigFile
 from skillwire.config.visibility import decide
-from skillwire.server.skills import Channel, Offering
+from skillwire.model.errors import BadParamsError
+from skillwire.server.skills import Channel, Offering, all_surfaces
+from skillwire.sources.directory import DirectorySource
 from skillwire.sources.memory import MemorySkill
+from skillwire.surfaces.base import Call, all_methods
 from tests.support.clients import ERAS, connected, library_of, refusal, skill, text_of
 from tests.support.peers import VERSIONS, HttpPeer, HttpServer, StdioPeer, skillwire
 from tests.support.skills import write
@@ -215,3 +219,20 @@ def test_the_configuration_file_is_followed_unless_told_otherwise(tmp_path: Path
             assert peer.result("tools/call", call)["isError"] is refused
             assert ("<name>both</name>" in json.dumps(peer.handshake.get("instructions"))) is not refused
             peer.close()
+
+
+@pytest.mark.anyio
+async def test_an_edit_that_hides_a_skill_counts_before_anybody_noticed_it(tmp_path: Path) -> None:
+    folder = on_disk(tmp_path / "skills", skill("both"))
+    library = Library([DirectorySource(folder)])
+    await library.load()
+    surfaces = all_surfaces(library, Offering())
+    methods = all_methods(surfaces)
+    hidden = "disable-model-invocation: true\nuser-invocable: false\n"
+    main = skill("both", hidden).files["SKILL.md"]
+    assert isinstance(main, bytes)
+    (folder / "both/SKILL.md").write_bytes(main)
+    loaded = await methods["tools/call"](Call({"name": "load-skill", "arguments": {"name": "both"}}))
+    assert loaded.result["isError"] is True
+    with pytest.raises(BadParamsError):
+        await methods["prompts/get"](Call({"name": "both"}))

@@ -29,7 +29,7 @@ def test_a_tree_that_is_served_whole_is_watched_whole(tmp_path: Path) -> None:
     found = plan(tmp_path)
     assert found.deep == {str(tmp_path)}
     assert found.flat == set()
-    assert found.gates == {str(tmp_path.parent)}
+    assert found.gates == set(map(str, tmp_path.parents))
 
 
 def test_a_folder_that_is_not_entered_is_not_watched(tmp_path: Path) -> None:
@@ -124,5 +124,8 @@ def test_a_plan_for_some_skills_leaves_the_others_alone(tmp_path: Path) -> None:
     tree = Tree(FactCache())
     tree.walk(look, look.start())
     found = WatchPlan.for_units(tree.units.values(), frozenset({entry.origin.location}))
-    assert found.alone == {str(one), str(one / "refs")}
+    assert found.flat == {str(one), str(one / "refs")}
+    assert found.deep == set()
+    assert found.concerns(str(one))
+    assert not found.concerns(str(tmp_path / "two"))
     assert skill_md("one") == (one / "SKILL.md").read_bytes()

@@ -209,3 +209,31 @@ def test_a_terminal_shows_a_table(config: Path, cli: Cli) -> None:
     assert code == 0
     assert b"given by" in shown
     assert b"configuration" in shown
+
+
+@pytest.mark.parametrize("text", ["sources = []\n", "sources = [{source = '/nowhere'}]\n"])
+def test_sources_in_a_list_written_by_hand_stay_in_it(config: Path, good: Path, cli: Cli, text: str) -> None:
+    config.parent.mkdir(parents=True)
+    config.write_text(f"# mine\n{text}")
+    before = written(config)["sources"]
+    assert cli("sources", "add", "good").code == 0
+    assert written(config)["sources"] == [*before, {"source": str(good / "good")}]
+    assert config.read_text().startswith("# mine\n")
+    assert cli("sources", "remove", "good").code == 0
+    assert written(config).get("sources", []) == before
+
+
+def test_a_label_that_was_chosen_is_kept(config: Path, good: Path, cli: Cli) -> None:
+    write_skill(good / "more", "other")
+    cli("sources", "add", "more", "--label", "good")
+    listed = cli("list", "good", "--json").json
+    assert len(listed) == 2
+    rows = {row["source"]: row["label"] for row in cli("sources", "--json").json}
+    assert rows[str(good / "more")] == "good"
+
+
+def test_a_relative_folder_begins_where_the_file_is(config: Path, good: Path, cli: Cli) -> None:
+    write_skill(config.parent / "mine", "other")
+    config.write_text("[[sources]]\nsource = 'mine'\n")
+    assert names(cli) == ["other"]
+    assert cli("sources", "remove", "mine").code == 0

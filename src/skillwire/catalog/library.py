@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Collection, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -13,7 +13,7 @@ from skillwire.catalog.amend import amended
 from skillwire.catalog.change import Change
 from skillwire.catalog.compose import Labelled, compose
 from skillwire.catalog.snapshot import Catalog, Served
-from skillwire.model.entry import Entry, LiveFile
+from skillwire.model.entry import Entry, LiveFile, Origin
 from skillwire.model.errors import (
     CannotLookNowError,
     ConflictError,
@@ -26,6 +26,9 @@ from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.sources.base import Attention, Locations, Progress, Scan, Source, unwatched
 
 _log = logging.getLogger(__name__)
+
+_PAUSE = 5.0
+"""Seconds before a source is followed again that could not be."""
 
 Listener: TypeAlias = Callable[[Change], None]
 """Told of every change of the catalogue, in the loop, right after it."""
@@ -46,6 +49,7 @@ class Library:
         """With `frozen`, the skills stay those that `load` finds; only their contents follow the sources."""
         self.frozen = frozen
         self._attention = {source.label: Attention() for source in sources}
+        self._attended: dict[str, tuple[Origin, ...]] = {}
         self._listeners: list[Listener] = []
         self._sources = {source.label: source for source in sources}
         if len(self._sources) < len(sources):
@@ -81,6 +85,9 @@ class Library:
     async def load(self, progress: Progress = unwatched) -> Catalog:
         """Scan every source. One that fails is a problem in the catalogue; the others are served."""
         async with self._refreshing:
+            async with anyio.create_task_group() as tasks:
+                for source in self._sources.values():
+                    tasks.start_soon(_prepare, source)
             for source in self._sources.values():
                 try:
                     self._scans[source.label] = await source.scan(progress)
@@ -104,19 +111,37 @@ class Library:
         """Follow, while frozen, the skills that have something to do with these URIs, and no others."""
         if not self.frozen:
             return
-        entries = [entry for entry in self._catalog.entries.values() if _concerned(entry, uris)]
+        entries = self._catalog.entries.values()
+        known = self._attended
+        self._attended = {
+            uri: known[uri]
+            if uri in known
+            else tuple(each.origin for each in entries if _concerns(uri, each))
+            for uri in uris
+        }
+        origins = {origin for origins in self._attended.values() for origin in origins}
         for label, attention in self._attention.items():
-            places = (entry.origin.location for entry in entries if entry.origin.source == label)
-            attention.turn_to(frozenset(places))
+            attention.turn_to(frozenset(each.location for each in origins if each.source == label))
 
     async def _follow(self, source: Source) -> None:
         only = self._attention[source.label] if self.frozen else None
-        try:
-            async with aclosing(source.changes(only)) as changes:
-                async for where in changes:
-                    await self._update(source, where)
-        except Exception:  # noqa: BLE001 - somebody's source: its failure must not end the service
-            _log.exception("changes of the source `%s` are not noticed any more", source.label)
+        while True:
+            try:
+                async with aclosing(source.changes(only)) as changes:
+                    async for where in changes:
+                        await self._update(source, where)
+            except Exception:  # noqa: BLE001 - somebody's source: its failure must not end the service
+                _log.exception("changes of the source `%s` are not noticed for a while", source.label)
+                await self._tell_of_failure(source)
+                await anyio.sleep(_PAUSE)
+            else:
+                return
+
+    async def _tell_of_failure(self, source: Source) -> None:
+        """Show that a source is not followed. It goes with the next look at it."""
+        async with self._refreshing:
+            known = self._scans.get(source.label, Scan())
+            await self._swap(source, _without(source, SourceError("following it failed"), known))
 
     async def _update(self, source: Source, where: Locations) -> None:
         """Look again where a source says that something changed."""
@@ -221,10 +246,15 @@ class Library:
         return [Labelled(label, scan) for label, scan in self._scans.items()]
 
 
-def _concerned(entry: Entry, uris: Collection[str]) -> bool:
-    """Whether one of `uris` is that of the skill, of something in it, or of a folder around it."""
+async def _prepare(source: Source) -> None:
+    with suppress(SourceError):  # the scan that follows says so
+        await source.prepare()
+
+
+def _concerns(uri: str, entry: Entry) -> bool:
+    """Whether `uri` is that of the skill, of something in it, or of a folder around it."""
     inside = f"{entry.root}/"
-    return any(uri.startswith(inside) or inside.startswith(f"{uri}/") for uri in uris)
+    return uri.startswith(inside) or inside.startswith(f"{uri}/")
 
 
 def _of_the_same_skills(before: Scan, after: Scan) -> Scan:
@@ -250,7 +280,7 @@ def _without(source: Source, error: SourceError, known: Scan, *, gone: bool = Tr
             Rule.SOURCE_FAILED,
             Severity.ERROR,
             f"the source `{source.label}` {what}: {error}",
-            hint="mend the source; a server that runs looks at it again by itself",
+            hint="mend the source; if it does not show then, start the server again",
         )
     others = (each for each in known.problems if each.rule not in {Rule.SOURCE_FAILED, Rule.SOURCE_WAITING})
     return replace(known, problems=(*others, problem))

@@ -37,7 +37,7 @@ class LibraryOptions:
             follow_links=self.follow_links,
             limits=limits_from(os.environ, configured.limits),
             live=self.live,
-            keep_good=self.live or self.frozen,
+            serving=self.live or self.frozen,
             allowed_origins=configured.allowed_origins,
             environment=os.environ,
         )

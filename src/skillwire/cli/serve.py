@@ -29,6 +29,7 @@ from skillwire.server.http import MCP_PATH, http_app, listen, serve_http
 from skillwire.server.signals import on_stop_signal
 from skillwire.server.skills import Channel, Offering, skills_server
 from skillwire.server.stdio import serve_stdio
+from skillwire.sources.unavailable import UnavailableSource
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.wire.messages import LIVE_TTL_MS, STATIC_TTL_MS, Freshness
 
@@ -205,6 +206,9 @@ async def _start(library: Library) -> None:
     console.print(counted(len(catalog.entries), "skill"))
     for source in library.waited_for:
         console.print(f"waiting for `{visible(source.place)}`, which does not exist")
+    for source in library.sources:
+        if isinstance(source, UnavailableSource):
+            console.print(f"`{visible(source.place)}` is not served: {visible(source.reason)}")
     for problem in catalog.problems:
         if problem.rule in _OF_A_SOURCE:
             console.print(visible(problem.message))

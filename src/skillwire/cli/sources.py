@@ -14,7 +14,7 @@ from skillwire.cli.source_table import inner_source, print_sources, state_of
 from skillwire.config.configured import Configured, ConfiguredSource, add_source, remove_source
 from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.kinds import is_local, kind_of, local_path
-from skillwire.config.wanted import GivenBy, Opened, Wanted, must_open
+from skillwire.config.wanted import GivenBy, Opened, Wanted, absolute, must_open
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import SourceError, UsageError
 from skillwire.sources.mount import MountedSource
@@ -124,7 +124,9 @@ def _position(file: ConfigFile, name: str) -> tuple[int, ConfiguredSource]:
     configured = list(enumerate(Configured.read(file).sources))
     labels = {each.wanted.argument: each.source.label for each in _all(file, to_fetch=False)}
     same = [
-        each for each in configured if name in {each[1].source, each[1].label, labels.get(each[1].source)}
+        each
+        for each in configured
+        if name in {each[1].source, each[1].label, labels.get(absolute(each[1].source, file.path.parent))}
     ]
     if not same and is_local(name):
         path = str(local_path(name).resolve())

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, cast
 
 import tomlkit
 from tomlkit import TOMLDocument
+from tomlkit.items import AoT
 
 from skillwire.config.file import ConfigFile
 from skillwire.model.display import quoted
@@ -40,6 +42,8 @@ class Configured:
     sources: tuple[ConfiguredSource, ...] = ()
     allowed_origins: tuple[str, ...] = ()
     limits: Mapping[str, int] | None = None
+    folder: Path = Path()
+    """Where the file is: what it says of folders is said from there."""
 
     @classmethod
     def read(cls, file: ConfigFile) -> "Configured":
@@ -54,6 +58,7 @@ class Configured:
             tuple(_source(file, number, entry) for number, entry in enumerate(entries, start=1)),
             tuple(origins),
             _limits(file, read.get(_LIMITS, {})),
+            file.path.absolute().parent,
         )
 
 
@@ -61,13 +66,14 @@ def add_source(file: ConfigFile, source: ConfiguredSource) -> None:
     """Write a source into the file. Raises `UsageError`, also if it is there already."""
 
     def change(document: TOMLDocument) -> None:
-        table = tomlkit.table()
+        sources: Any = document.setdefault(_SOURCES, tomlkit.aot())
+        in_tables = isinstance(document[_SOURCES], AoT)  # and not in a list that somebody wrote by hand
+        written = tomlkit.table() if in_tables else tomlkit.inline_table()
         for key, value in source.keys.items():
-            table[key] = value
-        sources = document.setdefault(_SOURCES, tomlkit.aot())
-        if sources:
+            written[key] = value
+        if in_tables and sources:
             sources[-1].add(tomlkit.nl())
-        sources.append(table)
+        sources.append(written)
 
     def check(read: Mapping[str, object]) -> None:
         for known in Configured.of(file, read).sources:

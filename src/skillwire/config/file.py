@@ -46,6 +46,7 @@ class ConfigFile:
                 text = self._text()
                 check(self._parsed(text))
                 if (changed := self._changed(text, change)) != text:
+                    self._parsed(changed)  # what we cannot read ourselves is not written
                     replace_file(target, changed.encode())
         except OSError as error:
             raise UsageError(

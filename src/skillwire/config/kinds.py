@@ -30,8 +30,8 @@ class SourceOptions:
     limits: Limits = field(default_factory=Limits)
     live: bool = False
     """Whether the sources will be followed: then they may be missing now."""
-    keep_good: bool = False
-    """Whether a skill that an edit breaks stays as it was."""
+    serving: bool = False
+    """Whether clients will be served: then a skill that an edit breaks stays as it was."""
     cache: Path = field(default_factory=lambda: user_cache_path("skillwire", appauthor=False))
     """Where copies of what is elsewhere are kept."""
     allowed_origins: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ def _open_folder(address: Address, options: SourceOptions) -> Source:
         label=address.label,
         limits=options.limits,
         follow_links=options.follow_links,
-        keep_good=options.keep_good,
+        keep_good=options.serving,
     )
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from skillwire.config.configured import Configured
 from skillwire.config.kinds import SCHEME, Address, SourceOptions, is_local, kind_of, local_path, open_source
@@ -60,9 +61,16 @@ def wanted_sources(
     named = list(arguments) or [environment.get(SKILLS_DIR, "")]
     parts = (part for each in named for part in _parts(each))
     wanted = [Wanted(part, given_by, prefix=prefix) for part in parts]
+    configured = configured or Configured()
     wanted.extend(
-        Wanted(each.source, GivenBy.CONFIGURATION, each.label, each.prefix, each.token_env)
-        for each in (configured.sources if configured is not None else ())
+        Wanted(
+            absolute(each.source, configured.folder),
+            GivenBy.CONFIGURATION,
+            each.label,
+            each.prefix,
+            each.token_env,
+        )
+        for each in configured.sources
     )
     if not wanted:
         raise UsageError(
@@ -78,19 +86,21 @@ def open_wanted(wanted: Iterable[Wanted], options: SourceOptions, *, to_fetch: b
     Who will not fetch anything needs no tokens.
     """
     opened: list[Opened] = []
+    every = list(wanted)
+    # Who was given a label keeps it; others give way.
+    chosen = {each.label for each in every if each.label is not None}
     labels: set[str] = set()
-    for each in wanted:
+    for each in every:
+        taken = labels if each.label is not None else labels | chosen
         try:
-            label = _free(_label(each), labels)
+            label = _free(_label(each), taken)
             source = _open(each, label, options, to_fetch=to_fetch)
         except UsageError as error:
             if each.given_by is not GivenBy.CONFIGURATION:
                 raise
             # Others are configured beside it, and nobody is there who could say it differently.
-            label = (
-                _free("unavailable", labels) if _label_fault(each.label) else _free(str(each.label), labels)
-            )
-            source = UnavailableSource(label, visible(each.argument), str(error))
+            label = _free("unavailable" if _label_fault(each.label) else str(each.label), taken)
+            source = UnavailableSource(label, visible(each.argument), str(error), tell=not options.serving)
         labels.add(label)
         opened.append(Opened(each, source))
     return opened
@@ -99,6 +109,11 @@ def open_wanted(wanted: Iterable[Wanted], options: SourceOptions, *, to_fetch: b
 def _open(each: Wanted, label: str, options: SourceOptions, *, to_fetch: bool) -> Source:
     token = token_from(each.token_env, options.environment) if to_fetch else None
     return _prefixed(open_source(Address(each.argument, label, token), options), each.prefix)
+
+
+def absolute(source: str, folder: Path) -> str:
+    """Return a configured source as it can be opened from anywhere: a relative path begins at `folder`."""
+    return str(folder / local_path(source)) if is_local(source) else source
 
 
 def must_open(wanted: Wanted, options: SourceOptions) -> None:

@@ -70,6 +70,8 @@ class Announcer:
     ) -> types.SubscriptionsListenResult:
         """Answer `subscriptions/listen`, the way of protocol 2026-07-28: one stream that lasts."""
         asked = set(params.notifications.resource_subscriptions or ())
+        if len(asked) > _MAX_SUBSCRIPTIONS:
+            raise _too_many()
         self._ask_for(asked)
         try:
             return await self._listen(context, params)
@@ -83,8 +85,7 @@ class Announcer:
             raise MCPError(types.INVALID_PARAMS, f"nothing is served at {quoted(uri)}")
         if session is not None and uri not in session.uris:
             if len(session.uris) >= _MAX_SUBSCRIPTIONS:
-                limit = f"a client may subscribe to {_MAX_SUBSCRIPTIONS:,} resources"
-                raise MCPError(types.INVALID_PARAMS, limit)
+                raise _too_many()
             session.uris.add(uri)
             self._ask_for([uri])
         return types.EmptyResult()
@@ -132,6 +133,10 @@ class Announcer:
                 for event in news:
                     await self._bus.publish(event)
                 await anyio.sleep(_PAUSE)
+
+
+def _too_many() -> MCPError:
+    return MCPError(types.INVALID_PARAMS, f"a client may subscribe to {_MAX_SUBSCRIPTIONS:,} resources")
 
 
 def _lists_first(event: ServerEvent) -> tuple[bool, str]:

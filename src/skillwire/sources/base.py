@@ -32,9 +32,10 @@ class Attention:
             for turned in self._turned:
                 turned()
 
-    def when_turned(self, turned: Callable[[], None]) -> None:
-        """Have `turned` called whenever it goes elsewhere."""
+    def when_turned(self, turned: Callable[[], None]) -> Callable[[], None]:
+        """Have `turned` called whenever it goes elsewhere, until what this returns is called."""
         self._turned.append(turned)
+        return lambda: self._turned.remove(turned)
 
 
 def unwatched(_seen: int) -> None:
@@ -60,6 +61,9 @@ class Source(ABC):
     def place(self) -> str:
         """What the operator calls it: a folder, an address. Never sent to a client."""
         return self.label
+
+    async def prepare(self) -> None:  # noqa: B027 - most have nothing to prepare
+        """Fetch what the first scan will want. Sources that have to ask others do so all at once."""
 
     @abstractmethod
     async def scan(self, progress: Progress = unwatched) -> Scan:

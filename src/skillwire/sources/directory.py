@@ -107,7 +107,8 @@ class DirectorySource(Source):
     def _rescan(self, where: Locations) -> Scan:
         """Look again at the units and folders at `where`, and at nothing else."""
         real = frozenset(os.path.realpath(location) for location in where) | where
-        if not where or self._tree.cut or self._decisive(real):
+        empty = not self._tree.passages and not self._tree.units
+        if not where or empty or self._tree.cut or self._decisive(real) or self._tree.is_stale(real):
             return self._scan(unwatched)
         look = self._look(unwatched, seen=self._tree.seen)
         if isinstance(look, Scan):

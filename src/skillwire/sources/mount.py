@@ -77,7 +77,7 @@ class MountedSource(Source):
         self._limits = limits or Limits()
         self._every = every
         self._live = live
-        self._asked = False
+        self._asked = self._begun = False
         self._copy: Copy | None = None
         self._folder: DirectorySource | None = None
         self._trouble: SourceError | None = None
@@ -105,9 +105,13 @@ class MountedSource(Source):
         """What would be served if nobody could be asked."""
         return self._copy or self._mirror.last()
 
-    async def scan(self, progress: Progress = unwatched) -> Scan:
-        if self._folder is None:
+    async def prepare(self) -> None:
+        if not self._begun:
+            self._begun = True
             await self._begin()
+
+    async def scan(self, progress: Progress = unwatched) -> Scan:
+        await self.prepare()
         if self._folder is None:
             raise self._trouble or SourceError("it is still being fetched")
         return self._told(await self._folder.scan(progress))

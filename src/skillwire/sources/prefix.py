@@ -21,6 +21,9 @@ class PrefixedSource(Source):
     def place(self) -> str:
         return self.source.place
 
+    async def prepare(self) -> None:
+        await self.source.prepare()
+
     async def scan(self, progress: Progress = unwatched) -> Scan:
         return self._below(await self.source.scan(progress))
 

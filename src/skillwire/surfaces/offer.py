@@ -38,6 +38,10 @@ class Offer:
     def names(self) -> Names:
         return self._names.of(self.catalog)
 
+    def decisive(self, offered: Entry, read: Entry) -> Entry:
+        """Return which of the two decides: what was offered while frozen, else what was read just now."""
+        return offered if self._frozen else read
+
     def is_for_models(self, entry: Entry) -> bool:
         return self._is_for(entry, assistant=True)
 
@@ -69,7 +73,7 @@ class Offer:
         """Return what is told of a skill; None where it is not offered."""
         if entry is None or not self._is_for(entry, assistant=assistant):
             return None
-        return one_line(entry.description), skill_meta(entry)
+        return one_line(entry.description), {} if assistant else skill_meta(entry)
 
     def _chosen(self, catalog: Catalog, *, assistant: bool) -> dict[str, Entry]:
         names = self._names.of(catalog)

@@ -53,6 +53,8 @@ class PromptsSurface(Surface):
     async def get(self, call: Call) -> Answer:
         entry = self._asked_for(call)
         reading = await self._offer.library.read(entry.uri)
+        if not self._offer.is_for_people(self._offer.decisive(entry, reading.served.entry)):
+            raise BadParamsError(f"the skill {quoted(entry.name)} is not for people to start")
         message: Json = {"role": "user", "content": resource_block(reading)}
         return Answer({"description": one_line(entry.description), "messages": [message]})
 

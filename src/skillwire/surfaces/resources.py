@@ -66,7 +66,7 @@ class ResourcesSurface(Surface):
 
     async def list(self, call: Call) -> Answer:
         """List each `SKILL.md`, then the documents. Supporting files are reached from their skill."""
-        catalog = self._library.catalog
+        catalog = self._library.loaded if self._library.frozen else self._library.catalog
         listing = self._listing.of(catalog)
         shown = page(listing.keys, listing.positions.get, of=RESOURCES_LIST, cursor=call.cursor())
         return Answer(shown.result("resources", [self._resource(catalog, uri) for uri in shown.keys]))

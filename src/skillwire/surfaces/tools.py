@@ -90,10 +90,15 @@ class ToolsSurface(Surface):
         if not name:
             return [text_block(available_skills(skills, self._tokens))], None
         entry = self._offer.names.find(name, offered=skills)
+        self._must_be_for_models(name, entry)
+        reading = await self._offer.library.read(entry.uri)
+        self._must_be_for_models(name, self._offer.decisive(entry, reading.served.entry))
+        return [document_block(reading)], entry
+
+    def _must_be_for_models(self, name: str, entry: Entry) -> None:
         if not self._offer.is_for_models(entry):
             instead = "; ask the user to start it by its prompt" if self._offer.is_for_people(entry) else ""
             raise ToolError(f"the skill {quoted(name)} is not for models to load{instead}")
-        return [document_block(await self._offer.library.read(entry.uri))], entry
 
     async def _skill_resource(self, arguments: Call) -> _Blocks:
         entry = self._offer.now(self._offer.names.find(arguments.text("skill")))

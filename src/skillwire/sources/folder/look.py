@@ -59,7 +59,13 @@ class Look:
         return self.seen > self.limits.entries
 
     def start(self) -> Folder:
-        return Folder("", self.root, identity_of(os.stat(self.root)), "", self.root)  # noqa: PTH116
+        """Return the root. Raises `SourceError` if it went away since it was seen."""
+        try:
+            status = os.stat(self.root)  # noqa: PTH116
+        except OSError as error:
+            raise_if_exhausted(error)
+            raise _unseen(error) from error
+        return Folder("", self.root, identity_of(status), "", self.root)
 
     def into(self, folder: Folder, *, inside_skill: bool = False) -> Listed:
         """Return what stands in `folder`, sorted by name. Files are looked at only in a skill."""
@@ -92,7 +98,7 @@ class Look:
                 self._sort_in(entry, folder, listed, files=files)
                 continue
             # A `.git` folder is small and holds no links: whoever watches may well see it, too.
-            if entry.name != ".git" and entry.is_dir():
+            if entry.name != ".git" and _is_folder(entry):
                 listed.entered_all = False
             if not files and entry.name in HIDDEN_CONTAINERS:
                 self._add_hidden_container(entry.name, folder, listed)
@@ -199,7 +205,8 @@ class Look:
 
     def _add_hidden_container(self, hidden: str, folder: Folder, listed: Listed) -> None:
         """Enter `.claude/skills` and nothing else of `.claude`."""
-        listed.outposts.append(folder.location_of(hidden))
+        if os.path.isdir(around := folder.location_of(hidden)):  # noqa: PTH112 - a link may lead nowhere
+            listed.outposts.append(around)
         name = "/".join((hidden, *HIDDEN_CONTAINERS[hidden]))
         path = folder.path_of(name)
         try:
@@ -228,11 +235,24 @@ def must_be_readable(root: str) -> None:
     """Raise `SourceError` if nothing can be seen of `root`."""
     try:
         os.scandir(root).close()
-    except FileNotFoundError as error:
-        raise NotThereError("there is no such folder") from error
     except OSError as error:
         raise_if_exhausted(error)
-        raise SourceError(f"its folder cannot be read: {(error.strerror or 'no access').lower()}") from error
+        raise _unseen(error) from error
+
+
+def _unseen(error: OSError) -> SourceError:
+    if isinstance(error, FileNotFoundError):
+        return NotThereError("there is no such folder")
+    return SourceError(f"its folder cannot be read: {(error.strerror or 'no access').lower()}")
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a folder or leads to one; a link that leads nowhere does not."""
+    try:
+        return entry.is_dir()
+    except OSError as error:
+        raise_if_exhausted(error)
+        return False
 
 
 @contextmanager

@@ -17,13 +17,20 @@ from skillwire.sources.folder.values import File, Folder, Listed
 
 
 def read_unit(
-    look: Look, facts: FactCache, folder: Folder, listed: Listed, before: Unit | None = None
+    look: Look,
+    facts: FactCache,
+    folder: Folder,
+    listed: Listed,
+    before: Unit | None = None,
+    *,
+    already: int | None = None,
 ) -> Unit:
     """Read the skill folder `folder`, whose listing is at hand, and every skill nested in it.
 
-    A `SKILL.md` that was good in the unit `before` and is broken now stays as it was.
+    A `SKILL.md` that was good in the unit `before` and is broken now stays as it was. `already` is what had
+    been seen before the listing.
     """
-    already = look.seen
+    already = look.seen if already is None else already
     tree = _walk(look, folder, listed)
     held = _held(look, facts, tree, before)
     drafts: list[SkillDraft] = []

@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from skillwire.model.path import prefixes
 from skillwire.model.problem import Problem
 from skillwire.sources.base import Locations
 from skillwire.sources.folder.facts import FactCache
 from skillwire.sources.folder.look import Look
 from skillwire.sources.folder.skill_folder import read_unit
 from skillwire.sources.folder.unit import Unit
-from skillwire.sources.folder.values import Folder, Listed
+from skillwire.sources.folder.values import Folder, Listed, identity_of
 
 _BEHIND_SEP = chr(ord(os.sep) + 1)
 """What sorts right behind everything that begins with the separator."""
@@ -65,7 +66,7 @@ class Tree:
             already = look.seen
             listed = look.into(folder)
             if listed.marker is not None:
-                self._put_unit(look, folder, listed, known.get(folder.path))
+                self._put_unit(look, folder, listed, known.get(folder.path), already)
             else:
                 self._put_passage(folder, listed, look.seen - already)
                 pending.extend(reversed(listed.folders))
@@ -85,6 +86,19 @@ class Tree:
         return {path for path, unit in self.units.items() if before.get(path) is not unit} | (
             before.keys() - self.units.keys()
         )
+
+    def is_stale(self, where: Locations) -> bool:
+        """Whether a folder on the way to one of these locations is not the one that it was."""
+        around = {folder for path in self._touched(where) for folder in ("", *prefixes(path))}
+        return any(self._replaced(path) for path in around)
+
+    def _replaced(self, path: str) -> bool:
+        if (folder := self._folder(path)) is None:
+            return False
+        try:
+            return identity_of(os.stat(folder.location)) != folder.identity  # noqa: PTH116
+        except OSError:
+            return True
 
     def _touched(self, where: Locations) -> set[str]:
         """Return the paths of all that a change at these locations can make different."""
@@ -107,12 +121,12 @@ class Tree:
         already = look.seen
         listed = look.into(folder)
         if listed.marker is not None:
-            self._drop(folder.path)
-            self._put_unit(look, folder, listed, None)
+            look.seen -= self._drop(folder.path) - passage.seen
+            self._put_unit(look, folder, listed, None, already)
             return
         inner = {each.path: each for each in listed.folders}
         for gone in set(passage.inner) - inner.keys():
-            self._drop(gone)
+            look.seen -= self._drop(gone)
         self._put_passage(folder, listed, look.seen - already)
         for path, each in inner.items():
             if self._folder(path) != each or self._closed(path):
@@ -125,15 +139,18 @@ class Tree:
             for location in unit.locations:
                 self._facts.forget(location)
         look.seen -= unit.seen
+        already = look.seen
         listed = look.into(unit.folder)
         if listed.marker is not None:
-            self._put_unit(look, unit.folder, listed, unit)
+            self._put_unit(look, unit.folder, listed, unit, already)
         else:
             self._drop(unit.folder.path)
             self.walk(look, unit.folder)
 
-    def _put_unit(self, look: Look, folder: Folder, listed: Listed, before: Unit | None) -> None:
-        unit = read_unit(look, self._facts, folder, listed, before)
+    def _put_unit(
+        self, look: Look, folder: Folder, listed: Listed, before: Unit | None, already: int
+    ) -> None:
+        unit = read_unit(look, self._facts, folder, listed, before, already=already)
         if before is not None and unit == before:  # what follows from it can stay as it is, too
             unit = before
         self._unlist(folder.path)

@@ -1,6 +1,5 @@
 """Noticing that files changed, by the system's word; by looking now and then where it has none."""
 
-import errno
 import logging
 import threading
 import time
@@ -47,11 +46,17 @@ class Noticed:
     problem: Problem | None = None
 
 
+_GONE = ("No path was found", "os error 2)", "os error 20)")
+"""How the watcher words it that a folder is not there, or is no folder."""
+_TRIES = 20
+
+
 class _CannotWatchError(Exception):
     """The system does not watch these folders for us, or no longer does."""
 
     def __init__(self, error: BaseException) -> None:
-        self.gone = getattr(error, "errno", None) == errno.ENOENT
+        told = str(error)
+        self.gone = isinstance(error, FileNotFoundError) or any(each in told for each in _GONE)
         """Whether a folder went away before it could be watched."""
         super().__init__(str(error))
 
@@ -62,14 +67,18 @@ async def watch(plan: Callable[[], WatchPlan], attention: Attention | None = Non
     The first yield is for everything: nobody knows what changed before the watcher stood. With `attention`,
     the plan is asked again whenever that turns elsewhere, and what was not planned for is of no interest.
     """
+    tries = 0
     while True:
         try:
             async with aclosing(_by_notification(plan, attention)) as notices:
                 async for noticed in notices:
                     yield noticed
+                    tries = 0
         except _CannotWatchError as error:
-            if error.gone:
-                await anyio.sleep(_POLL_SECONDS / 100)  # a folder went away meanwhile: plan anew
+            tries += 1
+            if error.gone and tries < _TRIES:  # a folder went away meanwhile: look, and plan anew
+                await anyio.sleep(_POLL_SECONDS / 100)
+                yield Noticed(EVERYWHERE)
                 continue
             _log.warning("folders cannot be watched, so they are looked at now and then: %s", error)
             for _ in range(_POLLS_BEFORE_RETRY):
@@ -81,11 +90,10 @@ async def watch(plan: Callable[[], WatchPlan], attention: Attention | None = Non
 async def _by_notification(
     plan: Callable[[], WatchPlan], attention: Attention | None
 ) -> AsyncGenerator[Noticed]:
-    watched = WatchPlan(frozenset(), frozenset())
+    watched = WatchPlan()
     inbox = _Inbox()
     everywhere = attention is None
-    if attention is not None:
-        attention.when_turned(inbox.wake)
+    turned = (lambda: None) if attention is None else attention.when_turned(inbox.wake)
     old: _Pumps | None = None
     try:
         while True:
@@ -104,9 +112,13 @@ async def _by_notification(
                     everywhere = False
                     continue
             locations = frozenset(filter(wanted.concerns, await inbox.take()))
+            if locations & wanted.folders:
+                # A watch is on the folder that was there, not on its path: begin anew with these.
+                watched = watched.without(locations)
             if locations:
                 yield Noticed(EVERYWHERE if len(locations) > _TOO_MANY else locations)
     finally:
+        turned()
         if old is not None:
             old.stop()
 

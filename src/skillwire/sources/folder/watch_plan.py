@@ -1,9 +1,8 @@
 """Which folders to watch, so that every change is noticed and nothing else is watched."""
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from skillwire.sources.base import Locations
 from skillwire.sources.folder.tree import Passage, Tree
@@ -19,28 +18,31 @@ class WatchPlan:
     alone.
     """
 
-    roots: frozenset[str]
-    """The root as it was named, and where that really is."""
-    gates: frozenset[str]
-    """The folders around the roots. Here only the roots matter, as they may come, go or move."""
+    waypoints: frozenset[str] = frozenset()
+    """Every folder and link on the way to what is watched: it may come, go or lead elsewhere."""
+    gates: frozenset[str] = frozenset()
+    """The folders that hold waypoints. Nothing else in them matters."""
     deep: frozenset[str] = frozenset()
     """With everything below."""
     flat: frozenset[str] = frozenset()
     """Alone."""
+    identities: frozenset[tuple[str, int, int]] = frozenset()
+    """Device and inode of each: a watch is on the folder that was there, not on its path."""
 
     @classmethod
     def of(cls, root: str | os.PathLike[str], tree: Tree) -> "WatchPlan":
         """Return the plan for a root, and what a scan found below it."""
         deep: set[str] = set()
         flat: set[str] = set()
-        parts: dict[str, Passage | Unit] = {**tree.units, **tree.passages}
-        whole = _whole(tree)
+        # Copies: another thread may be looking again at the same tree.
+        passages, units = dict(tree.passages), dict(tree.units)
+        parts: dict[str, Passage | Unit] = {**units, **passages}
+        whole = _whole(passages, units)
         pending = [part for path, part in parts.items() if path == ""]
         while pending:
             part = pending.pop()
-            target = part.folder.target
             if part.folder.path in whole:
-                deep.add(target)
+                deep.add(part.folder.target)
                 continue
             flat |= part.folders
             if isinstance(part, Passage):
@@ -48,23 +50,35 @@ class WatchPlan:
         real = os.path.realpath(root)
         if not parts and os.path.isdir(real):  # noqa: PTH112 - plain string operations throughout
             flat.add(real)
-        roots = frozenset((os.path.abspath(root), real))  # noqa: PTH100
-        return cls(roots, frozenset(map(_gate, roots)), frozenset(deep), frozenset(flat))
+        return cls._with_ways([os.fspath(root)], deep, flat)
 
     @classmethod
     def for_units(cls, units: Iterable[Unit], locations: Locations) -> "WatchPlan":
-        """Return the plan for those units alone that hold a skill at one of `locations`."""
+        """Return the plan for those units alone that hold a skill at one of `locations`, or did once."""
         # By its folder, not by its skills: one that is broken now may be mended.
         chosen = [
             unit for unit in units if any(_inside(location, unit.folder.location) for location in locations)
         ]
-        folders = frozenset(folder for unit in chosen for folder in unit.folders)
-        return cls(frozenset(), frozenset(), flat=folders)
+        folders = {folder for unit in chosen for folder in unit.folders}
+        return cls._with_ways(locations, set(), folders)
+
+    @classmethod
+    def _with_ways(cls, places: Iterable[str], deep: Collection[str], flat: Collection[str]) -> "WatchPlan":
+        waypoints = {point for place in places for point in _way(place)}
+        gates = {os.path.dirname(point) for point in waypoints}  # noqa: PTH120
+        there = frozenset(gate for gate in gates if os.path.isdir(gate))  # noqa: PTH112
+        plan = cls(frozenset(waypoints), there, frozenset(deep), frozenset(flat))
+        return replace(plan, identities=frozenset(_identities(plan.folders)))
 
     @property
     def alone(self) -> frozenset[str]:
         """Every folder that is watched alone."""
         return self.flat | self.gates
+
+    @property
+    def folders(self) -> frozenset[str]:
+        """Every folder that is watched."""
+        return self.alone | self.deep
 
     def concerns(self, location: str) -> bool:
         """Whether what happened at `location` can make a difference."""
@@ -72,28 +86,60 @@ class WatchPlan:
         if folder not in self.gates or folder in self.flat or location in self.flat:
             return True
         # In a deep folder around the gate, too, but then it is a change like any other.
-        inside = any(_inside(location, deep) for deep in self.deep)
-        return inside or any(_inside(root, location) for root in self.roots)
+        return location in self.waypoints or any(_inside(location, deep) for deep in self.deep)
 
     def unseen_by(self, before: "WatchPlan") -> frozenset[str]:
-        """Return the folders of this plan that the one before did not watch."""
-        new = (self.deep | self.flat) - before.deep - before.flat
-        return frozenset(each for each in new if not any(_inside(each, deep) for deep in before.deep))
+        """Return the folders of this plan that the one before did not watch, under this name or at all."""
+        served = self.deep | self.flat
+        new = served - before.deep - before.flat
+        new |= {path for path, *_ in self.identities - before.identities if path in served}
+        old = before.deep - new
+        return frozenset(each for each in new if not any(_inside(each, deep) for deep in old))
+
+    def without(self, locations: Locations) -> "WatchPlan":
+        """Return the plan as if these were not watched: something happened to the very folders."""
+        return replace(
+            self,
+            deep=self.deep - locations,
+            flat=self.flat - locations,
+            gates=self.gates - locations,
+            identities=frozenset(each for each in self.identities if each[0] not in locations),
+        )
 
 
-def _whole(tree: Tree) -> set[str]:
+def _whole(passages: dict[str, Passage], units: dict[str, Unit]) -> set[str]:
     """Return the paths below which every folder was looked into, and nothing is a link."""
-    whole = {path for path, unit in tree.units.items() if unit.entered_all}
+    whole = {path for path, unit in units.items() if unit.entered_all}
     # Longer paths stand deeper: what is inside is decided before what is around it.
-    for path in sorted(tree.passages, key=len, reverse=True):
-        passage = tree.passages[path]
-        if passage.entered_all and all(inner in whole for inner in passage.inner):
+    for path in sorted(passages, key=len, reverse=True):
+        if passages[path].entered_all and all(inner in whole for inner in passages[path].inner):
             whole.add(path)
     return whole
 
 
-def _gate(root: str) -> str:
-    return str(next(parent for parent in Path(root).parents if parent.is_dir()))
+def _way(place: str) -> set[str]:
+    """Return every folder and link that leads to a place, as it is named and where it really is."""
+    found: set[str] = set()
+    pending = [os.path.abspath(place), os.path.realpath(place)]  # noqa: PTH100
+    while pending:
+        point = pending.pop()
+        if point in found or point == os.path.dirname(point):  # noqa: PTH120
+            continue
+        found.add(point)
+        pending.append(os.path.dirname(point))  # noqa: PTH120
+        if os.path.islink(point):  # noqa: PTH114
+            target = os.path.join(os.path.dirname(point), os.readlink(point))  # noqa: PTH115, PTH118, PTH120
+            pending.append(os.path.abspath(target))  # noqa: PTH100
+    return found
+
+
+def _identities(folders: Iterable[str]) -> Iterator[tuple[str, int, int]]:
+    for folder in folders:
+        try:
+            status = os.stat(folder)  # noqa: PTH116
+        except OSError:
+            continue
+        yield folder, status.st_dev, status.st_ino
 
 
 def _inside(location: str, folder: str) -> bool:
