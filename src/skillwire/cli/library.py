@@ -89,3 +89,12 @@ async def load(library: Library) -> Catalog:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def keep_out_of_the_collector() -> None:
+    """Spare the catalogue the search for garbage: with many skills it would hold up every request.
+
+    What is young is searched before it is set aside; a catalogue that is replaced goes by itself.
+    """
+    gc.collect(1)
+    gc.freeze()

@@ -16,7 +16,7 @@ from mcp.server.lowlevel.server import Server
 
 from skillwire.catalog.library import Library
 from skillwire.catalog.visibility import VisibilityPolicy
-from skillwire.cli.library import LibraryOptions, load, open_library
+from skillwire.cli.library import LibraryOptions, keep_out_of_the_collector, load, open_library
 from skillwire.cli.output import NO_SKILLS, check_shows, counted, talk
 from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.settings import max_file_bytes_from, token_from
@@ -33,6 +33,8 @@ from skillwire.sources.unavailable import UnavailableSource
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.wire.messages import LIVE_TTL_MS, STATIC_TTL_MS, Freshness
 
+_SWITCH_SECONDS = 0.001
+"""How long a request waits, at most, for each turn of a thread that looks at folders meanwhile."""
 _OF_A_SOURCE = {Rule.SOURCE_FAILED, Rule.SOURCE_STALE}
 """What is said of a source at the start, in full: it concerns all of its skills."""
 
@@ -202,6 +204,8 @@ async def _over_http(library: Library, server: Server[Any], endpoint: _Endpoint)
 
 async def _start(library: Library) -> None:
     catalog = await load(library)
+    library.listen(lambda _: keep_out_of_the_collector())
+    sys.setswitchinterval(_SWITCH_SECONDS)
     console = talk()
     console.print(counted(len(catalog.entries), "skill"))
     for source in library.waited_for:

@@ -111,7 +111,7 @@ async def _by_notification(
                     yield Noticed(EVERYWHERE if everywhere else new)
                     everywhere = False
                     continue
-            locations = frozenset(filter(wanted.concerns, await inbox.take()))
+            locations = await anyio.to_thread.run_sync(wanted.concerned, await inbox.take())
             if locations & wanted.folders:
                 # A watch is on the folder that was there, not on its path: begin anew with these.
                 watched = watched.without(locations)

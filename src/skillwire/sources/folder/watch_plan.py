@@ -80,6 +80,10 @@ class WatchPlan:
         """Every folder that is watched."""
         return self.alone | self.deep
 
+    def concerned(self, locations: Iterable[str]) -> Locations:
+        """Return those locations at which something happened that can make a difference."""
+        return frozenset(filter(self.concerns, locations))
+
     def concerns(self, location: str) -> bool:
         """Whether what happened at `location` can make a difference."""
         folder = os.path.dirname(location)  # noqa: PTH120
