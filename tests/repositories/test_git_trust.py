@@ -10,35 +10,13 @@ import pytest
 from skillwire.model.problem import Rule
 from skillwire.sources.git.mirror import GitMirror
 from skillwire.sources.git.repository import Repository
-from tests.support.git_mirrors import made, mirror, plain_git, refused, scanned, skills
+from tests.support.git_mirrors import made, mirror, refused, scanned, skills
 from tests.support.git_server import GitServer, Origin
 
 pytestmark = pytest.mark.anyio
 
 TOKEN = "zq-very-secret"
 LOGIN = ("x-access-token", TOKEN)
-
-
-@pytest.fixture(autouse=True)
-def git_as_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain_git(monkeypatch)
-
-
-@pytest.fixture(scope="module")
-def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
-    with GitServer(tmp_path_factory.mktemp("origins")) as running:
-        yield running
-
-
-@pytest.fixture
-def server(shared_server: GitServer) -> GitServer:
-    shared_server.seen.clear()
-    return shared_server
-
-
-@pytest.fixture
-def origin(server: GitServer, tmp_path: Path) -> Origin:
-    return made(server, tmp_path.name)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """What goes wrong between a repository and its copy, and what is served all the same."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -10,35 +9,13 @@ import psutil
 import pytest
 
 from skillwire.model.problem import Rule
-from tests.support.git_mirrors import made, mirror, plain_git, refused, scanned, skill, skills
+from tests.support.git_mirrors import made, mirror, refused, scanned, skill, skills
 from tests.support.git_server import GitServer, Origin
 from tests.support.peers import PATIENCE
 from tests.support.scans import uris
 from tests.support.skills import tree_stamps, write
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(autouse=True)
-def git_as_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain_git(monkeypatch)
-
-
-@pytest.fixture(scope="module")
-def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
-    with GitServer(tmp_path_factory.mktemp("origins")) as running:
-        yield running
-
-
-@pytest.fixture
-def server(shared_server: GitServer) -> GitServer:
-    shared_server.seen.clear()
-    return shared_server
-
-
-@pytest.fixture
-def origin(server: GitServer, tmp_path: Path) -> Origin:
-    return made(server, tmp_path.name)
 
 
 async def test_two_processes_share_a_cache(server: GitServer, origin: Origin, tmp_path: Path) -> None:
