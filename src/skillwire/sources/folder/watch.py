@@ -31,7 +31,8 @@ _STEP_MS = 20
 """How long the system is given to say more. An edit is noticed after one or two steps."""
 _ARMED_MS = 50
 _TOO_MANY = 2000
-"""Changes at once that make it cheaper, and safer, to look at everything."""
+"""Changes at once after which the system may have lost some: once it is quiet, everything is looked at."""
+_QUIET_SECONDS = 1.0
 _POLL_SECONDS = 2.0
 _POLL_SHARE = 10
 """While polling, at most one part in so many of the time is spent looking."""
@@ -93,6 +94,7 @@ async def _by_notification(
     watched = WatchPlan()
     inbox = _Inbox()
     everywhere = attention is None
+    doubtful = False
     turned = (lambda: None) if attention is None else attention.when_turned(inbox.wake)
     old: _Pumps | None = None
     try:
@@ -111,12 +113,20 @@ async def _by_notification(
                     yield Noticed(EVERYWHERE if everywhere else new)
                     everywhere = False
                     continue
-            locations = await anyio.to_thread.run_sync(wanted.concerned, await inbox.take())
+            seen: set[str] = set()
+            with anyio.move_on_after(_QUIET_SECONDS if doubtful else None) as waiting:
+                seen = await inbox.take()
+            if waiting.cancelled_caught:
+                doubtful = False
+                yield Noticed(EVERYWHERE)
+                continue
+            locations = await anyio.to_thread.run_sync(wanted.concerned, seen)
+            doubtful = doubtful or len(locations) > _TOO_MANY
             if locations & wanted.folders:
                 # A watch is on the folder that was there, not on its path: begin anew with these.
                 watched = watched.without(locations)
             if locations:
-                yield Noticed(EVERYWHERE if len(locations) > _TOO_MANY else locations)
+                yield Noticed(locations)
     finally:
         turned()
         if old is not None:
