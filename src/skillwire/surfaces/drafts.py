@@ -13,7 +13,7 @@ from skillwire.model.uri import SKILL_FILE
 from skillwire.surfaces.documents import Document, Unlisted
 from skillwire.wire.archive_form import ArchiveForm
 from skillwire.wire.drafts import INDEX_URI, DraftArchive, archive_uri, draft_index
-from skillwire.wire.packing import pack
+from skillwire.wire.packing import pack_skill
 from skillwire.wire.translate import blob_contents
 
 
@@ -57,8 +57,7 @@ class SkillArchives(Unlisted):
     async def _packed(self, entry: Entry, form: ArchiveForm) -> bytes:
         uris = {file.path: entry.uri_of(file.path) for file in entry.files}
         files = {path: (await self._library.read(uri)).content for path, uri in uris.items()}
-        scripts = [path for path, content in files.items() if content.startswith(b"#!")]
-        return pack(files, form, executable=scripts)
+        return pack_skill(files, form)
 
     def _named(self, uri: str) -> tuple[Entry, ArchiveForm] | None:
         """Return the skill and the form that an address means."""

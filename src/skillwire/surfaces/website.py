@@ -17,7 +17,7 @@ from skillwire.model.uri import SKILL_FILE
 from skillwire.wire.archive_form import ArchiveForm
 from skillwire.wire.archive_rules import ArchiveBounds, ArchiveError
 from skillwire.wire.discovery import Artifact, Delivery, render_index
-from skillwire.wire.packing import pack
+from skillwire.wire.packing import pack_skill
 from skillwire.wire.unpacking import unpack
 
 _DESCRIPTION = 1024
@@ -106,9 +106,8 @@ def _download(entry: Entry, files: Mapping[str, bytes]) -> tuple[Artifact, bytes
     if list(files) == [SKILL_FILE]:
         delivery, content, suffix = Delivery.SKILL_MD, files[SKILL_FILE], f"/{SKILL_FILE}"
     else:
-        scripts = [path for path, content in files.items() if content.startswith(b"#!")]
         form = ArchiveForm.TAR_GZ
-        delivery, content, suffix = Delivery.ARCHIVE, pack(files, form, executable=scripts), form.suffix
+        delivery, content, suffix = Delivery.ARCHIVE, pack_skill(files, form), form.suffix
         unpack(content, form, ArchiveBounds())  # what we would not take is not for others either
     digest = Digest.of(content)
     told = digest.text.removeprefix("sha256:")[:_TOLD_BY]

@@ -40,6 +40,11 @@ def pack(files: Mapping[str, bytes], form: ArchiveForm, executable: Collection[s
     return _PACKERS[form](items)
 
 
+def pack_skill(files: Mapping[str, bytes], form: ArchiveForm) -> bytes:
+    """Return an archive of a skill. A file that names its interpreter in its first line can be run."""
+    return pack(files, form, executable=[path for path in files if files[path].startswith(b"#!")])
+
+
 def _zip(items: Iterable[_Item]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:

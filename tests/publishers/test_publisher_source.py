@@ -2,11 +2,9 @@
 
 import io
 import tarfile
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import anyio
 import pytest
 
 from skillwire.model.digest import Digest
@@ -20,31 +18,12 @@ from skillwire.sources.publisher.web_address import WebAddress
 from skillwire.wire.archive_form import ArchiveForm
 from skillwire.wire.discovery import Artifact, Delivery, LooseSkill
 from tests.support.copies import held, names, told
-from tests.support.peers import PATIENCE
 from tests.support.publisher import NEWER, OLDER, Answer, Publisher
 from tests.support.skills import skill_md
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("bound")]
 
 REFUNDS: dict[str, bytes] = {"SKILL.md": skill_md("refunds"), "references/policy.md": b"# Policy\n"}
-
-
-@pytest.fixture(autouse=True)
-async def bound() -> AsyncIterator[None]:
-    """No test waits for ever."""
-    with anyio.fail_after(PATIENCE):
-        yield
-
-
-@pytest.fixture
-def site() -> Iterator[Publisher]:
-    with Publisher() as publisher:
-        yield publisher
-
-
-@pytest.fixture
-def mirror(site: Publisher, tmp_path: Path) -> PublisherMirror:
-    return PublisherMirror(site.origin, tmp_path)
 
 
 async def scanned(mirror: PublisherMirror) -> Scan:

@@ -1,12 +1,11 @@
 """Whom a publisher's source asks, what it tells them, how much it takes, and how long it waits."""
 
 import gzip
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
-import anyio
 import httpx2
 import pytest
 
@@ -17,24 +16,10 @@ from skillwire.sources.publisher.fetching import Fetcher
 from skillwire.sources.publisher.mirror import PublisherMirror
 from skillwire.sources.publisher.web_address import WebAddress
 from tests.support.copies import contents, names, told
-from tests.support.peers import PATIENCE
 from tests.support.publisher import NEWER, Answer, Publisher
 from tests.support.skills import skill_md
 
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(autouse=True)
-async def bound() -> AsyncIterator[None]:
-    """No test waits for ever."""
-    with anyio.fail_after(PATIENCE):
-        yield
-
-
-@pytest.fixture
-def site() -> Iterator[Publisher]:
-    with Publisher() as publisher:
-        yield publisher
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("bound")]
 
 
 @pytest.fixture
@@ -42,11 +27,6 @@ def other() -> Iterator[Publisher]:
     """Somebody else's site."""
     with Publisher() as publisher:
         yield publisher
-
-
-@pytest.fixture
-def mirror(site: Publisher, tmp_path: Path) -> PublisherMirror:
-    return PublisherMirror(site.origin, tmp_path)
 
 
 # Whom to ask
