@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from skillwire import Skill, Skills
+from skillwire.authoring.source import CodeSource
 from skillwire.model.entry import SkillFile
 from skillwire.model.errors import SourceError
 from skillwire.model.problem import Severity
 from skillwire.sources.archive import ArchiveMirror
 from skillwire.sources.base import Source
-from skillwire.sources.code import CodeSource
 from skillwire.sources.directory import DirectorySource
 from skillwire.sources.git.mirror import GitMirror
 from skillwire.sources.git.repository import Repository

@@ -1,24 +1,35 @@
 """Agent Skills over the Model Context Protocol.
 
-The values that authors write are here: `Skill`, `SkillReference`, `Skills`, and `AuthoringError`. They never
-load the MCP SDK; what serves them is in `skillwire.server`.
+The values that authors write are here: `Skill`, `SkillReference`, `LiveSkill` with its `SkillRequest`,
+`Skills`, and `AuthoringError`. They never load the MCP SDK; what serves them is in `skillwire.server`.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from skillwire.authoring.live import LiveSkill, SkillRequest
     from skillwire.authoring.registry import Skills
     from skillwire.authoring.rules import AuthoringError
     from skillwire.authoring.skill import Skill, SkillReference
 
 __version__ = "0.1.0"
-__all__ = ["AuthoringError", "Skill", "SkillReference", "Skills", "__version__"]
+__all__ = [
+    "AuthoringError",
+    "LiveSkill",
+    "Skill",
+    "SkillReference",
+    "SkillRequest",
+    "Skills",
+    "__version__",
+]
 
 _OWNERS = {
     "AuthoringError": "skillwire.authoring.rules",
+    "LiveSkill": "skillwire.authoring.live",
     "Skill": "skillwire.authoring.skill",
     "SkillReference": "skillwire.authoring.skill",
+    "SkillRequest": "skillwire.authoring.live",
     "Skills": "skillwire.authoring.registry",
 }
 

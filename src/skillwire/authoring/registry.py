@@ -1,38 +1,47 @@
 """Several skills together, in the order in which they were registered."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Self, TypeAlias
 
+from skillwire.authoring.live import LiveSkill
 from skillwire.authoring.rules import AuthoringError
 from skillwire.authoring.skill import Skill
 from skillwire.model.display import quoted
 from skillwire.model.errors import ConflictError
+
+Authored: TypeAlias = Skill | LiveSkill
 
 
 @dataclass(frozen=True, slots=True)
 class Skills:
     """Skills, and the prompts that some of them have. Each call returns another collection."""
 
-    skills: tuple[Skill, ...] = ()
+    skills: tuple[Authored, ...] = ()
     prompts: Mapping[str, Skill] = field(default_factory=dict[str, Skill])
     """By the name of the prompt."""
 
-    def add(self, *skills: Skill, prompt: str | None = None) -> Self:
+    def add(self, *skills: Authored, prompt: str | None = None) -> Self:
         """Return the collection with these skills behind the others; with `prompt`, one that is both."""
+        added = replace(self, skills=(*self.skills, *skills))
         if prompt is None:
-            return replace(self, skills=(*self.skills, *skills))
-        if len(skills) != 1:
-            raise AuthoringError(
-                "the prompt", prompt, "is for one skill", "add its skill in a call of its own"
-            )
-        skills[0].prompt_text()  # what cannot be a prompt is refused here, and not when somebody asks for it
+            return added
+        match skills:
+            case [Skill() as skill]:
+                skill.prompt_text()  # what cannot be a prompt is refused here, and not when it is asked for
+            case [LiveSkill()]:
+                fix = "return the same text from a prompt of your own"
+                raise AuthoringError("the prompt", prompt, "is for a skill that never has the same text", fix)
+            case _:
+                fix = "add its skill in a call of its own"
+                raise AuthoringError("the prompt", prompt, "is for one skill", fix)
+        if not prompt:
+            raise AuthoringError("the prompt", prompt, "has no name", "name it as in `start_refund`")
         if prompt in self.prompts:
-            raise AuthoringError(
-                "the prompt", prompt, "is there already", "give each prompt a name of its own"
-            )
-        return replace(self, skills=(*self.skills, *skills), prompts={**self.prompts, prompt: skills[0]})
+            fix = "give each prompt a name of its own"
+            raise AuthoringError("the prompt", prompt, "is there already", fix)
+        return replace(added, prompts={**self.prompts, prompt: skill})
 
     def merge(self, other: "Skills") -> Self:
         """Return the collection with everything of another behind it."""
@@ -44,17 +53,33 @@ class Skills:
         return replace(merged, prompts={**self.prompts, **other.prompts})
 
     def check(self) -> None:
-        """Raise `ConflictError` if two files would have one URI; it names every one of them."""
+        """Raise `ConflictError` if skills get in each other's way; it names every case."""
         counted = Counter(uri for skill in self.skills for uri in skill.uris())
-        doubled = [uri for uri, times in counted.items() if times > 1]
+        doubled = [quoted(uri) for uri, times in counted.items() if times > 1]
+        told: list[str] = []
         if doubled:
-            listed = ", ".join(quoted(uri) for uri in doubled)
-            raise ConflictError(
-                f"{len(doubled)} addresses are taken twice: {listed}; move skills with `with_path`"
-            )
+            told.append(f"{len(doubled)} addresses are taken twice: {', '.join(doubled)}")
+        told += [
+            f"{quoted(inner.uri)} stands below {quoted(outer.uri)}, and content that is made when it is read "
+            "is in no list of files"
+            for outer, inner in _nested(self.skills)
+            if isinstance(outer, LiveSkill) or isinstance(inner, LiveSkill)
+        ]
+        if told:
+            raise ConflictError(f"{'; '.join(told)}; move skills with `with_path` or by their path")
 
-    def __iter__(self) -> Iterator[Skill]:
+    def __iter__(self) -> Iterator[Authored]:
         return iter(self.skills)
 
     def __len__(self) -> int:
         return len(self.skills)
+
+
+def _nested(skills: Iterable[Authored]) -> Iterator[tuple[Authored, Authored]]:
+    """Yield each skill that stands below another, behind that one. Parameters may stand anywhere."""
+    fixed = {skill.path: skill for skill in skills if not (isinstance(skill, LiveSkill) and skill.parameters)}
+    for path, inner in fixed.items():
+        parts = path.split("/")
+        for depth in range(1, len(parts)):
+            if (outer := fixed.get("/".join(parts[:depth]))) is not None:
+                yield outer, inner

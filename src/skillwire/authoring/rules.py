@@ -5,6 +5,7 @@ import unicodedata
 from skillwire.model.display import quoted
 from skillwire.model.errors import SkillwireError
 from skillwire.model.name import NAME_RULE, is_skill_name
+from skillwire.model.template import PARAMETER_RULE, parameter_of
 from skillwire.model.uri import SKILL_FILE
 
 
@@ -29,6 +30,22 @@ def check_skill_path(path: str, name: str) -> None:
         raise AuthoringError("the path of a skill", path, fault, fix)
     if path.rpartition("/")[2] != name:
         raise AuthoringError("the path of a skill", path, f"does not end in its name, `{name}`", fix)
+
+
+def check_live_path(path: str) -> None:
+    """Raise `AuthoringError` if content made at read time cannot stand at this path, parameters and all."""
+    fix = "write it as in `reports/daily` or `docs/{product}/guide`"
+    if fault := _fault(path):
+        raise AuthoringError("the path of a skill", path, fault, fix)
+    for segment in path.split("/"):
+        if ("{" in segment or "}" in segment) and parameter_of(segment) is None:
+            raise AuthoringError("the segment", segment, f"is not {PARAMETER_RULE}", fix)
+    named = [name for each in path.split("/") if (name := parameter_of(each)) is not None]
+    if len(set(named)) < len(named):
+        rule = "has a parameter twice"
+        raise AuthoringError("the path of a skill", path, rule, "give each parameter a name of its own")
+    if parameter_of(last := path.rpartition("/")[2]) is None:
+        check_name(last)
 
 
 def check_reference_path(path: str) -> None:

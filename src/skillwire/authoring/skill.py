@@ -1,11 +1,14 @@
 """A skill as a value: its `SKILL.md` byte for byte, its path, and the files beside it."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from skillwire.authoring.folder import caller_folder, folder_skill
 from skillwire.authoring.rules import AuthoringError, check_name, check_reference_path, check_skill_path
 from skillwire.model.mime import MARKDOWN
+from skillwire.model.problem import Problem
 from skillwire.model.uri import SKILL_FILE, file_uri, root_uri
 from skillwire.skillmd.document import SkillDocument, read_document
 
@@ -41,6 +44,8 @@ class Skill:
     shown_as: str | None = field(default=None, kw_only=True)
     """What `with_description` says. The frontmatter stays as it is."""
     references: tuple[SkillReference, ...] = field(default=(), kw_only=True)
+    warnings: tuple[Problem, ...] = field(default=(), kw_only=True, repr=False, compare=False)
+    """What `from_dir` had to leave out."""
     document: SkillDocument = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -52,6 +57,18 @@ class Skill:
         )
         self._check_frontmatter()
         self._check_references()
+
+    @classmethod
+    def from_dir(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the skill in a folder, every file of it, as it is now.
+
+        A relative path is relative to the file that makes this call. Raises `AuthoringError`, naming
+        everything that is wrong.
+        """
+        found = folder_skill(caller_folder() / path)
+        main, *others = found.files.items()
+        references = (SkillReference(name, file.mime_type, file.content) for name, file in others)
+        return cls(found.name, main[1].content, references=tuple(references), warnings=found.problems)
 
     def with_path(self, path: str) -> Self:
         """Return the skill at another path, which ends in its name."""

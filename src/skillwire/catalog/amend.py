@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from skillwire.catalog.compose import Labelled, Namespace, found_problems, listed, shared_names
+from skillwire.catalog.compose import Labelled, Namespace, all_templates, found_problems, listed, shared_names
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.entry import Entry
 from skillwire.model.uri import SKILL_FILE, parent_uri, parents
@@ -39,6 +39,7 @@ def amended(catalog: Catalog, before: Scan, after: Scan, scans: Sequence[Labelle
         positions=catalog.positions if same_skills else {uri: at for at, uri in enumerate(listing)},
         problems=(*found_problems(scans), *shared.values()),
         shared_names=shared,
+        templates=all_templates(scans),
     )
 
 

@@ -44,9 +44,13 @@ class Change:
         return self.before.problems != self.after.problems
 
     @property
+    def templates_differ(self) -> bool:
+        return self.before.templates != self.after.templates
+
+    @property
     def nothing(self) -> bool:
         """Whether the two are the same to everybody."""
-        return not self.edits and not self.problems_differ
+        return not self.edits and not self.problems_differ and not self.templates_differ
 
     @property
     def skills_came_or_went(self) -> bool:

@@ -9,6 +9,7 @@ from skillwire.catalog.snapshot import Catalog, Served
 from skillwire.model.display import quoted
 from skillwire.model.entry import Entry, LiveFile, SkillFile
 from skillwire.model.problem import Problem, Rule, Severity
+from skillwire.model.template import SkillTemplate
 from skillwire.model.uri import parent_uri, parents
 from skillwire.sources.base import Scan
 
@@ -44,6 +45,7 @@ def compose(scans: Sequence[Labelled]) -> Catalog:
         positions={uri: position for position, uri in enumerate(listing)},
         problems=(*found_problems(scans), *taken, *shared.values()),
         shared_names=shared,
+        templates=all_templates(scans),
         several=len(scans) > 1,
         crowded=crowded,
     )
@@ -52,6 +54,11 @@ def compose(scans: Sequence[Labelled]) -> Catalog:
 def listed(entries: Iterable[Entry]) -> tuple[str, ...]:
     """Return the URIs of the skills that the extension lists."""
     return tuple(entry.uri for entry in entries if entry.listed)
+
+
+def all_templates(scans: Sequence[Labelled]) -> tuple[SkillTemplate, ...]:
+    """Return the templates of all sources. Of two at one path, the first is meant."""
+    return tuple(template for labelled in scans for template in labelled.scan.templates)
 
 
 def found_problems(scans: Sequence[Labelled]) -> Iterator[Problem]:

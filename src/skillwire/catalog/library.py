@@ -57,6 +57,7 @@ class Library:
         self._scans: dict[str, Scan] = {}
         self._catalog = self.loaded = compose([])
         self._refreshing = anyio.Lock()
+        self._getting_ready = anyio.Lock()
         self._lost: dict[str, Entry] = {}
         """Skills that a refresh found broken or gone, by the URI of each of their files."""
         self._failing: set[str] = set()
@@ -96,6 +97,12 @@ class Library:
             self._catalog = self.loaded = await anyio.to_thread.run_sync(compose, self._labelled())
             self._lost.clear()
             return self._catalog
+
+    async def ready(self) -> None:
+        """Load, unless somebody did."""
+        async with self._getting_ready:
+            if len(self._scans) < len(self._sources):
+                await self.load()
 
     def listen(self, listener: Listener) -> None:
         """Have `listener` told of every change from now on."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from skillwire.model.entry import Entry, LiveFile, SkillFile
 from skillwire.model.errors import NotServedError
 from skillwire.model.problem import Problem
+from skillwire.model.template import SkillTemplate
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class Catalog:
     """Everything that is wrong, in every source."""
     shared_names: Mapping[str, Problem]
     """For each skill whose name is not its own alone, the problem that says so (S17)."""
+    templates: tuple[SkillTemplate, ...] = ()
+    """Skills that are in no list: one for each way to fill in a path. What is listed comes first."""
     several: bool = False
     """Whether there are several sources: then the paths in problems begin with the label of theirs."""
     crowded: bool = False
@@ -40,23 +43,33 @@ class Catalog:
 
     def skill(self, uri: str) -> Entry:
         """Return the skill whose `SKILL.md` has this URI. Raises `NotServedError`."""
-        if (entry := self.entries.get(uri)) is None or not entry.listed:
+        if (entry := self.entries.get(uri) or self._filled(uri)) is None or not entry.listed:
             raise NotServedError(uri, "skill")
         return entry
 
     def file(self, uri: str) -> Served:
         """Return the file with this URI. Raises `NotServedError`."""
-        if (served := self.files.get(uri)) is None:
-            is_directory = uri in self.directories
-            hint = "it is a directory: list it with `resources/directory/read`" if is_directory else ""
-            raise NotServedError(uri, "file", hint)
-        return served
+        if (served := self.files.get(uri)) is not None:
+            return served
+        if (entry := self._filled(uri)) is not None:
+            return Served(entry, entry.files[0])
+        is_directory = uri in self.directories
+        hint = "it is a directory: list it with `resources/directory/read`" if is_directory else ""
+        raise NotServedError(uri, "file", hint)
+
+    def serves(self, uri: str) -> bool:
+        """Whether `uri` is that of a file or a folder."""
+        return uri in self.files or uri in self.directories or self._filled(uri) is not None
 
     def children(self, uri: str) -> tuple[str, ...]:
         """Return the URIs of the direct children of a directory. Raises `NotServedError`."""
         if (children := self.directories.get(uri)) is None:
             raise NotServedError(uri, "directory", "it is a file" if uri in self.files else "")
         return children
+
+    def _filled(self, uri: str) -> Entry | None:
+        """Return the skill at `uri` among those that are in no list."""
+        return next((entry for each in self.templates if (entry := each.entry(uri)) is not None), None)
 
     def problems_of(self, entry: Entry) -> tuple[Problem, ...]:
         """Return what is wrong with a skill that is served all the same."""

@@ -71,6 +71,8 @@ class Entry:
     """Warnings: what its author should mend, though it is served."""
     label: str = ""
     """What it is called where its document has no frontmatter: then it is a resource, and no listed skill."""
+    shown_as: str | None = None
+    """How its author wants it described to people and models, where that is not what its document says."""
 
     def __post_init__(self) -> None:
         if not is_skill_name(self.name):
@@ -89,6 +91,11 @@ class Entry:
     @property
     def description(self) -> str:
         return str(self.frontmatter.get("description", ""))
+
+    @property
+    def shown_description(self) -> str:
+        """What prompts and lists of skills say of it. Its entry and its resource keep to the document."""
+        return self.description if self.shown_as is None else self.shown_as
 
     @property
     def listed(self) -> bool:

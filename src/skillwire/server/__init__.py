@@ -1,16 +1,28 @@
-"""Surfaces to a running MCP server, over stdio and HTTP. Authors take `SkillServer` from here."""
+"""Surfaces to a running MCP server, over stdio and HTTP.
+
+Authors take `SkillServer` and `attach` from here, and `Offering`, which says how skills are offered to
+clients that know nothing of the extension.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from skillwire.server.attaching import attach
     from skillwire.server.skill_server import SkillServer
+    from skillwire.server.skills import Offering
 
-__all__ = ["SkillServer"]
+__all__ = ["Offering", "SkillServer", "attach"]
+
+_OWNERS = {
+    "Offering": "skillwire.server.skills",
+    "SkillServer": "skillwire.server.skill_server",
+    "attach": "skillwire.server.attaching",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Load what is asked for: most of this folder is of interest to few."""
-    if name != "SkillServer":
+    if name not in _OWNERS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module("skillwire.server.skill_server").SkillServer
+    return getattr(import_module(_OWNERS[name]), name)

@@ -1,8 +1,9 @@
 """Telling clients what changed, each in the way of its protocol version."""
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
 
 import anyio
 import mcp_types as types
@@ -13,6 +14,7 @@ from mcp.server.subscriptions import (
     ResourcesListChanged,
     ResourceUpdated,
     ServerEvent,
+    SubscriptionBus,
     ToolsListChanged,
 )
 from mcp.shared.exceptions import MCPError
@@ -28,6 +30,8 @@ _LIST_EVENTS: dict[ListKind, ServerEvent] = {
     ListKind.PROMPTS: PromptsListChanged(),
     ListKind.RESOURCES: ResourcesListChanged(),
 }
+Listen: TypeAlias = Callable[[Context, types.SubscriptionsListenRequestParams], Awaitable[Any]]
+
 _PAUSE = 0.1
 """Seconds between two rounds of news: what comes in between is told together."""
 _MAX_SUBSCRIPTIONS = 10_000
@@ -37,11 +41,14 @@ _MAX_SUBSCRIPTIONS = 10_000
 class Announcer:
     """Knows who wants to hear what, and tells of the changes of a library."""
 
-    def __init__(self, library: Library, surfaces: Sequence[Surface]) -> None:
+    def __init__(
+        self, library: Library, surfaces: Sequence[Surface], bus: SubscriptionBus | None = None
+    ) -> None:
+        """`bus` carries what is told on protocol 2026-07-28, where a server has one already."""
         self._library = library
         self._surfaces = surfaces
         self._sessions = Sessions(left=self._ask_no_more)
-        self._bus = InMemorySubscriptionBus()
+        self._bus = bus or InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus)
         self._asked_for: Counter[str] = Counter()
         self._news: set[ServerEvent] = set()
@@ -58,7 +65,11 @@ class Announcer:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """Follow the library and tell of its changes meanwhile. Of several at once, one works."""
+        """Follow the library and tell of its changes meanwhile. Of several at once, one works.
+
+        A library that nobody loaded is loaded first.
+        """
+        await self._library.ready()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._run)
             yield
@@ -66,22 +77,28 @@ class Announcer:
             tasks.cancel_scope.cancel()
 
     async def listen(
-        self, context: Context, params: types.SubscriptionsListenRequestParams
+        self,
+        context: Context,
+        params: types.SubscriptionsListenRequestParams,
+        stream: Listen | None = None,
     ) -> types.SubscriptionsListenResult:
-        """Answer `subscriptions/listen`, the way of protocol 2026-07-28: one stream that lasts."""
+        """Answer `subscriptions/listen`, the way of protocol 2026-07-28: one stream that lasts.
+
+        `stream` is who serves it, where a server has somebody for that on the same bus.
+        """
         asked = set(params.notifications.resource_subscriptions or ())
         if len(asked) > _MAX_SUBSCRIPTIONS:
             raise _too_many()
         self._ask_for(asked)
         try:
-            return await self._listen(context, params)
+            return await (stream or self._listen)(context, params)
         finally:
             self._ask_no_more(asked)
 
     async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """Answer `resources/subscribe`, the way of the versions before."""
         session, uri = self._sessions.of(context), str(params.uri)
-        if not any(surface.serves(uri) for surface in self._surfaces):
+        if not self.serves(uri):
             raise MCPError(types.INVALID_PARAMS, f"nothing is served at {quoted(uri)}")
         if session is not None and uri not in session.uris:
             if len(session.uris) >= _MAX_SUBSCRIPTIONS:
@@ -99,6 +116,10 @@ class Announcer:
             session.uris.remove(uri)
             self._ask_no_more([uri])
         return types.EmptyResult()
+
+    def serves(self, uri: str) -> bool:
+        """Whether something can be read at `uri`, so that its changes can be told."""
+        return any(surface.serves(uri) for surface in self._surfaces)
 
     def welcome(self, context: Context) -> None:
         """Note that a client is ready to be told."""

@@ -1,37 +1,16 @@
-"""Surfaces to an MCP server of the official SDK. The boundary where our errors become JSON-RPC errors."""
+"""Surfaces to an MCP server of the official SDK."""
 
-import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
-import mcp_types as types
-from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
 from mcp.server.lowlevel.server import Server
-from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ConfigDict
 
-from skillwire.model.errors import NotServedError, RequestError, SkillwireError
 from skillwire.server.announce import Announcer
-from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface, all_extensions, all_methods
-from skillwire.wire.messages import CACHEABLE, Freshness
-from skillwire.wire.translate import complete
-
-_log = logging.getLogger(__name__)
-
-_Context: TypeAlias = ServerRequestContext[Any, Any]
-_Handler: TypeAlias = Callable[[_Context, types.RequestParams], Awaitable[dict[str, Any]]]
-
-_ECHOED = 2048
-"""How long a URI may be to be repeated in an error."""
-
-
-class _Params(types.RequestParams):
-    """Takes anything: each surface looks at its own parameters, and says what is wrong with them."""
-
-    model_config = ConfigDict(extra="allow")
+from skillwire.server.handlers import Context, Params, handler
+from skillwire.surfaces.base import ListKind, Surface, all_extensions, all_methods
+from skillwire.wire.messages import Freshness
 
 
 def build_server(
@@ -51,8 +30,7 @@ def build_server(
     if announcer is not None:
         server = _announcing(announcer, name, version, instructions)
     for method, answer in all_methods(surfaces).items():
-        fresh = (freshness or Freshness()) if method in CACHEABLE else None
-        server.add_request_handler(method, _Params, _handler(method, answer, fresh))
+        server.add_request_handler(method, Params, handler(method, answer, freshness or Freshness()))
     server.extensions.update(all_extensions(surfaces))
     server.middleware.append(_introduce(server, surfaces, announcer))
     return server
@@ -77,39 +55,12 @@ def _announcing(announcer: Announcer, name: str, version: str, instructions: str
     )
 
 
-def _handler(name: str, method: Method, freshness: Freshness | None) -> _Handler:
-    async def handle(context: _Context, _params: types.RequestParams) -> dict[str, Any]:
-        answer = await _answered(name, method, Call(context.params or {}))
-        if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            return answer.result
-        return complete(
-            answer.result, replace(freshness, ttl_ms=0) if freshness and answer.live else freshness
-        )
-
-    return handle
-
-
-async def _answered(name: str, method: Method, call: Call) -> Answer:
-    try:
-        return await method(call)
-    except NotServedError as error:
-        data = {"uri": error.uri} if len(error.uri) <= _ECHOED else None
-        raise MCPError(types.INVALID_PARAMS, str(error), data) from error
-    except RequestError as error:
-        raise MCPError(types.INVALID_PARAMS, str(error)) from error
-    except SkillwireError as error:
-        raise MCPError(types.INTERNAL_ERROR, str(error)) from error
-    except Exception as error:  # anything else would reach older clients in its own words
-        _log.exception("`%s` failed", name)
-        raise MCPError(types.INTERNAL_ERROR, "internal error; the server's log says more") from error
-
-
 def _introduce(
     server: Server[Any], surfaces: Sequence[Surface], announcer: Announcer | None
 ) -> ServerMiddleware[Any]:
     """Complete what a new client is told: instructions as of now, and what the SDK leaves out (S1)."""
 
-    async def middleware(ctx: _Context, call_next: CallNext) -> HandlerResult:
+    async def middleware(ctx: Context, call_next: CallNext) -> HandlerResult:
         result = await call_next(ctx)
         if ctx.method == "notifications/initialized" and announcer is not None:
             announcer.welcome(ctx)
@@ -121,9 +72,14 @@ def _introduce(
         for kind in ListKind:
             if kind in capabilities:
                 capabilities[kind]["listChanged"] = announcer is not None and kind in announcer.lists
-        parts = [server.instructions or "", *(surface.instructions() for surface in surfaces)]
-        if text := "\n\n".join(part for part in parts if part):
+        if text := all_instructions(server.instructions, surfaces):
             result["instructions"] = text
         return result
 
     return middleware
+
+
+def all_instructions(own: str | None, surfaces: Sequence[Surface]) -> str:
+    """Return what a new client is told: the server's own words, then those of the surfaces."""
+    parts = [own or "", *(surface.instructions() for surface in surfaces)]
+    return "\n\n".join(part for part in parts if part)

@@ -1,52 +1,117 @@
 """A server whose skills are written in code, next to whatever else its author does."""
 
-from typing import Any, Self
+import functools
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, TypeVar
 
 import anyio
 from mcp.server.lowlevel.server import Server
 
+from skillwire.authoring.folder import function_folder, returns_path
+from skillwire.authoring.live import DEFAULT_TIMEOUT, LiveSkill, SkillRequest, Text, Values, description_of
 from skillwire.authoring.registry import Skills
+from skillwire.authoring.rules import check_live_path
 from skillwire.authoring.skill import Skill
-from skillwire.catalog.library import Library
 from skillwire.model.entry import Json
 from skillwire.model.errors import ConflictError, UsageError
 from skillwire.server.address import Address, HostPolicy
 from skillwire.server.announce import Announcer
 from skillwire.server.build import build_server
-from skillwire.server.http import http_app, listen, serve_http
+from skillwire.server.gathering import gathered
+from skillwire.server.http import MCP_PATH, http_app, listen, serve_http
+from skillwire.server.skills import Offering, all_surfaces
 from skillwire.server.stdio import serve_stdio
-from skillwire.sources.code import CodeSource
-from skillwire.surfaces.authored_prompts import AuthoredPromptsSurface
-from skillwire.surfaces.base import Call, Surface, all_methods
-from skillwire.surfaces.directory import DirectorySurface
-from skillwire.surfaces.documents import ProblemsDocument
-from skillwire.surfaces.drafts import DraftIndex
-from skillwire.surfaces.extension import ExtensionSurface
-from skillwire.surfaces.resources import ResourcesSurface
+from skillwire.surfaces.base import Call, all_methods
 from skillwire.wire.messages import PROMPTS_GET, RESOURCES_LIST, RESOURCES_READ
+
+Function = TypeVar("Function", bound=Callable[[SkillRequest], Text | Awaitable[Text]] | Callable[[], Path])
+
+FOR_HOSTS = Offering(every_client=False)
+"""What a server built in code offers unless it says otherwise: no tools, and no prompts but its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A skill whose folder a function names when the server is built."""
+
+    path: str
+    function: Callable[[], Path]
+
+    def skills(self) -> Skills:
+        folder = function_folder(self.function) / self.function()
+        return Skills().add(Skill.from_dir(folder).with_path(self.path))
 
 
 class SkillServer:
     """Collects skills, and serves them as resources, by the extension, and as prompts where wanted."""
 
-    def __init__(self, name: str, *, version: str = "0.1.0", instructions: str | None = None) -> None:
-        self.name, self.version, self.instructions = name, version, instructions
-        self._skills = Skills()
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: str = "0.1.0",
+        instructions: str | None = None,
+        offering: Offering = FOR_HOSTS,
+    ) -> None:
+        """`Offering()` adds tools, prompts and a list of skills for clients without the extension."""
+        self.name, self.version, self.instructions, self.offering = name, version, instructions, offering
+        self._parts: list[Skills | _Folder] = []
+        self._so_far = Skills()
         self._built: _Built | None = None
 
-    def add(self, *skills: Skill | Skills, prompt: str | None = None) -> Self:
+    def add(self, *skills: Skill | LiveSkill | Skills, prompt: str | None = None) -> Self:
         """Register skills, or whole collections; with `prompt`, one skill that is also a prompt of this name.
 
         Raises `AuthoringError` for what cannot be, and `ConflictError` once the server is built.
         """
-        if self._built is not None:
-            raise ConflictError("the server is built: add skills before it is run or asked")
+        added = Skills()
         for each in skills:
-            if isinstance(each, Skills):
-                self._skills = self._skills.merge(each)
-            else:
-                self._skills = self._skills.add(each, prompt=prompt)
+            added = added.merge(each) if isinstance(each, Skills) else added.add(each, prompt=prompt)
+        self._register(added)
         return self
+
+    def skill(
+        self,
+        path: str,
+        *,
+        description: str | None = None,
+        frontmatter: Mapping[str, Json] | None = None,
+        values: Mapping[str, Values] | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+    ) -> Callable[[Function], Function]:
+        """Register the decorated function as a skill: it makes the text whenever somebody reads it.
+
+        Without a `description`, the first paragraph of its docstring is one. A function that says it
+        returns a `Path` names a folder instead, relative to its own file, which is read when the server is
+        built.
+        """
+
+        def register(function: Function) -> Function:
+            if returns_path(function):
+                check_live_path(path)
+                self._register(_Folder(path, function))  # pyright: ignore[reportArgumentType] - it says so
+                return function
+            live = LiveSkill(
+                path,
+                function,  # pyright: ignore[reportArgumentType] - it does not say that it returns a path
+                description=description_of(function, path, description),
+                frontmatter=frontmatter or {},
+                values=values or {},
+                timeout=timeout,
+            )
+            self._register(Skills().add(live))
+            return function
+
+        return register
+
+    @property
+    def skills(self) -> Skills:
+        """All that was registered, in that order. Raises `AuthoringError` for a folder that is no skill."""
+        parts = (part.skills() if isinstance(part, _Folder) else part for part in self._parts)
+        return functools.reduce(Skills.merge, parts, Skills())
 
     def build(self) -> Server[Any]:
         """Return the server of the official SDK. Raises `ConflictError`, naming every address taken twice."""
@@ -56,7 +121,7 @@ class SkillServer:
         """Serve until the client closes its side; with `http`, at `[HOST:]PORT` until a signal to stop."""
         built = self._finished()
         if http is None:
-            anyio.run(built.over_stdio)
+            anyio.run(serve_stdio, built.server)
             return
         address = Address.parse(http)
         if not address.is_loopback:
@@ -78,9 +143,16 @@ class SkillServer:
         """Return the messages of `prompts/get`, without a transport. Raises `BadParamsError`."""
         return await self._ask(PROMPTS_GET, "messages", {"name": name})
 
+    def _register(self, part: "Skills | _Folder") -> None:
+        if self._built is not None:
+            raise ConflictError("the server is built: add skills before it is run or asked")
+        if isinstance(part, Skills):
+            self._so_far = self._so_far.merge(part)  # refused here, where the author can see it
+        self._parts.append(part)
+
     async def _ask(self, method: str, part: str, params: dict[str, object]) -> Any:
         built = self._finished()
-        await built.load()
+        await built.gathered.library.ready()
         if (answer := all_methods(built.surfaces).get(method)) is None:
             return []
         return (await answer(Call(params))).result[part]
@@ -90,49 +162,27 @@ class SkillServer:
             self._built = _Built(self)
         return self._built
 
-    @property
-    def skills(self) -> Skills:
-        """All that was registered, in that order."""
-        return self._skills
-
 
 class _Built:
-    """What a finished collection of skills makes."""
+    """What a finished collection of skills makes. One without skills declares nothing."""
 
     def __init__(self, server: SkillServer) -> None:
-        self.library = Library([CodeSource(server.skills, label=server.name)])
-        self.surfaces = _surfaces(self.library, server.skills)
+        skills = server.skills
+        self.gathered = gathered([skills], label=server.name, base=Path())
+        library = self.gathered.library
+        self.surfaces = all_surfaces(library, server.offering, skills.prompts) if len(skills) else []
         self.server = build_server(
             self.surfaces,
             name=server.name,
             version=server.version,
             instructions=server.instructions,
-            announcer=Announcer(self.library, self.surfaces),
+            announcer=Announcer(library, self.surfaces),
         )
-        self._loaded = False
-
-    async def load(self) -> None:
-        if not self._loaded:
-            await self.library.load()
-            self._loaded = True
-
-    async def over_stdio(self) -> None:
-        await self.load()
-        await serve_stdio(self.server)
 
     async def over_http(self, address: Address) -> None:
-        await self.load()
         listening, bound = listen(address)
-        await serve_http(http_app(self.server, HostPolicy(bound)), listening, lambda: None)
 
+        def announce() -> None:
+            sys.stderr.write(f"serving {self.server.name} at http://{bound.authority}{MCP_PATH}\n")
 
-def _surfaces(library: Library, skills: Skills) -> list[Surface]:
-    """Return every way in; none at all for a server that has no skills yet."""
-    if not len(skills):
-        return []
-    surfaces: list[Surface] = [
-        ExtensionSurface(library),
-        DirectorySurface(library),
-        ResourcesSurface(library, [ProblemsDocument(), DraftIndex()]),
-    ]
-    return [*surfaces, AuthoredPromptsSurface(skills.prompts)] if skills.prompts else surfaces
+        await serve_http(http_app(self.server, HostPolicy(bound)), listening, announce)

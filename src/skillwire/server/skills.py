@@ -1,5 +1,6 @@
 """The server that a library makes: every surface, in one place."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -7,10 +8,12 @@ from typing import Any
 from mcp.server.lowlevel.server import Server
 
 from skillwire import __version__
+from skillwire.authoring.skill import Skill
 from skillwire.catalog.library import Library
 from skillwire.catalog.visibility import VisibilityPolicy
 from skillwire.server.announce import Announcer
 from skillwire.server.build import build_server
+from skillwire.surfaces.authored_prompts import AuthoredPromptsSurface
 from skillwire.surfaces.base import Surface
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.surfaces.completion import CompletionSurface
@@ -42,6 +45,8 @@ class Offering:
     catalog_tokens: int = DEFAULT_TOKENS
     max_file_bytes: int = MAX_FILE_BYTES
     visibility: VisibilityPolicy = field(default_factory=VisibilityPolicy)
+    every_client: bool = True
+    """Whether they are offered to such clients at all: as tools, prompts and a list of skills."""
     drafts: bool = True
     """Whether there is an index for hosts of early drafts."""
     archives: bool = False
@@ -74,26 +79,41 @@ def skills_server(
     )
 
 
-def all_surfaces(library: Library, offering: Offering) -> list[Surface]:
-    """Return every way in to `library`, in the order that a reader would want them listed."""
-    offer = Offer(library, offering.visibility, frozen=library.frozen)
-    in_tools = offering.channel is Channel.TOOL_DESCRIPTION
+def all_surfaces(
+    library: Library, offering: Offering, prompts: Mapping[str, Skill] | None = None
+) -> list[Surface]:
+    """Return every way in to `library`, in the order that a reader would want them listed.
+
+    `prompts` are those of skills written in code.
+    """
     surfaces: list[Surface] = [
         ExtensionSurface(library),
         DirectorySurface(library),
         _resources(library, offering),
-        ToolsSurface(
-            offer,
-            max_file_bytes=offering.max_file_bytes,
-            catalog_tokens=offering.catalog_tokens,
-            describe_skills=in_tools,
-        ),
-        PromptsSurface(offer, offering.catalog_tokens),
-        CompletionSurface(offer),
     ]
+    if offering.every_client:
+        return [*surfaces, *_for_every_client(library, offering, prompts or {})]
+    if prompts:
+        surfaces.append(AuthoredPromptsSurface(prompts))
+    return [*surfaces, CompletionSurface(library)]
+
+
+def _for_every_client(
+    library: Library, offering: Offering, prompts: Mapping[str, Skill]
+) -> Iterator[Surface]:
+    """Yield what a client can use that knows nothing of the extension."""
+    offer = Offer(library, offering.visibility, frozen=library.frozen)
+    in_tools = offering.channel is Channel.TOOL_DESCRIPTION
+    yield ToolsSurface(
+        offer,
+        max_file_bytes=offering.max_file_bytes,
+        catalog_tokens=offering.catalog_tokens,
+        describe_skills=in_tools,
+    )
+    yield PromptsSurface(offer, offering.catalog_tokens, prompts)
+    yield CompletionSurface(library, offer)
     if not in_tools:
-        surfaces.append(InstructionsSurface(offer, offering.catalog_tokens))
-    return surfaces
+        yield InstructionsSurface(offer, offering.catalog_tokens)
 
 
 def _resources(library: Library, offering: Offering) -> ResourcesSurface:

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from skillwire.model.entry import Entry, LiveFile, SkillFile
 from skillwire.model.problem import Problem
+from skillwire.model.template import SkillTemplate
 
 Progress: TypeAlias = Callable[[int], None]
 """Called now and then while a source is scanned, with the number of files and folders seen so far."""
@@ -49,6 +50,8 @@ class Scan:
     entries: tuple[Entry, ...] = ()
     problems: tuple[Problem, ...] = ()
     """Problems of skills that are not among the entries, and of the source itself."""
+    templates: tuple[SkillTemplate, ...] = ()
+    """Skills that are not among the entries because there is one for each way to fill in a path."""
 
 
 class Source(ABC):

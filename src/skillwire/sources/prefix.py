@@ -1,10 +1,12 @@
 """The skills of another source, published below a prefix of the operator's choice."""
 
+import functools
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 
 from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.template import SkillTemplate
 from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
 
 
@@ -41,13 +43,13 @@ class PrefixedSource(Source):
     def _below(self, scan: Scan) -> Scan:
         known = self._moved
         self._moved = {entry.uri: self._move(entry, known.get(entry.uri)) for entry in scan.entries}
-        return replace(scan, entries=tuple(moved for _, moved in self._moved.values()))
+        templates = tuple(
+            functools.reduce(SkillTemplate.below, reversed(self._segments), each) for each in scan.templates
+        )
+        return replace(scan, entries=tuple(moved for _, moved in self._moved.values()), templates=templates)
 
     def _move(self, entry: Entry, known: tuple[Entry, Entry] | None) -> tuple[Entry, Entry]:
         """Return a skill and the same below the prefix: the same value as before, if it is the same skill."""
         if known is not None and known[0] is entry:
             return known
-        moved = entry
-        for segment in reversed(self._segments):
-            moved = moved.below(segment)
-        return entry, moved
+        return entry, functools.reduce(Entry.below, reversed(self._segments), entry)

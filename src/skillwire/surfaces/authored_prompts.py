@@ -10,7 +10,7 @@ from skillwire.model.errors import BadParamsError
 from skillwire.surfaces.base import Answer, Call, Method, Surface
 from skillwire.surfaces.content import text_block
 from skillwire.surfaces.paging import page
-from skillwire.wire.messages import PROMPTS_GET, PROMPTS_LIST, SKILL_META
+from skillwire.wire.messages import PROMPTS_GET, PROMPTS_LIST, RESOURCES_META, SKILL_META
 
 
 class AuthoredPromptsSurface(Surface):
@@ -25,19 +25,30 @@ class AuthoredPromptsSurface(Surface):
     def methods(self) -> Mapping[str, Method]:
         return {PROMPTS_LIST: self.list, PROMPTS_GET: self.get}
 
+    def claims(self, method: str, call: Call) -> bool:
+        return method == PROMPTS_GET and call.params.get("name") in self._prompts
+
     async def list(self, call: Call) -> Answer:
         names = list(self._prompts)
         shown = page(names, self._places.get, of=PROMPTS_LIST, cursor=call.cursor())
-        return Answer(shown.result("prompts", [_prompt(name, self._prompts[name]) for name in shown.keys]))
+        described: list[Json] = [described_prompt(name, self._prompts[name]) for name in shown.keys]
+        return Answer(shown.result("prompts", described))
 
     async def get(self, call: Call) -> Answer:
         name = call.text("name")
         if (skill := self._prompts.get(name)) is None:
             meant = did_you_mean(name, self._prompts)
             raise BadParamsError(f"there is no prompt {quoted(name)}" + (f"; {meant}" if meant else ""))
-        message: Json = {"role": "user", "content": text_block(skill.prompt_text())}
-        return Answer({"description": one_line(skill.description), "messages": [message]})
+        return rendered_prompt(skill)
 
 
-def _prompt(name: str, skill: Skill) -> dict[str, Json]:
-    return {"name": name, "description": one_line(skill.description), "_meta": {SKILL_META: skill.uri}}
+def described_prompt(name: str, skill: Skill) -> dict[str, Json]:
+    """Return a prompt as lists show it. It says what its text is made of, so that anybody can compare."""
+    meta: dict[str, Json] = {SKILL_META: skill.uri, RESOURCES_META: list(skill.uris())}
+    return {"name": name, "description": one_line(skill.description), "_meta": meta}
+
+
+def rendered_prompt(skill: Skill) -> Answer:
+    """Return all of a skill as one message of a person."""
+    message: Json = {"role": "user", "content": text_block(skill.prompt_text())}
+    return Answer({"description": one_line(skill.description), "messages": [message]})

@@ -91,6 +91,10 @@ class Surface(ABC):
         """Yield the lists that are not what they were."""
         return ()
 
+    def claims(self, method: str, call: Call) -> bool:  # noqa: ARG002 - for those that answer some of many
+        """Whether a request for one thing among others, such as a prompt by its name, is for this surface."""
+        return False
+
     def serves(self, uri: str) -> bool:  # noqa: ARG002 - for those that serve some
         """Whether something can be read at this URI, now."""
         return False

@@ -39,6 +39,6 @@ def available_skills(skills: Mapping[str, Entry], tokens: int) -> str:
 
 
 def _skill(handle: str, entry: Entry) -> str:
-    fields = {"name": handle, "description": entry.description, "location": entry.uri}
+    fields = {"name": handle, "description": entry.shown_description, "location": entry.uri}
     inner = "\n".join(f"<{name}>{escape(one_line(value))}</{name}>" for name, value in fields.items())
     return f"<skill>\n{inner}\n</skill>"

@@ -1,8 +1,9 @@
-"""Completion: names of skills for the prompt, paths for the resource template."""
+"""`completion/complete`: names, paths and parameters, for the fields that a person fills in."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import unquote
 
+from skillwire.catalog.library import Library
 from skillwire.model.entry import Json
 from skillwire.surfaces.base import Answer, Call, Method, Surface
 from skillwire.surfaces.offer import Offer
@@ -18,36 +19,60 @@ class CompletionSurface(Surface):
 
     name = "completion"
 
-    def __init__(self, offer: Offer) -> None:
+    def __init__(self, library: Library, offer: Offer | None = None) -> None:
+        """With an `offer`, also the names that its prompt takes."""
+        self._library = library
         self._offer = offer
 
     def methods(self) -> Mapping[str, Method]:
         return {COMPLETE: self.complete}
 
+    def claims(self, method: str, call: Call) -> bool:
+        return method == COMPLETE and self._knows(call)
+
     async def complete(self, call: Call) -> Answer:
         typed = call.part("argument").text("value")
-        found = list(_matching(self._candidates(call), typed))
+        found = list(_matching(await self._candidates(call, typed), typed))
         values: list[Json] = list(found[:_MOST])
         return Answer({"completion": {"values": values, "total": len(found), "hasMore": len(found) > _MOST}})
 
-    def _candidates(self, call: Call) -> Iterable[str]:
-        reference, argument = call.part("ref"), call.part("argument").text("name")
-        match reference.params.get("type"), argument:
-            case "ref/prompt", "name" if reference.params.get("name") == BY_NAME:
+    def _knows(self, call: Call) -> bool:
+        reference = call.part("ref").params
+        if reference.get("type") == "ref/prompt":
+            return self._offer is not None and reference.get("name") == BY_NAME
+        known = {FILE_TEMPLATE, *(template.uri for template in self._library.catalog.templates)}
+        return reference.get("uri") in known
+
+    async def _candidates(self, call: Call, typed: str) -> Iterable[str]:
+        reference, argument = call.part("ref").params, call.part("argument").text("name")
+        match reference.get("type"), argument:
+            case "ref/prompt", "name" if self._offer is not None and reference.get("name") == BY_NAME:
                 return self._offer.for_people()
-            case "ref/resource", "skill" if reference.params.get("uri") == FILE_TEMPLATE:
-                return (unquote(entry.path) for entry in self._offer.catalog.entries.values())
-            case "ref/resource", "file" if reference.params.get("uri") == FILE_TEMPLATE:
+            case "ref/resource", "skill" if reference.get("uri") == FILE_TEMPLATE:
+                return (unquote(entry.path) for entry in self._library.catalog.entries.values())
+            case "ref/resource", "file" if reference.get("uri") == FILE_TEMPLATE:
                 return self._files(call)
+            case "ref/resource", parameter:
+                return await self._values(str(reference.get("uri")), parameter, typed)
             case _:
                 return ()
 
     def _files(self, call: Call) -> Iterable[str]:
-        """Yield the files of the skill that was chosen before."""
+        """Return the files of the skill that was chosen before."""
         skill = call.part("context").part("arguments").params.get("skill")
-        entries = self._offer.catalog.entries.values()
+        entries = self._library.catalog.entries.values()
         entry = next((each for each in entries if skill in {each.path, unquote(each.path)}), None)
         return () if entry is None else (file.path for file in entry.files)
+
+    async def _values(self, pattern: str, parameter: str, typed: str) -> Sequence[str]:
+        """Return values of a parameter of skills behind a pattern."""
+        templates = self._library.catalog.templates
+        template = next((each for each in templates if each.uri == pattern), None)
+        if template is None:
+            return ()
+        if (suggest := template.suggest.get(parameter)) is not None:
+            return await suggest(typed)
+        return template.values.get(parameter, ())
 
 
 def _matching(candidates: Iterable[str], typed: str) -> Iterable[str]:

@@ -87,12 +87,12 @@ class DraftIndex(Document):
         return True
 
     def differs(self, change: Change) -> bool:
-        return any(self._indexed_differently(edit) for edit in change.edits)
+        return change.templates_differ or any(self._indexed_differently(edit) for edit in change.edits)
 
     async def render(self, catalog: Catalog) -> bytes:
         if self._last is None or self._last[0] is not catalog:
             skills = [(entry, await self._archived(entry)) for entry in catalog.entries.values()]
-            self._last = catalog, draft_index(skills)
+            self._last = catalog, draft_index(skills, catalog.templates)
         return self._last[1]
 
     async def _archived(self, entry: Entry) -> Sequence[DraftArchive]:
@@ -102,4 +102,6 @@ class DraftIndex(Document):
         if edit.before is None or edit.after is None or self._archives is not None:
             return True
         before, after = edit.before, edit.after
-        return before.frontmatter != after.frontmatter or before.files[0] != after.files[0]
+        return (before.frontmatter, before.shown_as) != (after.frontmatter, after.shown_as) or (
+            before.files[0] != after.files[0]
+        )

@@ -73,7 +73,7 @@ class Offer:
         """Return what is told of a skill; None where it is not offered."""
         if entry is None or not self._is_for(entry, assistant=assistant):
             return None
-        return one_line(entry.description), {} if assistant else skill_meta(entry)
+        return one_line(entry.shown_description), {} if assistant else skill_meta(entry)
 
     def _chosen(self, catalog: Catalog, *, assistant: bool) -> dict[str, Entry]:
         names = self._names.of(catalog)

@@ -43,6 +43,16 @@ def page(
     return Page(shown, _cursor(of, shown[-1]) if stop < len(keys) else None)
 
 
+def continues(cursor: object, of: str) -> bool:
+    """Whether `cursor` was given out by the list `of`, here or in a server before this one."""
+    if not isinstance(cursor, str):
+        return False
+    try:
+        return base64.urlsafe_b64decode(cursor.encode("ascii")).startswith(f"{of}{_SEPARATOR}".encode())
+    except (UnicodeError, binascii.Error):
+        return False
+
+
 def _behind(cursor: str, of: str, position: Callable[[str], int | None]) -> int:
     try:
         name, _, last = base64.urlsafe_b64decode(cursor.encode("ascii")).decode().partition(_SEPARATOR)

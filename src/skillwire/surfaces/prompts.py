@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from itertools import accumulate
 
+from skillwire.authoring.skill import Skill
 from skillwire.catalog.change import Change
 from skillwire.catalog.derived import Derived
 from skillwire.catalog.names import did_you_mean
@@ -10,6 +11,7 @@ from skillwire.catalog.snapshot import Catalog
 from skillwire.model.display import one_line, quoted
 from skillwire.model.entry import Entry, Json
 from skillwire.model.errors import BadParamsError
+from skillwire.surfaces.authored_prompts import described_prompt, rendered_prompt
 from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface
 from skillwire.surfaces.catalog_text import CHARACTERS_PER_TOKEN, DEFAULT_TOKENS
 from skillwire.surfaces.content import resource_block, with_meta
@@ -26,13 +28,20 @@ class PromptsSurface(Surface):
 
     name = "prompts"
 
-    def __init__(self, offer: Offer, tokens: int = DEFAULT_TOKENS) -> None:
+    def __init__(
+        self, offer: Offer, tokens: int = DEFAULT_TOKENS, authored: Mapping[str, Skill] | None = None
+    ) -> None:
+        """`authored` are prompts that somebody named in code; a skill's own prompt gives way to one."""
         self._offer = offer
         self._tokens = tokens
+        self._authored = dict(authored or {})
         self._prompts = Derived(self._named)
 
     def methods(self) -> Mapping[str, Method]:
         return {PROMPTS_LIST: self.list, PROMPTS_GET: self.get}
+
+    def claims(self, method: str, call: Call) -> bool:
+        return method == PROMPTS_GET and call.params.get("name") in self._names()
 
     def lists(self) -> Collection[ListKind]:
         return (ListKind.PROMPTS,)
@@ -41,29 +50,39 @@ class PromptsSurface(Surface):
         return (ListKind.PROMPTS,) if self._offer.differs(change, assistant=False) else ()
 
     async def list(self, call: Call) -> Answer:
-        prompts = self._prompts.of(self._offer.catalog)
-        names = [BY_NAME, *prompts]
+        names = self._names()
         places = {name: place for place, name in enumerate(names)}
         shown = page(names, places.get, of=PROMPTS_LIST, cursor=call.cursor())
-        described: list[Json] = [
-            self._by_name() if name == BY_NAME else _prompt(name, prompts[name]) for name in shown.keys
-        ]
-        return Answer(shown.result("prompts", described))
+        return Answer(shown.result("prompts", [self._described(name) for name in shown.keys]))
 
     async def get(self, call: Call) -> Answer:
+        if (authored := self._authored.get(call.text("name"))) is not None:
+            return rendered_prompt(authored)
         entry = self._asked_for(call)
         reading = await self._offer.library.read(entry.uri)
         if not self._offer.is_for_people(self._offer.decisive(entry, reading.served.entry)):
             raise BadParamsError(f"the skill {quoted(entry.name)} is not for people to start")
         message: Json = {"role": "user", "content": resource_block(reading)}
-        return Answer({"description": one_line(entry.description), "messages": [message]})
+        return Answer({"description": one_line(entry.shown_description), "messages": [message]})
+
+    def _names(self) -> "list[str]":
+        prompts = self._prompts.of(self._offer.catalog)
+        own = (BY_NAME, *self._authored)
+        return [*dict.fromkeys(own), *(name for name in prompts if name not in self._authored)]
+
+    def _described(self, name: str) -> dict[str, Json]:
+        if (authored := self._authored.get(name)) is not None:
+            return described_prompt(name, authored)
+        return (
+            self._by_name() if name == BY_NAME else _prompt(name, self._prompts.of(self._offer.catalog)[name])
+        )
 
     def _asked_for(self, call: Call) -> Entry:
         name = call.text("name")
         if name != BY_NAME:
             prompts = self._prompts.of(self._offer.catalog)
             if name not in prompts:
-                meant = did_you_mean(name, [BY_NAME, *prompts])
+                meant = did_you_mean(name, self._names())
                 raise BadParamsError(f"there is no prompt {quoted(name)}" + (f"; {meant}" if meant else ""))
             return prompts[name]
         wanted = call.part("arguments").text("name")
@@ -89,4 +108,4 @@ class PromptsSurface(Surface):
 
 
 def _prompt(name: str, entry: Entry) -> dict[str, Json]:
-    return with_meta({"name": name, "description": one_line(entry.description)}, entry)
+    return with_meta({"name": name, "description": one_line(entry.shown_description)}, entry)

@@ -13,7 +13,7 @@ from skillwire.surfaces.content import with_meta
 from skillwire.surfaces.documents import Document, Unlisted
 from skillwire.surfaces.paging import page
 from skillwire.wire.messages import FILE_TEMPLATE, RESOURCES_LIST, RESOURCES_READ, RESOURCES_TEMPLATES
-from skillwire.wire.translate import contents, file_resource, skill_meta
+from skillwire.wire.translate import contents, file_resource, skill_meta, template_resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ class ResourcesSurface(Surface):
         documents = self._documents.values()
         if (
             change.skills_came_or_went
+            or change.templates_differ
             or any(map(_told_differently, change.edits))
             or any(each.listed(change.before) != each.listed(change.after) for each in documents)
         ):
@@ -56,9 +57,12 @@ class ResourcesSurface(Surface):
 
     def serves(self, uri: str) -> bool:
         """Whether `uri` is that of a file, a folder, a document, or an address that nobody lists."""
-        catalog = self._library.catalog
-        known = uri in self._documents or uri in catalog.files or uri in catalog.directories
+        known = uri in self._documents or self._library.catalog.serves(uri)
         return known or self._unlisted_at(uri) is not None
+
+    def claims(self, method: str, call: Call) -> bool:
+        uri = call.params.get("uri")
+        return method == RESOURCES_READ and isinstance(uri, str) and self.serves(uri)
 
     def updated(self, change: Change) -> Collection[str]:
         documents = {document.uri for document in self._documents.values() if document.differs(change)}
@@ -73,12 +77,13 @@ class ResourcesSurface(Surface):
 
     async def list_templates(self, call: Call) -> Answer:
         call.no_cursor()
-        template: Json = {
+        every_file: Json = {
             "uriTemplate": FILE_TEMPLATE,
             "name": "skill-file",
             "description": "A file of a skill: the path of the skill, then the path of the file in it",
         }
-        return Answer({"resourceTemplates": [template]})
+        templates = self._library.catalog.templates
+        return Answer({"resourceTemplates": [*map(template_resource, templates), every_file]})
 
     async def read(self, call: Call) -> Answer:
         uri = call.text("uri")

@@ -61,6 +61,9 @@ class ToolsSurface(Surface):
     def methods(self) -> Mapping[str, Method]:
         return {TOOLS_LIST: self.list, TOOLS_CALL: self.call}
 
+    def claims(self, method: str, call: Call) -> bool:
+        return method == TOOLS_CALL and call.params.get("name") in {LOAD_SKILL, SKILL_RESOURCE}
+
     def lists(self) -> Collection[ListKind]:
         return (ListKind.TOOLS,) if self._describe_skills else ()
 

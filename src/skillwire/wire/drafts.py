@@ -7,10 +7,12 @@ import orjson
 
 from skillwire.model.digest import Digest
 from skillwire.model.entry import Entry, Json, SkillFile
+from skillwire.model.template import SkillTemplate
 from skillwire.wire.archive_form import ArchiveForm
 from skillwire.wire.discovery import SCHEMA, Delivery
 
 INDEX_URI = "skill://index.json"
+_TEMPLATE = "mcp-resource-template"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +28,18 @@ def archive_uri(entry: Entry, form: ArchiveForm) -> str:
     return f"{entry.root}{form.suffix}"
 
 
-def draft_index(skills: Iterable[tuple[Entry, Sequence[DraftArchive]]]) -> bytes:
+def draft_index(
+    skills: Iterable[tuple[Entry, Sequence[DraftArchive]]], templates: Iterable[SkillTemplate] = ()
+) -> bytes:
     """Return one document that hosts of both early drafts can read: each ignores what it does not know."""
     listed = [item for entry, archives in skills for item in _items(entry, archives)]
+    listed.extend(_template(each) for each in templates)
     document: dict[str, Json] = {"$schema": SCHEMA, "skills": listed}
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def _template(template: SkillTemplate) -> dict[str, Json]:
+    return {"type": _TEMPLATE, "description": template.description, "url": template.uri}
 
 
 def _items(entry: Entry, archives: Sequence[DraftArchive]) -> list[Json]:
@@ -38,7 +47,7 @@ def _items(entry: Entry, archives: Sequence[DraftArchive]) -> list[Json]:
     skill: dict[str, Json] = {
         "name": entry.name,
         "type": Delivery.SKILL_MD.value,
-        "description": entry.description,
+        "description": entry.shown_description,
         "url": entry.uri,
     }
     if isinstance(main := entry.files[0], SkillFile):
@@ -59,7 +68,7 @@ def _items(entry: Entry, archives: Sequence[DraftArchive]) -> list[Json]:
             {
                 "name": entry.name,
                 "type": Delivery.ARCHIVE.value,
-                "description": entry.description,
+                "description": entry.shown_description,
                 "url": archive_uri(entry, each.form),
                 "digest": each.digest.text,
             }

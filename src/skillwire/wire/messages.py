@@ -9,6 +9,8 @@ OWN_META_PREFIX = "dev.skillwire/"
 """Ours: what stands behind it is no part of any specification."""
 SKILL_META = f"{OWN_META_PREFIX}skill"
 """On a prompt: the URI of the skill that it is made of."""
+RESOURCES_META = f"{OWN_META_PREFIX}resources"
+"""On a prompt: the URIs of the files that its text is made of, in that order."""
 
 SKILLS_LIST = "skills/list"
 SKILLS_GET = "skills/get"

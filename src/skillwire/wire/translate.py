@@ -4,7 +4,8 @@ import base64
 import json
 
 from skillwire.model.entry import Entry, Json, LiveFile, SkillFile
-from skillwire.model.mime import DIRECTORY, is_text
+from skillwire.model.mime import DIRECTORY, MARKDOWN, is_text
+from skillwire.model.template import SkillTemplate
 from skillwire.model.uri import SKILL_FILE, last_segment
 from skillwire.wire.messages import META_PREFIX, Freshness
 
@@ -31,6 +32,16 @@ def file_resource(uri: str, entry: Entry, file: SkillFile | LiveFile) -> dict[st
     if isinstance(file, SkillFile):
         resource["size"] = file.size
     return resource
+
+
+def template_resource(template: SkillTemplate) -> dict[str, Json]:
+    """Return what is told of skills that are behind one pattern."""
+    return {
+        "uriTemplate": template.uri,
+        "name": template.path,
+        "description": template.description,
+        "mimeType": MARKDOWN,
+    }
 
 
 def skill_meta(entry: Entry) -> dict[str, Json]:

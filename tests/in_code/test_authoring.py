@@ -199,7 +199,10 @@ async def test_a_server_built_in_code_is_a_server_like_any_other(mode: str) -> N
         }
         (prompt,) = (await client.list_prompts()).prompts
         assert (prompt.name, prompt.description) == ("start_code_mode", "Runs code.")
-        assert prompt.meta == {"dev.skillwire/skill": "skill://code-mode/SKILL.md"}
+        assert prompt.meta == {
+            "dev.skillwire/skill": "skill://code-mode/SKILL.md",
+            "dev.skillwire/resources": list(code_mode().uris()),
+        }
         got = await client.get_prompt("start_code_mode", {"ignored": "yes"})
         assert getattr(got.messages[0].content, "text", "") == code_mode().prompt_text()
         with pytest.raises(MCPError):
@@ -235,7 +238,7 @@ async def test_a_skill_below_another_is_among_its_files() -> None:
 
 
 def _catalog(server: SkillServer) -> Any:
-    return server._finished().library.catalog.entries.values()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return server._finished().gathered.library.catalog.entries.values()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 def test_a_server_without_skills_declares_none() -> None:

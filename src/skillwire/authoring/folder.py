@@ -1,0 +1,50 @@
+"""Folders that code refers to: where a relative path leads, and what is read there."""
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path, PurePath
+
+from skillwire.authoring.rules import AuthoringError
+from skillwire.model.errors import SourceError
+from skillwire.sources.folder.whole import BrokenSkillError, WholeSkill, read_whole
+
+
+def caller_folder() -> Path:
+    """Return the folder of the file whose code called our caller; where there is none, the current one."""
+    frame = inspect.currentframe()
+    for _ in range(2):
+        frame = frame and frame.f_back
+    return _folder_of(frame.f_globals if frame else {})
+
+
+def function_folder(function: Callable[..., object]) -> Path:
+    """Return the folder of the file that defines a function."""
+    return _folder_of(getattr(function, "__globals__", {}))
+
+
+def _folder_of(names: dict[str, object]) -> Path:
+    file = names.get("__file__")
+    return Path(file).absolute().parent if isinstance(file, str) else Path.cwd()
+
+
+def returns_path(function: Callable[..., object]) -> bool:
+    """Whether a function says that it returns a path: then its skill is a folder."""
+    said = getattr(function, "__annotations__", {}).get("return")
+    if isinstance(said, str):  # as every annotation is under `from __future__ import annotations`
+        return said.rpartition(".")[2] in {"Path", "PurePath", "PosixPath"}
+    return isinstance(said, type) and issubclass(said, PurePath)
+
+
+def folder_skill(folder: Path) -> WholeSkill:
+    """Read the skill in `folder`. Raises `AuthoringError`."""
+    try:
+        return read_whole(folder)
+    except BrokenSkillError as error:
+        told = "; ".join(f"{problem}, {problem.hint}" for problem in error.problems)
+        fix = f"`skillwire check {folder}` shows it, too"
+        raise AuthoringError(
+            "the folder", str(folder), f"is no skill that can be served: {told}", fix
+        ) from error
+    except SourceError as error:
+        fix = "a relative path is relative to the file that names it"
+        raise AuthoringError("the folder", str(folder), str(error), fix) from error

@@ -1,0 +1,146 @@
+"""Skills that the program itself wrote: each as it was registered, and in that order."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from skillwire.authoring.live import LiveSkill, SkillRequest
+from skillwire.authoring.registry import Skills
+from skillwire.authoring.resolving import resolve, suggestions
+from skillwire.authoring.skill import DOCUMENT_TYPE, Skill
+from skillwire.model.digest import Digest
+from skillwire.model.entry import Entry, LiveFile, Origin, SkillFile
+from skillwire.model.errors import SourceError
+from skillwire.model.limits import Limits
+from skillwire.model.path import prefixes
+from skillwire.model.problem import Problem, Severity
+from skillwire.model.template import SkillTemplate
+from skillwire.model.uri import SKILL_FILE
+from skillwire.sources.assemble import limit_problem
+from skillwire.sources.base import Progress, Scan, Source, unwatched
+
+
+class CodeSource(Source):
+    """Serves a collection of skills. What stands below another skill is among its files, too (S8)."""
+
+    def __init__(self, skills: Skills, *, label: str = "code", limits: Limits | None = None) -> None:
+        """Raises `ConflictError` if skills get in each other's way."""
+        skills.check()
+        self.label = label
+        self._limits = limits or Limits()
+        self._registered = skills.skills
+        self._skills = {each.path: each for each in skills if isinstance(each, Skill)}
+        self._live = {each.path: each for each in skills if isinstance(each, LiveSkill)}
+        self._inner = _inner(self._skills.values())
+        self._contents = {path: dict(self._all_files(skill)) for path, skill in self._skills.items()}
+        self._templates = {
+            path: self._template(skill) for path, skill in self._live.items() if skill.parameters
+        }
+        self._scan = self._scanned()
+
+    async def scan(self, progress: Progress = unwatched) -> Scan:
+        progress(len(self._registered))
+        return self._scan
+
+    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+        path = entry.origin.location
+        if isinstance(file, LiveFile):
+            return await self._made(entry)
+        try:
+            return self._contents[path][file.path][1]
+        except KeyError as error:
+            raise SourceError(f"{path}/{file.path} is gone") from error
+
+    async def _made(self, entry: Entry) -> bytes:
+        """Return the text of a live skill, found by its path here: it may be published elsewhere."""
+        path = entry.origin.location
+        skill, values = self._live.get(path), dict[str, str]()
+        if skill is None:
+            filled = ((each, each.match_path(path)) for each in self._templates.values())
+            found = next(((each, given) for each, given in filled if given is not None), None)
+            if found is None:
+                raise SourceError(f"{path}/{SKILL_FILE} is gone")
+            skill, values = self._live[found[0].path], found[1]
+        return await resolve(skill, SkillRequest(entry.uri, values), entry.frontmatter, self._limits)
+
+    def _scanned(self) -> Scan:
+        entries: list[Entry] = []
+        problems: list[Problem] = []
+        for skill in self._registered:
+            where = f"{skill.path}/{SKILL_FILE}"
+            if isinstance(skill, LiveSkill):
+                if not skill.parameters:
+                    entries.append(self._live_entry(skill, where))
+                continue
+            sizes = [len(content) for _, content in self._contents[skill.path].values()]
+            if problem := limit_problem(where, sizes, self._limits):
+                problems.append(problem)
+            else:
+                entries.append(self._entry(skill, where))
+        return Scan(tuple(entries), tuple(problems), tuple(self._templates.values()))
+
+    def _all_files(self, skill: Skill) -> Iterator[tuple[str, tuple[str, bytes]]]:
+        """Yield MIME type and bytes of each file by its path: the skill's own, then those of inner ones."""
+        yield SKILL_FILE, (DOCUMENT_TYPE, skill.content)
+        for reference in skill.references:
+            yield reference.path, (reference.mime_type, reference.content)
+        for inner in self._inner.get(skill.path, ()):
+            below = inner.path.removeprefix(f"{skill.path}/")
+            yield f"{below}/{SKILL_FILE}", (DOCUMENT_TYPE, inner.content)
+            for reference in inner.references:
+                yield f"{below}/{reference.path}", (reference.mime_type, reference.content)
+
+    def _entry(self, skill: Skill, where: str) -> Entry:
+        files = self._contents[skill.path]
+        servable = skill.document.servable and skill.document.frontmatter is not None
+        found = skill.document.problems if servable else tuple(_unlisted(skill.document.problems))
+        return Entry(
+            uri=skill.uri,
+            frontmatter=(skill.document.frontmatter or {}) if servable else {},
+            files=tuple(
+                SkillFile(path, mime_type, Digest.of(content), len(content))
+                for path, (mime_type, content) in files.items()
+            ),
+            directories=tuple(sorted({folder for path in files for folder in prefixes(path)})),
+            origin=Origin(self.label, skill.path, where),
+            problems=(*found, *skill.warnings),
+            label=skill.name,
+            shown_as=skill.shown_as,
+        )
+
+    def _live_entry(self, skill: LiveSkill, where: str) -> Entry:
+        return Entry(
+            uri=skill.uri,
+            frontmatter=skill.fields(skill.name, skill.description),
+            files=(LiveFile(SKILL_FILE, DOCUMENT_TYPE),),
+            directories=(),
+            origin=Origin(self.label, skill.path, where),
+            problems=skill.document.problems,
+        )
+
+    def _template(self, skill: LiveSkill) -> SkillTemplate:
+        return SkillTemplate(
+            path=skill.path,
+            description=skill.description,
+            label=self.label,
+            location=skill.path,
+            fields=skill.frontmatter,
+            values={name: tuple(known) for name, known in skill.values.items() if not callable(known)},
+            suggest={name: suggestions(known) for name, known in skill.values.items() if callable(known)},
+        )
+
+
+def _inner(skills: Iterable[Skill]) -> Mapping[str, Sequence[Skill]]:
+    """Return the skills that stand below each path."""
+    found: defaultdict[str, list[Skill]] = defaultdict(list)
+    for skill in skills:
+        for above in prefixes(skill.path):
+            found[above].append(skill)
+    return found
+
+
+def _unlisted(problems: tuple[Problem, ...]) -> Iterator[Problem]:
+    """Yield what keeps a skill out of the list of skills; as a resource it is served all the same."""
+    for problem in problems:
+        message = f"{problem.message}; it is served as a resource, and in no list of skills"
+        yield replace(problem, severity=Severity.WARNING, message=message)

@@ -1,0 +1,130 @@
+"""Skills in front of what somebody's low-level server answers by itself."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import mcp_types as types
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.lowlevel.server import Server
+from mcp.server.subscriptions import ListenHandler, SubscriptionBus
+
+from skillwire.model.errors import ConflictError, UsageError
+from skillwire.server.announce import Announcer
+from skillwire.server.build import all_instructions
+from skillwire.server.gathering import Gathered
+from skillwire.server.handlers import Context, Handler, Params, handler
+from skillwire.server.merge import Merger, Theirs
+from skillwire.server.skills import Offering, all_surfaces
+from skillwire.surfaces.base import ListKind, all_extensions, all_methods
+from skillwire.wire.messages import Freshness
+
+SUBSCRIBE, UNSUBSCRIBE, LISTEN = "resources/subscribe", "resources/unsubscribe", "subscriptions/listen"
+ONE_CALL = "attach all skills in one call, as in `attach(server, these, those)`"
+
+
+class Attached:
+    """One server, and the skills that it serves from now on."""
+
+    def __init__(
+        self, server: Server[Any], everything: Gathered, offering: Offering, bus: SubscriptionBus | None
+    ) -> None:
+        self._server = server
+        self._surfaces = all_surfaces(everything.library, offering, everything.prompts)
+        self._extensions = all_extensions(self._surfaces)
+        if taken := self._extensions.keys() & server.extensions.keys():
+            raise ConflictError(f"the server declares `{min(taken)}` already; {ONE_CALL}")
+        self._merger = Merger(self._surfaces, Freshness())
+        self._announcer = Announcer(everything.library, self._surfaces, bus or _bus_of(server))
+        self._theirs: dict[str, Theirs] = {}
+        self._ours: dict[str, Handler] = {}
+        self.install()
+        server.extensions.update(self._extensions)
+        server.middleware.append(self._introduce)
+        server.lifespan = self._lasting(server.lifespan)
+
+    def install(self) -> None:
+        """Put our handlers before those that the server has now."""
+        methods = all_methods(self._surfaces)
+        for method in (*methods, SUBSCRIBE, UNSUBSCRIBE, LISTEN):
+            entry = self._server.get_request_handler(method)
+            if entry is not None and entry.handler is not self._ours.get(method):
+                self._theirs[method] = Theirs(entry)
+        for method, answer in methods.items():
+            if method in self._theirs:
+                self._put(method, Params, self._merger.handler(method, answer, self._theirs))
+            else:
+                self._put(method, Params, handler(method, answer, Freshness()))
+        self._put(SUBSCRIBE, types.SubscribeRequestParams, self._subscribe)
+        self._put(UNSUBSCRIBE, types.UnsubscribeRequestParams, self._unsubscribe)
+        self._put(LISTEN, types.SubscriptionsListenRequestParams, self._listen)
+
+    def _put(self, method: str, params: type[types.RequestParams], ours: Handler) -> None:
+        self._ours[method] = ours
+        self._server.add_request_handler(method, params, ours)
+
+    def _lasting(
+        self, lifespan: Callable[[Server[Any]], AbstractAsyncContextManager[Any]]
+    ) -> Callable[[Server[Any]], AbstractAsyncContextManager[Any]]:
+        """Return the server's lifespan with ours around it."""
+
+        @asynccontextmanager
+        async def lasting(server: Server[Any]) -> AsyncGenerator[Any]:
+            self.install()  # its author may have registered handlers since
+            async with self._announcer.running(), lifespan(server) as state:
+                yield state
+
+        return lasting
+
+    async def _subscribe(self, context: Context, params: types.SubscribeRequestParams) -> Any:
+        theirs = self._theirs.get(SUBSCRIBE)
+        if theirs is None or self._announcer.serves(str(params.uri)):
+            return await self._announcer.subscribe(context, params)
+        return await theirs(context, context.params or {})
+
+    async def _unsubscribe(self, context: Context, params: types.UnsubscribeRequestParams) -> Any:
+        theirs = self._theirs.get(UNSUBSCRIBE)
+        if theirs is None or self._announcer.serves(str(params.uri)):
+            return await self._announcer.unsubscribe(context, params)
+        return await theirs(context, context.params or {})
+
+    async def _listen(self, context: Context, params: types.SubscriptionsListenRequestParams) -> Any:
+        theirs = self._theirs.get(LISTEN)
+        return await self._announcer.listen(context, params, None if theirs is None else theirs.entry.handler)
+
+    async def _introduce(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Add to what a new client is told: what we declare, and what the SDK leaves out (S1)."""
+        result = await call_next(ctx)
+        if ctx.method == "notifications/initialized":
+            self._announcer.welcome(ctx)
+        if ctx.method not in {"initialize", "server/discover"} or not isinstance(result, dict):
+            return result
+        capabilities = result["capabilities"]
+        if ctx.method == "initialize":
+            # The options may have been made before there were skills; and the SDK drops extensions here.
+            declared = self._server.get_capabilities().model_dump(by_alias=True, exclude_none=True)
+            for key, value in declared.items():
+                capabilities.setdefault(key, value)
+            capabilities["extensions"] = dict(self._server.extensions)
+            for kind in ListKind:
+                if kind in capabilities and kind in self._announcer.lists:
+                    capabilities[kind]["listChanged"] = True
+            if "resources" in capabilities:
+                capabilities["resources"]["subscribe"] = True
+        if text := all_instructions(result.get("instructions"), self._surfaces):
+            result["instructions"] = text
+        return result
+
+
+def _bus_of(server: Server[Any]) -> SubscriptionBus | None:
+    """Return what carries a server's own events, so that a client that listens hears of both."""
+    entry = server.get_request_handler(LISTEN)
+    if entry is None:
+        return None
+    if not isinstance(entry.handler, ListenHandler):
+        raise UsageError(
+            f"the server answers `{LISTEN}` in its own way, and clients would not hear of changed skills",
+            hint="hand over what its events are published on: `attach(server, skills, bus=bus)`",
+        )
+    # The SDK has no public way from its handler to the bus that it was made with.
+    return entry.handler._bus  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]

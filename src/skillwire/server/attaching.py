@@ -1,0 +1,59 @@
+"""Skills inside a server that somebody has already, in one line."""
+
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from mcp.server.lowlevel.server import Server
+from mcp.server.subscriptions import SubscriptionBus
+
+from skillwire.authoring.folder import caller_folder
+from skillwire.model.errors import UsageError
+from skillwire.server.attached import Attached
+from skillwire.server.gathering import Servable, gathered
+from skillwire.server.skill_server import FOR_HOSTS, SkillServer
+from skillwire.server.skills import Offering
+
+if TYPE_CHECKING:
+    from fastmcp import FastMCP
+    from mcp.server.mcpserver import MCPServer
+
+    AnyServer: TypeAlias = Server[Any] | MCPServer[Any] | FastMCP[Any]
+
+
+def attach(
+    server: "AnyServer",
+    *skills: Servable | SkillServer,
+    offering: Offering = FOR_HOSTS,
+    bus: SubscriptionBus | None = None,
+) -> None:
+    """Serve `skills` from `server`, beside all that it has: a low-level `Server`, `MCPServer` or `FastMCP`.
+
+    `skills` are values, collections of them, a `SkillServer` that collected some, sources, or paths of
+    folders, relative to the file that makes this call. `Offering()` adds tools, prompts and a list of skills
+    for clients without the extension. `bus` is the one behind a `subscriptions/listen` of your own.
+
+    Raises `AuthoringError` or `ConflictError` for skills that cannot be, and `ConflictError` for a server
+    that serves skills already.
+    """
+    base = caller_folder()
+    parts = [each.skills if isinstance(each, SkillServer) else each for each in skills]
+    everything = gathered(parts, label=_name_of(server), base=base)
+    lowlevel = _lowlevel(server)
+    if lowlevel is not None:
+        Attached(lowlevel, everything, offering, bus)
+    else:
+        raise UsageError(
+            f"a `{type(server).__name__}` is nothing that skills can be attached to",
+            hint="attach them to a `Server` or `MCPServer` of the official SDK, or to a `FastMCP`",
+        )
+
+
+def _lowlevel(server: object) -> Server[Any] | None:
+    """Return a server of the official SDK, or the one inside an `MCPServer`, which has no public name."""
+    inner: object = getattr(server, "_lowlevel_server", None)
+    found = server if isinstance(server, Server) else inner
+    return cast("Server[Any]", found) if isinstance(found, Server) else None
+
+
+def _name_of(server: object) -> str:
+    name = getattr(server, "name", None)
+    return name if isinstance(name, str) and name else "code"

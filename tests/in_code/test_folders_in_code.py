@@ -1,0 +1,112 @@
+"""Folders as values: found beside the file that names them, read whole, refused by what is wrong."""
+
+import os
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillwire import AuthoringError, Skill
+from skillwire.server import SkillServer
+from tests.support.skills import skill_md, write, write_skill
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def triage(tmp_path: Path) -> Path:
+    files: dict[str, bytes | str] = {
+        "references/z.md": "z",
+        "references/a.md": "a",
+        "logo.png": b"\x89PNG\x00",
+        ".hidden": "no",
+        "inner/SKILL.md": skill_md("inner"),
+    }
+    return write_skill(tmp_path, "skills/triage", files)
+
+
+async def test_a_folder_is_a_value_with_every_file_of_it(triage: Path) -> None:
+    skill = Skill.from_dir(triage).with_path("acme/support/triage")
+    assert skill.name == "triage"
+    assert [(each.path, each.mime_type) for each in skill.references] == [
+        ("inner/SKILL.md", "text/markdown"),
+        ("logo.png", "image/png"),
+        ("references/a.md", "text/markdown"),
+        ("references/z.md", "text/markdown"),
+    ]
+    server = SkillServer("x").add(skill)
+    write(triage, {"references/a.md": "changed"})  # a value never changes
+    (read,) = await server.read("skill://acme/support/triage/references/a.md")
+    assert isinstance(read, dict)
+    assert read["text"] == "a"
+
+
+PROGRAM = """
+from pathlib import Path
+from skillwire import Skill
+from skillwire.server import SkillServer
+
+server = SkillServer("x")
+server.add(Skill.from_dir("skills/triage").with_path("acme/one/triage"))
+
+@server.skill("acme/two/triage")
+def folder() -> Path:
+    return Path("skills/triage")
+"""
+
+
+@pytest.mark.parametrize("future", [False, True])
+async def test_a_relative_path_is_relative_to_the_file_that_names_it(triage: Path, *, future: bool) -> None:
+    program = triage.parent.parent / "program.py"
+    program.write_text(("from __future__ import annotations\n" if future else "") + PROGRAM, "utf-8")
+    server = runpy.run_path(str(program))["server"]
+    assert isinstance(server, SkillServer)
+    listed: list[Any] = await server.list_resources()
+    assert [each["uri"] for each in listed][:2] == [
+        "skill://acme/one/triage/SKILL.md",
+        "skill://acme/two/triage/SKILL.md",
+    ]
+
+
+async def test_a_folder_that_a_function_names_is_checked_when_the_server_is_built(triage: Path) -> None:
+    server = SkillServer("x")
+
+    @server.skill("acme/other")
+    def wrong_name() -> Path:
+        return triage
+
+    with pytest.raises(AuthoringError, match="does not end in its name, `triage`"):
+        server.build()
+    assert callable(wrong_name)
+    gone = SkillServer("x")
+    gone.skill("gone")(nowhere)
+    with pytest.raises(AuthoringError, match="there is no such folder"):
+        gone.build()
+
+
+def nowhere() -> Path:
+    return Path("no/such/folder")
+
+
+async def test_everything_that_is_wrong_with_a_folder_is_said_at_once(tmp_path: Path) -> None:
+    write(tmp_path, {"SKILL.md": "---\nname: Bad Name\nlicense: 7\n---\n"})
+    with pytest.raises(AuthoringError) as refused:
+        Skill.from_dir(tmp_path)
+    assert "name:" in str(refused.value)
+    assert "description" in str(refused.value)
+    assert "skillwire check" in str(refused.value)
+    with pytest.raises(AuthoringError, match=r"holds no `SKILL\.md`"):
+        Skill.from_dir(tmp_path / "..")
+    with pytest.raises(AuthoringError, match="relative to the file that names it"):
+        Skill.from_dir("nowhere-at-all")
+
+
+async def test_what_is_left_out_of_a_folder_is_told(triage: Path, tmp_path: Path) -> None:
+    write(tmp_path, {"secret": "secret"})
+    os.symlink(tmp_path / "secret", triage / "link.md")  # noqa: PTH211
+    server = SkillServer("x").add(Skill.from_dir(triage))
+    (read,) = await server.read("skillwire://problems")
+    assert isinstance(read, dict)
+    assert "link-outside" in str(read["text"])
+    assert "secret" not in [reference.path for reference in Skill.from_dir(triage).references]

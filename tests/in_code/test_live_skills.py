@@ -1,0 +1,242 @@
+"""Content made at read time: listed as dynamic, made within bounds, and never other than it was listed."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+
+from skillwire import AuthoringError, LiveSkill, Skill, SkillRequest, Skills
+from skillwire.authoring.live import Resolver
+from skillwire.model.errors import ConflictError
+from skillwire.server import SkillServer
+from skillwire.skillmd.document import read_document
+from skillwire.skillmd.write import write_frontmatter
+from tests.support.asking import ask
+from tests.support.clients import ERAS
+
+pytestmark = pytest.mark.anyio
+
+
+def server_of(*skills: LiveSkill | Skill) -> SkillServer:
+    return SkillServer("live").add(*skills)
+
+
+def live(function: Any, path: str = "reports/daily", **more: Any) -> LiveSkill:
+    return LiveSkill(path, function, description="Reports of the day.", **more)
+
+
+def says(made: Any) -> Resolver:
+    """Return a function that always makes the same."""
+
+    def function(_request: SkillRequest) -> Any:
+        return made
+
+    return function
+
+
+async def read(client: Client, uri: str = "skill://reports/daily/SKILL.md") -> str:
+    (block,) = (await client.read_resource(uri)).contents
+    return getattr(block, "text", "")
+
+
+@pytest.mark.rule("S9")
+@pytest.mark.parametrize("mode", ERAS)
+async def test_content_made_at_read_time_is_listed_as_dynamic(mode: Any) -> None:
+    server = SkillServer("live")
+    numbers = iter(range(100))
+
+    @server.skill("reports/daily", description="Reports of the day.")
+    async def daily(request: SkillRequest) -> str:
+        assert request == SkillRequest("skill://reports/daily/SKILL.md")
+        return f"# Report {next(numbers)}\n"
+
+    async with Client(server.build(), mode=mode) as client:
+        (entry,) = (await ask(client, "skills/list"))["skills"]
+        assert entry == {
+            "uri": "skill://reports/daily/SKILL.md",
+            "frontmatter": {"name": "daily", "description": "Reports of the day."},
+            "resources": "dynamic",
+        }
+        got = await ask(client, "skills/get", uri=entry["uri"])
+        assert got["skill"] == entry
+        assert await read(client) == (
+            "---\nname: daily\ndescription: Reports of the day.\n---\n\n# Report 0\n"
+        )
+        assert (await read(client)).endswith("# Report 1\n")
+    assert daily.__name__ == "daily"  # the decorator gives back what it was given
+
+
+async def test_the_docstring_is_the_description_unless_there_is_one() -> None:
+    server = SkillServer("live")
+
+    @server.skill("reports/daily")
+    def daily(request: SkillRequest) -> str:
+        """Reports of
+        the day.
+
+        More.
+        """
+        return request.uri
+
+    (skill,) = server.skills
+    assert isinstance(skill, LiveSkill)
+    assert skill.description == "Reports of the day."
+    with pytest.raises(AuthoringError, match="has no description"):
+        server.skill("reports/weekly")(says("x"))
+
+
+async def test_text_with_its_own_frontmatter_is_served_as_it_is_if_it_says_the_same() -> None:
+    text = "---\r\ndescription: 'Reports of the day.'\r\nname: daily\r\n---\r\n# Body"
+    async with Client(server_of(live(says(text))).build()) as client:
+        assert await read(client) == text
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        ("---\nname: other\ndescription: Reports of the day.\n---\n", "has another name than the listing"),
+        ("---\nname: daily\ndescription: x\n---\n", "has another description than the listing"),
+        ("---\nname: daily\n", "cannot be read: the frontmatter that starts on line 1 never ends"),
+        (None, "returned NoneType, and no text"),
+        (7, "returned int, and no text"),
+        ("\ud800", "holds half a character"),
+        (b"x" * (16 * 1024 * 1024 + 1), "the limit is 16,777,216"),
+    ],
+)
+@pytest.mark.parametrize("mode", ERAS)
+async def test_what_is_not_as_listed_is_never_served(mode: Any, made: Any, told: str) -> None:
+    async with Client(server_of(live(says(made))).build(), mode=mode) as client:
+        with pytest.raises(MCPError, match=told) as refused:
+            await read(client)
+        assert refused.value.code == -32603
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_failing_function_is_a_clean_error_and_holds_up_no_other(mode: Any) -> None:
+    async def fails(_request: SkillRequest) -> str:
+        raise ValueError("the password is hunter2")
+
+    good = LiveSkill("good", says("fine"), description="Good.")
+    async with Client(server_of(live(fails), good).build(), mode=mode) as client:
+        with pytest.raises(MCPError, match=r"the function that makes .* failed") as refused:
+            await read(client)
+        assert refused.value.code == -32603
+        assert "hunter2" not in str(refused.value.error)
+        assert "Traceback" not in str(refused.value.error)
+        assert (await read(client, "skill://good/SKILL.md")).endswith("fine")
+
+
+async def test_functions_of_both_kinds_wait_for_each_other_only_if_they_want_to() -> None:
+    both = threading.Barrier(2)
+    met = anyio.Event()
+    waiting = 0
+
+    def in_a_thread(_request: SkillRequest) -> str:
+        both.wait(timeout=20)  # passes only if the other one runs meanwhile
+        return "thread"
+
+    async def in_the_loop(_request: SkillRequest) -> str:
+        nonlocal waiting
+        waiting += 1
+        if waiting == 2:
+            met.set()
+        await met.wait()
+        return "loop"
+
+    server = server_of(
+        live(in_a_thread, "a"), live(in_a_thread, "b"), live(in_the_loop, "c"), live(in_the_loop, "d")
+    )
+    async with Client(server.build()) as client:
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as tasks:
+                for name in "abcd":
+                    tasks.start_soon(read, client, f"skill://{name}/SKILL.md")
+
+
+@pytest.mark.parametrize("blocking", [False, True])
+async def test_a_slow_function_is_bounded(*, blocking: bool) -> None:
+    released = threading.Event()
+
+    async def waits(_request: SkillRequest) -> str:
+        await anyio.sleep_forever()
+        return ""
+
+    def blocks(_request: SkillRequest) -> str:
+        released.wait(20)
+        return ""
+
+    slow = live(blocks if blocking else waits, timeout=0.05)
+    async with Client(server_of(slow).build()) as client:
+        with pytest.raises(MCPError, match=r"was not made within 0\.05 s") as refused:
+            await read(client)
+        assert refused.value.code == -32603
+    released.set()
+
+
+async def test_what_a_live_skill_cannot_be_is_refused_where_it_is_written() -> None:
+    for path, told in [
+        ("", "is empty"),
+        ("Reports", "is not lowercase letters"),
+        ("a/../b", "has the segment `..`"),
+        ("docs/{Product}", "as a whole segment"),
+        ("docs/x{product}", "as a whole segment"),
+        ("{a}/{a}/b", "has a parameter twice"),
+    ]:
+        with pytest.raises(AuthoringError, match=told):
+            live(says("x"), path)
+    with pytest.raises(AuthoringError, match="is not in the path"):
+        live(says("x"), values={"product": ["x"]})
+    with pytest.raises(AuthoringError, match="is no further field"):
+        live(says("x"), frontmatter={"name": "y"})
+    with pytest.raises(AuthoringError, match="cannot be"):
+        LiveSkill("x", says("x"), description="")
+    with pytest.raises(AuthoringError, match="is no YAML"):
+        live(says("x"), frontmatter={"metadata": {"x": float("nan")}})
+    with pytest.raises(AuthoringError, match="never has the same text"):
+        Skills().add(live(says("x")), prompt="daily")
+
+
+async def test_nothing_stands_below_content_that_is_made_when_it_is_read() -> None:
+    fixed = Skill("inner", "---\nname: inner\ndescription: x\n---\n").with_path("reports/daily/inner")
+    with pytest.raises(ConflictError, match=r"stands below `skill://reports/daily/SKILL\.md`"):
+        server_of(live(says("x")), fixed).build()
+    outer = Skill("reports", "---\nname: reports\ndescription: x\n---\n")
+    with pytest.raises(ConflictError, match=r"stands below `skill://reports/SKILL\.md`"):
+        server_of(outer, live(says("x"))).build()
+
+
+async def test_skills_of_every_kind_keep_the_order_in_which_they_came(tmp_path: Path) -> None:
+    server = SkillServer("live")
+    server.add(Skill("z", "---\nname: z\ndescription: x\n---\n"))
+    server.skill("m", description="x")(says("x"))
+    server.add(Skill("a", "---\nname: a\ndescription: x\n---\n"))
+    listed: list[Any] = await server.list_resources()
+    assert [each["name"] for each in listed][:3] == ["z", "m", "a"]
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=("Cs",)), max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text("abc: ,{}\"'", min_size=1), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(
+    st.dictionaries(
+        st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=12), json_values, min_size=1
+    )
+)
+def test_a_frontmatter_that_is_written_reads_as_the_same_fields(fields: dict[str, Any]) -> None:
+    assert read_document(write_frontmatter(fields).encode(), "SKILL.md", None).frontmatter == fields
