@@ -55,7 +55,7 @@ def lowlevel_server() -> Server[Any]:
     """Return the same, written on the low level; its lists come in pages of one."""
 
     async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
-        schema = {"type": "object", "properties": {"a": {}, "b": {}}}
+        schema: dict[str, Any] = {"type": "object", "properties": {"a": {}, "b": {}}}
         return types.ListToolsResult(tools=[types.Tool(name="add", input_schema=schema)])
 
     async def call_tool(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -309,7 +309,7 @@ async def test_a_folder_is_followed_and_clients_hear_of_it(make: Any, mode: Any,
 async def test_files_can_be_subscribed_to_and_what_is_theirs_goes_to_them(skills: Skills) -> None:
     asked: list[str] = []
 
-    async def subscribe(_context: Any, params: types.SubscribeRequestParams) -> types.EmptyResult:
+    async def subscribe(_context: Any, params: Any) -> types.EmptyResult:
         asked.append(str(params.uri))
         return types.EmptyResult()
 

@@ -23,7 +23,7 @@ from skillwire.model.errors import (
     UnsettledError,
 )
 from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.sources.base import Attention, Locations, Progress, Scan, Source, unwatched
+from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
 
 _log = logging.getLogger(__name__)
 
@@ -58,6 +58,7 @@ class Library:
         self._catalog = self.loaded = compose([])
         self._refreshing = anyio.Lock()
         self._getting_ready = anyio.Lock()
+        self._following = anyio.Lock()
         self._lost: dict[str, Entry] = {}
         """Skills that a refresh found broken or gone, by the URI of each of their files."""
         self._failing: set[str] = set()
@@ -104,13 +105,14 @@ class Library:
             if len(self._scans) < len(self._sources):
                 await self.load()
 
-    def listen(self, listener: Listener) -> None:
-        """Have `listener` told of every change from now on."""
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Have `listener` told of every change from now on, until what this returns is called."""
         self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
     async def follow(self) -> None:
-        """Keep the catalogue as the sources are, until cancelled."""
-        async with anyio.create_task_group() as tasks:
+        """Keep the catalogue as the sources are, until cancelled. Of several who do so, one works."""
+        async with self._following, anyio.create_task_group() as tasks:
             for source in self._sources.values():
                 tasks.start_soon(self._follow, source)
 
@@ -149,6 +151,10 @@ class Library:
         async with self._refreshing:
             known = self._scans.get(source.label, Scan())
             await self._swap(source, _without(source, SourceError("following it failed"), known))
+
+    async def look_again(self, source: Source) -> None:
+        """Look at a source now, without waiting for it to say that something changed."""
+        await self._update(source, EVERYWHERE)
 
     async def _update(self, source: Source, where: Locations) -> None:
         """Look again where a source says that something changed."""

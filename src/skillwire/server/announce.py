@@ -30,6 +30,8 @@ _LIST_EVENTS: dict[ListKind, ServerEvent] = {
     ListKind.PROMPTS: PromptsListChanged(),
     ListKind.RESOURCES: ResourcesListChanged(),
 }
+SUBSCRIBE, UNSUBSCRIBE, LISTEN = "resources/subscribe", "resources/unsubscribe", "subscriptions/listen"
+
 Listen: TypeAlias = Callable[[Context, types.SubscriptionsListenRequestParams], Awaitable[Any]]
 
 _PAUSE = 0.1
@@ -71,10 +73,14 @@ class Announcer:
         """
         await self._library.ready()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._run)
+            tasks.start_soon(self.run)
             yield
-            self._listen.close()
+            self.close()
             tasks.cancel_scope.cancel()
+
+    def close(self) -> None:
+        """End the streams of those who listen."""
+        self._listen.close()
 
     async def listen(
         self,
@@ -143,7 +149,8 @@ class Announcer:
         if self._news:
             self._something.set()
 
-    async def _run(self) -> None:
+    async def run(self) -> None:
+        """Follow the library and tell of its changes, until cancelled. Of several who do so, one works."""
         async with self._alone, anyio.create_task_group() as tasks:
             tasks.start_soon(self._library.follow)
             while True:

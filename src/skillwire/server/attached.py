@@ -10,7 +10,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.subscriptions import ListenHandler, SubscriptionBus
 
 from skillwire.model.errors import ConflictError, UsageError
-from skillwire.server.announce import Announcer
+from skillwire.server.announce import LISTEN, SUBSCRIBE, UNSUBSCRIBE, Announcer
 from skillwire.server.build import all_instructions
 from skillwire.server.gathering import Gathered
 from skillwire.server.handlers import Context, Handler, Params, handler
@@ -19,7 +19,6 @@ from skillwire.server.skills import Offering, all_surfaces
 from skillwire.surfaces.base import ListKind, all_extensions, all_methods
 from skillwire.wire.messages import Freshness
 
-SUBSCRIBE, UNSUBSCRIBE, LISTEN = "resources/subscribe", "resources/unsubscribe", "subscriptions/listen"
 ONE_CALL = "attach all skills in one call, as in `attach(server, these, those)`"
 
 

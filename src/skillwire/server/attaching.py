@@ -1,5 +1,6 @@
 """Skills inside a server that somebody has already, in one line."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from mcp.server.lowlevel.server import Server
@@ -40,6 +41,8 @@ def attach(
     lowlevel = _lowlevel(server)
     if lowlevel is not None:
         Attached(lowlevel, everything, offering, bus)
+    elif _is_fastmcp(server):
+        import_module("skillwire.server.fastmcp.plugin").plug_in(server, everything, offering)
     else:
         raise UsageError(
             f"a `{type(server).__name__}` is nothing that skills can be attached to",
@@ -49,9 +52,16 @@ def attach(
 
 def _lowlevel(server: object) -> Server[Any] | None:
     """Return a server of the official SDK, or the one inside an `MCPServer`, which has no public name."""
-    inner: object = getattr(server, "_lowlevel_server", None)
-    found = server if isinstance(server, Server) else inner
-    return cast("Server[Any]", found) if isinstance(found, Server) else None
+    candidates: list[object] = [server, getattr(server, "_lowlevel_server", None)]
+    return next((cast("Server[Any]", each) for each in candidates if isinstance(each, Server)), None)
+
+
+def _is_fastmcp(server: object) -> bool:
+    """Whether it is one, without loading a package that few have."""
+    return any(
+        f"{kind.__module__}.{kind.__name__}" == "fastmcp.server.server.FastMCP"
+        for kind in type(server).__mro__
+    )
 
 
 def _name_of(server: object) -> str:

@@ -32,7 +32,7 @@ class ResourcesSurface(Surface):
     ) -> None:
         self._library = library
         self._unlisted = unlisted
-        self._documents = {document.uri: document for document in documents}
+        self.documents = {document.uri: document for document in documents}
         self._listing = Derived(self._listed)
 
     def methods(self) -> Mapping[str, Method]:
@@ -46,7 +46,7 @@ class ResourcesSurface(Surface):
         return (ListKind.RESOURCES,)
 
     def lists_changed(self, change: Change) -> Iterable[ListKind]:
-        documents = self._documents.values()
+        documents = self.documents.values()
         if (
             change.skills_came_or_went
             or change.templates_differ
@@ -57,7 +57,7 @@ class ResourcesSurface(Surface):
 
     def serves(self, uri: str) -> bool:
         """Whether `uri` is that of a file, a folder, a document, or an address that nobody lists."""
-        known = uri in self._documents or self._library.catalog.serves(uri)
+        known = uri in self.documents or self._library.catalog.serves(uri)
         return known or self._unlisted_at(uri) is not None
 
     def claims(self, method: str, call: Call) -> bool:
@@ -65,7 +65,7 @@ class ResourcesSurface(Surface):
         return method == RESOURCES_READ and isinstance(uri, str) and self.serves(uri)
 
     def updated(self, change: Change) -> Collection[str]:
-        documents = {document.uri for document in self._documents.values() if document.differs(change)}
+        documents = {document.uri for document in self.documents.values() if document.differs(change)}
         return change.uris.union(documents, *(each.updated(change) for each in self._unlisted))
 
     async def list(self, call: Call) -> Answer:
@@ -87,7 +87,7 @@ class ResourcesSurface(Surface):
 
     async def read(self, call: Call) -> Answer:
         uri = call.text("uri")
-        if (document := self._documents.get(uri)) is not None:
+        if (document := self.documents.get(uri)) is not None:
             rendered = await document.render(self._library.catalog)
             return Answer({"contents": [contents(uri, document.mime_type, rendered)]})
         if (unlisted := self._unlisted_at(uri)) is not None:
@@ -97,6 +97,12 @@ class ResourcesSurface(Surface):
         block = with_meta(contents(uri, file.mime_type, reading.content), reading.served.entry)
         return Answer({"contents": [block]}, live=isinstance(file, LiveFile))
 
+    def listed_documents(self) -> "list[Json]":
+        """Return the documents that there is something in, as the list shows them."""
+        catalog = self._library.catalog
+        shown = (uri for uri, document in self.documents.items() if document.listed(catalog))
+        return [self._resource(catalog, uri) for uri in shown]
+
     def _unlisted_at(self, uri: str) -> Unlisted | None:
         """Return who else answers at `uri`. A file that is really there comes first."""
         if uri in self._library.catalog.files:
@@ -104,12 +110,12 @@ class ResourcesSurface(Surface):
         return next((each for each in self._unlisted if each.serves(uri)), None)
 
     def _listed(self, catalog: Catalog) -> "_Listing":
-        documents = [uri for uri, document in self._documents.items() if document.listed(catalog)]
+        documents = [uri for uri, document in self.documents.items() if document.listed(catalog)]
         keys = (*catalog.entries, *documents)
         return _Listing(keys, {uri: position for position, uri in enumerate(keys)})
 
     def _resource(self, catalog: Catalog, uri: str) -> dict[str, Json]:
-        if (document := self._documents.get(uri)) is not None:
+        if (document := self.documents.get(uri)) is not None:
             return {
                 "uri": uri,
                 "name": document.name,

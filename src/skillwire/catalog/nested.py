@@ -1,0 +1,75 @@
+"""A whole library as one source of another, which may publish it elsewhere."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from urllib.parse import unquote
+
+import anyio
+
+from skillwire.catalog.change import Change
+from skillwire.catalog.library import Library
+from skillwire.catalog.snapshot import Catalog
+from skillwire.model.entry import Entry, LiveFile, Origin, SkillFile
+from skillwire.model.problem import Rule
+from skillwire.model.uri import file_uri, root_uri
+from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
+
+
+class LibrarySource(Source):
+    """The skills of a library, as they are there. Somebody else follows that library."""
+
+    def __init__(self, library: Library, label: str) -> None:
+        self.label = label
+        self._library = library
+        self._seen: Catalog | None = None
+        self._moved: dict[str, tuple[Entry, Entry]] = {}
+
+    @property
+    def behind(self) -> bool:
+        """Whether the library has changed since it was scanned."""
+        return self._seen is not self._library.catalog
+
+    async def scan(self, progress: Progress = unwatched) -> Scan:
+        await self._library.ready()
+        self._seen = catalog = self._library.catalog
+        progress(len(catalog.entries))
+        known = self._moved
+        self._moved = {uri: self._own(entry, known.get(uri)) for uri, entry in catalog.entries.items()}
+        entries = tuple(own for _, own in self._moved.values())
+        told = {problem for entry in entries for problem in entry.problems}
+        # Which names are shared, whoever puts this beside other skills finds out anew.
+        others = (each for each in catalog.problems if each.rule is not Rule.NAME_SHARED)
+        problems = tuple(each for each in others if each not in told)
+        templates = tuple(
+            replace(template, label=self.label, location=template.path) for template in catalog.templates
+        )
+        return Scan(entries, problems, templates)
+
+    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+        root = root_uri(entry.origin.location.split("/"))
+        return (await self._library.read(file_uri(root, file.path))).content
+
+    async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
+        changed = anyio.Event()
+
+        def note(_change: Change) -> None:
+            changed.set()
+
+        forget = self._library.listen(note)
+        try:
+            while True:
+                if self.behind:
+                    yield EVERYWHERE
+                await changed.wait()
+                changed = anyio.Event()
+        finally:
+            forget()
+
+    def _own(self, entry: Entry, known: tuple[Entry, Entry] | None) -> tuple[Entry, Entry]:
+        """Return an entry of the library, and the same as an entry of this source."""
+        if known is not None and known[0] is entry:
+            return known
+        catalog, label = self._library.catalog, entry.origin.source
+        problems = tuple(catalog.shown(problem, label) for problem in entry.problems)
+        origin = Origin(self.label, unquote(entry.path), entry.origin.path)
+        return entry, replace(entry, origin=origin, problems=problems)

@@ -1,0 +1,135 @@
+"""What FastMCP has no door for: subscriptions, completion of ours, and the spelling of what it sends."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, TypeAlias, cast
+
+import mcp_types as types
+from fastmcp import FastMCP
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.lowlevel.server import Server
+from pydantic import BaseModel
+
+from skillwire.server.announce import LISTEN, SUBSCRIBE, UNSUBSCRIBE
+from skillwire.server.build import all_instructions
+from skillwire.server.fastmcp.view import View
+from skillwire.server.handlers import Context, Handler, Params, respond
+from skillwire.server.merge import Theirs
+from skillwire.surfaces.base import Call
+from skillwire.wire.messages import (
+    COMPLETE,
+    EXTENSION,
+    PROMPTS_LIST,
+    RESOURCES_LIST,
+    RESOURCES_META,
+    RESOURCES_READ,
+    SKILL_META,
+    Freshness,
+)
+from skillwire.wire.translate import file_resource
+
+_Wrapper: TypeAlias = Callable[[Theirs | None, Context, Any], Awaitable[Any]]
+
+
+class Hooks:
+    """Our handlers in the low-level server inside a FastMCP server, before its own."""
+
+    def __init__(self, server: FastMCP[Any], view: Callable[[], Awaitable[View]]) -> None:
+        # FastMCP keeps it private, and has no other way to what follows.
+        inner: Any = server._mcp_server  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        self._server = cast("Server[Any]", inner)
+        self._view = view
+        self._ours: dict[str, Handler] = {}
+        self._server.middleware.insert(0, self._introduce)
+
+    def install(self, view: View) -> None:
+        """Take the place of the handlers that the server has now. Those that it may get later have theirs."""
+        wrappers: dict[str, _Wrapper] = {
+            RESOURCES_LIST: self._list_resources,
+            RESOURCES_READ: self._read_resource,
+            PROMPTS_LIST: self._list_prompts,
+            COMPLETE: self._complete,
+        }
+        for method, wrapper in wrappers.items():
+            entry = self._server.get_request_handler(method)
+            if entry is None or entry.handler is not self._ours.get(method):
+                self._ours[method] = partial(wrapper, None if entry is None else Theirs(entry))
+                self._server.add_request_handler(method, Params, self._ours[method])
+        announcer: Any = view.announcer
+        self._server.add_request_handler(SUBSCRIBE, types.SubscribeRequestParams, announcer.subscribe)
+        self._server.add_request_handler(UNSUBSCRIBE, types.UnsubscribeRequestParams, announcer.unsubscribe)
+        self._server.add_request_handler(LISTEN, types.SubscriptionsListenRequestParams, announcer.listen)
+
+    async def _list_resources(self, theirs: Theirs | None, context: Context, _params: Any) -> Any:
+        """Say of our files what every server of ours says: FastMCP knows no sizes, and adds a bare key."""
+        assert theirs is not None, "FastMCP lists resources"
+        result, view = await theirs(context, context.params or {}), await self._view()
+        files, partial_documents = view.library.catalog.files, _partial_documents(view)
+        items = [
+            file_resource(item["uri"], served.entry, served.file)
+            if (served := files.get(item["uri"])) is not None
+            else item
+            for item in result["resources"]
+            if item["uri"] not in partial_documents
+        ]
+        if partial_documents and result.get("nextCursor") is None:
+            items += view.resources.listed_documents()
+        return {**result, "resources": items}
+
+    async def _read_resource(self, theirs: Theirs | None, context: Context, _params: Any) -> Any:
+        assert theirs is not None, "FastMCP reads resources"
+        params, view = context.params or {}, await self._view()
+        if view.nested and params.get("uri") in view.resources.documents:
+            return await respond(RESOURCES_READ, view.resources.read, Freshness(), context)
+        return await theirs(context, params)
+
+    async def _list_prompts(self, theirs: Theirs | None, context: Context, _params: Any) -> Any:
+        """Name the skill of each prompt by the URI that it has here."""
+        assert theirs is not None, "FastMCP lists prompts"
+        result, known = await theirs(context, context.params or {}), (await self._view()).prompts()
+        for item in result["prompts"]:
+            meta: dict[str, Any] = item.get("_meta") or {}
+            if item["name"] in known and SKILL_META in meta:
+                prefix, skill = known[item["name"]]
+                moved = [_below(prefix, uri) for uri in skill.uris()]
+                item["_meta"] = {**meta, SKILL_META: moved[0], RESOURCES_META: moved}
+        return result
+
+    async def _complete(self, theirs: Theirs | None, context: Context, _params: Any) -> Any:
+        view, call = await self._view(), Call(context.params or {})
+        if theirs is None or any(surface.claims(COMPLETE, call) for surface in view.surfaces):
+            return await respond(COMPLETE, view.methods[COMPLETE], Freshness(), context)
+        return await theirs(context, call.params)
+
+    async def _introduce(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Declare the extension where the SDK leaves it out (S1), and tell which skills there are."""
+        result = await call_next(ctx)
+        if ctx.method == "notifications/initialized":
+            (await self._view()).announcer.welcome(ctx)
+        if ctx.method not in {"initialize", "server/discover"} or result is None:
+            return result
+        told = cast("dict[str, Any]", _as_dict(result))
+        capabilities = told["capabilities"]
+        capabilities.setdefault("extensions", {}).setdefault(EXTENSION, {"directoryRead": True})
+        if ctx.method == "initialize":  # what is told there was put together before we were here
+            capabilities.setdefault("resources", {})["subscribe"] = True
+            capabilities.setdefault("completions", {})
+        if text := all_instructions(told.get("instructions"), (await self._view()).own):
+            told["instructions"] = text
+        return told
+
+
+def _as_dict(result: object) -> Any:
+    dumped = isinstance(result, BaseModel)
+    return result.model_dump(by_alias=True, mode="json", exclude_none=True) if dumped else result
+
+
+def _partial_documents(view: View) -> set[str]:
+    """Return the documents that are about some of the skills: such a server has others, about all."""
+    places = view.places if view.nested else ()
+    return {_below(place.prefix, uri) for place in places for uri in view.resources.documents}
+
+
+def _below(prefix: str, uri: str) -> str:
+    scheme, separator, path = uri.partition("://")
+    return f"{scheme}{separator}{prefix}/{path}" if prefix else uri

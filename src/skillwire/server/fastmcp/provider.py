@@ -1,0 +1,122 @@
+"""Skills as a provider: what FastMCP asks for, answered by the surfaces that every server of ours has."""
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar, cast
+
+from fastmcp.prompts.base import Prompt
+from fastmcp.resources.base import Resource
+from fastmcp.resources.template import ResourceTemplate
+from fastmcp.server.extensions import ServerExtension
+from fastmcp.tools.base import Tool
+from fastmcp.utilities.versions import VersionSpec
+
+from skillwire.catalog.snapshot import Catalog
+from skillwire.server.fastmcp.background import background
+from skillwire.server.fastmcp.components import SkillPrompt, SkillResource, SkillTemplates, SkillTool
+from skillwire.server.fastmcp.extension import SkillsExtension
+from skillwire.server.fastmcp.tree import SkillHolder
+from skillwire.server.gathering import Gathered
+from skillwire.server.merge import LISTS
+from skillwire.server.skills import Offering, all_surfaces
+from skillwire.surfaces.base import Call, Method, all_methods
+from skillwire.wire.messages import (
+    PROMPTS_GET,
+    PROMPTS_LIST,
+    RESOURCES_LIST,
+    RESOURCES_READ,
+    RESOURCES_TEMPLATES,
+    TOOLS_CALL,
+    TOOLS_LIST,
+)
+from skillwire.wire.translate import file_resource
+
+Component = TypeVar("Component")
+
+
+class SkillsProvider(SkillHolder):
+    """Serves a library as resources, prompts and tools of FastMCP."""
+
+    def __init__(self, everything: Gathered, offering: Offering) -> None:
+        super().__init__()
+        self.library = everything.library
+        self.prompts = everything.prompts
+        self.offering = offering
+        self.surfaces = all_surfaces(self.library, offering, self.prompts)
+        self._methods = all_methods(self.surfaces)
+        self._known: dict[str, tuple[Catalog, Sequence[Any]]] = {}
+
+    def required_extensions(self) -> Sequence[ServerExtension]:
+        return (SkillsExtension(),)
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncGenerator[None]:
+        """Follow the library for as long as the server runs."""
+        await self.library.ready()
+        async with background(self.library.follow()):
+            yield
+
+    async def _list_resources(self) -> Sequence[Resource]:
+        return await self._all(RESOURCES_LIST, SkillResource.of, RESOURCES_READ)
+
+    async def _get_resource(self, uri: str, version: VersionSpec | None = None) -> Resource | None:
+        """Return any file, listed or not. One behind a pattern is asked of the pattern."""
+        if version is not None:
+            return None
+        await self.library.ready()
+        catalog, read = self.library.catalog, self._methods[RESOURCES_READ]
+        if (served := catalog.files.get(uri)) is not None:
+            return SkillResource.of(file_resource(uri, served.entry, served.file), read)
+        listed = (each for each in await self._list_resources() if str(each.uri) == uri)
+        if (found := next(listed, None)) is not None:
+            return found
+        known = uri not in catalog.directories and not any(each.match(uri) for each in catalog.templates)
+        if known and any(surface.serves(uri) for surface in self.surfaces):  # an archive, or an old address
+            return SkillResource.of({"uri": uri, "name": uri}, read)
+        return None
+
+    async def _list_resource_templates(self) -> Sequence[ResourceTemplate]:
+        return await self._all(RESOURCES_TEMPLATES, SkillTemplates.of, RESOURCES_READ)
+
+    async def _get_resource_template(
+        self, uri: str, version: VersionSpec | None = None
+    ) -> ResourceTemplate | None:
+        """Return the pattern of `uri`, if there is such a skill. (FastMCP knows nothing of the values.)"""
+        await self.library.ready()
+        filled = (each.uri for each in self.library.catalog.templates if each.entry(uri) is not None)
+        if version is not None or (pattern := next(filled, None)) is None:
+            return None
+        listed = await self._list_resource_templates()
+        return next((each for each in listed if each.uri_template == pattern), None)
+
+    async def _list_prompts(self) -> Sequence[Prompt]:
+        return await self._all(PROMPTS_LIST, SkillPrompt.of, PROMPTS_GET)
+
+    async def _list_tools(self) -> Sequence[Tool]:
+        return await self._all(TOOLS_LIST, SkillTool.of, TOOLS_CALL)
+
+    async def _all(
+        self, method: str, make: Callable[[Mapping[str, Any], Method], Component], asked: str
+    ) -> Sequence[Component]:
+        """Return a component for everything in a list of ours, made once for each catalogue."""
+        if method not in self._methods:
+            return ()
+        await self.library.ready()
+        catalog = self.library.catalog
+        known = self._known.get(method)
+        if known is None or known[0] is not catalog:
+            items = [item async for item in _pages(self._methods[method], LISTS[method].items)]
+            known = catalog, [make(item, self._methods[asked]) for item in items]
+            self._known[method] = known
+        return known[1]
+
+
+async def _pages(method: Method, part: str) -> AsyncGenerator[Mapping[str, Any]]:
+    cursor: str | None = None
+    while True:
+        result = (await method(Call({} if cursor is None else {"cursor": cursor}))).result
+        for item in cast("list[Mapping[str, Any]]", result[part]):
+            yield item
+        if (following := result.get("nextCursor")) is None:
+            return
+        cursor = str(following)

@@ -1,0 +1,348 @@
+"""Skills inside FastMCP: as native components, hidden and mounted as FastMCP does with everything else."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import mcp_types as types
+import pytest
+from fastmcp import FastMCP
+from fastmcp.server.providers.skills import SkillsDirectoryProvider
+from fastmcp.skills.extension import SkillsExtension
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+
+from skillwire import LiveSkill, Skill, Skills
+from skillwire.model.errors import ConflictError
+from skillwire.server import Offering, SkillServer, attach
+from tests.in_code.conftest import REFUNDS as REFUNDS_TEXT
+from tests.in_code.conftest import refunds
+from tests.support.asking import ask
+from tests.support.clients import ERAS, text_of
+from tests.support.skills import write_skill
+
+pytestmark = pytest.mark.anyio
+every_era = pytest.mark.parametrize("mode", ERAS)
+
+REFUNDS = "skill://acme/billing/refunds/SKILL.md"
+
+
+def fastmcp_server(name: str = "host") -> FastMCP[Any]:
+    """Return somebody's server, with one of everything."""
+    server: FastMCP[Any] = FastMCP(name, instructions="Be kind.", list_page_size=3)
+
+    @server.tool
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    @server.resource("host://readme")
+    def readme() -> str:
+        return "theirs"
+
+    @server.resource("host://{name}/page")
+    def a_page(name: str) -> str:
+        return name
+
+    @server.prompt
+    def greet(name: str) -> str:
+        return f"Hello, {name}"
+
+    assert all((add, readme, a_page, greet))
+    return server
+
+
+@asynccontextmanager
+async def client_of(server: FastMCP[Any], mode: Any = "auto", **more: Any) -> AsyncGenerator[Client]:
+    inner: Any = server._mcp_server  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    async with Client(inner, mode=mode, **more) as client:
+        yield client
+
+
+async def names_of(client: Client) -> list[str]:
+    entries: list[Any] = []
+    cursor: dict[str, str] = {}
+    while True:
+        page = await ask(client, "skills/list", **cursor)
+        entries += page["skills"]
+        if "nextCursor" not in page:
+            return [entry["uri"] for entry in entries]
+        cursor = {"cursor": page["nextCursor"]}
+
+
+async def all_resources(client: Client) -> list[types.Resource]:
+    found: list[types.Resource] = []
+    cursor: str | None = None
+    while True:
+        page = await client.list_resources(cursor=cursor)
+        found += page.resources
+        if (cursor := page.next_cursor) is None:
+            return found
+
+
+@every_era
+async def test_skills_are_served_as_by_a_server_of_our_own(mode: Any, skills: Skills) -> None:
+    server = fastmcp_server()
+    attach(server, skills)
+    async with (
+        client_of(server, mode) as client,
+        Client(SkillServer("x").add(skills).build(), mode=mode) as own,
+    ):
+        extensions = client.server_capabilities.extensions or {}
+        assert extensions["io.modelcontextprotocol/skills"] == {"directoryRead": True}
+        for method, params in [
+            ("skills/list", {}),
+            ("skills/get", {"uri": REFUNDS}),
+            ("skills/get", {"uri": "skill://docs/anvil/guide/SKILL.md"}),
+            ("resources/directory/read", {"uri": "skill://acme/billing/refunds"}),
+            ("resources/directory/read", {"uri": "skill://acme"}),
+        ]:
+            ours, theirs = await ask(own, method, **params), await ask(client, method, **params)
+            for answer in (ours, theirs):
+                answer.pop("_meta", None)  # which server it is
+            assert theirs == ours, method
+        for uri in (
+            REFUNDS,
+            "skill://acme/billing/refunds/data/limits.json",
+            "skill://reports/daily/SKILL.md",
+        ):
+            assert (await client.read_resource(uri)).contents == (await own.read_resource(uri)).contents
+        listed = {resource.uri: resource for resource in await all_resources(client)}
+        expected = {resource.uri: resource for resource in (await own.list_resources()).resources}
+        assert listed[REFUNDS] == expected[REFUNDS]
+        got = await client.get_prompt("start_refund")
+        assert getattr(got.messages[0].content, "text", "") == refunds().prompt_text()
+        (prompt,) = [each for each in (await client.list_prompts()).prompts if each.name == "start_refund"]
+        assert (prompt.meta or {})["dev.skillwire/resources"] == list(refunds().uris())
+
+
+@every_era
+async def test_everything_that_the_server_had_still_works(mode: Any, skills: Skills) -> None:
+    server = fastmcp_server()
+    attach(server, skills)
+
+    @server.completion
+    async def complete(_ref: Any, _argument: Any, _context: Any = None) -> list[str]:
+        return ["theirs"]
+
+    assert complete
+    async with client_of(server, mode) as client:
+        assert client.instructions == "Be kind."
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["add"]
+        assert text_of(await client.call_tool("add", {"a": 1, "b": 2})) == "3"
+        (block,) = (await client.read_resource("host://readme")).contents
+        assert getattr(block, "text", "") == "theirs"
+        got = await client.get_prompt("greet", {"name": "Ann"})
+        assert getattr(got.messages[0].content, "text", "") == "Hello, Ann"
+        done = await client.complete(types.PromptReference(name="greet"), {"name": "name", "value": ""})
+        assert done.completion.values == ["theirs"]
+        template = types.ResourceTemplateReference(uri="skill://docs/{product}/guide/SKILL.md")
+        done = await client.complete(template, {"name": "product", "value": "a"})
+        assert done.completion.values == ["anvil"]
+        uris = [resource.uri for resource in await all_resources(client)]
+        assert uris[0] == "host://readme"
+        assert uris[-1] == "skill://index.json"
+        assert "skill://acme/billing/refunds/references/policy.md" not in uris
+
+
+@every_era
+async def test_clients_without_the_extension_are_offered_skills_if_the_author_wants(
+    mode: Any, skills: Skills
+) -> None:
+    server = fastmcp_server()
+    attach(server, skills, offering=Offering())
+    async with client_of(server, mode) as client:
+        assert (client.instructions or "").startswith("Be kind.\n\n")
+        assert "for-models" in (client.instructions or "")
+        assert "for-people" not in (client.instructions or "")
+        tools = [tool.name for tool in (await client.list_tools()).tools]
+        assert tools == ["add", "load-skill", "skill-resource"]
+        assert "Read the policy." in text_of(await client.call_tool("load-skill", {"name": "refunds"}))
+        refused = await client.call_tool("load-skill", {"name": "for-people"})
+        assert refused.is_error
+        got = await client.get_prompt("skill", {"name": "for-people"})
+        assert got.messages[0].content.type == "resource"
+        with pytest.raises(MCPError):
+            await client.get_prompt("skill", {"name": "for-models"})
+
+
+@every_era
+@pytest.mark.parametrize(
+    ("uri", "code"),
+    [
+        ("skill://nobody/SKILL.md", -32602),
+        ("skill://acme/billing/refunds", -32602),
+        ("skill://docs/bomb/guide/SKILL.md", -32602),
+        ("skill://docs/gone/x/SKILL.md", -32602),
+        ("skill://fails/SKILL.md", -32603),
+    ],
+)
+async def test_what_cannot_be_read_is_refused_cleanly(mode: Any, uri: str, code: int, skills: Skills) -> None:
+    def fails(_request: object) -> str:
+        raise ValueError("secret")
+
+    server = fastmcp_server()
+    attach(
+        server,
+        skills,
+        LiveSkill("fails", fails, description="Fails."),
+        LiveSkill("docs/gone/{name}", lambda _request: None, description="Gone."),
+    )
+    async with client_of(server, mode) as client:
+        with pytest.raises(MCPError) as refused:
+            await client.read_resource(uri)
+        assert refused.value.code == code
+        assert "secret" not in str(refused.value.error)
+
+
+@every_era
+async def test_a_skill_that_is_switched_off_in_fastmcp_is_nowhere(mode: Any, skills: Skills) -> None:
+    server = fastmcp_server()
+    attach(server, skills)
+    server.disable(names={REFUNDS})
+    async with client_of(server, mode) as client:
+        assert REFUNDS not in await names_of(client)
+        assert "skill://for-models/SKILL.md" in await names_of(client)
+        for method, uri in [
+            ("skills/get", REFUNDS),
+            ("resources/read", REFUNDS),
+            ("resources/directory/read", "skill://acme/billing/refunds"),
+            ("resources/directory/read", "skill://acme"),
+        ]:
+            with pytest.raises(MCPError) as refused:
+                await ask(client, method, uri=uri)
+            assert refused.value.code == -32602
+
+
+@every_era
+async def test_a_mounted_server_brings_its_skills_to_where_it_is_mounted(mode: Any, skills: Skills) -> None:
+    child, grandchild, parent = (
+        fastmcp_server("child"),
+        fastmcp_server("grandchild"),
+        fastmcp_server("parent"),
+    )
+    attach(child, skills)
+    attach(
+        grandchild,
+        Skill("deep", "---\nname: deep\ndescription: D.\n---\n").with_reference("a.md", "text/plain", "a"),
+    )
+    attach(parent, Skill("own", "---\nname: own\ndescription: O.\n---\n"))
+    child.mount(grandchild, namespace="inner")
+    parent.mount(child, namespace="team")
+    async with client_of(parent, mode) as client:
+        uris = await names_of(client)
+        assert uris == [
+            "skill://own/SKILL.md",
+            "skill://team/acme/billing/refunds/SKILL.md",
+            "skill://team/for-models/SKILL.md",
+            "skill://team/for-people/SKILL.md",
+            "skill://team/reports/daily/SKILL.md",
+            "skill://team/inner/deep/SKILL.md",
+        ]
+        for uri in uris:
+            entry = (await ask(client, "skills/get", uri=uri))["skill"]
+            files = [uri] if entry["resources"] == "dynamic" else [each["uri"] for each in entry["resources"]]
+            for file in files:
+                (block,) = (await client.read_resource(file)).contents
+                assert block.uri == file
+        children = (await ask(client, "resources/directory/read", uri="skill://team"))["resources"]
+        assert {child["uri"] for child in children} >= {"skill://team/acme", "skill://team/inner"}
+        listed = [resource.uri for resource in await all_resources(client)]
+        assert [uri for uri in listed if uri.startswith("skill://")] == [*uris, "skill://index.json"]
+        (index,) = (await client.read_resource("skill://index.json")).contents
+        assert '"skill://team/inner/deep/SKILL.md"' in getattr(index, "text", "")
+        (prompt,) = [
+            each for each in (await client.list_prompts()).prompts if each.name == "team_start_refund"
+        ]
+        resources = (prompt.meta or {})["dev.skillwire/resources"]
+        assert resources[0] == "skill://team/acme/billing/refunds/SKILL.md"
+        filled = "skill://team/docs/anvil/guide/SKILL.md"
+        assert (await ask(client, "skills/get", uri=filled))["skill"]["frontmatter"]["name"] == "guide"
+        (block,) = (await client.read_resource(filled)).contents
+        assert getattr(block, "text", "").endswith("# anvil\n")
+
+
+@every_era
+@pytest.mark.parametrize("namespace", [None, "team"])
+async def test_a_folder_is_followed_and_clients_hear_of_it(
+    mode: Any, namespace: str | None, tmp_path: Path
+) -> None:
+    write_skill(tmp_path, "one")
+    child, parent = fastmcp_server("child"), fastmcp_server("parent")
+    attach(child, tmp_path)
+    if namespace is not None:
+        parent.mount(child, namespace=namespace)
+    prefix = "" if namespace is None else f"{namespace}/"
+    heard = anyio.Event()
+
+    async def on_message(message: Any) -> None:
+        if type(message).__name__ == "ResourceListChangedNotification":
+            heard.set()
+
+    served = child if namespace is None else parent
+    async with (
+        client_of(served, mode, message_handler=on_message) as client,
+        anyio.create_task_group() as tasks,
+    ):
+
+        async def listen() -> None:
+            async with client.listen(resources_list_changed=True) as events:
+                listening.set()
+                async for _event in events:
+                    heard.set()
+                    return
+
+        listening = anyio.Event()
+        if mode == "auto":
+            tasks.start_soon(listen)
+            await listening.wait()
+        assert await names_of(client) == [f"skill://{prefix}one/SKILL.md"]
+        write_skill(tmp_path, "two")
+        with anyio.fail_after(20):
+            await heard.wait()
+        assert await names_of(client) == [f"skill://{prefix}one/SKILL.md", f"skill://{prefix}two/SKILL.md"]
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_read_and_the_listing_agree_while_a_mounted_folder_changes(tmp_path: Path) -> None:
+    folder = write_skill(tmp_path, "one", {"a.md": "first"})
+    child, parent = fastmcp_server("child"), fastmcp_server("parent")
+    attach(child, tmp_path)
+    parent.mount(child, namespace="team")
+    async with client_of(parent) as client:
+        for text in ("second", "third and longer"):
+            (folder / "a.md").write_text(text, "utf-8")
+            (block,) = (await client.read_resource("skill://team/one/a.md")).contents
+            assert getattr(block, "text", "") == text
+            entry = (await ask(client, "skills/get", uri="skill://team/one/SKILL.md"))["skill"]
+            sizes = {each["uri"]: each["size"] for each in entry["resources"]}
+            assert sizes["skill://team/one/a.md"] == len(text)
+
+
+async def test_skills_are_native_components(skills: Skills) -> None:
+    server = fastmcp_server()
+    attach(server, skills)
+    found = await server.get_resource(REFUNDS)
+    assert found is not None
+    assert (found.name, found.description, found.mime_type) == (
+        "refunds",
+        "Decides refunds.",
+        "text/markdown",
+    )
+    assert found.meta == {"io.modelcontextprotocol.skills/team": "billing"}
+    assert (await server.read_resource(REFUNDS)).contents[0].content == REFUNDS_TEXT  # and without a client
+
+
+async def test_two_ways_to_serve_skills_are_refused(skills: Skills, tmp_path: Path) -> None:
+    server = fastmcp_server()
+    attach(server, skills)
+    with pytest.raises(ConflictError, match="has skills already"):
+        attach(server, Skill("more", "x"))
+    write_skill(tmp_path, "one")
+    other = fastmcp_server()
+    provider = SkillsDirectoryProvider(tmp_path, experimental_skills=True)
+    other.add_provider(provider)
+    other.add_extension(SkillsExtension(providers=[provider]))
+    with pytest.raises(ConflictError, match="has another extension"):
+        attach(other, skills)
