@@ -18,11 +18,23 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from grades import EXAMS, NEWEST, OLDER, Exam, Grade, grade_checks, grade_reports, total, verified_files
+from grades import (
+    EXAMS,
+    NEWEST,
+    OLDER,
+    SKILLS,
+    Exam,
+    Grade,
+    grade_checks,
+    grade_reports,
+    total,
+    verified_files,
+)
 
 PATIENCE = 180  # seconds for one run of a judge
 START = 30  # seconds until the server says where it listens
 STOP = 10  # seconds from SIGTERM to its end
+IN_CODE = ("code", "mcpserver", "fastmcp")  # what in_code.py makes
 
 
 class ServerError(Exception):
@@ -72,10 +84,10 @@ class Court:
         return process.returncode or 0, out.decode(errors="replace"), err.decode(errors="replace")
 
     @asynccontextmanager
-    async def http_server(self) -> AsyncGenerator[str]:
+    async def http_server(self, *command: str | Path) -> AsyncGenerator[str]:
         """Start a server on a free port, yield its address, and see that it stops when told to."""
         process = await asyncio.create_subprocess_exec(
-            *(self.programs.skillwire, "serve", self.programs.skills, "--http", "127.0.0.1:0"),
+            *command,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
@@ -98,8 +110,8 @@ class Court:
             finally:
                 await listener
 
-    async def sit(self, exam: Exam, url: str) -> Grade:
-        results = self.scratch / f"{exam.protocol}-{exam.scenario}"
+    async def sit(self, exam: Exam, url: str, candidate: str = "serve") -> Grade:
+        results = self.scratch / f"{candidate}-{exam.protocol}-{exam.scenario}"
         status, out, err = await self.node(
             *(self.programs.conformance, "server", "--url", url, "--scenario", exam.scenario),
             # Without --force the suite leaves extensions out and still ends with exit code 0.
@@ -110,7 +122,7 @@ class Court:
             result = grade_checks(json.loads(written[0].read_text("utf-8")), exam.excused)
         else:
             result = Grade(0, 0, [f"no result, exit code {status}", *(out + err).strip().splitlines()[-5:]])
-        self.record(f"{exam.protocol} {exam.scenario}", result)
+        self.record(f"{candidate} {exam.protocol} {exam.scenario}", result)
         return result
 
     async def inspect(self, target: Iterable[str | Path], *method: str) -> list[dict[str, Any]]:
@@ -162,20 +174,35 @@ def files_below(skills: Path) -> set[str]:
 
 async def judge(court: Court) -> str:
     """Ask everything; return the last line."""
-    stdio = ["--transport", "stdio", "--", court.programs.skillwire, "serve", court.programs.skills]
-    async with court.http_server() as url, asyncio.TaskGroup() as group:
+    serve = [court.programs.skillwire, "serve", court.programs.skills]
+    stdio = ["--transport", "stdio", "--", *serve]
+    async with court.http_server(*serve, "--http", "127.0.0.1:0") as url, asyncio.TaskGroup() as group:
         exams = [(exam, group.create_task(court.sit(exam, url))) for exam in EXAMS]
         over_http = group.create_task(court.inspect_all("http", ["--transport", "http", url]))
         over_stdio = group.create_task(court.inspect_all("stdio", stdio))
 
-    graded = [(exam, task.result()) for exam, task in exams]
-    scores: list[str] = []
-    for protocol in (NEWEST, OLDER):
-        sum_of_all = total(graded, protocol)
-        court.record(f"{protocol} skills scenarios together", sum_of_all)
-        scores.append(f"{sum_of_all.passed}/{sum_of_all.asked} ({protocol})")
+    scores = [f"serve {added_up(court, 'serve', [(exam, task.result()) for exam, task in exams])}"]
+    scores += [f"{kind} {await judge_in_code(court, kind)}" for kind in IN_CODE]
     files = f"inspector {over_http.result()} files over http, {over_stdio.result()} over stdio"
     return f"{', '.join(scores)}, {files}"
+
+
+async def judge_in_code(court: Court, kind: str) -> str:
+    """Have a server that is written in code sit the skills exams; return its scores."""
+    command = [sys.executable, Path(__file__).with_name("in_code.py"), kind, court.programs.skills]
+    async with court.http_server(*command) as url, asyncio.TaskGroup() as group:
+        exams = [
+            (exam, group.create_task(court.sit(exam, url, kind))) for exam in EXAMS if exam.scenario in SKILLS
+        ]
+    return added_up(court, kind, [(exam, task.result()) for exam, task in exams])
+
+
+def added_up(court: Court, candidate: str, graded: Sequence[tuple[Exam, Grade]]) -> str:
+    """Return the scores of the skills exams, one for each protocol version."""
+    sums = {protocol: total(graded, protocol) for protocol in (NEWEST, OLDER)}
+    for protocol, result in sums.items():
+        court.record(f"{candidate} {protocol} skills scenarios together", result)
+    return " and ".join(f"{result.passed}/{result.asked}" for result in sums.values())
 
 
 async def main(programs: argparse.Namespace) -> int:

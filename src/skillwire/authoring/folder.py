@@ -47,4 +47,4 @@ def folder_skill(folder: Path) -> WholeSkill:
         ) from error
     except SourceError as error:
         fix = "a relative path is relative to the file that names it"
-        raise AuthoringError("the folder", str(folder), str(error), fix) from error
+        raise AuthoringError("the folder", str(folder), f"is no skill: {error}", fix) from error

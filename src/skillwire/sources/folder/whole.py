@@ -55,7 +55,7 @@ def read_whole(root: Path, limits: Limits | None = None) -> WholeSkill:
     folder = look.start()
     listed = look.into(folder)
     if listed.marker is None:
-        raise SourceError(f"holds no `{SKILL_FILE}`")
+        raise SourceError(f"it holds no `{SKILL_FILE}`")
     unit = read_unit(look, FactCache(), folder, listed)
     draft = unit.draft("")
     if draft is None:
