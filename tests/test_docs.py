@@ -238,7 +238,8 @@ def test_every_command_that_is_shown_exists(document: Path) -> None:
         if program != "skillwire" or words[0].startswith("-"):
             continue
         assert words[0] in VERBS, command
-        options = {word.partition("=")[0] for word in words[1:] if word.startswith("--")}
+        own = words[1 : words.index("--")] if "--" in words else words[1:]  # the rest is another command
+        options = {word.partition("=")[0] for word in own if word.startswith("--")}
         assert options <= {*parameters_of(words[0]), "--help"}, command
 
 

@@ -12,6 +12,7 @@ from skillwire.cli.app import VERBS
 from skillwire.config.kinds import KINDS
 from skillwire.model.problem import Rule
 from skillwire.server.skills import Channel, Offering, all_surfaces
+from skillwire.wire.findings import Fault
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src/skillwire"
@@ -63,6 +64,7 @@ def test_every_verb_is_in_the_table_and_in_the_docs() -> None:
         "read",
         "sources",
         "publish",
+        "verify",
         "visibility",
     }
     assert all(f"skillwire {verb}" in page for verb in VERBS)
@@ -77,6 +79,14 @@ def test_every_rule_for_problems_is_raised_somewhere() -> None:
     code = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
     unused = [rule.name for rule in Rule if f"Rule.{rule.name}" not in code]
     assert unused == []
+
+
+def test_every_fault_of_a_server_is_found_somewhere_and_in_the_docs() -> None:
+    code = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
+    page = (ROOT / "docs/verifying.md").read_text(encoding="utf-8")
+    assert [fault for fault in Fault if f"Fault.{fault.name}" not in code] == []
+    assert [fault for fault in Fault if f"| `{fault}` |" not in page] == []
+    assert [fault for fault in Fault if f"Fault.{fault.name}" not in TESTS] == []
 
 
 def test_there_is_no_drawer_for_odds_and_ends() -> None:

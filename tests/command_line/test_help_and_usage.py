@@ -29,6 +29,7 @@ OPTIONS = {
     "list": ["--json", "--follow-links"],
     "show": ["--from", "--json"],
     "read": ["--from", "--json", "--raw"],
+    "verify": ["--surfaces", "--require-digests", "--json"],
     "sources": ["--label", "--prefix", "--token-env", "--config", "--json"],
     "publish": ["--out", "--json", "--follow-links"],
     "visibility": ["--from", "--assistant", "--user", "--follow-links", "--config", "--json"],
@@ -54,7 +55,7 @@ def test_the_help_of_a_verb_mentions_every_option(cli: Cli, verb: str) -> None:
 def test_the_help_of_a_verb_shows_examples(cli: Cli, verb: str) -> None:
     shown = cli(verb, "--help").out
     assert "example" in shown.lower()
-    assert re.search(rf"skillwire {verb} (add )?\./skills", shown)
+    assert re.search(rf"skillwire {verb} (add )?(\./skills|http://127)", shown)
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])

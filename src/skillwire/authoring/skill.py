@@ -7,6 +7,7 @@ from typing import Self
 
 from skillwire.authoring.folder import caller_folder, folder_skill
 from skillwire.authoring.rules import AuthoringError, check_name, check_reference_path, check_skill_path
+from skillwire.authoring.stitching import stitch
 from skillwire.model.mime import MARKDOWN
 from skillwire.model.problem import Problem
 from skillwire.model.uri import SKILL_FILE, file_uri, root_uri
@@ -110,10 +111,12 @@ class Skill:
 
         Raises `AuthoringError` for a file that is not text.
         """
-        pieces = [_ended(_text(SKILL_FILE, self.content))]
-        for reference in self.references:
-            pieces += [f"\n--- {reference.path} ---\n", _ended(_text(reference.path, reference.content))]
-        return "".join(pieces)
+        for path, content in [(SKILL_FILE, self.content), *self._contents()]:
+            _must_be_text(path, content)
+        return stitch(self.content, self._contents()).decode()
+
+    def _contents(self) -> Iterator[tuple[str, bytes]]:
+        return ((reference.path, reference.content) for reference in self.references)
 
     @property
     def _root(self) -> str:
@@ -148,13 +151,9 @@ def _bytes(body: str | bytes) -> bytes:
         raise AuthoringError("the text", body, rule, "give it as bytes, or mend it") from error
 
 
-def _text(path: str, content: bytes) -> str:
+def _must_be_text(path: str, content: bytes) -> None:
     try:
-        return content.decode()
+        content.decode()
     except UnicodeDecodeError as error:
         rule = "is not UTF-8 text, and a prompt is nothing but text"
         raise AuthoringError("the file", path, rule, "leave the prompt out, or make the file text") from error
-
-
-def _ended(text: str) -> str:
-    return text if text.endswith("\n") else f"{text}\n"

@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from skillwire.cli.output import manual, print_error, print_problems, talk
 from skillwire.model.display import quoted
 from skillwire.model.errors import InvalidValueError, SkillwireError, UsageError
 
+COMMAND = "stdio:"
+"""What a command that starts a server begins with, as one word."""
 FOUND_SOMETHING_WRONG = 1
 WRONG_USAGE = 2
 INTERRUPTED = 130
@@ -26,6 +29,8 @@ class Verb:
 
     function: str
     help: str
+    takes_command: bool = False
+    """Whether it takes a server, which may be the command behind `--`."""
 
 
 VERBS = {
@@ -36,6 +41,11 @@ VERBS = {
     "list": Verb("skillwire.cli.list_skills:list_skills", "List the skills that would be served."),
     "show": Verb("skillwire.cli.show:show", "Show one skill: frontmatter, files, digests, problems."),
     "read": Verb("skillwire.cli.read:read", "Print a file of a skill, checked against its digest."),
+    "verify": Verb(
+        "skillwire.cli.verify:verify",
+        "Check that a server keeps what it promises of its skills.",
+        takes_command=True,
+    ),
     "sources": Verb("skillwire.cli.sources:sources", "Add, remove, list or fetch the sources you serve."),
     "publish": Verb("skillwire.cli.publish:publish", "Publish skills on a web site, for others to fetch."),
     "visibility": Verb("skillwire.cli.visibility:visibility", "Show or decide who may start a skill."),
@@ -45,7 +55,7 @@ VERBS = {
 def run(arguments: Sequence[str]) -> int:
     """Run a command line; return its exit code: 0 fine, 1 found something wrong, 2 wrong usage."""
     try:
-        code = _run(arguments)
+        code = _run(with_command(arguments))
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output had enough, and the interpreter must not try again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -55,6 +65,15 @@ def run(arguments: Sequence[str]) -> int:
     except (CycloptsError, SkillwireError) as error:
         return _explain(error, arguments)
     return code
+
+
+def with_command(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with the command behind `--` as one of them: the parser would lose the `--`."""
+    verb = next((VERBS[each] for each in arguments if each in VERBS), None)
+    if verb is None or not verb.takes_command or "--" not in arguments:
+        return list(arguments)
+    at = list(arguments).index("--")
+    return [*arguments[:at], f"{COMMAND}{shlex.join(arguments[at + 1 :])}"]
 
 
 def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) -> int:

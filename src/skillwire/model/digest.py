@@ -24,5 +24,10 @@ class Digest:
     def of(cls, content: bytes) -> Self:
         return cls("sha256:" + hashlib.sha256(content).hexdigest())
 
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """Return the digest that somebody wrote, or None if that is none."""
+        return cls(text) if _SPELLING.fullmatch(text) else None
+
     def __str__(self) -> str:
         return self.text

@@ -1,0 +1,15 @@
+"""All files of a skill as one text: what a prompt says, and what reading its resources must give."""
+
+from collections.abc import Iterable
+
+
+def stitch(document: bytes, references: Iterable[tuple[str, bytes]]) -> bytes:
+    """Return the document, then each reference behind a line with its path. Each part ends its last line."""
+    pieces = [_ended(document)]
+    for path, content in references:
+        pieces += [f"\n--- {path} ---\n".encode(), _ended(content)]
+    return b"".join(pieces)
+
+
+def _ended(content: bytes) -> bytes:
+    return content if content.endswith(b"\n") else content + b"\n"

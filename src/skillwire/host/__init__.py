@@ -1,0 +1,1 @@
+"""The consuming side: skills of servers that somebody else runs."""

@@ -1,0 +1,123 @@
+"""A server that says exactly what a test wants it to say, honest or not."""
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from skillwire.model.digest import Digest
+from skillwire.server.build import _introduce  # pyright: ignore[reportPrivateUsage]
+from skillwire.server.handlers import Params
+from skillwire.wire.messages import EXTENSION
+
+NAMED = "---\nname: {name}\ndescription: Does {name}.\n---\n# Steps\n"
+
+
+def files_of(name: str, more: Mapping[str, bytes] | None = None) -> dict[str, bytes]:
+    """Return the files of an honest skill, by their URIs."""
+    root = f"skill://{name}"
+    others = {f"{root}/{path}": content for path, content in (more or {}).items()}
+    return {f"{root}/SKILL.md": NAMED.format(name=name).encode(), **others}
+
+
+def entry_of(name: str, files: Mapping[str, bytes]) -> dict[str, Any]:
+    """Return the entry of an honest skill."""
+    return {
+        "uri": f"skill://{name}/SKILL.md",
+        "frontmatter": {"name": name, "description": f"Does {name}."},
+        "resources": [
+            {"uri": uri, "digest": Digest.of(content).text, "size": len(content)}
+            for uri, content in files.items()
+        ],
+    }
+
+
+def block_of(uri: str, content: bytes) -> dict[str, Any]:
+    try:
+        return {"uri": uri, "mimeType": "text/plain", "text": content.decode()}
+    except UnicodeDecodeError:
+        return {"uri": uri, "mimeType": "text/plain", "blob": base64.b64encode(content).decode()}
+
+
+@dataclass
+class ScriptedServer:
+    """Honest about `files` unless an answer is scripted. `asked` is everything that it was asked."""
+
+    entries: Sequence[Any] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    pages: Sequence[dict[str, Any]] | None = None
+    """The pages of `skills/list`, each whole; the cursor is the number of the next one."""
+    got: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What `skills/get` answers for a URI, instead of the entry."""
+    read: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What `resources/read` answers for a URI, instead of the file."""
+    prompts: Mapping[str, tuple[dict[str, Any], str]] = field(default_factory=dict[str, Any])
+    """The `_meta` and the text of each prompt."""
+    declared: Any = field(default_factory=lambda: {"directoryRead": True})
+    asked: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
+
+    def server(self) -> Server[Any]:
+        server: Server[Any] = Server("scripted")
+        answers: dict[str, Any] = {
+            "skills/list": self._list,
+            "skills/get": self._get,
+            "resources/list": _no_resources,
+            "resources/read": self._read,
+        }
+        if self.prompts:
+            answers |= {"prompts/list": self._prompts, "prompts/get": self._prompt}
+        for method, answer in answers.items():
+            server.add_request_handler(method, Params, self._handler(method, answer))
+        if self.declared is not None:
+            server.extensions[EXTENSION] = self.declared
+        server.middleware.append(_introduce(server, [], None))
+        return server
+
+    def _handler(self, method: str, answer: Any) -> Any:
+        async def handle(context: Any, _params: Any) -> dict[str, Any]:
+            given: dict[str, Any] = context.params or {}
+            params = {key: value for key, value in given.items() if key != "_meta"}
+            self.asked.append((method, params))
+            result = answer(params)
+            if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                return {"resultType": "complete", "ttlMs": 3_600_000, "cacheScope": "public", **result}
+            return result
+
+        return handle
+
+    def _list(self, params: dict[str, Any]) -> dict[str, Any]:
+        if self.pages is None:
+            return {"skills": list(self.entries)}
+        return dict(self.pages[int(params.get("cursor") or 0)])
+
+    def _get(self, params: dict[str, Any]) -> dict[str, Any]:
+        if params["uri"] in self.got:
+            return {"skill": self.got[params["uri"]]}
+        found: list[Any] = [each for each in self.entries if isinstance(each, dict)]
+        for entry in found:
+            if entry.get("uri") == params["uri"]:
+                return {"skill": entry}
+        raise MCPError(-32602, "unknown skill")
+
+    def _read(self, params: dict[str, Any]) -> dict[str, Any]:
+        uri = params["uri"]
+        if uri in self.read:
+            return self.read[uri]
+        if uri not in self.files:
+            raise MCPError(-32602, "unknown file")
+        return {"contents": [block_of(uri, self.files[uri])]}
+
+    def _prompts(self, _params: dict[str, Any]) -> dict[str, Any]:
+        return {"prompts": [{"name": name, "_meta": meta} for name, (meta, _) in self.prompts.items()]}
+
+    def _prompt(self, params: dict[str, Any]) -> dict[str, Any]:
+        text = self.prompts[params["name"]][1]
+        return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
+
+
+def _no_resources(_params: dict[str, Any]) -> dict[str, Any]:
+    return {"resources": []}
