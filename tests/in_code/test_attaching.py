@@ -1,6 +1,7 @@
 """Skills inside a server of the official SDK: everything of ours is there, and nothing of theirs is lost."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Res
 from mcp.shared.exceptions import MCPError
 
 from skillwire import Skill, SkillRequest, Skills
+from skillwire.host.asking import ask
 from skillwire.model.errors import ConflictError, UsageError
 from skillwire.server import Offering, SkillServer, attach
 from tests.in_code.conftest import refunds
-from tests.support.asking import ask
 from tests.support.clients import ERAS, text_of
+from tests.support.hearing import hearing
 from tests.support.skills import skill_md, write_skill
 
 pytestmark = pytest.mark.anyio
@@ -273,37 +275,13 @@ async def test_a_folder_is_followed_and_clients_hear_of_it(make: Any, mode: Any,
     write_skill(tmp_path, "one")
     server = make()
     attach(server, tmp_path)
-    heard = anyio.Event()
-
-    async def on_message(message: Any) -> None:
-        if type(message).__name__ == "ResourceListChangedNotification":
-            heard.set()
-
-    async with (
-        Client(server, mode=mode, message_handler=on_message) as client,
-        anyio.create_task_group() as tasks,
-    ):
-
-        async def listen() -> None:
-            async with client.listen(resources_list_changed=True) as events:
-                listening.set()
-                async for _event in events:
-                    heard.set()
-                    return
-
-        listening = anyio.Event()
-        if mode == "auto":
-            tasks.start_soon(listen)
-            await listening.wait()
-        assert [each["uri"] for each in (await ask(client, "skills/list"))["skills"]] == [
-            "skill://one/SKILL.md"
-        ]
+    async with hearing(partial(Client, server), mode) as hears:
+        (entry,) = (await ask(hears.client, "skills/list"))["skills"]
+        assert entry["uri"] == "skill://one/SKILL.md"
         write_skill(tmp_path, "two")
-        with anyio.fail_after(20):
-            await heard.wait()
-        names = [each["frontmatter"]["name"] for each in (await ask(client, "skills/list"))["skills"]]
+        await hears.of_other_resources()
+        names = [each["frontmatter"]["name"] for each in (await ask(hears.client, "skills/list"))["skills"]]
         assert names == ["one", "two"]
-        tasks.cancel_scope.cancel()
 
 
 async def test_files_can_be_subscribed_to_and_what_is_theirs_goes_to_them(skills: Skills) -> None:

@@ -2,10 +2,10 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import anyio
 import mcp_types as types
 import pytest
 from fastmcp import FastMCP
@@ -15,12 +15,13 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from skillwire import LiveSkill, Skill, Skills
+from skillwire.host.asking import ask
 from skillwire.model.errors import ConflictError
 from skillwire.server import Offering, SkillServer, attach
 from tests.in_code.conftest import REFUNDS as REFUNDS_TEXT
 from tests.in_code.conftest import refunds
-from tests.support.asking import ask
 from tests.support.clients import ERAS, text_of
+from tests.support.hearing import hearing
 from tests.support.skills import write_skill
 
 pytestmark = pytest.mark.anyio
@@ -274,35 +275,13 @@ async def test_a_folder_is_followed_and_clients_hear_of_it(
     if namespace is not None:
         parent.mount(child, namespace=namespace)
     prefix = "" if namespace is None else f"{namespace}/"
-    heard = anyio.Event()
-
-    async def on_message(message: Any) -> None:
-        if type(message).__name__ == "ResourceListChangedNotification":
-            heard.set()
-
     served = child if namespace is None else parent
-    async with (
-        client_of(served, mode, message_handler=on_message) as client,
-        anyio.create_task_group() as tasks,
-    ):
-
-        async def listen() -> None:
-            async with client.listen(resources_list_changed=True) as events:
-                listening.set()
-                async for _event in events:
-                    heard.set()
-                    return
-
-        listening = anyio.Event()
-        if mode == "auto":
-            tasks.start_soon(listen)
-            await listening.wait()
-        assert await names_of(client) == [f"skill://{prefix}one/SKILL.md"]
+    async with hearing(partial(client_of, served), mode) as hears:
+        assert await names_of(hears.client) == [f"skill://{prefix}one/SKILL.md"]
         write_skill(tmp_path, "two")
-        with anyio.fail_after(20):
-            await heard.wait()
-        assert await names_of(client) == [f"skill://{prefix}one/SKILL.md", f"skill://{prefix}two/SKILL.md"]
-        tasks.cancel_scope.cancel()
+        await hears.of_other_resources()
+        names = await names_of(hears.client)
+        assert names == [f"skill://{prefix}one/SKILL.md", f"skill://{prefix}two/SKILL.md"]
 
 
 async def test_a_read_and_the_listing_agree_while_a_mounted_folder_changes(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ from mcp.shared.exceptions import MCPError
 
 from skillwire import AuthoringError, LiveSkill, Skill, SkillRequest, Skills
 from skillwire.authoring.live import Resolver
+from skillwire.host.asking import ask
 from skillwire.model.errors import ConflictError
 from skillwire.server import SkillServer
 from skillwire.skillmd.document import read_document
 from skillwire.skillmd.write import write_frontmatter
-from tests.support.asking import ask
 from tests.support.clients import ERAS
 
 pytestmark = pytest.mark.anyio

@@ -13,11 +13,11 @@ from mcp.shared.exceptions import MCPError
 
 from skillwire import SkillRequest
 from skillwire.catalog.library import Library
+from skillwire.host.asking import ask
 from skillwire.model.errors import InvalidValueError
 from skillwire.model.template import SkillTemplate
 from skillwire.server import SkillServer
 from skillwire.sources.prefix import PrefixedSource
-from tests.support.asking import ask
 from tests.support.clients import ERAS
 
 pytestmark = pytest.mark.anyio

@@ -6,11 +6,10 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-import mcp_types as types
 from mcp import Client
 from mcp.shared.exceptions import MCPError
-from pydantic import ConfigDict
 
+from skillwire.host.asking import ask
 from skillwire.model.display import visible
 from skillwire.model.errors import SkillwireError
 from skillwire.model.limits import Limits
@@ -29,19 +28,6 @@ from skillwire.wire.remote import RemoteSkill, parse_entry
 MAX_PAGES = 1000
 MAX_ENTRIES = 20_000
 """Pages and entries that are followed of one list (H2)."""
-
-
-class _Params(types.RequestParams):
-    model_config = ConfigDict(extra="allow")
-
-
-class _Result(types.Result):
-    model_config = ConfigDict(extra="allow")
-
-
-class _Request(types.Request[_Params, str]):
-    method: str
-    params: _Params
 
 
 class FindingError(SkillwireError):
@@ -158,9 +144,7 @@ class SkillsClient:
         return await self._ask(PROMPTS_GET, {"name": name})
 
     async def _ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        request = _Request(method=method, params=_Params.model_validate(dict(params)))
-        result = await self._client.session.send_request(request, _Result)
-        return result.model_extra or {}
+        return await ask(self._client, method, **params)
 
     async def _pages(
         self, method: str, params: Mapping[str, Any], listing: Listing

@@ -1,4 +1,4 @@
-"""Requests that the SDK's client has no method for."""
+"""Requests of any method, and answers as they come: the SDK's client has no more than its specification."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ class _Request(types.Request[_Params, str]):
 
 
 async def ask(client: Client, method: str, **params: object) -> dict[str, Any]:
-    """Return the result of any request, as it came."""
+    """Return the result of a request as it came, without its `_meta`. Raises `MCPError`."""
     request = _Request(method=method, params=_Params.model_validate(params))
     result = await client.session.send_request(request, _Result)
-    return result.model_dump(by_alias=True, exclude_none=True)
+    return dict(result.model_extra or {})
