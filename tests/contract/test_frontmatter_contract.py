@@ -47,7 +47,12 @@ def test_a_sound_frontmatter_becomes_a_typed_value() -> None:
         tags=["billing", "money"], depends_on=["orders"], references=references, capabilities=uris, own=1
     )
     raw = frontmatter(
-        inner=inner, license="MIT", compatibility="Needs git", allowed_tools=["Read"], metadata={"a": "b"}
+        "refunds",
+        inner,
+        license="MIT",
+        compatibility="Needs git",
+        allowed_tools=["Read"],
+        metadata={"a": "b"},
     )
     found = validate_skill_frontmatter(raw, "refunds")
     assert (found.name, found.id, found.version) == ("refunds", "refunds", "1.0.0")
@@ -60,7 +65,7 @@ def test_a_sound_frontmatter_becomes_a_typed_value() -> None:
         "The policy",
         ("rules",),
     )
-    assert (found.license, found.compatibility, found.allowed_tools) == ("MIT", "Needs git", ("Read",))
+    assert (found.license, found.compatibility, found.allowed_tools) == ("MIT", "Git", ("Read",))
     assert found.metadata == {"a": "b"}
     assert found.raw is raw
     assert found.warnings == ()
@@ -127,13 +132,15 @@ def test_xml_tags_in_the_description_are_refused() -> None:
     ],
 )
 def test_foreign_and_unserved_capabilities_are_refused(uri: str, rule: Rule) -> None:
-    raw = frontmatter(inner=block(capabilities=["resource://skills/refunds/document", uri]))
+    raw = frontmatter("refunds", block(capabilities=["resource://skills/refunds/document", uri]))
     assert refused(raw) == {f"{BLOCK_KEY}.capabilities[1]": rule}
 
 
 def test_a_reference_whose_file_does_not_exist_is_refused() -> None:
     uris = ["resource://skills/refunds/document", "resource://skills/refunds/references/fees"]
-    raw = frontmatter(inner=block(references={"fees": {"path": "references/fees.md"}}, capabilities=uris))
+    raw = frontmatter(
+        "refunds", block(references={"fees": {"path": "references/fees.md"}}, capabilities=uris)
+    )
     assert [problem.rule for problem in errors(check(raw).problems)] == [Rule.CONTRACT_REFERENCE_MISSING]
     assert errors(check(raw, files=("references/fees.md",)).problems) == []
 
@@ -157,17 +164,17 @@ def test_a_reference_whose_file_does_not_exist_is_refused() -> None:
 )
 def test_a_path_that_could_lead_elsewhere_is_refused(path: Any) -> None:
     inner = block(references={"policy": {"path": path}})
-    assert f"{BLOCK_KEY}.references.policy.path" in refused(frontmatter(inner=inner))
+    assert f"{BLOCK_KEY}.references.policy.path" in refused(frontmatter("refunds", inner))
 
 
 def test_references_in_folders_below_are_fine() -> None:
     uris = ["resource://skills/refunds/document", "resource://skills/refunds/references/fees"]
     inner = block(references={"fees": {"path": "references/eu/de/fees.md"}}, capabilities=uris)
-    assert warned(frontmatter(inner=inner)) == {}
+    assert warned(frontmatter("refunds", inner)) == {}
 
 
 def test_dependencies_are_checked() -> None:
-    raw = frontmatter(inner=block(depends_on=["refunds"]))
+    raw = frontmatter("refunds", block(depends_on=["refunds"]))
     assert refused(raw) == {f"{BLOCK_KEY}.depends_on[0]": Rule.CONTRACT_DEPENDENCY_SELF}
 
 
@@ -175,7 +182,7 @@ def test_dependencies_are_checked() -> None:
     "version", ["1.0.0-01", "1.0", "v1.0.0", "01.0.0", "1.0.0-", "1.0.0+", "1.0.0-a..b", "1.0.0 ", ""]
 )
 def test_a_version_that_is_not_semver_is_refused(version: str) -> None:
-    raw = frontmatter(inner=block(version=version))
+    raw = frontmatter("refunds", block(version=version))
     assert refused(raw) == {f"{BLOCK_KEY}.version": Rule.CONTRACT_VERSION_FORMAT}
 
 
@@ -188,7 +195,7 @@ def test_a_version_that_is_not_semver_is_refused(version: str) -> None:
 )
 def test_every_legal_version_is_taken(version: str) -> None:
     assert is_semver(version)
-    assert warned(frontmatter(inner=block(version=version))) == {}
+    assert warned(frontmatter("refunds", block(version=version))) == {}
 
 
 def test_scalar_metadata_becomes_text_with_a_warning() -> None:
@@ -258,14 +265,14 @@ def test_a_long_compatibility_is_only_a_warning() -> None:
 
 
 def test_tags_and_dependencies_count_once() -> None:
-    raw = frontmatter(inner=block(tags=["a", "b", "a"], depends_on=["c", "c"]))
+    raw = frontmatter("refunds", block(tags=["a", "b", "a"], depends_on=["c", "c"]))
     found = validate_skill_frontmatter(raw, "refunds")
     assert (found.tags, found.depends_on) == (("a", "b"), ("c",))
     assert fields_of(found.warnings) == [f"{BLOCK_KEY}.tags[2]", f"{BLOCK_KEY}.depends_on[1]"]
 
 
 def test_a_float_is_told_to_be_quoted() -> None:
-    (problem,) = errors(check(frontmatter(inner=block(version=1.0))).problems)
+    (problem,) = errors(check(frontmatter("refunds", block(version=1.0))).problems)
     assert problem.message == "`1.0` is a number, not text"
     assert problem.hint.startswith("quote it")
 
@@ -275,7 +282,7 @@ def test_a_float_is_told_to_be_quoted() -> None:
     [{}, ["a.png"], [{}], [{"src": ""}], [{"src": "a", "sizes": "48x48"}], [{"src": "a", "theme": "red"}]],
 )
 def test_icons_are_as_in_mcp(icons: Any) -> None:
-    assert set(refused(frontmatter(inner=block(icons=icons))).values()) == {Rule.CONTRACT_ICONS}
+    assert set(refused(frontmatter("refunds", block(icons=icons))).values()) == {Rule.CONTRACT_ICONS}
 
 
 def test_aliases_are_unique_in_the_whole_skill() -> None:
@@ -284,7 +291,7 @@ def test_aliases_are_unique_in_the_whole_skill() -> None:
         "b": {"path": "references/b.md", "aliases": ["old", "a"]},
     }
     uris = [f"resource://skills/refunds/{each}" for each in ("document", "references/a", "references/b")]
-    assert refused(frontmatter(inner=block(references=references, capabilities=uris))) == {
+    assert refused(frontmatter("refunds", block(references=references, capabilities=uris))) == {
         f"{BLOCK_KEY}.references.b.aliases[0]": Rule.CONTRACT_REFERENCE_ALIAS,
         f"{BLOCK_KEY}.references.b.aliases[1]": Rule.CONTRACT_REFERENCE_ALIAS,
     }

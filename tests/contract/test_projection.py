@@ -65,7 +65,8 @@ def test_a_projection_holds_the_block_as_the_contract_says() -> None:
         tags=["billing", "money back"], depends_on=["orders"], references={"p": {"path": "references/p.md"}}
     )
     raw = frontmatter(
-        inner=inner,
+        "refunds",
+        inner,
         model="opus",
         license="MIT",
         allowed_tools=["Read", "Bash(git add)"],
@@ -129,7 +130,7 @@ def test_empty_metadata_is_never_written(uploads: Path) -> None:
     "text", ["a --- b", "---", "x\n---\ny", "tab\tand ---- four", "é😀\u2028\ufeff", " spaces ", "'\"\\"]
 )
 def test_text_that_could_end_or_break_the_frontmatter_survives(text: str, uploads: Path) -> None:
-    raw = frontmatter(inner=block(note=text), metadata={text: text}, license=text)
+    raw = frontmatter("refunds", block(note=text), metadata={text: text}, license=text)
     projected = project(skill_md(raw), BLOCK_KEY).content
     assert complaints(uploads, "refunds", projected) == []
     assert fields(projected)["metadata"][text] == text

@@ -24,10 +24,10 @@ def block(name: str = "refunds", **fields: Any) -> dict[str, Any]:
 
 
 def frontmatter(
-    name: str = "refunds", inner: Mapping[str, Any] | None = None, **fields: Any
+    name: str = "refunds", inner: Mapping[str, Any] | None = None, /, **fields: Any
 ) -> dict[str, Any]:
     """Return a frontmatter in which nothing is wrong but what `inner` (the block) and `fields` say."""
-    spelt = {key.replace("_", "-"): value for key, value in fields.items()}
+    spelt = {key if key == "when_to_use" else key.replace("_", "-"): value for key, value in fields.items()}
     start = {"name": name, "description": f"Does {name}."}
     return {**start, **spelt, BLOCK_KEY: block(name) if inner is None else dict(inner)}
 

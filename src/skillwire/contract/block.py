@@ -6,6 +6,7 @@ from skillwire.contract.semver import is_semver, proposed_version
 from skillwire.contract.subject import Fault, Subject, first_wrong, is_kebab, kebab, texts
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
+from skillwire.model.name import is_skill_name
 from skillwire.model.problem import Rule
 
 
@@ -18,11 +19,12 @@ def id_missing(subject: Subject) -> Iterator[Fault]:
 
 
 def id_name(subject: Subject) -> Iterator[Fault]:
+    # A name that is no name is told of elsewhere, and nothing to copy.
     others = {"the name": subject.name, "the folder": subject.facts.folder}
     for what, other in others.items():
-        if subject.id and other is not None and subject.id != other:
+        if subject.id and other is not None and is_skill_name(other) and subject.id != other:
             message = f"{quoted(subject.id)} is not the same as {what}, {quoted(other)}"
-            hint = f"write {quoted(f'id: {other}')}, or rename {what}"
+            hint = f"write {quoted(f'id: {other}')}, or change {what}"
             yield Fault(subject.way("id"), Rule.CONTRACT_ID_NAME, message, hint)
             return
 

@@ -1,6 +1,6 @@
 """Where each value of a frontmatter stands in its text: for line numbers, and for edits of one value."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -49,12 +49,6 @@ def spelled(way: Way) -> str:
     """Return a way as problems spell it: `metadata.owner`, `tags[2]`."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in way)
     return "".join(parts).removeprefix(".")
-
-
-def line_of_way(places: Mapping[Way, Place], way: Way) -> int | None:
-    """Return the line of a value, or of the nearest around it that is there."""
-    around = (way[:length] for length in range(len(way), 0, -1))
-    return next((places[each].line for each in around if each in places), None)
 
 
 @dataclass(slots=True)
