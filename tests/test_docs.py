@@ -21,6 +21,7 @@ from skillwire.config import settings
 from skillwire.model.limits import Limits
 from skillwire.model.problem import Rule, Severity
 from skillwire.skillmd.document import read_document
+from tests.support.contracts import block, write_contract_skill
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -259,6 +260,8 @@ def folder(tmp_path: Path) -> Path:
             f"---\nname: {called}\ndescription: Refunds.\n---\n", "utf-8"
         )
     (tmp_path / "refunds/references/policy.md").write_text("# The policy\n", "utf-8")
+    write_contract_skill(tmp_path / "team", "orders", model="opus")
+    write_contract_skill(tmp_path / "team", "returns", block("returns", depends_on=["orders"]))
     return tmp_path
 
 
@@ -269,6 +272,8 @@ def folder(tmp_path: Path) -> Path:
         ("list", ["{}"], 0),
         ("show", ["{}/refunds"], 0),
         ("read", ["{}/refunds", "references/policy.md"], 0),
+        ("project", ["{}/team", "--out", "{}/upload"], 0),
+        ("graph", ["{}/team"], 0),
         ("visibility", ["{}/refunds"], 0),
     ],
 )

@@ -63,6 +63,10 @@ def test_every_verb_is_in_the_table_and_in_the_docs() -> None:
         "read",
         "sources",
         "publish",
+        "project",
+        "graph",
+        "new",
+        "schema",
         "visibility",
     }
     assert all(f"skillwire {verb}" in page for verb in VERBS)

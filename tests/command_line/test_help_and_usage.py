@@ -41,6 +41,10 @@ OPTIONS = {
     "read": ["--from", "--json", "--raw"],
     "sources": ["--label", "--prefix", "--token-env", "--config", "--json"],
     "publish": ["--out", "--json", "--follow-links"],
+    "project": ["--out", "--check", "--json", "--block-key", "--follow-links"],
+    "graph": ["--format", "--json", "--block-key", "--follow-links"],
+    "new": ["--contract", "--block-key"],
+    "schema": ["--contract", "--block-key"],
     "visibility": ["--from", "--assistant", "--user", "--follow-links", "--config", "--json"],
 }
 
@@ -64,7 +68,8 @@ def test_the_help_of_a_verb_mentions_every_option(cli: Cli, verb: str) -> None:
 def test_the_help_of_a_verb_shows_examples(cli: Cli, verb: str) -> None:
     shown = cli(verb, "--help").out
     assert "example" in shown.lower()
-    assert re.search(rf"skillwire {verb} (add )?\./skills", shown)
+    shows = r"--contract" if verb == "schema" else r"(add )?\./skills"  # which takes no folder
+    assert re.search(rf"skillwire {verb} {shows}", shown)
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
@@ -115,6 +120,10 @@ def test_an_unknown_verb_like_no_other_points_at_the_help(cli: Cli) -> None:
         ["serve", "good", "--http"],
         ["serve", "good", "--catalog", "prompts"],
         ["serve", "good", "--catalog-tokens", "many"],
+        ["project", "good"],
+        ["graph", "good", "--format", "svg"],
+        ["new"],
+        ["schema", "good"],
         ["visibility"],
         ["visibility", "refunds", "--from", "good", "--user", "maybe"],
         ["--nope"],

@@ -50,7 +50,7 @@ def test_a_sound_frontmatter_becomes_a_typed_value() -> None:
         "refunds",
         inner,
         license="MIT",
-        compatibility="Needs git",
+        compatibility="Git",
         allowed_tools=["Read"],
         metadata={"a": "b"},
     )
