@@ -8,12 +8,15 @@ from mcp.server.lowlevel.server import Server
 
 from skillwire import __version__
 from skillwire.catalog.library import Library
+from skillwire.catalog.register import Register, Terms
 from skillwire.catalog.visibility import VisibilityPolicy
 from skillwire.server.announce import Announcer
 from skillwire.server.build import build_server
 from skillwire.surfaces.base import Surface
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.surfaces.completion import CompletionSurface
+from skillwire.surfaces.content import RuntimeMeta, no_meta
+from skillwire.surfaces.contract import ContractAddresses, ContractProblems
 from skillwire.surfaces.directory import DirectorySurface
 from skillwire.surfaces.documents import Document, ProblemsDocument, Unlisted
 from skillwire.surfaces.drafts import DraftIndex, SkillArchives
@@ -48,6 +51,8 @@ class Offering:
     """Whether every skill can be read as an archive, too."""
     legacy_uris: bool = False
     """Whether a skill can be read at the addresses of a time before the extension."""
+    contract: Terms | None = None
+    """How skills are held to the repository contract, if they are."""
 
 
 def skills_server(
@@ -77,16 +82,19 @@ def skills_server(
 def all_surfaces(library: Library, offering: Offering) -> list[Surface]:
     """Return every way in to `library`, in the order that a reader would want them listed."""
     offer = Offer(library, offering.visibility, frozen=library.frozen)
+    register = None if offering.contract is None else Register(offering.contract)
+    runtime_meta = _runtime_meta(library, register)
     in_tools = offering.channel is Channel.TOOL_DESCRIPTION
     surfaces: list[Surface] = [
         ExtensionSurface(library),
         DirectorySurface(library),
-        _resources(library, offering),
+        _resources(library, offering, register, runtime_meta),
         ToolsSurface(
             offer,
             max_file_bytes=offering.max_file_bytes,
             catalog_tokens=offering.catalog_tokens,
             describe_skills=in_tools,
+            runtime_meta=runtime_meta,
         ),
         PromptsSurface(offer, offering.catalog_tokens),
         CompletionSurface(offer),
@@ -96,12 +104,19 @@ def all_surfaces(library: Library, offering: Offering) -> list[Surface]:
     return surfaces
 
 
-def _resources(library: Library, offering: Offering) -> ResourcesSurface:
+def _runtime_meta(library: Library, register: Register | None) -> RuntimeMeta:
+    return no_meta if register is None else lambda entry: register.runtime_meta(entry, library.catalog)
+
+
+def _resources(
+    library: Library, offering: Offering, register: Register | None, runtime_meta: RuntimeMeta
+) -> ResourcesSurface:
     archives = SkillArchives(library) if offering.archives else None
-    documents: list[Document] = [ProblemsDocument()]
+    documents: list[Document] = [ProblemsDocument() if register is None else ContractProblems(register)]
     if offering.drafts:
         documents.append(DraftIndex(archives))  # the last of all
     unlisted: list[Unlisted] = [] if archives is None else [archives]
     if offering.legacy_uris:
         unlisted.append(LegacyAddresses(library))
-    return ResourcesSurface(library, documents, unlisted)
+    listed = [] if register is None else [ContractAddresses(library, register)]
+    return ResourcesSurface(library, documents, unlisted, listed, runtime_meta)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from rich.console import Console
 from rich.text import Text
 
 from skillwire import __version__
@@ -25,7 +26,11 @@ def print_text(problems: Sequence[Problem], library: Library) -> None:
 
 def print_contract_text(problems: Sequence[Problem], _library: Library) -> None:
     """Print each problem as `path: field: message`, with paths below the folder that was given."""
-    console = data()
+    print_contract_problems(data(), problems)
+
+
+def print_contract_problems(console: Console, problems: Iterable[Problem]) -> None:
+    """Print each problem as the contract spells it, and its hint below."""
     for problem in problems:
         place, _, rest = visible(str(replace(problem, line=None))).partition(": ")
         line = "" if problem.line is None else f", line {problem.line}"
