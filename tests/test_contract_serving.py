@@ -265,3 +265,12 @@ def test_a_resource_is_one_plain_value() -> None:
     marks = {"readOnlyHint": True, "idempotentHint": True}
     assert as_resource(resource)["annotations"] == marks
     assert marks.items() <= resource.meta.items()
+
+
+async def test_what_is_kept_of_a_checked_repository_holds_no_bodies(team: Path) -> None:
+    marker = "a line of the body that nobody may keep"
+    write_contract_skill(team, "long", body=f"{marker}\n" * 100)
+    library = Library([DirectorySource(team)])
+    found = Register().of(await library.load())
+    assert "long" in found.registry.skills
+    assert marker not in repr(found)

@@ -316,4 +316,5 @@ def test_a_folder_that_is_in_no_repository_is_wrong_usage(
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", os.fspath(team.parent))
     done = cli("check", "skills", "--contract", "--changed-since", "HEAD")
     assert done.code == 2
-    assert "`--changed-since` needs a git repository" in done.err
+    assert "error: `skills` is in no git repository" in done.err
+    assert "hint: leave `--changed-since` out" in done.err

@@ -24,7 +24,9 @@ def test_a_new_skill_passes_the_check_of_its_kind(cli: Cli, name: str) -> None:
 
 @pytest.mark.parametrize("key", [[], ["--block-key", "x-acme"]], ids=["default", "own"])
 def test_a_new_skill_with_the_block_keeps_the_contract(cli: Cli, key: list[str]) -> None:
-    assert cli("new", "skills/refunds", "--contract", *key).code == 0
+    done = cli("new", "skills/refunds", "--contract", *key)
+    assert done.code == 0
+    assert " ".join(["skillwire check skills/refunds --contract", *key]) in done.err
     assert cli("check", "skills", "--contract", "--strict", "--json", *key).json == []
     assert cli("project", "skills", "--out", "upload", *key).code == 0
 

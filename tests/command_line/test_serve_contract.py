@@ -27,7 +27,7 @@ def test_a_strict_start_fails_with_all_errors(team: Path, cli: Cli) -> None:
         "three/SKILL.md: the first line",
     ):
         assert told in done.err
-    assert "error: nothing is served: 3 errors against the contract; mend them, or " in done.err
+    assert "error: nothing is served: 3 errors against the contract, told above; `--tolerant` " in done.err
 
 
 def test_tolerant_needs_the_contract(team: Path, cli: Cli) -> None:

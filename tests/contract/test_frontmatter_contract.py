@@ -104,6 +104,8 @@ def test_the_key_of_the_block_can_be_another() -> None:
     raw["x-acme"] = raw.pop(BLOCK_KEY)
     assert validate_skill_frontmatter(raw, "refunds", key="x-acme").version == "1.0.0"
     assert refused(raw) == {BLOCK_KEY: Rule.CONTRACT_BLOCK_MISSING}
+    (problem,) = check(raw).problems
+    assert problem.hint.endswith("or name it with `--block-key x-acme`")
 
 
 # Tightenings against the original model

@@ -63,7 +63,8 @@ def new(
             f"{quoted(str(file))} cannot be written: {reason}", "choose another folder"
         ) from error
     print_line(str(file))
-    option = " --contract" if contract else ""
+    key = "" if block_key == BLOCK_KEY else f" --block-key {shlex.quote(block_key)}"
+    option = f" --contract{key}" if contract else ""
     talk().print(f"write what it does, then `skillwire check {shlex.quote(str(folder))}{option}`")
     return 0
 

@@ -9,6 +9,8 @@ from skillwire.skillmd.places import places_in, spelled
 
 def with_lines(problems: Iterable[Problem], text: str) -> Iterator[Problem]:
     """Yield the problems of one `SKILL.md` with the lines of their fields. `text` is its frontmatter."""
+    if not (problems := tuple(problems)):
+        return
     lines = {spelled(way): place.line for way, place in places_in(text).items()}
     for problem in problems:
         line = problem.line or _nearest(lines, problem.field)

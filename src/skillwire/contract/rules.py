@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from skillwire.contract import block, capabilities, references, standard
 from skillwire.contract.subject import Fault, SkillFacts, Subject
 from skillwire.model.display import quoted
+from skillwire.model.entry import Json
 from skillwire.model.problem import Problem, Rule
 
 _FOR_EVERY_SKILL: tuple[Callable[[Subject], Iterable[Fault]], ...] = standard.CHECKS
@@ -44,7 +45,17 @@ def _block_faults(subject: Subject) -> Iterator[Fault]:
         message = "the skill has no such block: it is a projection"
         yield Fault((key,), Rule.CONTRACT_BLOCK_MISSING, message, "check what it was projected from")
         return
+    other = next((name for name, each in fields.items() if _looks_like_a_block(each)), None)
+    if other is not None:
+        message = f"the skill has no such block, but one under {quoted(other)}"
+        hint = f"rename it to {quoted(key)}, or name it with `--block-key {other}`"
+        yield Fault((key,), Rule.CONTRACT_BLOCK_MISSING, message, hint)
+        return
     example = f'{key}: {{id: {subject.namespace}, version: "1.0.0", capabilities: […]}}'
     message = "the skill has no such block, so it is not in the catalogue"
     hint = f"add {quoted(example)}; `skillwire new --contract` shows a whole one"
     yield Fault((key,), Rule.CONTRACT_BLOCK_MISSING, message, hint)
+
+
+def _looks_like_a_block(value: Json) -> bool:
+    return isinstance(value, dict) and {"id", "version", "capabilities"} <= value.keys()

@@ -85,8 +85,8 @@ async def _changed_in(folder: Path, revision: str) -> set[Path]:
     try:
         top = Path((await git.run(*_SETTINGS, "rev-parse", "--show-toplevel", folder=folder)).text)
     except SourceError as error:
-        hint = "`--changed-since` needs a git repository"
-        raise UsageError(f"{quoted(str(folder))} is in none: {error}", hint=hint) from error
+        hint = "leave `--changed-since` out, or name a folder in a repository"
+        raise UsageError(f"{quoted(str(folder))} is in no git repository: {error}", hint=hint) from error
     try:
         base = await git.run(*_SETTINGS, "merge-base", revision, "HEAD", folder=folder)
     except SourceError as error:

@@ -26,7 +26,7 @@ def hold_to_contract(library: Library, terms: Terms) -> None:
     keep = "keeps" if good == 1 else "keep"
     if found.errors and not terms.tolerant:
         raise SourceError(
-            f"nothing is served: {counted(len(found.errors), 'error')} against the contract; "
-            "mend them, or serve the others with `--tolerant`"
+            f"nothing is served: {counted(len(found.errors), 'error')} against the contract, told above; "
+            "`--tolerant` serves the skills that keep it"
         )
     console.print(f"{counted(good, 'skill')} {keep} the contract; {counted(len(found.errors), 'error')}")
