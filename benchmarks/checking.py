@@ -20,6 +20,7 @@ from benchmarks.results import Growth, Series, Table, Unit, ratio, series_of
 from skillwire.catalog.library import Library
 from skillwire.cli.contract.folders import look
 from skillwire.cli.contract.texts import all_problems
+from skillwire.cli.library import load
 from skillwire.contract.subject import BLOCK_KEY
 from skillwire.sources.directory import DirectorySource
 
@@ -28,7 +29,7 @@ _LOAD = "load the library, as `check` does without the contract"
 _RULES = "check every skill against the contract, alone and with the others"
 _TEXTS = "read every text, and check it"
 _PARTS = (_FLOOR, _LOAD, _RULES, _TEXTS)
-_PEAK = "peak memory that reading the texts adds"
+_PEAK = "peak memory that reading the texts adds / size of the texts"
 
 _TEXT_BYTES = 3_000
 _GROUP = 50
@@ -65,7 +66,7 @@ def measure(trees: dict[int, Path], plan: Plan) -> list[Series]:
     }
     return [
         *(series for name, table in tables.items() for series in series_of(name, table, Growth.LINEAR)),
-        Series(_PEAK, "", Unit.BYTES, Growth.LINEAR, peaks),
+        Series(_PEAK, "", Unit.RATIO, Growth.NONE, peaks),
         *(Series(name, "cpu", Unit.RATIO, Growth.CONSTANT, found) for name, found in ratios.items()),
     ]
 
@@ -82,7 +83,7 @@ async def _round(root: Path, size: int) -> dict[str, list[float]]:
         read_and_hash(walk_and_stat(root))
     library = Library([DirectorySource(root)])
     with timed(costs):
-        await library.load()
+        await load(library)
     with timed(costs):
         skills = look(library, BLOCK_KEY)
     before = _peak()
@@ -92,7 +93,7 @@ async def _round(root: Path, size: int) -> dict[str, list[float]]:
     assert len(skills.contracted.repository.skills) == size, "not every skill was checked"
     assert problems == [], "the skills should keep the contract"
     figures = {name: [cost.wall, cost.cpu] for name, cost in zip(_PARTS, costs, strict=True)}
-    return {**figures, _PEAK: [float(added)]}
+    return {**figures, _PEAK: [added / (size * _TEXT_BYTES)]}
 
 
 def _peak() -> int:

@@ -27,7 +27,12 @@ _LINEAR = """\
 
 *slope*: the last size against the one before, divided by how many times larger it is, compared within each
 round. 1.0 is linear; a constant part pulls it below. *per skill*: what each further skill adds between these
-two sizes. A text that was held in memory would add its 3 KB and more to the last row.
+two sizes.
+"""
+_MEMORY = """\
+## What is not kept
+
+If texts were held in memory, this would be 1 or more.
 """
 _CONSTANT = """\
 ## What must not grow
@@ -63,6 +68,8 @@ class ContractReport:
                 *series_rows(self._of(Growth.LINEAR), {"slope": trend, "per skill": per_skill}),
                 _CONSTANT,
                 *series_rows(self._of(Growth.CONSTANT), {"growth": trend}),
+                _MEMORY,
+                *series_rows(self._of(Growth.NONE), {}),
             ]
         )
 

@@ -66,7 +66,7 @@ CONTRACT = {
     "load the library, as `check` does without the contract",
     "check every skill against the contract, alone and with the others",
     "read every text, and check it",
-    "peak memory that reading the texts adds",
+    "peak memory that reading the texts adds / size of the texts",
     "the contract / the library",
 }
 

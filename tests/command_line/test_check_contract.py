@@ -149,6 +149,20 @@ def test_a_reference_that_leads_out_of_the_folder_is_not_served(team: Path, cli:
     assert "contract-reference-missing" in {each["rule"] for each in found}
 
 
+def test_the_hint_at_a_metadata_file_is_the_block_that_replaces_it(team: Path, cli: Cli) -> None:
+    folder = write_skill(team / "skills", "plain", {"metadata.yaml": "version: 1.2\ntags: [billing]\n"})
+    found = cli("check", folder, "--contract", "--json").json
+    (hint,) = (each["hint"] for each in found if each["rule"] == "contract-metadata-file")
+    block = hint.partition("`")[2].rpartition("`")[0]
+    assert block == (
+        'x-personal-mcp: {id: "plain", version: "1.2", '
+        'capabilities: ["resource://skills/plain/document"], tags: ["billing"]}'
+    )
+    write(folder, {"metadata.yaml": "[not a mapping"})
+    found = cli("check", folder, "--contract", "--json").json
+    assert any('version: "1.0.0"' in each["hint"] for each in found)
+
+
 # Formats
 
 

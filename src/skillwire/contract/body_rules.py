@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from skillwire.contract.links import MAX_LINES, MAX_TOKENS, BodyFacts, unreferenced
+from skillwire.contract.metadata_file import NAME as METADATA_FILE
 from skillwire.contract.severity import SEVERITIES
-from skillwire.contract.standard import METADATA_FILE
 from skillwire.model.display import quoted
 from skillwire.model.problem import Problem, Rule
 from skillwire.model.uri import SKILL_FILE

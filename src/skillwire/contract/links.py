@@ -23,12 +23,16 @@ _DEFINED = re.compile(r"^ {0,3}\[[^\]\n]+\]:\s*(?:<([^<>\n]*)>|(\S+))", re.MULTI
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|/|#|\?|\{|\$")
 # Paths that stand in the text without being links: below the folders that the standard names.
 _MENTION = re.compile(r"(?<![\w/.\\-])(?:\./)?((?:references|scripts|assets)/[\w./-]*[\w-]\.\w+)(?![\w/*])")
-_RUN_SPAN = re.compile(r"(?i)\b(?:run|runs|running|execute|start|call|invoke)\s+`(?:\./)?([^`\s]+)[^`\n]*`")
+_TOLD_TO_RUN = re.compile(r"(?i)\b(?:run|runs|running|execute|start|call|invoke)\s+\Z")
+_LONGEST_VERB = len("running") + 3
 _COMMAND = re.compile(r"^[ \t]*(?:[$>] )?(?:\./)?([\w./-]+)(?=\s|$)", re.MULTILINE)
 _IMPORTED = frozenset({"py", "js", "mjs", "ts"})
 """What programs name without the suffix."""
 _NAME = re.compile(r"[\w.-]*\w")
-_FOLDER = re.compile(r"(?<![\w/.-])(?:\./)?([\w./-]*\w)/(?![\w.-])")
+# A slash that ends a path, and the path that it ends: beginning with the slash, which is rare, is fast.
+_END_OF_FOLDER = re.compile(r"/(?![\w.-])")
+_FOLDER = re.compile(r"(?<![\w/.-])(?:\./)?([\w./-]*\w)\Z")
+_LONGEST_FOLDER = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ def read_body(text: str) -> BodyFacts:
         _mentions(text, found),
         _mentions(text, _commands(prose)),
         names_in(text),
-        frozenset(posixpath.normpath(each[1]) for each in _FOLDER.finditer(text)),
+        frozenset(_folders(text)),
     )
 
 
@@ -109,9 +113,19 @@ def _commands(text: str) -> Iterator[tuple[str, int]]:
         for command in _COMMAND.finditer(fence[2]):
             if "/" in command[1]:
                 yield command[1], fence.start(2) + command.start(1)
-    for found in _RUN_SPAN.finditer(text):
-        if "/" in found[1]:
-            yield found[1], found.start()
+    for span in _SPAN.finditer(text):
+        program = span[1].split(maxsplit=1)[0].removeprefix("./") if span[1].strip() else ""
+        before = text[max(span.start() - _LONGEST_VERB, 0) : span.start()]
+        if "/" in program and _TOLD_TO_RUN.search(before):
+            yield program, span.start()
+
+
+def _folders(text: str) -> Iterator[str]:
+    """Yield the folders that the text points at as a whole: `assets/`, and not `assets/logo.svg`."""
+    for slash in _END_OF_FOLDER.finditer(text):
+        before = text[max(slash.start() - _LONGEST_FOLDER, 0) : slash.start()]
+        if found := _FOLDER.search(before):
+            yield posixpath.normpath(found[1])
 
 
 def _mentions(text: str, found: Iterable[tuple[str, int]]) -> tuple[Mention, ...]:

@@ -59,8 +59,7 @@ class Repository:
 
 def check_one(facts: SkillFacts, key: str) -> CheckedSkill:
     """Check one skill by itself."""
-    block = facts.frontmatter.get(key)
-    subject = Subject(facts, key, block if isinstance(block, dict) else {})
+    subject = Subject.of(facts, key)
     problems = tuple(check_skill(facts, key))
     sound = not any(map(_is_error, problems))
     needed = tuple(dict.fromkeys(texts(subject.block.get("depends_on"))))

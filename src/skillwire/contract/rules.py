@@ -20,7 +20,7 @@ def check_skill(facts: SkillFacts, key: str) -> Iterator[Problem]:
     """Yield everything that is wrong with one skill, whatever its frontmatter holds."""
     yield from standard.judged(facts)
     value = facts.frontmatter.get(key)
-    subject = Subject(facts, key, value if isinstance(value, dict) else {})
+    subject = Subject.of(facts, key)
     checks = (*_FOR_EVERY_SKILL, *_FOR_THE_BLOCK) if isinstance(value, dict) else _FOR_EVERY_SKILL
     for fault in _block_faults(subject):
         yield fault.problem(facts.path)

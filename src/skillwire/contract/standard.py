@@ -4,14 +4,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from skillwire.contract.metadata_file import NAME as METADATA_FILE
+from skillwire.contract.metadata_file import replacing_block
 from skillwire.contract.subject import Fault, SkillFacts, Subject, text_or_none
-from skillwire.model.display import quoted
+from skillwire.model.display import quoted, visible
 from skillwire.model.entry import Json
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.skillmd.rules import MAX_DESCRIPTION
 
 RESERVED_WORDS = ("anthropic", "claude")
-METADATA_FILE = "metadata.yaml"
 
 _TAG = re.compile(r"</?[A-Za-z!?][^<>]*>")
 
@@ -165,10 +166,14 @@ def metadata_keys(subject: Subject) -> Iterator[Fault]:
 
 def metadata_file(subject: Subject) -> Iterator[Fault]:
     if subject.facts.files is not None and METADATA_FILE in subject.facts.files:
-        block = f'{subject.key}: {{id: {subject.namespace}, version: "1.0.0", capabilities: […]}}'
         message = f"a {quoted(METADATA_FILE)} stands beside `SKILL.md`, and nobody reads it"
-        hint = f"move what it says into the frontmatter, as {quoted(block)}, and remove the file"
+        hint = metadata_hint(replacing_block("", subject))
         yield Fault((METADATA_FILE,), Rule.CONTRACT_METADATA_FILE, message, hint)
+
+
+def metadata_hint(block: str) -> str:
+    """Return what to do with a file whose content belongs into a block."""
+    return f"move what it says into the frontmatter, as `{visible(block)}`, and remove the file"
 
 
 CHECKS: tuple[Callable[[Subject], Iterable[Fault]], ...] = (

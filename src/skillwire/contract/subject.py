@@ -56,6 +56,12 @@ class Subject:
     key: str
     block: Mapping[str, Json]
 
+    @classmethod
+    def of(cls, facts: SkillFacts, key: str) -> "Subject":
+        """Return a skill with its block, which is empty if there is none."""
+        block = facts.frontmatter.get(key)
+        return cls(facts, key, block if isinstance(block, dict) else {})
+
     @property
     def id(self) -> str | None:
         return text_or_none(self.block.get("id"))

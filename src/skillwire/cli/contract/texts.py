@@ -3,7 +3,8 @@
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from skillwire.catalog.library import Library
@@ -11,11 +12,14 @@ from skillwire.cli.contract.folders import SkillFolders
 from skillwire.contract.body_rules import Text, check_text
 from skillwire.contract.lines import with_lines
 from skillwire.contract.links import names_in, read_body
+from skillwire.contract.metadata_file import NAME as METADATA_FILE
+from skillwire.contract.metadata_file import replacing_block
 from skillwire.contract.repository import CheckedSkill
+from skillwire.contract.standard import metadata_hint
 from skillwire.contract.subject import Subject
 from skillwire.model.errors import SkillwireError
 from skillwire.model.path import prefixes
-from skillwire.model.problem import Problem
+from skillwire.model.problem import Problem, Rule
 from skillwire.model.uri import SKILL_FILE
 from skillwire.skillmd.frontmatter import line_of, split
 
@@ -36,7 +40,8 @@ async def all_problems(
         if content is None:
             found.extend(skill.problems)
             continue
-        found.extend(with_lines(skill.problems, split(content).text))
+        problems = _with_block(skill, skills)
+        found.extend(with_lines(problems, split(content).text))
         found.extend(check_text(_text(skill, content, skills)))
     return sorted(found, key=lambda problem: (problem.path, problem.line or 0))
 
@@ -51,11 +56,21 @@ async def _content(library: Library, skills: SkillFolders, skill: CheckedSkill) 
         return None
 
 
+def _with_block(skill: CheckedSkill, skills: SkillFolders) -> Iterator[Problem]:
+    """Yield the problems of a skill; the hint at a `metadata.yaml` says what the block would be."""
+    for problem in skill.problems:
+        if problem.rule is not Rule.CONTRACT_METADATA_FILE:
+            yield problem
+            continue
+        text = _beginning(skills.folders[skill.facts.path] / METADATA_FILE)
+        block = replacing_block(text, Subject.of(skill.facts, skills.key))
+        yield replace(problem, hint=metadata_hint(block))
+
+
 def _text(skill: CheckedSkill, content: bytes, skills: SkillFolders) -> Text:
     start, folder = split(content).body, skills.folders[skill.facts.path]
     files = skill.facts.files or frozenset()
-    block = skill.facts.frontmatter.get(skills.key)
-    subject = Subject(skill.facts, skills.key, block if isinstance(block, dict) else {})
+    subject = Subject.of(skill.facts, skills.key)
     others = files - {SKILL_FILE}
     return Text(
         skill.facts.path,
