@@ -15,6 +15,7 @@ from typing import Any
 
 import cyclopts
 import pytest
+import yaml
 
 from skillwire.cli.app import VERBS, run
 from skillwire.config import settings
@@ -283,6 +284,18 @@ def test_the_json_of_a_verb_has_the_shape_that_is_shown(
     assert run([verb, *(argument.format(folder) for argument in arguments), "--json"]) == code
     shown = json.loads(fences(VERB_SECTIONS[verb], "json")[0])
     assert skeleton(json.loads(capsysbinary.readouterr().out)) == skeleton(shown)
+
+
+def test_the_hooks_for_pre_commit_exist_and_run_commands_that_exist() -> None:
+    hooks = {hook["id"]: hook for hook in yaml.safe_load(text_of(ROOT / ".pre-commit-hooks.yaml"))}
+    used = [yaml.safe_load(body) for body in fences(text_of(DOCS / "contract.md"), "yaml")]
+    shown = {hook["id"] for each in used for repo in each.get("repos", ()) for hook in repo["hooks"]}
+    assert shown
+    assert shown <= hooks.keys()
+    for hook in hooks.values():
+        program, verb, *options = hook["entry"].split()
+        assert (program, verb in VERBS) == ("skillwire", True)
+        assert set(options) <= set(parameters_of(verb))
 
 
 # Settings
