@@ -62,6 +62,15 @@ UPDATES = {
 }
 
 
+CONTRACT = {
+    "load the library, as `check` does without the contract",
+    "check every skill against the contract, alone and with the others",
+    "read every text, and check it",
+    "peak memory that reading the texts adds / size of the texts",
+    "the contract / the library",
+}
+
+
 def quick_run(name: str, output: Path) -> Path:
     command = [sys.executable, "-m", "benchmarks", name, "--quick", "--output", str(output)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
@@ -119,7 +128,7 @@ def test_the_tables_show_every_figure(results: Path, report: dict[str, Any]) -> 
         assert series["name"] in rows
 
 
-@pytest.mark.parametrize("benchmark", ["results", "live_results"])
+@pytest.mark.parametrize("benchmark", ["results", "live_results", "contract_results"])
 def test_the_machine_is_described_without_saying_which_one_it_is(
     benchmark: str, request: pytest.FixtureRequest
 ) -> None:
@@ -180,6 +189,22 @@ def test_what_did_not_finish_is_shown_as_such() -> None:
     measured = Distribution("a wait", Unit.SECONDS, {100: [0.5, math.inf, math.inf]})
     assert measured.cell(Statistic.MEDIAN, 100) == "not finished"
     assert json.loads(json.dumps(measured.as_dict(), allow_nan=False))["samples"]["100"] == [0.5, None, None]
+
+
+@pytest.fixture(scope="module")
+def contract_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a quick run of the benchmark of the contract has left its results."""
+    return quick_run("contract", tmp_path_factory.mktemp("contract-results"))
+
+
+def test_the_contract_is_measured_beside_what_a_check_costs_without_it(contract_results: Path) -> None:
+    report = json.loads((contract_results / "contract.json").read_text(encoding="utf-8"))
+    rows = rows_of(contract_results / "contract.md")
+    assert {series["name"] for series in report["series"]} >= CONTRACT
+    for series in report["series"]:
+        assert series["medians"].keys() == {"50", "150"}
+        assert all(figure > 0 for figure in series["medians"].values()), series["name"]
+        assert series["name"] in rows
 
 
 def rows_of(table: Path) -> set[str]:

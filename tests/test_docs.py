@@ -15,12 +15,14 @@ from typing import Any
 
 import cyclopts
 import pytest
+import yaml
 
 from skillwire.cli.app import VERBS, run
 from skillwire.config import settings
 from skillwire.model.limits import Limits
 from skillwire.model.problem import Rule, Severity
 from skillwire.skillmd.document import read_document
+from tests.support.contracts import block, write_contract_skill
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -152,7 +154,8 @@ PROBLEMS = sections(text_of(DOCS / "problems.md"), 3)
 
 
 def test_every_rule_has_its_heading_and_every_heading_its_rule() -> None:
-    assert list(PROBLEMS) == [rule.value for rule in Rule]
+    # Those of the contract have a page of their own, and `tests/contract/test_contract_rules.py`.
+    assert list(PROBLEMS) == [rule.value for rule in Rule if not rule.name.startswith("CONTRACT_")]
 
 
 def examples_of(kind: str) -> list[Any]:
@@ -259,6 +262,8 @@ def folder(tmp_path: Path) -> Path:
             f"---\nname: {called}\ndescription: Refunds.\n---\n", "utf-8"
         )
     (tmp_path / "refunds/references/policy.md").write_text("# The policy\n", "utf-8")
+    write_contract_skill(tmp_path / "team", "orders", model="opus")
+    write_contract_skill(tmp_path / "team", "returns", block("returns", depends_on=["orders"]))
     return tmp_path
 
 
@@ -269,6 +274,8 @@ def folder(tmp_path: Path) -> Path:
         ("list", ["{}"], 0),
         ("show", ["{}/refunds"], 0),
         ("read", ["{}/refunds", "references/policy.md"], 0),
+        ("project", ["{}/team", "--out", "{}/upload"], 0),
+        ("graph", ["{}/team"], 0),
         ("visibility", ["{}/refunds"], 0),
     ],
 )
@@ -278,6 +285,18 @@ def test_the_json_of_a_verb_has_the_shape_that_is_shown(
     assert run([verb, *(argument.format(folder) for argument in arguments), "--json"]) == code
     shown = json.loads(fences(VERB_SECTIONS[verb], "json")[0])
     assert skeleton(json.loads(capsysbinary.readouterr().out)) == skeleton(shown)
+
+
+def test_the_hooks_for_pre_commit_exist_and_run_commands_that_exist() -> None:
+    hooks = {hook["id"]: hook for hook in yaml.safe_load(text_of(ROOT / ".pre-commit-hooks.yaml"))}
+    used = [yaml.safe_load(body) for body in fences(text_of(DOCS / "contract.md"), "yaml")]
+    shown = {hook["id"] for each in used for repo in each.get("repos", ()) for hook in repo["hooks"]}
+    assert shown
+    assert shown <= hooks.keys()
+    for hook in hooks.values():
+        program, verb, *options = hook["entry"].split()
+        assert (program, verb in VERBS) == ("skillwire", True)
+        assert set(options) <= set(parameters_of(verb))
 
 
 # Settings

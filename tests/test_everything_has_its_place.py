@@ -65,6 +65,10 @@ def test_every_verb_is_in_the_table_and_in_the_docs() -> None:
         "sources",
         "publish",
         "verify",
+        "project",
+        "graph",
+        "new",
+        "schema",
         "visibility",
     }
     assert all(f"skillwire {verb}" in page for verb in VERBS)

@@ -18,6 +18,9 @@ OPTIONS = {
         "--catalog-tokens",
         "--archives",
         "--legacy-uris",
+        "--contract",
+        "--tolerant",
+        "--block-key",
         "--config",
         "--no-config",
         "--token-env",
@@ -25,13 +28,27 @@ OPTIONS = {
         "--allow-host",
         "--allow-origin",
     ],
-    "check": ["--format", "--json", "--strict", "--follow-links"],
+    "check": [
+        "--format",
+        "--json",
+        "--strict",
+        "--contract",
+        "--block-key",
+        "--fix",
+        "--yes",
+        "--changed-since",
+        "--follow-links",
+    ],
     "list": ["--json", "--follow-links"],
     "show": ["--from", "--json"],
     "read": ["--from", "--json", "--raw"],
     "verify": ["--surfaces", "--require-digests", "--json"],
     "sources": ["--label", "--prefix", "--token-env", "--config", "--json"],
     "publish": ["--out", "--json", "--follow-links"],
+    "project": ["--out", "--check", "--json", "--block-key", "--follow-links"],
+    "graph": ["--format", "--json", "--block-key", "--follow-links"],
+    "new": ["--contract", "--block-key"],
+    "schema": ["--contract", "--block-key"],
     "visibility": ["--from", "--assistant", "--user", "--follow-links", "--config", "--json"],
 }
 
@@ -55,7 +72,8 @@ def test_the_help_of_a_verb_mentions_every_option(cli: Cli, verb: str) -> None:
 def test_the_help_of_a_verb_shows_examples(cli: Cli, verb: str) -> None:
     shown = cli(verb, "--help").out
     assert "example" in shown.lower()
-    assert re.search(rf"skillwire {verb} (add )?(\./skills|http://127)", shown)
+    shows = r"--contract" if verb == "schema" else r"(add )?(\./skills|http://127)"  # which takes no folder
+    assert re.search(rf"skillwire {verb} {shows}", shown)
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
@@ -106,6 +124,10 @@ def test_an_unknown_verb_like_no_other_points_at_the_help(cli: Cli) -> None:
         ["serve", "good", "--http"],
         ["serve", "good", "--catalog", "prompts"],
         ["serve", "good", "--catalog-tokens", "many"],
+        ["project", "good"],
+        ["graph", "good", "--format", "svg"],
+        ["new"],
+        ["schema", "good"],
         ["visibility"],
         ["visibility", "refunds", "--from", "good", "--user", "maybe"],
         ["--nope"],

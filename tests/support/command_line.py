@@ -41,12 +41,16 @@ class Ran:
 Cli = Callable[..., Ran]
 
 
-def on_terminal(*arguments: str | Path, columns: int = 100) -> tuple[int, bytes]:
-    """Run a command line on a terminal of its own; return its exit code, and all that it showed."""
+def on_terminal(*arguments: str | Path, columns: int = 100, typed: bytes = b"") -> tuple[int, bytes]:
+    """Run a command line on a terminal of its own, where somebody has `typed` something.
+
+    Return its exit code, and all that it showed.
+    """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     process = subprocess.Popen(skillwire(*arguments), stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
+    os.write(ours, typed)
     try:
         shown = b"".join(_chunks(ours))
         return process.wait(timeout=PATIENCE), shown

@@ -48,6 +48,12 @@ VERBS = {
     ),
     "sources": Verb("skillwire.cli.sources:sources", "Add, remove, list or fetch the sources you serve."),
     "publish": Verb("skillwire.cli.publish:publish", "Publish skills on a web site, for others to fetch."),
+    "project": Verb(
+        "skillwire.cli.project:project", "Write skills for uploaders that take only the standard."
+    ),
+    "graph": Verb("skillwire.cli.graph:graph", "Show which skill depends on which."),
+    "new": Verb("skillwire.cli.new:new", "Make a skill to begin with."),
+    "schema": Verb("skillwire.cli.schema:schema", "Print the JSON Schema of a frontmatter."),
     "visibility": Verb("skillwire.cli.visibility:visibility", "Show or decide who may start a skill."),
 }
 

@@ -1,18 +1,17 @@
 """`skillwire check`: everything that is wrong in folders of skills."""
 
-import os
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from skillwire.catalog.library import Library
-from skillwire.cli.library import load_library
-from skillwire.cli.options import FollowLinks
-from skillwire.cli.output import NO_SKILLS, counted, data, print_json, print_problems, talk
-from skillwire.config.kinds import is_local
-from skillwire.model.problem import Problem, Severity
+from skillwire.cli.contract.finding import Question
+from skillwire.cli.contract.fixing import agreed, repairs_of, write
+from skillwire.cli.contract.printing import FORMATS, print_contract_text
+from skillwire.cli.options import BlockKey, FollowLinks
+from skillwire.cli.output import NO_SKILLS, counted, talk
+from skillwire.contract.subject import BLOCK_KEY
+from skillwire.model.errors import UsageError
+from skillwire.model.problem import Severity
 
 
 def check(
@@ -26,10 +25,18 @@ def check(
     /,
     *,
     format: Annotated[  # noqa: A002 - the name of the option
-        Literal["text", "json"], Parameter(help="How to print what was found.", show_default=True)
+        Literal["text", "json", "sarif", "github"],
+        Parameter(help="How to print what was found.", show_default=True),
     ] = "text",
     json: Annotated[bool, Parameter(help="Short for `--format json`.")] = False,
     strict: Annotated[bool, Parameter(help="Warnings count too, and finding no skill at all.")] = False,
+    contract: Annotated[bool, Parameter(help="Also check the repository contract.")] = False,
+    block_key: BlockKey = BLOCK_KEY,
+    fix: Annotated[bool, Parameter(help="Mend what has one right answer, after showing it.")] = False,
+    yes: Annotated[bool, Parameter(help="With `--fix`: write without asking.")] = False,
+    changed_since: Annotated[
+        str | None, Parameter(help="Report only skills that changed since this commit, and what needs them.")
+    ] = None,
     follow_links: FollowLinks = False,
 ) -> int:
     """Report every problem of every skill: where, what, and what to do.
@@ -41,40 +48,30 @@ def check(
 
     ```
     skillwire check ./skills
+    skillwire check ./skills --contract --strict
+    skillwire check ./skills --contract --fix
     skillwire check ./skills --json | jq '.[].path'
     ```
     """
-    library = load_library(paths or [], follow_links=follow_links)
-    catalog = library.catalog
-    problems = sorted(catalog.problems, key=lambda problem: (problem.path, problem.line or 0))
-    if json or format == "json":
-        print_json([problem.to_json() for problem in problems])
-    else:
-        print_problems(data(), _located(problems, library))
-    errors = sum(problem.severity is Severity.ERROR for problem in problems)
-    warnings = len(problems) - errors
-    found = counted(len(catalog.entries), "skill")
-    talk().print(f"{found} can be served; {counted(errors, 'error')}, {counted(warnings, 'warning')}")
-    if not catalog.entries and not problems:
+    if yes and not fix:
+        raise UsageError("`--yes` needs `--fix`", hint="add `--fix`, or leave `--yes` out")
+    question = Question(paths or [], block_key, contract, follow_links, changed_since, with_folders=fix)
+    found = question.answer()
+    if fix and (repairs := repairs_of(found.problems, found.folders, block_key)):
+        if not agreed(repairs, yes=yes):
+            return 1
+        write(repairs)
+        talk().print(f"{counted(len(repairs), 'file')} written")
+        found = question.answer()
+    kind = "json" if json else format
+    (print_contract_text if contract and kind == "text" else FORMATS[kind])(found.problems, found.library)
+    errors = sum(problem.severity is Severity.ERROR for problem in found.problems)
+    warnings = len(found.problems) - errors
+    good = f"{counted(found.good, 'skill')} {_KEEPS[found.good == 1] if contract else 'can be served'}"
+    talk().print(f"{good}; {counted(errors, 'error')}, {counted(warnings, 'warning')}")
+    if not found.good and not found.problems:
         talk().print(NO_SKILLS)
-    return 1 if errors or (strict and (warnings or not catalog.entries)) else 0
+    return 1 if errors or (strict and (warnings or not found.good)) else 0
 
 
-def _located(problems: Iterable[Problem], library: Library) -> Iterator[Problem]:
-    """Yield the problems with paths as the person at the terminal would write them."""
-    places = {source.label: source.place for source in library.sources}
-    for problem in problems:
-        if len(places) == 1:
-            (place,), path = places.values(), problem.path
-        else:
-            label, _, path = problem.path.partition("/")
-            place = places[label]
-        yield replace(problem, path=_joined(place, path))
-
-
-def _joined(place: str, path: str) -> str:
-    if path == ".":
-        return place
-    if not is_local(place):
-        return f"{place.rstrip('/')}/{path}"
-    return os.path.normpath(os.path.join(place, path))  # noqa: PTH118
+_KEEPS = {True: "keeps the contract", False: "keep the contract"}

@@ -16,3 +16,6 @@ From: TypeAlias = Annotated[
 ]
 FollowLinks: TypeAlias = Annotated[bool, Parameter(help="Also look where links lead, outside the folder.")]
 AsJson: TypeAlias = Annotated[bool, Parameter(help="Print JSON, for programs.")]
+BlockKey: TypeAlias = Annotated[
+    str, Parameter(name="--block-key", help="The key of the contract's block; `x-personal-mcp` by default.")
+]

@@ -12,7 +12,7 @@ from skillwire.catalog.library import Library
 from skillwire.model.display import visible
 from skillwire.model.problem import Problem, Severity
 
-_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
+COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 
 
 class _Console(Console):
@@ -60,7 +60,7 @@ def print_problems(console: Console, problems: Iterable[Problem]) -> None:
     """Print each problem as `path:line: field: message`, and its hint below."""
     for problem in problems:
         place, _, rest = visible(str(problem)).partition(": ")
-        kind = (f"{problem.severity}: {problem.rule}", _COLOURS[problem.severity])
+        kind = (f"{problem.severity}: {problem.rule}", COLOURS[problem.severity])
         console.print(Text.assemble((place, "bold"), f": {rest} (", kind, ")"))
         if problem.hint:
             console.print(Text.assemble(("hint", "cyan"), f": {visible(problem.hint)}"))

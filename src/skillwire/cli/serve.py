@@ -15,12 +15,16 @@ from cyclopts import Parameter
 from mcp.server.lowlevel.server import Server
 
 from skillwire.catalog.library import Library
+from skillwire.catalog.register import Terms
 from skillwire.catalog.visibility import VisibilityPolicy
+from skillwire.cli.contract.starting import hold_to_contract, terms_of
 from skillwire.cli.library import LibraryOptions, keep_out_of_the_collector, load, open_library
+from skillwire.cli.options import BlockKey
 from skillwire.cli.output import NO_SKILLS, check_shows, counted, talk
 from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.settings import max_file_bytes_from, token_from
 from skillwire.config.visibility import overrides_in
+from skillwire.contract.subject import BLOCK_KEY
 from skillwire.model.display import visible
 from skillwire.model.errors import UsageError
 from skillwire.model.problem import Rule, Severity
@@ -74,6 +78,13 @@ def serve(
     legacy_uris: Annotated[
         bool, Parameter(help="Answer at addresses from before the extension: `skill://NAME`.")
     ] = False,
+    contract: Annotated[
+        bool, Parameter(help="Hold the skills to the repository contract, and publish its addresses, too.")
+    ] = False,
+    tolerant: Annotated[
+        bool, Parameter(help="With `--contract`: leave out what breaks it, instead of refusing to start.")
+    ] = False,
+    block_key: BlockKey = BLOCK_KEY,
     config: Annotated[
         Path | None, Parameter(help="The configuration file to use instead of your own.")
     ] = None,
@@ -103,8 +114,10 @@ def serve(
     skillwire serve ./skills
     skillwire serve ./skills github:acme/skills --http 8765
     skillwire serve ./skills --http 0.0.0.0:8765 --token-env SKILLS_TOKEN
+    skillwire serve ./skills --contract
     ```
     """
+    terms = terms_of(block_key, contract=contract, tolerant=tolerant)
     logging.basicConfig(
         level=logging.WARNING, stream=sys.stderr, format="%(levelname)s: %(name)s: %(message)s"
     )
@@ -120,11 +133,12 @@ def serve(
         drafts=not no_drafts,
         archives=archives,
         legacy_uris=legacy_uris,
+        contract=terms,
     )
     if http is None:
         _refuse_without_http(token_env, allow_host, allow_origin, allow_public=allow_public)
         server = skills_server(library, freshness=Freshness(ttl), offering=offering)
-        _run(lambda: _over_stdio(library, server))
+        _run(lambda: _over_stdio(library, server, terms))
         return 0
     token = token_from(token_env, os.environ)
     address = Address.parse(http)
@@ -139,7 +153,7 @@ def serve(
     policy = HostPolicy(bound, hosts, origins)
     freshness = Freshness(ttl, private=token is not None)
     server = skills_server(library, freshness=freshness, offering=offering)
-    _run(lambda: _over_http(library, server, _Endpoint(listening, policy, token)))
+    _run(lambda: _over_http(library, server, terms, _Endpoint(listening, policy, token)))
     return 0
 
 
@@ -186,8 +200,8 @@ def _run(serving: Callable[[], Awaitable[None]]) -> None:
     anyio.run(serving, backend_options={"use_uvloop": find_spec("uvloop") is not None})
 
 
-async def _over_stdio(library: Library, server: Server[Any]) -> None:
-    await _start(library)
+async def _over_stdio(library: Library, server: Server[Any], terms: Terms | None) -> None:
+    await _start(library, terms)
     if sys.stdin.isatty():
         talk().print("waiting for an MCP client on stdin; end with Ctrl-D. To look around, add `--http 8765`")
     with anyio.CancelScope() as scope:
@@ -195,15 +209,17 @@ async def _over_stdio(library: Library, server: Server[Any]) -> None:
             await serve_stdio(server)
 
 
-async def _over_http(library: Library, server: Server[Any], endpoint: _Endpoint) -> None:
-    await _start(library)
+async def _over_http(library: Library, server: Server[Any], terms: Terms | None, endpoint: _Endpoint) -> None:
+    await _start(library, terms)
     app = http_app(server, endpoint.policy, endpoint.token)
     url = f"http://{endpoint.policy.bound.authority}{MCP_PATH}"
     await serve_http(app, endpoint.listening, lambda: talk().print(f"serving on {url}"))
 
 
-async def _start(library: Library) -> None:
+async def _start(library: Library, terms: Terms | None) -> None:
     catalog = await load(library)
+    if terms is not None:
+        hold_to_contract(library, terms)
     library.listen(lambda _: keep_out_of_the_collector())
     sys.setswitchinterval(_SWITCH_SECONDS)
     console = talk()

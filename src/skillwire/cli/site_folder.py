@@ -26,6 +26,11 @@ class SiteFolder:
         self._ours = _listed(folder / LIST_OF_OURS)
         self._current: set[str] = set()
 
+    @property
+    def ours(self) -> frozenset[str]:
+        """The files that were written an earlier time."""
+        return frozenset(self._ours)
+
     def write(self, path: str, content: bytes) -> None:
         """Write a file in one step, unless it is there already. Raises `UsageError`."""
         target = self.folder / path

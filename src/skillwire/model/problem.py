@@ -14,7 +14,10 @@ class Severity(StrEnum):
 
 
 class Rule(StrEnum):
-    """Every rule that a problem can name. Each has its entry in `docs/problems.md`."""
+    """Every rule that a problem can name.
+
+    Each has its entry in `docs/problems.md`; those of the contract have theirs in `docs/contract-rules.md`.
+    """
 
     # SKILL.md and its frontmatter
     FRONTMATTER_MISSING = "frontmatter-missing"
@@ -70,6 +73,51 @@ class Rule(StrEnum):
     SOURCE_STALE = "source-stale"
     SOURCE_PARTIAL = "source-partial"
     WATCH_POLLING = "watch-polling"
+    # The repository contract; `contract/severity.py` says which of these are errors
+    CONTRACT_BLOCK_MISSING = "contract-block-missing"
+    CONTRACT_BLOCK_TYPE = "contract-block-type"
+    CONTRACT_NAME_LETTER = "contract-name-letter"
+    CONTRACT_NAME_RESERVED = "contract-name-reserved"
+    CONTRACT_DESCRIPTION_TAGS = "contract-description-tags"
+    CONTRACT_FIELD_TYPE = "contract-field-type"
+    CONTRACT_TOOLS_TYPE = "contract-tools-type"
+    CONTRACT_METADATA_VALUE = "contract-metadata-value"
+    CONTRACT_METADATA_KEY = "contract-metadata-key"
+    CONTRACT_METADATA_FILE = "contract-metadata-file"
+    CONTRACT_ID_MISSING = "contract-id-missing"
+    CONTRACT_ID_NAME = "contract-id-name"
+    CONTRACT_ID_TAKEN = "contract-id-taken"
+    CONTRACT_VERSION_MISSING = "contract-version-missing"
+    CONTRACT_VERSION_TYPE = "contract-version-type"
+    CONTRACT_VERSION_FORMAT = "contract-version-format"
+    CONTRACT_TAGS_TYPE = "contract-tags-type"
+    CONTRACT_TAG_FORMAT = "contract-tag-format"
+    CONTRACT_TAG_DUPLICATE = "contract-tag-duplicate"
+    CONTRACT_CAPABILITIES_MISSING = "contract-capabilities-missing"
+    CONTRACT_CAPABILITIES_TYPE = "contract-capabilities-type"
+    CONTRACT_CAPABILITY_DOCUMENT = "contract-capability-document"
+    CONTRACT_CAPABILITY_FOREIGN = "contract-capability-foreign"
+    CONTRACT_CAPABILITY_UNSERVED = "contract-capability-unserved"
+    CONTRACT_CAPABILITY_UNDECLARED = "contract-capability-undeclared"
+    CONTRACT_DEPENDENCIES_TYPE = "contract-dependencies-type"
+    CONTRACT_DEPENDENCY_UNKNOWN = "contract-dependency-unknown"
+    CONTRACT_DEPENDENCY_SELF = "contract-dependency-self"
+    CONTRACT_DEPENDENCY_CYCLE = "contract-dependency-cycle"
+    CONTRACT_DEPENDENCY_DUPLICATE = "contract-dependency-duplicate"
+    CONTRACT_DEPENDENCY_BROKEN = "contract-dependency-broken"
+    CONTRACT_REFERENCES_TYPE = "contract-references-type"
+    CONTRACT_REFERENCE_ID = "contract-reference-id"
+    CONTRACT_REFERENCE_PATH = "contract-reference-path"
+    CONTRACT_REFERENCE_MISSING = "contract-reference-missing"
+    CONTRACT_REFERENCE_SHARED = "contract-reference-shared"
+    CONTRACT_REFERENCE_FIELD = "contract-reference-field"
+    CONTRACT_REFERENCE_ALIAS = "contract-reference-alias"
+    CONTRACT_ICONS = "contract-icons"
+    CONTRACT_LINK_MISSING = "contract-link-missing"
+    CONTRACT_FILE_UNREFERENCED = "contract-file-unreferenced"
+    CONTRACT_BODY_LENGTH = "contract-body-length"
+    CONTRACT_SCRIPT_MODE = "contract-script-mode"
+    CONTRACT_PROJECTION_DROPPED = "contract-projection-dropped"
 
 
 @dataclass(frozen=True, slots=True)

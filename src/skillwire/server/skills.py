@@ -10,6 +10,7 @@ from mcp.server.lowlevel.server import Server
 from skillwire import __version__
 from skillwire.authoring.skill import Skill
 from skillwire.catalog.library import Library
+from skillwire.catalog.register import Register, Terms
 from skillwire.catalog.visibility import VisibilityPolicy
 from skillwire.server.announce import Announcer
 from skillwire.server.build import build_server
@@ -17,6 +18,8 @@ from skillwire.surfaces.authored_prompts import AuthoredPromptsSurface
 from skillwire.surfaces.base import Surface
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.surfaces.completion import CompletionSurface
+from skillwire.surfaces.content import RuntimeMeta, no_meta
+from skillwire.surfaces.contract import ContractAddresses, ContractProblems
 from skillwire.surfaces.directory import DirectorySurface
 from skillwire.surfaces.documents import Document, ProblemsDocument, Unlisted
 from skillwire.surfaces.drafts import DraftIndex, SkillArchives
@@ -53,6 +56,8 @@ class Offering:
     """Whether every skill can be read as an archive, too."""
     legacy_uris: bool = False
     """Whether a skill can be read at the addresses of a time before the extension."""
+    contract: Terms | None = None
+    """How skills are held to the repository contract, if they are."""
 
 
 def skills_server(
@@ -86,20 +91,22 @@ def all_surfaces(
 
     `prompts` are those of skills written in code.
     """
+    register = None if offering.contract is None else Register(offering.contract)
+    runtime_meta = _runtime_meta(library, register)
     surfaces: list[Surface] = [
         ExtensionSurface(library),
         DirectorySurface(library),
-        _resources(library, offering),
+        _resources(library, offering, register, runtime_meta),
     ]
     if offering.every_client:
-        return [*surfaces, *_for_every_client(library, offering, prompts or {})]
+        return [*surfaces, *_for_every_client(library, offering, prompts or {}, runtime_meta)]
     if prompts:
         surfaces.append(AuthoredPromptsSurface(prompts))
     return [*surfaces, CompletionSurface(library)]
 
 
 def _for_every_client(
-    library: Library, offering: Offering, prompts: Mapping[str, Skill]
+    library: Library, offering: Offering, prompts: Mapping[str, Skill], runtime_meta: RuntimeMeta
 ) -> Iterator[Surface]:
     """Yield what a client can use that knows nothing of the extension."""
     offer = Offer(library, offering.visibility, frozen=library.frozen)
@@ -109,6 +116,7 @@ def _for_every_client(
         max_file_bytes=offering.max_file_bytes,
         catalog_tokens=offering.catalog_tokens,
         describe_skills=in_tools,
+        runtime_meta=runtime_meta,
     )
     yield PromptsSurface(offer, offering.catalog_tokens, prompts)
     yield CompletionSurface(library, offer)
@@ -116,12 +124,19 @@ def _for_every_client(
         yield InstructionsSurface(offer, offering.catalog_tokens)
 
 
-def _resources(library: Library, offering: Offering) -> ResourcesSurface:
+def _runtime_meta(library: Library, register: Register | None) -> RuntimeMeta:
+    return no_meta if register is None else lambda entry: register.runtime_meta(entry, library.catalog)
+
+
+def _resources(
+    library: Library, offering: Offering, register: Register | None, runtime_meta: RuntimeMeta
+) -> ResourcesSurface:
     archives = SkillArchives(library) if offering.archives else None
-    documents: list[Document] = [ProblemsDocument()]
+    documents: list[Document] = [ProblemsDocument() if register is None else ContractProblems(register)]
     if offering.drafts:
         documents.append(DraftIndex(archives))  # the last of all
     unlisted: list[Unlisted] = [] if archives is None else [archives]
     if offering.legacy_uris:
         unlisted.append(LegacyAddresses(library))
-    return ResourcesSurface(library, documents, unlisted)
+    listed = [] if register is None else [ContractAddresses(library, register)]
+    return ResourcesSurface(library, documents, unlisted, listed, runtime_meta)

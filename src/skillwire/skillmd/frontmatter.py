@@ -9,6 +9,9 @@ from skillwire.skillmd.unreadable import UnreadableError
 MAX_FRONTMATTER = 64 * 1024
 """Bytes between the two fences."""
 
+OPENING = "---\n"
+"""What the text of every frontmatter begins with, however its file spells the opening fence."""
+
 _FENCE = rb"---[ \t]*(?:\r?\n|\Z)"
 _OPENING = re.compile(rb"(?:\xef\xbb\xbf)?" + _FENCE)
 # The search starts at the line break of the opening fence, so an empty frontmatter needs no case of its
@@ -30,6 +33,10 @@ class Frontmatter:
 
     It keeps the line break before the closing fence: without it a block scalar loses its last `\\n`.
     """
+    start: int
+    """Where the line below the opening fence begins, in bytes of the file."""
+    end: int
+    """Where the closing fence begins, in bytes of the file."""
     body: int
     """Where the body begins, in bytes of the file."""
 
@@ -60,7 +67,7 @@ def split(content: bytes) -> Frontmatter:
             hint="move long text below the closing `---`, or into a file beside `SKILL.md`",
             line=1,
         )
-    return Frontmatter("---\n" + _decode(content, start, end), closing.end())
+    return Frontmatter(OPENING + _decode(content, start, end), start, end, closing.end())
 
 
 def line_of(content: bytes, offset: int) -> int:

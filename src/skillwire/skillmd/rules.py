@@ -60,6 +60,16 @@ def check_fields(fields: Fields, path: str, folder: str | None) -> Iterator[Prob
             )
 
 
+def tools_in(text: str) -> list[str]:
+    """Return the tools that a line of text names, whether spaces or commas stand between them."""
+    return _TOOL.findall(text)
+
+
+def separated_by_commas(text: str) -> bool:
+    """Whether a line of tools has commas outside of their arguments."""
+    return "," in _ARGUMENTS.sub("", text)
+
+
 def _name_missing(value: Json, folder: str | None) -> _Fault | None:
     return _Fault("the skill has no name", _name_hint("", folder)) if value is None else None
 
@@ -135,8 +145,8 @@ def _metadata_reserved(value: Json, _folder: str | None) -> _Fault | None:
 def _allowed_tools_format(value: Json, _folder: str | None) -> _Fault | None:
     if isinstance(value, list):
         return _Fault("the tools are a list, not one line of text", _tools_hint(map(_as_text, value)))
-    if isinstance(value, str) and "," in _ARGUMENTS.sub("", value):
-        return _Fault("the tools are separated by commas, not by spaces", _tools_hint(_TOOL.findall(value)))
+    if isinstance(value, str) and separated_by_commas(value):
+        return _Fault("the tools are separated by commas, not by spaces", _tools_hint(tools_in(value)))
     return _not_text("allowed-tools", value)
 
 

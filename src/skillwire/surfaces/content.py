@@ -1,5 +1,8 @@
 """Pieces of content for tool results and prompts."""
 
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
 from skillwire.catalog.library import Reading
 from skillwire.model.entry import Entry, Json
 from skillwire.model.mime import is_text
@@ -27,7 +30,18 @@ def resource_block(reading: Reading) -> dict[str, Json]:
     return {"type": "resource", "resource": resource, "annotations": FOR_THE_MODEL}
 
 
-def with_meta(value: dict[str, Json], entry: Entry) -> dict[str, Json]:
-    """Return `value` with the skill's own metadata, if it has any."""
-    meta = skill_meta(entry)
+def with_meta(
+    value: dict[str, Json], entry: Entry, more: Mapping[str, Json] | None = None
+) -> dict[str, Json]:
+    """Return `value` with the skill's own metadata and what `more` there is, if there is any."""
+    meta = {**skill_meta(entry), **(more or {})}
     return {**value, "_meta": meta} if meta else value
+
+
+RuntimeMeta: TypeAlias = Callable[[Entry], Mapping[str, Json]]
+"""What else results for a skill carry."""
+
+
+def no_meta(_entry: Entry) -> Mapping[str, Json]:
+    """Return nothing: the skill's own metadata is all."""
+    return {}

@@ -1,7 +1,7 @@
 """Resources that are about the catalogue rather than in it: documents, and addresses that nobody lists."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import orjson
 
@@ -9,6 +9,7 @@ from skillwire.catalog.change import Change
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.entry import Json
 from skillwire.model.mime import JSON
+from skillwire.model.problem import Problem
 
 
 class Document(ABC):
@@ -48,6 +49,34 @@ class Unlisted(ABC):
         """Return the addresses at which something else can be read now."""
 
 
+class Listed(ABC):
+    """Further addresses that are in the list of resources, behind the skills."""
+
+    @abstractmethod
+    def resources(self, catalog: Catalog) -> Mapping[str, dict[str, Json]]:
+        """Return what the list says of each address, by the address, in their order."""
+
+    @abstractmethod
+    def templates(self) -> list[Json]:
+        """Return the templates of these addresses."""
+
+    @abstractmethod
+    def listed_differently(self, change: Change) -> bool:
+        """Whether the list says something else now."""
+
+    @abstractmethod
+    def serves(self, uri: str) -> bool:
+        """Whether something can be read at `uri`, now."""
+
+    @abstractmethod
+    async def answer(self, uri: str) -> dict[str, Json]:
+        """Return the result of reading an address that is served. Raises `SkillwireError`."""
+
+    @abstractmethod
+    def updated(self, change: Change) -> Collection[str]:
+        """Return the addresses at which something else can be read now."""
+
+
 class ProblemsDocument(Document):
     """Every skill that is broken, for whoever looks: never only a line in a log."""
 
@@ -58,12 +87,16 @@ class ProblemsDocument(Document):
     )
     mime_type = JSON
 
+    def problems(self, catalog: Catalog) -> tuple[Problem, ...]:
+        """Return what is wrong."""
+        return catalog.problems
+
     def listed(self, catalog: Catalog) -> bool:
-        return bool(catalog.problems)
+        return bool(self.problems(catalog))
 
     def differs(self, change: Change) -> bool:
-        return change.problems_differ
+        return self.problems(change.before) != self.problems(change.after)
 
     async def render(self, catalog: Catalog) -> bytes:
-        problems = [problem.to_json() for problem in catalog.problems]
+        problems = [problem.to_json() for problem in self.problems(catalog)]
         return orjson.dumps({"problems": problems}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

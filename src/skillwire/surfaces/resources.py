@@ -9,8 +9,8 @@ from skillwire.catalog.library import Library
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.entry import Json, LiveFile
 from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface
-from skillwire.surfaces.content import with_meta
-from skillwire.surfaces.documents import Document, Unlisted
+from skillwire.surfaces.content import RuntimeMeta, no_meta, with_meta
+from skillwire.surfaces.documents import Document, Listed, Unlisted
 from skillwire.surfaces.paging import page
 from skillwire.wire.messages import FILE_TEMPLATE, RESOURCES_LIST, RESOURCES_READ, RESOURCES_TEMPLATES
 from skillwire.wire.translate import contents, file_resource, skill_meta, template_resource
@@ -20,6 +20,7 @@ from skillwire.wire.translate import contents, file_resource, skill_meta, templa
 class _Listing:
     keys: tuple[str, ...]
     positions: Mapping[str, int]
+    further: Mapping[str, dict[str, Json]]
 
 
 class ResourcesSurface(Surface):
@@ -28,9 +29,16 @@ class ResourcesSurface(Surface):
     name = "resources"
 
     def __init__(
-        self, library: Library, documents: Sequence[Document] = (), unlisted: Sequence[Unlisted] = ()
+        self,
+        library: Library,
+        documents: Sequence[Document] = (),
+        unlisted: Sequence[Unlisted] = (),
+        listed: Sequence[Listed] = (),
+        runtime_meta: RuntimeMeta = no_meta,
     ) -> None:
         self._library = library
+        self._further = listed
+        self._runtime_meta = runtime_meta
         self._unlisted = unlisted
         self.documents = {document.uri: document for document in documents}
         self._listing = Derived(self._listed)
@@ -52,12 +60,14 @@ class ResourcesSurface(Surface):
             or change.templates_differ
             or any(map(_told_differently, change.edits))
             or any(each.listed(change.before) != each.listed(change.after) for each in documents)
+            or any(each.listed_differently(change) for each in self._further)
         ):
             yield ListKind.RESOURCES
 
     def serves(self, uri: str) -> bool:
         """Whether `uri` is that of a file, a folder, a document, or an address that nobody lists."""
         known = uri in self.documents or self._library.catalog.serves(uri)
+        known = known or any(each.serves(uri) for each in self._further)
         return known or self._unlisted_at(uri) is not None
 
     def claims(self, method: str, call: Call) -> bool:
@@ -66,14 +76,17 @@ class ResourcesSurface(Surface):
 
     def updated(self, change: Change) -> Collection[str]:
         documents = {document.uri for document in self.documents.values() if document.differs(change)}
-        return change.uris.union(documents, *(each.updated(change) for each in self._unlisted))
+        others = (*self._unlisted, *self._further)
+        return change.uris.union(documents, *(each.updated(change) for each in others))
 
     async def list(self, call: Call) -> Answer:
-        """List each `SKILL.md`, then the documents. Supporting files are reached from their skill."""
+        """List each `SKILL.md`, further addresses, then the documents. Files are reached from their skill."""
         catalog = self._library.loaded if self._library.frozen else self._library.catalog
         listing = self._listing.of(catalog)
         shown = page(listing.keys, listing.positions.get, of=RESOURCES_LIST, cursor=call.cursor())
-        return Answer(shown.result("resources", [self._resource(catalog, uri) for uri in shown.keys]))
+        return Answer(
+            shown.result("resources", [self._resource(catalog, listing, uri) for uri in shown.keys])
+        )
 
     async def list_templates(self, call: Call) -> Answer:
         call.no_cursor()
@@ -82,26 +95,31 @@ class ResourcesSurface(Surface):
             "name": "skill-file",
             "description": "A file of a skill: the path of the skill, then the path of the file in it",
         }
-        templates = self._library.catalog.templates
-        return Answer({"resourceTemplates": [*map(template_resource, templates), every_file]})
+        patterns = map(template_resource, self._library.catalog.templates)
+        further = (each for more in self._further for each in more.templates())
+        return Answer({"resourceTemplates": [*patterns, every_file, *further]})
 
     async def read(self, call: Call) -> Answer:
         uri = call.text("uri")
         if (document := self.documents.get(uri)) is not None:
             rendered = await document.render(self._library.catalog)
             return Answer({"contents": [contents(uri, document.mime_type, rendered)]})
+        if (further := next((each for each in self._further if each.serves(uri)), None)) is not None:
+            return Answer(await further.answer(uri))
         if (unlisted := self._unlisted_at(uri)) is not None:
             return Answer({"contents": await unlisted.read(uri)})
         reading = await self._library.read(uri)
         file = reading.served.file
-        block = with_meta(contents(uri, file.mime_type, reading.content), reading.served.entry)
-        return Answer({"contents": [block]}, live=isinstance(file, LiveFile))
+        more = self._runtime_meta(reading.served.entry)
+        block = with_meta(contents(uri, file.mime_type, reading.content), reading.served.entry, more)
+        result: dict[str, Json] = {"contents": [block], **({"_meta": dict(more)} if more else {})}
+        return Answer(result, live=isinstance(file, LiveFile))
 
     def listed_documents(self) -> "list[Json]":
         """Return the documents that there is something in, as the list shows them."""
         catalog = self._library.catalog
-        shown = (uri for uri, document in self.documents.items() if document.listed(catalog))
-        return [self._resource(catalog, uri) for uri in shown]
+        shown = (document for document in self.documents.values() if document.listed(catalog))
+        return [_told(document) for document in shown]
 
     def _unlisted_at(self, uri: str) -> Unlisted | None:
         """Return who else answers at `uri`. A file that is really there comes first."""
@@ -111,19 +129,27 @@ class ResourcesSurface(Surface):
 
     def _listed(self, catalog: Catalog) -> "_Listing":
         documents = [uri for uri, document in self.documents.items() if document.listed(catalog)]
-        keys = (*catalog.entries, *documents)
-        return _Listing(keys, {uri: position for position, uri in enumerate(keys)})
+        further = {uri: told for each in self._further for uri, told in each.resources(catalog).items()}
+        keys = (*catalog.entries, *further, *documents)
+        return _Listing(keys, {uri: position for position, uri in enumerate(keys)}, further)
 
-    def _resource(self, catalog: Catalog, uri: str) -> dict[str, Json]:
+    def _resource(self, catalog: Catalog, listing: "_Listing", uri: str) -> dict[str, Json]:
+        if (further := listing.further.get(uri)) is not None:
+            return further
         if (document := self.documents.get(uri)) is not None:
-            return {
-                "uri": uri,
-                "name": document.name,
-                "description": document.description,
-                "mimeType": document.mime_type,
-            }
+            return _told(document)
         entry = catalog.entries[uri]
         return file_resource(uri, entry, entry.files[0])
+
+
+def _told(document: Document) -> dict[str, Json]:
+    """Return what the list says of a document."""
+    return {
+        "uri": document.uri,
+        "name": document.name,
+        "description": document.description,
+        "mimeType": document.mime_type,
+    }
 
 
 def _told_differently(edit: Edit) -> bool:

@@ -12,7 +12,14 @@ from skillwire.model.entry import Entry, Json, LiveFile, SkillFile
 from skillwire.model.errors import BadParamsError, SkillwireError
 from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS, USAGE, available_skills
-from skillwire.surfaces.content import document_block, resource_block, text_block, with_meta
+from skillwire.surfaces.content import (
+    RuntimeMeta,
+    document_block,
+    no_meta,
+    resource_block,
+    text_block,
+    with_meta,
+)
 from skillwire.surfaces.offer import Offer
 from skillwire.wire.messages import TOOLS_CALL, TOOLS_LIST
 
@@ -47,11 +54,13 @@ class ToolsSurface(Surface):
         max_file_bytes: int = MAX_FILE_BYTES,
         catalog_tokens: int = DEFAULT_TOKENS,
         describe_skills: bool = False,
+        runtime_meta: RuntimeMeta = no_meta,
     ) -> None:
         self._offer = offer
         self._max_file_bytes = max_file_bytes
         self._tokens = catalog_tokens
         self._describe_skills = describe_skills
+        self._runtime_meta = runtime_meta
         self._tools: dict[str, Callable[[Call], Awaitable[_Blocks]]] = {
             LOAD_SKILL: self._load_skill,
             LOAD_SKILL_ALIAS: self._load_skill,
@@ -84,7 +93,7 @@ class ToolsSurface(Surface):
         except SkillwireError as error:
             return Answer({"content": [text_block(str(error))], "isError": True})
         result: dict[str, Json] = {"content": blocks, "isError": False}
-        return Answer(result if entry is None else with_meta(result, entry))
+        return Answer(result if entry is None else with_meta(result, entry, self._runtime_meta(entry)))
 
     async def _load_skill(self, arguments: Call) -> _Blocks:
         given = LOAD_SKILL_ALIAS in arguments.params and "name" not in arguments.params

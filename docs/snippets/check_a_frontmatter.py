@@ -1,0 +1,23 @@
+"""Checks a frontmatter against the repository contract, and shows every field that is wrong."""
+
+from skillwire.contract import ContractError, validate_skill_frontmatter
+
+good = {
+    "name": "refunds",
+    "description": "Decides and prepares refunds.",
+    "x-personal-mcp": {
+        "id": "refunds",
+        "version": "1.4.0",
+        "tags": ["billing"],
+        "capabilities": ["resource://skills/refunds/document"],
+    },
+}
+skill = validate_skill_frontmatter(good, "refunds")
+assert (skill.id, skill.version, skill.tags) == ("refunds", "1.4.0", ("billing",))
+
+wrong: list[str] = []
+try:
+    validate_skill_frontmatter({**good, "x-personal-mcp": {"version": 1.0}}, "refunds")
+except ContractError as group:
+    wrong = [problem.field for problem in group.problems]
+assert wrong == ["x-personal-mcp.id", "x-personal-mcp.version", "x-personal-mcp.capabilities"]

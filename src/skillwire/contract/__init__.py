@@ -1,0 +1,8 @@
+"""The repository contract: what a team's skills promise beyond the standard, checked, drawn and projected.
+
+`validate_skill_frontmatter` is the way in for programs. Nothing here reads a disk or loads the MCP SDK.
+"""
+
+from skillwire.contract.frontmatter import ContractError, SkillFrontmatter, validate_skill_frontmatter
+
+__all__ = ["ContractError", "SkillFrontmatter", "validate_skill_frontmatter"]

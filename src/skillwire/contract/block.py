@@ -1,0 +1,162 @@
+"""The rules for the block: who the skill is, which version, its tags, its icons, what it depends on."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from skillwire.contract.semver import is_semver, proposed_version
+from skillwire.contract.subject import Fault, Subject, first_wrong, is_kebab, kebab, texts
+from skillwire.model.display import quoted
+from skillwire.model.entry import Json
+from skillwire.model.name import is_skill_name
+from skillwire.model.problem import Rule
+
+
+def id_missing(subject: Subject) -> Iterator[Fault]:
+    value = subject.block.get("id")
+    if not isinstance(value, str) or not value:
+        message = "the block has no id" if value is None or value == "" else "the id is not text"
+        hint = f"write {quoted(f'id: {subject.namespace}')}, the name of the skill"
+        yield Fault(subject.way("id"), Rule.CONTRACT_ID_MISSING, message, hint)
+
+
+def id_name(subject: Subject) -> Iterator[Fault]:
+    # A name that is no name is told of elsewhere, and nothing to copy.
+    others = {"the name": subject.name, "the folder": subject.facts.folder}
+    for what, other in others.items():
+        if subject.id and other is not None and is_skill_name(other) and subject.id != other:
+            message = f"{quoted(subject.id)} is not the same as {what}, {quoted(other)}"
+            hint = f"write {quoted(f'id: {other}')}, or change {what}"
+            yield Fault(subject.way("id"), Rule.CONTRACT_ID_NAME, message, hint)
+            return
+
+
+def version_missing(subject: Subject) -> Iterator[Fault]:
+    if subject.block.get("version") is None:
+        hint = 'write `version: "1.0.0"`'
+        yield Fault(subject.way("version"), Rule.CONTRACT_VERSION_MISSING, "the block has no version", hint)
+
+
+def version_type(subject: Subject) -> Iterator[Fault]:
+    value = subject.block.get("version")
+    if value is None or isinstance(value, str):
+        return
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        message = f"`{value}` is a number, not text"
+        hint = f'quote it, and write all three numbers: `version: "{proposed_version(str(value))}"`'
+    else:
+        message, hint = "the version is not text", 'write `version: "1.0.0"`'
+    yield Fault(subject.way("version"), Rule.CONTRACT_VERSION_TYPE, message, hint)
+
+
+def version_format(subject: Subject) -> Iterator[Fault]:
+    value = subject.block.get("version")
+    if isinstance(value, str) and not is_semver(value):
+        message = f"{quoted(value)} is not a version by SemVer 2.0"
+        hint = f'write `version: "{proposed_version(value)}"`'
+        yield Fault(subject.way("version"), Rule.CONTRACT_VERSION_FORMAT, message, hint)
+
+
+def tags_type(subject: Subject) -> Iterator[Fault]:
+    hint = "write `tags: [billing, customers]`"
+    yield from _list_of_text(subject, "tags", "tags", Rule.CONTRACT_TAGS_TYPE, hint)
+
+
+def tag_format(subject: Subject) -> Iterator[Fault]:
+    for at, tag in enumerate(_items(subject, "tags")):
+        if isinstance(tag, str) and tag and not is_kebab(tag):
+            message = f"{quoted(tag)} is not lowercase words with single hyphens between them"
+            hint = f"write {quoted(kebab(tag) or 'my-tag')}"
+            yield Fault(subject.way("tags", at), Rule.CONTRACT_TAG_FORMAT, message, hint)
+
+
+def tag_duplicate(subject: Subject) -> Iterator[Fault]:
+    for at, tag in repeated(_items(subject, "tags")):
+        message, hint = f"the tag {quoted(tag)} is given twice", "remove one of the two"
+        yield Fault(subject.way("tags", at), Rule.CONTRACT_TAG_DUPLICATE, message, hint)
+
+
+def dependencies_type(subject: Subject) -> Iterator[Fault]:
+    hint = "write `depends_on: [other-skill]`"
+    yield from _list_of_text(subject, "depends_on", "dependencies", Rule.CONTRACT_DEPENDENCIES_TYPE, hint)
+
+
+def dependency_self(subject: Subject) -> Iterator[Fault]:
+    for at, other in enumerate(_items(subject, "depends_on")):
+        if isinstance(other, str) and other == subject.id:
+            message, hint = "the skill depends on itself", "remove it from the list"
+            yield Fault(subject.way("depends_on", at), Rule.CONTRACT_DEPENDENCY_SELF, message, hint)
+
+
+def dependency_duplicate(subject: Subject) -> Iterator[Fault]:
+    for at, other in repeated(_items(subject, "depends_on")):
+        message, hint = f"the dependency {quoted(other)} is given twice", "remove one of the two"
+        yield Fault(subject.way("depends_on", at), Rule.CONTRACT_DEPENDENCY_DUPLICATE, message, hint)
+
+
+def icons(subject: Subject) -> Iterator[Fault]:
+    value = subject.block.get("icons")
+    if value is None:
+        return
+    hint = "write a list as in MCP: `icons: [{src: https://…, mimeType: image/png}]`"
+    if not isinstance(value, list):
+        yield Fault(subject.way("icons"), Rule.CONTRACT_ICONS, "the icons are not a list", hint)
+        return
+    for at, icon in enumerate(value):
+        if fault := _icon_fault(icon):
+            yield Fault(subject.way("icons", at), Rule.CONTRACT_ICONS, fault, hint)
+
+
+CHECKS: tuple[Callable[[Subject], Iterable[Fault]], ...] = (
+    id_missing,
+    id_name,
+    version_missing,
+    version_type,
+    version_format,
+    tags_type,
+    tag_format,
+    tag_duplicate,
+    dependencies_type,
+    dependency_self,
+    dependency_duplicate,
+    icons,
+)
+
+
+def repeated(items: Iterable[Json]) -> Iterator[tuple[int, str]]:
+    """Yield each text that stood in the list before, and where it stands again."""
+    seen: set[str] = set()
+    for at, item in enumerate(items):
+        if isinstance(item, str):
+            if item in seen:
+                yield at, item
+            seen.add(item)
+
+
+def _items(subject: Subject, name: str) -> list[Json]:
+    value = subject.block.get(name)
+    return value if isinstance(value, list) else []
+
+
+def _list_of_text(subject: Subject, name: str, what: str, rule: Rule, hint: str) -> Iterator[Fault]:
+    value = subject.block.get(name)
+    if value is None:
+        return
+    if not isinstance(value, list):
+        yield Fault(subject.way(name), rule, f"the {what} are not a list", hint)
+    elif (at := first_wrong(value)) is not None:
+        yield Fault(subject.way(name, at), rule, "the value is not text", hint)
+
+
+def _icon_fault(icon: Json) -> str | None:
+    """Return how an icon differs from what MCP takes."""
+    if not isinstance(icon, dict):
+        return "the icon is not a mapping"
+    if not isinstance(icon.get("src"), str) or not icon["src"]:
+        return "the icon has no `src`"
+    if not isinstance(icon.get("mimeType", ""), str):
+        return "`mimeType` is not text"
+    sizes = icon.get("sizes", [])
+    if not isinstance(sizes, list) or len(texts(sizes)) < len(sizes):
+        return "`sizes` is not a list of text"
+    if icon.get("theme", "light") not in {"light", "dark"}:
+        return "`theme` is neither `light` nor `dark`"
+    return None

@@ -1,0 +1,137 @@
+"""What can be mended without asking: the faults that have one right answer. One function for each rule."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
+from typing import Any, cast
+
+from skillwire.contract.block import repeated
+from skillwire.contract.edits import Draft, Edit
+from skillwire.contract.subject import SkillFacts, Subject
+from skillwire.contract.uris import published
+from skillwire.contract.yaml_text import scalar
+from skillwire.model.entry import Json
+from skillwire.model.problem import Rule
+from skillwire.skillmd.places import Shape, Way
+from skillwire.skillmd.rules import tools_in
+from skillwire.skillmd.unreadable import UnreadableError
+from skillwire.skillmd.yaml12 import load
+
+
+def fixed(content: bytes, rules: Iterable[Rule], key: str, folder: str | None) -> bytes:
+    """Return a `SKILL.md` in which faults against these rules are mended, where that can be done safely."""
+    for rule in dict.fromkeys(rules):
+        if (fix := FIXES.get(rule)) is not None:
+            content = _attempt(content, fix, key, folder)
+    return content
+
+
+def _attempt(content: bytes, fix: "Fix", key: str, folder: str | None) -> bytes:
+    draft = Draft.of(content)
+    block = draft.values.get(key)
+    subject = Subject(SkillFacts("", folder, draft.values), key, block if isinstance(block, dict) else {})
+    wanted = deepcopy(dict(draft.values))
+    edits = list(fix(draft, subject, wanted))
+    after = draft.edited(edits)
+    # Text that people wrote can be laid out in ways that nobody thought of: what an edit would turn into
+    # anything else than was meant is left to them.
+    try:
+        return after if load(Draft.of(after).text).values == wanted else content
+    except UnreadableError:
+        return content
+
+
+def _tools(draft: Draft, subject: Subject, wanted: dict[str, Json]) -> Iterator[Edit]:
+    value = subject.facts.frontmatter.get("allowed-tools")
+    if isinstance(value, str):
+        wanted["allowed-tools"] = tools = " ".join(tools_in(value))
+        yield from _replaced(draft, ("allowed-tools",), scalar(tools))
+
+
+def _version(draft: Draft, subject: Subject, wanted: dict[str, Json]) -> Iterator[Edit]:
+    value, way = subject.block.get("version"), subject.way("version")
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        place = draft.places[way]
+        written = draft.text[place.start : place.end]
+        _block(wanted, subject)["version"] = written
+        yield from _replaced(draft, way, f'"{written}"')
+
+
+def _tags(draft: Draft, subject: Subject, wanted: dict[str, Json]) -> Iterator[Edit]:
+    tags = subject.block.get("tags")
+    if not isinstance(tags, list):
+        return
+    gone = [at for at, _ in repeated(tags)]
+    _block(wanted, subject)["tags"] = [tag for at, tag in enumerate(tags) if at not in gone]
+    way = subject.way("tags")
+    if draft.places[way].shape is Shape.FLOW:
+        for at in gone:  # with the comma before it: a tag that is given again is never the first
+            before, here = draft.places[*way, at - 1], draft.places[*way, at]
+            if "#" not in draft.text[before.end : here.start]:
+                yield Edit(before.end, here.end, "")
+        return
+    for at in gone:
+        place = draft.places[*way, at]
+        start, end = draft.line_start(place.start), draft.line_end(place.end)
+        comment = draft.text[place.end : end].strip()
+        indent = " " * (draft.text.index("-", start) - start)
+        yield Edit(start, end, f"{indent}{comment}\n" if comment else "")
+
+
+def _capabilities(draft: Draft, subject: Subject, wanted: dict[str, Json]) -> Iterator[Edit]:
+    if not isinstance(subject.facts.frontmatter.get(subject.key), dict) or subject.block.get("capabilities"):
+        return
+    addresses = list(published(subject))
+    _block(wanted, subject)["capabilities"] = cast("list[Json]", addresses)
+    place, empty = draft.places[subject.key,], draft.places.get(subject.way("capabilities"))
+    if place.shape is Shape.FLOW:
+        listed = "[" + ", ".join(addresses) + "]"
+        if empty is not None:
+            yield Edit(empty.start, empty.end, f" {listed}" if empty.start == empty.end else listed)
+            return
+        separator = ", " if subject.block else ""
+        closing = draft.text.rindex("}", place.start, place.end)
+        yield Edit(closing, closing, f"{separator}capabilities: {listed}")
+        return
+    first = next(iter(subject.block), None)
+    if first is None:
+        return
+    indent = " " * draft.places[subject.key, first].column
+    items = "".join(f"\n{indent}  - {address}" for address in addresses)
+    if empty is not None:
+        yield Edit(empty.start, empty.end, items)
+        return
+    # Behind the last value of the block, and before comments and empty lines that belong to what follows.
+    last = max(
+        (
+            each
+            for way, each in draft.places.items()
+            if way[:1] == (subject.key,) and each.shape is not Shape.BLOCK
+        ),
+        key=lambda each: each.end,
+    )
+    end = len(draft.text[: last.end].rstrip(" \n"))
+    at = draft.line_end(end) if end > last.start else draft.line_end(last.start)
+    yield Edit(at, at, f"{indent}capabilities:{items}\n")
+
+
+Fix = Callable[[Draft, Subject, dict[str, Json]], Iterable[Edit]]
+"""Yields the edits that mend a fault, and writes into the last argument what must come out of them."""
+
+FIXES: Mapping[Rule, Fix] = {
+    Rule.ALLOWED_TOOLS_FORMAT: _tools,
+    Rule.CONTRACT_VERSION_TYPE: _version,
+    Rule.CONTRACT_TAG_DUPLICATE: _tags,
+    Rule.CONTRACT_CAPABILITIES_MISSING: _capabilities,
+}
+
+
+def _replaced(draft: Draft, way: Way, text: str) -> Iterator[Edit]:
+    place = draft.places[way]
+    written = draft.text[place.start : place.end]
+    # The first line of a block scalar may end in a comment, which must not go; its line break stays, too.
+    if not (written.startswith(("|", ">")) and "#" in written.partition("\n")[0]):
+        yield Edit(place.start, place.end, text + ("\n" if written.endswith("\n") else ""))
+
+
+def _block(wanted: dict[str, Json], subject: Subject) -> dict[str, Any]:
+    return cast("dict[str, Any]", wanted[subject.key])

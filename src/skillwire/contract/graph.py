@@ -1,0 +1,129 @@
+"""Who depends on whom: cycles, an order in which everything comes after what it needs, and what that is."""
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The dependencies of all skills. Every question costs no more than one walk."""
+
+    edges: Mapping[str, tuple[str, ...]]
+    """What each skill depends on, known or not, in the order of its author."""
+
+    @classmethod
+    def of(cls, dependencies: Mapping[str, Iterable[str]]) -> "Graph":
+        """Return the graph of skills and what each depends on; what is given twice counts once."""
+        return cls({each: tuple(dict.fromkeys(needed)) for each, needed in sorted(dependencies.items())})
+
+    def needs(self, skill_id: str) -> tuple[str, ...]:
+        """Return what a skill depends on, as far as it is known, without itself."""
+        return tuple(each for each in self.edges[skill_id] if each in self.edges and each != skill_id)
+
+    def unknown(self) -> Iterator[tuple[str, str]]:
+        """Yield each skill that depends on something that nobody knows, and what that is."""
+        for skill_id, needed in self.edges.items():
+            yield from ((skill_id, each) for each in needed if each not in self.edges)
+
+    @cached_property
+    def dependents(self) -> Mapping[str, tuple[str, ...]]:
+        """For each skill those that depend on it, sorted."""
+        found: dict[str, list[str]] = {each: [] for each in self.edges}
+        for skill_id in self.edges:
+            for needed in self.needs(skill_id):
+                found[needed].append(skill_id)
+        return {each: tuple(others) for each, others in found.items()}
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """All skills, each behind what it depends on, else by name; without those that a cycle holds up."""
+        waiting = {each: len(self.needs(each)) for each in self.edges}
+        ready = [each for each, number in waiting.items() if number == 0]
+        heapq.heapify(ready)
+        order: list[str] = []
+        while ready:
+            order.append(done := heapq.heappop(ready))
+            for other in self.dependents[done]:
+                waiting[other] -= 1
+                if waiting[other] == 0:
+                    heapq.heappush(ready, other)
+        return tuple(order)
+
+    @cached_property
+    def positions(self) -> Mapping[str, int]:
+        return {each: at for at, each in enumerate(self.order)}
+
+    @cached_property
+    def cycles(self) -> tuple[tuple[str, ...], ...]:
+        """One short cycle for each knot of skills that depend on each other; the first is also the last."""
+        knots = (knot for knot in _components(self.edges, self.needs) if len(knot) > 1)
+        return tuple(sorted(self._shortest_round(knot) for knot in knots))
+
+    def closure(self, skill_id: str) -> tuple[str, ...]:
+        """Return all that a skill depends on, also at second hand: what is needed comes first."""
+        found: set[str] = set()
+        pending = [skill_id]
+        while pending:
+            for needed in self.needs(pending.pop()):
+                if needed not in found:
+                    found.add(needed)
+                    pending.append(needed)
+        last = len(self.order)
+        return tuple(sorted(found - {skill_id}, key=lambda each: (self.positions.get(each, last), each)))
+
+    def _shortest_round(self, knot: frozenset[str]) -> tuple[str, ...]:
+        start = min(knot)
+        came_from: dict[str, str] = {}
+        pending = deque([start])
+        while pending:
+            here = pending.popleft()
+            for needed in self.needs(here):
+                if needed == start:
+                    way = [here]
+                    while way[-1] != start:
+                        way.append(came_from[way[-1]])
+                    return (*reversed(way), start)
+                if needed in knot and needed not in came_from:
+                    came_from[needed] = here
+                    pending.append(needed)
+        raise AssertionError(f"`{start}` is in a knot and in no cycle")
+
+
+def _components(nodes: Iterable[str], needs: Callable[[str], Iterable[str]]) -> Iterator[frozenset[str]]:
+    """Yield the sets of nodes that can all reach each other, after Tarjan, without recursion."""
+    number: dict[str, int] = {}
+    low: dict[str, int] = {}
+    unsettled: dict[str, None] = {}  # an ordered set: what was visited and belongs to no component yet
+    for root in nodes:
+        walk: list[tuple[str, Iterator[str]]] = []
+        following: str | None = root if root not in number else None
+        while following is not None or walk:
+            if following is not None:
+                number[following] = low[following] = len(number)
+                unsettled[following] = None
+                walk.append((following, iter(needs(following))))
+            node, rest = walk[-1]
+            following = None
+            for each in rest:
+                if each not in number:
+                    following = each
+                    break
+                if each in unsettled:
+                    low[node] = min(low[node], number[each])
+            if following is None:
+                walk.pop()
+                if walk:
+                    low[walk[-1][0]] = min(low[walk[-1][0]], low[node])
+                if low[node] == number[node]:
+                    yield _settle(unsettled, node)
+
+
+def _settle(unsettled: dict[str, None], node: str) -> frozenset[str]:
+    """Take `node` and what was visited after it."""
+    component: set[str] = set()
+    while node not in component:
+        component.add(unsettled.popitem()[0])
+    return frozenset(component)

@@ -1,0 +1,145 @@
+"""What the text of a skill refers to, found without understanding more of Markdown than that takes."""
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+MAX_LINES = 500
+MAX_TOKENS = 5_000
+CHARACTERS_PER_TOKEN = 4
+"""A rule of thumb for English prose; nobody can know which model will read it."""
+
+# What is never closed reaches to the end, so no text takes more than one walk.
+_FENCE = re.compile(
+    r"^ {0,3}(`{3,}+|~{3,}+)[^\n]*\n(.*?)(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
+)
+_SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+# `[text](target "title")`, also in angle brackets; `[label]: target` at the start of a line.
+_INLINE = re.compile(r"\]\([ \t]*(?:<([^<>\n]*)>|([^\s()<>]+(?:\([^\s()]*\)[^\s()]*)*))[^)\n]{0,300}\)")
+_DEFINED = re.compile(r"^ {0,3}\[[^\]\n]+\]:\s*(?:<([^<>\n]*)>|(\S+))", re.MULTILINE)
+_ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|/|#|\?|\{|\$")
+# Paths that stand in the text without being links: below the folders that the standard names.
+_MENTION = re.compile(r"(?<![\w/.\\-])(?:\./)?((?:references|scripts|assets)/[\w./-]*[\w-]\.\w+)(?![\w/*])")
+_TOLD_TO_RUN = re.compile(r"(?i)\b(?:run|runs|running|execute|start|call|invoke)\s+\Z")
+_LONGEST_VERB = len("running") + 3
+_COMMAND = re.compile(r"^[ \t]*(?:[$>] )?(?:\./)?([\w./-]+)(?=\s|$)", re.MULTILINE)
+_IMPORTED = frozenset({"py", "js", "mjs", "ts"})
+"""What programs name without the suffix."""
+_NAME = re.compile(r"[\w.-]*\w")
+# A slash that ends a path, and the path that it ends: beginning with the slash, which is rare, is fast.
+_END_OF_FOLDER = re.compile(r"/(?![\w.-])")
+_FOLDER = re.compile(r"(?<![\w/.-])(?:\./)?([\w./-]*\w)\Z")
+_LONGEST_FOLDER = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A path in the text, relative to the skill's folder, and the line of the text that it stands in."""
+
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class BodyFacts:
+    """What is kept of a body once it was read."""
+
+    lines: int
+    tokens: int
+    links: tuple[Mention, ...]
+    """What it refers to, each path once."""
+    run: tuple[Mention, ...]
+    """What it has the reader run by its own name."""
+    names: frozenset[str]
+    """Every word that could be the name of a file."""
+    folders: frozenset[str]
+    """Folders that it points at as a whole."""
+
+
+def read_body(text: str) -> BodyFacts:
+    """Return what there is to know of a Markdown text. `\\r\\n` counts as one line break."""
+    text = text.replace("\r\n", "\n")
+    lines = text.count("\n") + (1 if text and not text.endswith("\n") else 0)
+    prose = _blanked(_COMMENT, text)
+    without_code = _blanked(_SPAN, _blanked(_FENCE, prose))
+    found = [*_linked(without_code), *((each[1], each.start()) for each in _MENTION.finditer(prose))]
+    return BodyFacts(
+        lines,
+        -(-len(text) // CHARACTERS_PER_TOKEN),
+        _mentions(text, found),
+        _mentions(text, _commands(prose)),
+        names_in(text),
+        frozenset(_folders(text)),
+    )
+
+
+def names_in(text: str) -> frozenset[str]:
+    """Return every word of `text` that could be the name of a file."""
+    return frozenset(_NAME.findall(unquote(text) if "%" in text else text))
+
+
+def unreferenced(paths: Iterable[str], names: frozenset[str], folders: frozenset[str]) -> Iterator[str]:
+    """Yield the files of which neither the name nor a folder around them is mentioned."""
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        words = set(_NAME.findall(name))
+        stem, _, suffix = name.rpartition(".")
+        imported = suffix in _IMPORTED and stem in names
+        if words <= names or imported or any(each in folders for each in _around(folder)):
+            continue
+        yield path
+
+
+def _around(folder: str) -> Iterator[str]:
+    while folder:
+        yield folder
+        folder = folder.rpartition("/")[0]
+
+
+def _linked(text: str) -> Iterator[tuple[str, int]]:
+    for pattern in (_INLINE, _DEFINED):
+        for found in pattern.finditer(text):
+            target = found[1] if found[1] is not None else found[2]
+            if target and not _ELSEWHERE.match(target):
+                yield unquote(re.split("[#?]", target)[0]), found.start()
+
+
+def _commands(text: str) -> Iterator[tuple[str, int]]:
+    """Yield what a shell would be asked to run by its path: a file, not an argument of something else."""
+    for fence in _FENCE.finditer(text):
+        for command in _COMMAND.finditer(fence[2]):
+            if "/" in command[1]:
+                yield command[1], fence.start(2) + command.start(1)
+    for span in _SPAN.finditer(text):
+        program = span[1].split(maxsplit=1)[0].removeprefix("./") if span[1].strip() else ""
+        before = text[max(span.start() - _LONGEST_VERB, 0) : span.start()]
+        if "/" in program and _TOLD_TO_RUN.search(before):
+            yield program, span.start()
+
+
+def _folders(text: str) -> Iterator[str]:
+    """Yield the folders that the text points at as a whole: `assets/`, and not `assets/logo.svg`."""
+    for slash in _END_OF_FOLDER.finditer(text):
+        before = text[max(slash.start() - _LONGEST_FOLDER, 0) : slash.start()]
+        if found := _FOLDER.search(before):
+            yield posixpath.normpath(found[1])
+
+
+def _mentions(text: str, found: Iterable[tuple[str, int]]) -> tuple[Mention, ...]:
+    first: dict[str, int] = {}
+    for path, at in sorted(found, key=lambda each: each[1]):
+        first.setdefault(posixpath.normpath(path), at)
+    mentions: list[Mention] = []
+    line, counted = 1, 0
+    for path, at in first.items():
+        line, counted = line + text.count("\n", counted, at), at
+        mentions.append(Mention(path, line))
+    return tuple(mentions)
+
+
+def _blanked(pattern: re.Pattern[str], text: str) -> str:
+    """Return `text` with spaces where `pattern` was: every line stays the line that it is."""
+    return pattern.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)

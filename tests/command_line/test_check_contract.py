@@ -1,0 +1,334 @@
+"""`skillwire check --contract`: every rule, every format, fixes, and only what changed."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.command_line import PROBLEM_KEYS, Cli, on_terminal
+from tests.support.contracts import block, write_contract_skill
+from tests.support.git_server import git
+from tests.support.skills import tree_stamps, write, write_skill
+
+KEBAB = "lowercase words with single hyphens between them"
+
+
+@pytest.fixture
+def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a folder `skills` in which everything keeps the contract."""
+    monkeypatch.chdir(tmp_path)
+    root = tmp_path / "skills"
+    write_contract_skill(root, "orders")
+    write_contract_skill(root, "billing/refunds", block(depends_on=["orders"]))
+    return tmp_path
+
+
+@pytest.fixture
+def repository(team: Path) -> Path:
+    git("init", "-q", cwd=team)
+    commit(team)
+    return team
+
+
+def commit(folder: Path) -> None:
+    git("add", "-A", cwd=folder)
+    git("commit", "-q", "-m", "skills", cwd=folder)
+
+
+def rules(found: Any) -> list[tuple[str, str]]:
+    return [(each["path"], each["rule"]) for each in found]
+
+
+def test_skills_that_keep_the_contract_are_silent(team: Path, cli: Cli) -> None:
+    done = cli("check", "skills", "--contract", "--strict")
+    assert (done.code, done.raw) == (0, b"")
+    assert done.err == "2 skills keep the contract; 0 errors, 0 warnings\n"
+
+
+def test_without_the_option_the_block_passes_through_untouched(team: Path, cli: Cli) -> None:
+    write_contract_skill(team / "skills", "odd", {"version": 1.0, "tags": "x"})
+    assert cli("check", "skills", "--strict").code == 0
+
+
+def test_all_skills_are_checked_and_each_message_is_path_field_reason(team: Path, cli: Cli) -> None:
+    write_contract_skill(team / "skills", "returns", block("returns", version=1.0, tags=["A"]))
+    write_skill(team / "skills", "plain")
+    done = cli("check", "skills", "--contract")
+    assert done.code == 1
+    assert [line.partition(" (")[0] for line in done.out.splitlines()[::2]] == [
+        "plain/SKILL.md: x-personal-mcp: the skill has no such block, so it is not in the catalogue",
+        "returns/SKILL.md: x-personal-mcp.version: `1.0` is a number, not text",
+        f"returns/SKILL.md: x-personal-mcp.tags[0]: `A` is not {KEBAB}",
+    ]
+    assert all(line.startswith("hint: ") for line in done.out.splitlines()[1::2])
+    assert done.out.splitlines()[2].endswith("(error: contract-version-type, line 6)")
+    assert done.err == "2 skills keep the contract; 2 errors, 1 warning\n"
+
+
+def test_a_skill_that_cannot_be_served_is_checked_all_the_same(team: Path, cli: Cli) -> None:
+    text = "---\nname: Not A Name\ndescription: x\nx-personal-mcp:\n  version: 1.0\n---\n"
+    write(team / "skills/broken", {"SKILL.md": text})
+    write(team / "skills/unreadable", {"SKILL.md": "---\nname: [\n---\n"})
+    found = cli("check", "skills", "--contract", "--json").json
+    assert rules(found) == [
+        ("broken/SKILL.md", "name-format"),
+        ("broken/SKILL.md", "contract-id-missing"),
+        ("broken/SKILL.md", "contract-capabilities-missing"),
+        ("broken/SKILL.md", "contract-version-type"),
+        ("unreadable/SKILL.md", "frontmatter-yaml"),
+    ]
+    assert [each["line"] for each in found] == [2, 4, 4, 5, 3]
+
+
+def test_what_the_standard_only_warns_of_is_an_error_once(team: Path, cli: Cli) -> None:
+    write_contract_skill(team / "skills", "folder", block("other"), name="other")
+    found = cli("check", "skills", "--contract", "--json").json
+    assert rules(found) == [("folder/SKILL.md", "name-folder"), ("folder/SKILL.md", "contract-id-name")]
+    assert {each["severity"] for each in found} == {"error"}
+
+
+def test_several_folders_are_one_repository(team: Path, cli: Cli) -> None:
+    write_contract_skill(team / "more", "shop", block("shop", depends_on=["refunds"]))
+    assert cli("check", "skills", "more", "--contract").code == 0
+    done = cli("check", "more", "--contract", "--json")
+    assert rules(done.json) == [("shop/SKILL.md", "contract-dependency-unknown")]
+
+
+def test_the_key_of_the_block_can_be_chosen(team: Path, cli: Cli) -> None:
+    file = team / "skills/orders/SKILL.md"
+    file.write_text(file.read_text().replace("x-personal-mcp", "x-acme"))
+    assert cli("check", "skills/orders", "--contract", "--block-key", "x-acme", "--strict").code == 0
+    assert cli("check", "skills/orders", "--contract").code == 1
+
+
+def test_warnings_count_only_with_strict(team: Path, cli: Cli) -> None:
+    write_contract_skill(team / "skills", "orders", block("orders", tags=["a", "a"]))
+    assert cli("check", "skills", "--contract").code == 0
+    assert cli("check", "skills", "--contract", "--strict").code == 1
+
+
+# Links
+
+
+def test_texts_and_files_are_checked_with_the_lines_of_the_file(team: Path, cli: Cli) -> None:
+    body = "# Steps\n\nRead [the policy](references/polcy.md).\n\nRun `scripts/total.sh`.\n"
+    folder = write_contract_skill(team / "skills", "orders", body=body)
+    write(folder, {"references/policy.md": "x", "scripts/total.sh": "echo 1\n", "assets/logo.svg": "<svg/>"})
+    found = cli("check", "skills/orders", "--contract", "--json").json
+    assert [(each["rule"], each["line"]) for each in found] == [
+        ("contract-file-unreferenced", None),
+        ("contract-file-unreferenced", None),
+        ("contract-link-missing", 12),
+        ("contract-script-mode", 14),
+    ]
+    (folder / "scripts/total.sh").chmod(0o755)
+    left = cli("check", "skills/orders", "--contract", "--json").json
+    assert "contract-script-mode" not in {each["rule"] for each in left}
+
+
+def test_a_file_that_only_names_itself_is_still_unreferenced(team: Path, cli: Cli) -> None:
+    folder = write_contract_skill(team / "skills", "orders")
+    write(folder, {"references/alone.md": "This is alone.md.\n"})
+    found = cli("check", "skills/orders", "--contract", "--json").json
+    assert [each["rule"] for each in found] == ["contract-file-unreferenced"]
+    write(folder, {"references/index.md": "See alone.md.\n"})
+    left = cli("check", "skills/orders", "--contract", "--json").json
+    assert ["index.md" in each["message"] for each in left] == [True]
+
+
+def test_a_reference_that_leads_out_of_the_folder_is_not_served(team: Path, cli: Cli) -> None:
+    uris = [f"resource://skills/orders/{each}" for each in ("document", "references/key")]
+    inner = block("orders", references={"key": {"path": "references/key.md"}}, capabilities=uris)
+    folder = write_contract_skill(team / "skills", "orders", inner)
+    (team / "secret.md").write_text("secret\n")
+    (folder / "references").mkdir()
+    (folder / "references/key.md").symlink_to(team / "secret.md")
+    found = cli("check", "skills/orders", "--contract", "--json").json
+    assert "contract-reference-missing" in {each["rule"] for each in found}
+
+
+def test_the_hint_at_a_metadata_file_is_the_block_that_replaces_it(team: Path, cli: Cli) -> None:
+    folder = write_skill(team / "skills", "plain", {"metadata.yaml": "version: 1.2\ntags: [billing]\n"})
+    found = cli("check", folder, "--contract", "--json").json
+    (hint,) = (each["hint"] for each in found if each["rule"] == "contract-metadata-file")
+    block = hint.partition("`")[2].rpartition("`")[0]
+    assert block == (
+        'x-personal-mcp: {id: "plain", version: "1.2", '
+        'capabilities: ["resource://skills/plain/document"], tags: ["billing"]}'
+    )
+    write(folder, {"metadata.yaml": "[not a mapping"})
+    found = cli("check", folder, "--contract", "--json").json
+    assert any('version: "1.0.0"' in each["hint"] for each in found)
+
+
+# Formats
+
+
+@pytest.mark.parametrize("option", [["--json"], ["--format", "json"]], ids=" ".join)
+def test_json_has_exactly_the_keys_of_a_problem(team: Path, cli: Cli, option: list[str]) -> None:
+    write_skill(team / "skills", "plain")
+    (found,) = cli("check", "skills", "--contract", *option).json
+    assert list(found) == PROBLEM_KEYS
+    assert found["path"] == "plain/SKILL.md"
+
+
+@pytest.mark.parametrize("where", ["skills", "."])
+def test_sarif_and_annotations_have_paths_from_where_the_check_ran(team: Path, cli: Cli, where: str) -> None:
+    write_skill(team / "skills", "plain")
+    for place in (where, str(team / where)):
+        log = json.loads(cli("check", place, "--contract", "--format", "sarif").out)
+        (result,) = log["runs"][0]["results"]
+        location = result["locations"][0]["physicalLocation"]["artifactLocation"]
+        assert (result["ruleId"], location) == ("contract-block-missing", {"uri": "skills/plain/SKILL.md"})
+        line = cli("check", place, "--contract", "--format", "github").out
+        assert line.startswith(
+            "::error file=skills/plain/SKILL.md,title=contract-block-missing::x-personal-mcp: "
+        )
+
+
+@pytest.mark.parametrize("kind", ["sarif", "github"])
+def test_every_format_is_there_without_the_contract_too(here: Path, cli: Cli, kind: str) -> None:
+    done = cli("check", "skills", "--format", kind)
+    assert done.code == 1
+    assert "name-format" in done.out
+
+
+# Fixes
+
+
+FIXABLE = block("orders", version=1.5, tags=["a", "a"], capabilities=...)
+
+
+def test_a_fix_shows_a_diff_and_without_a_terminal_changes_nothing(team: Path, cli: Cli) -> None:
+    write_contract_skill(team / "skills", "orders", FIXABLE, allowed_tools="Read, Grep")
+    before = tree_stamps(team)
+    done = cli("check", "skills", "--contract", "--fix")
+    assert (done.code, done.raw) == (1, b"")
+    assert "-allowed-tools: 'Read, Grep'\n+allowed-tools: Read Grep\n" in done.err
+    assert "+++ b/orders/SKILL.md" in done.err
+    assert done.err.endswith(
+        "error: 1 file could be mended, and nothing was written\nhint: `--fix --yes` writes it\n"
+    )
+    assert tree_stamps(team) == before
+
+
+def test_a_fix_is_written_with_yes_and_what_is_left_is_reported(team: Path, cli: Cli) -> None:
+    write_contract_skill(team / "skills", "orders", FIXABLE, allowed_tools="Read, Grep")
+    done = cli("check", "skills/orders", "--contract", "--fix", "--yes")
+    assert done.code == 1
+    assert [line.rpartition("(")[2] for line in done.out.splitlines()[::2]] == [
+        "error: contract-version-format, line 7)"
+    ]
+    text = (team / "skills/orders/SKILL.md").read_text()
+    assert 'version: "1.5"\n' in text
+    assert "    - resource://skills/orders/document\n---\n\n# Steps\n" in text
+    file = team / "skills/orders/SKILL.md"
+    file.write_text(file.read_text().replace('"1.5"', '"1.5.0"'))
+    assert cli("check", "skills", "--contract", "--fix").code == 0
+
+
+def test_a_fix_keeps_the_mode_of_a_file_and_follows_no_link_elsewhere(team: Path, cli: Cli) -> None:
+    folder = write_contract_skill(team / "skills", "orders", FIXABLE)
+    (folder / "SKILL.md").chmod(0o600)
+    cli("check", "skills", "--contract", "--fix", "--yes")
+    assert (folder / "SKILL.md").stat().st_mode & 0o777 == 0o600
+
+
+def test_on_a_terminal_a_fix_asks_first(team: Path) -> None:
+    write_contract_skill(team / "skills", "orders", FIXABLE)
+    before = tree_stamps(team)
+    code, shown = on_terminal("check", team / "skills", "--contract", "--fix", typed=b"n\n")
+    assert b"write this to 1 file? [y/N]" in shown
+    assert code == 1
+    assert tree_stamps(team) == before
+    on_terminal("check", team / "skills", "--contract", "--fix", typed=b"y\n")
+    assert tree_stamps(team) != before
+
+
+def test_without_the_contract_only_the_standard_is_mended(team: Path, cli: Cli) -> None:
+    write_contract_skill(team / "skills", "orders", FIXABLE, allowed_tools="Read, Grep")
+    done = cli("check", "skills", "--fix", "--yes")
+    assert (done.code, done.raw) == (0, b"")
+    text = (team / "skills/orders/SKILL.md").read_text()
+    assert "allowed-tools: Read Grep\n" in text
+    assert "version: 1.5\n" in text
+
+
+def test_yes_needs_fix(team: Path, cli: Cli) -> None:
+    done = cli("check", "skills", "--yes")
+    assert (done.code, done.err) == (
+        2,
+        "error: `--yes` needs `--fix`\nhint: add `--fix`, or leave `--yes` out\n",
+    )
+
+
+# Changes
+
+
+def broken_everywhere(root: Path) -> None:
+    for name in ("one", "two", "three"):
+        write_contract_skill(root, name, block(name, version=1.0))
+
+
+def test_only_skills_that_changed_are_reported(repository: Path, cli: Cli) -> None:
+    broken_everywhere(repository / "skills")
+    commit(repository)
+    assert cli("check", "skills", "--contract", "--changed-since", "HEAD").code == 0
+    write(repository / "skills/two", {"references/new.md": "untracked\n"})
+    found = cli("check", "skills", "--contract", "--changed-since", "HEAD", "--json").json
+    assert {each["path"] for each in found} == {"two/SKILL.md"}
+    assert len(cli("check", "skills", "--contract", "--changed-since", "HEAD~1", "--json").json) == 4
+
+
+def test_whoever_depends_on_what_changed_or_is_gone_is_reported_too(repository: Path, cli: Cli) -> None:
+    (repository / "skills/orders/SKILL.md").unlink()
+    done = cli("check", "skills", "--contract", "--changed-since", "HEAD", "--json")
+    assert rules(done.json) == [("billing/refunds/SKILL.md", "contract-dependency-unknown")]
+
+
+def test_changes_of_the_branch_count_and_not_those_of_the_other(repository: Path, cli: Cli) -> None:
+    git("branch", "feature", cwd=repository)
+    broken_everywhere(repository / "skills")
+    commit(repository)
+    main = git("rev-parse", "HEAD", cwd=repository).strip()
+    git("checkout", "-q", "feature", cwd=repository)
+    write_contract_skill(repository / "skills", "mine", block("mine", version=1.0))
+    found = cli("check", "skills", "--contract", "--changed-since", main, "--json").json
+    assert rules(found) == [("mine/SKILL.md", "contract-version-type")]
+
+
+def test_changes_count_without_the_contract_too(repository: Path, cli: Cli) -> None:
+    write_skill(repository / "skills", "odd", name="other")
+    assert rules(cli("check", "skills", "--changed-since", "HEAD", "--json").json) == [
+        ("odd/SKILL.md", "name-folder")
+    ]
+    commit(repository)
+    assert cli("check", "skills", "--changed-since", "HEAD", "--json").json == []
+
+
+@pytest.mark.parametrize(
+    ("revision", "told"),
+    [
+        ("no-such-branch", "nothing can be compared with `no-such-branch`"),
+        ("--output=x", "it begins with `-`"),
+    ],
+)
+def test_a_commit_that_is_not_there_is_wrong_usage(
+    repository: Path, cli: Cli, revision: str, told: str
+) -> None:
+    done = cli("check", "skills", "--contract", f"--changed-since={revision}")
+    assert (done.code, done.raw) == (2, b"")
+    assert told in done.err
+    assert "hint: name a branch" in done.err
+
+
+def test_a_folder_that_is_in_no_repository_is_wrong_usage(
+    team: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", os.fspath(team.parent))
+    done = cli("check", "skills", "--contract", "--changed-since", "HEAD")
+    assert done.code == 2
+    assert "error: `skills` is in no git repository" in done.err
+    assert "hint: leave `--changed-since` out" in done.err

@@ -1,0 +1,59 @@
+"""`skillwire new`: a skill that passes every check as it stands."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import Cli
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["refunds", "skills/deep/refunds", "./refunds"])
+def test_a_new_skill_passes_the_check_of_its_kind(cli: Cli, name: str) -> None:
+    done = cli("new", name)
+    assert (done.code, done.out) == (0, f"{Path(name) / 'SKILL.md'}\n")
+    assert f"`skillwire check {Path(name)}`" in done.err
+    assert cli("check", name, "--strict", "--json").json == []
+    assert cli("check", name, "--contract").code == 1
+
+
+@pytest.mark.parametrize("key", [[], ["--block-key", "x-acme"]], ids=["default", "own"])
+def test_a_new_skill_with_the_block_keeps_the_contract(cli: Cli, key: list[str]) -> None:
+    done = cli("new", "skills/refunds", "--contract", *key)
+    assert done.code == 0
+    assert " ".join(["skillwire check skills/refunds --contract", *key]) in done.err
+    assert cli("check", "skills", "--contract", "--strict", "--json", *key).json == []
+    assert cli("project", "skills", "--out", "upload", *key).code == 0
+
+
+def test_what_is_there_is_never_overwritten(cli: Cli, here: Path) -> None:
+    cli("new", "refunds")
+    (here / "refunds/SKILL.md").write_text("mine")
+    done = cli("new", "refunds")
+    assert (done.code, done.raw) == (2, b"")
+    assert done.err.startswith("error: `refunds/SKILL.md` exists already\nhint: ")
+    assert (here / "refunds/SKILL.md").read_text() == "mine"
+    (here / "file").touch()
+    assert "`file` exists already" in cli("new", "file").err
+
+
+def test_a_name_that_is_none_is_refused_with_a_better_one(cli: Cli, here: Path) -> None:
+    done = cli("new", "skills/Refund Desk")
+    assert (done.code, done.raw) == (2, b"")
+    assert "`Refund Desk` is not lowercase letters" in done.err
+    assert "hint: `skillwire new skills/refund-desk`" in done.err
+    assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["claude-helper", "3d-models"])
+def test_a_name_that_only_the_contract_refuses_is_fine_without_it(cli: Cli, here: Path, name: str) -> None:
+    done = cli("new", name, "--contract")
+    assert done.code == 2
+    assert f"`{name}`" in done.err
+    assert list(here.iterdir()) == []
+    assert cli("new", name).code == 0

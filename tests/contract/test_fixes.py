@@ -1,0 +1,125 @@
+"""`--fix`: the one right answer, and not a byte more."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillwire.contract.fixes import FIXES, fixed
+from skillwire.contract.subject import BLOCK_KEY
+from skillwire.skillmd.document import read_document
+from skillwire.skillmd.frontmatter import split
+from tests.support.contracts import skill_md as as_skill_md
+from tests.support.contracts import sound_frontmatters
+
+
+def mended(frontmatter: str, body: str = "Body\n") -> str:
+    content = fixed(f"---\n{frontmatter}---\n{body}".encode(), FIXES, BLOCK_KEY, "refunds").decode()
+    assert content.startswith("---\n")
+    assert content.endswith(f"---\n{body}")
+    return content.removeprefix("---\n").removesuffix(f"---\n{body}")
+
+
+DOCUMENT = "resource://skills/refunds/document"
+POLICY = "resource://skills/refunds/references/p"
+REFERENCE = "x-personal-mcp:\n  id: refunds\n  references:\n    p: {path: references/p.md}\n"
+NOTE = "x-personal-mcp:\n    id: refunds\n    note: |\n      one\n\n      two\n"
+CASES = {
+    "tools with commas": ("allowed-tools: Read, Grep # why\n", "allowed-tools: Read Grep # why\n"),
+    "tools with arguments": (
+        'allowed-tools: "Bash(git add, git commit), Read"\n',
+        "allowed-tools: 'Bash(git add, git commit) Read'\n",
+    ),
+    "tools on lines": (
+        "allowed-tools: |\n  Read,\n  Grep\nlicense: MIT\n",
+        "allowed-tools: Read Grep\nlicense: MIT\n",
+    ),
+    "tools folded, with a comment that must stay": (
+        "allowed-tools: > # why\n  Read,\n  Grep\n",
+        "allowed-tools: > # why\n  Read,\n  Grep\n",
+    ),
+    "a version that is a number": (
+        f"x-personal-mcp:\n  version: 1.10   # next\n  capabilities: [{DOCUMENT}]\n",
+        f'x-personal-mcp:\n  version: "1.10"   # next\n  capabilities: [{DOCUMENT}]\n',
+    ),
+    "a version that is text": (
+        f"x-personal-mcp: {{version: 1.0.0, capabilities: [{DOCUMENT}]}}\n",
+        f"x-personal-mcp: {{version: 1.0.0, capabilities: [{DOCUMENT}]}}\n",
+    ),
+    "tags in lines": (
+        f"x-personal-mcp:\n  tags:\n  - a # 1\n  # 2\n  - a # 3\n  - b\n  capabilities: [{DOCUMENT}]\n",
+        f"x-personal-mcp:\n  tags:\n  - a # 1\n  # 2\n  # 3\n  - b\n  capabilities: [{DOCUMENT}]\n",
+    ),
+    "tags in brackets": (
+        f"x-personal-mcp:\n  tags: [a, 'a', b, a]\n  capabilities: [{DOCUMENT}]\n",
+        f"x-personal-mcp:\n  tags: [a, b]\n  capabilities: [{DOCUMENT}]\n",
+    ),
+    "tags in brackets with a comment that must stay": (
+        f"x-personal-mcp:\n  tags: [a, # why\n    a]\n  capabilities: [{DOCUMENT}]\n",
+        f"x-personal-mcp:\n  tags: [a, # why\n    a]\n  capabilities: [{DOCUMENT}]\n",
+    ),
+    "no capabilities": (
+        f"{REFERENCE}\n# the rest\nlicense: MIT\n",
+        f"{REFERENCE}  capabilities:\n    - {DOCUMENT}\n    - {POLICY}\n\n# the rest\nlicense: MIT\n",
+    ),
+    "no capabilities, and a text at the end of the block": (
+        f"{NOTE}\nlicense: MIT\n",
+        f"{NOTE}    capabilities:\n      - {DOCUMENT}\n\nlicense: MIT\n",
+    ),
+    "capabilities without a value": (
+        "x-personal-mcp:\n  capabilities:\n  id: refunds\n",
+        f"x-personal-mcp:\n  capabilities:\n    - {DOCUMENT}\n  id: refunds\n",
+    ),
+    "no capabilities in brackets": (
+        "x-personal-mcp: {id: refunds}\n",
+        f"x-personal-mcp: {{id: refunds, capabilities: [{DOCUMENT}]}}\n",
+    ),
+    "an empty block": ("x-personal-mcp: {}\n", f"x-personal-mcp: {{capabilities: [{DOCUMENT}]}}\n"),
+    "no block": ("name: refunds\n", "name: refunds\n"),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), CASES.values(), ids=CASES)
+def test_a_fault_with_one_right_answer_is_mended_and_comments_and_order_stay(before: str, after: str) -> None:
+    assert mended(before) == after
+    assert mended(after) == after
+
+
+def test_line_breaks_marks_and_bodies_stay_as_they_are() -> None:
+    before = b"\xef\xbb\xbf--- \r\nname: refunds\r\nx-personal-mcp:\r\n  version: 1.0\r\n---\t\r\nbody \xff\n"
+    after = before.replace(
+        b"1.0\r\n", b'"1.0"\r\n  capabilities:\r\n    - resource://skills/refunds/document\r\n'
+    )
+    assert fixed(before, FIXES, BLOCK_KEY, "refunds") == after
+
+
+def test_only_the_rules_that_are_named_are_mended() -> None:
+    content = b"---\nallowed-tools: a, b\nx-personal-mcp: {version: 1}\n---\n"
+    assert fixed(content, [], BLOCK_KEY, "refunds") == content
+
+
+@given(
+    raw=sound_frontmatters(),
+    tags=st.lists(st.sampled_from(["a", "b", "c d", "#e"]), min_size=1, max_size=5),
+    version=st.one_of(st.integers(0, 99), st.floats(0, 99, allow_nan=False)),
+    body=st.binary(max_size=20),
+)
+def test_nothing_else_changes_whatever_stands_around(
+    raw: dict[str, dict[str, object]], tags: list[str], version: float, body: bytes
+) -> None:
+    block = raw[BLOCK_KEY]
+    block |= {"tags": tags, "version": version}
+    del block["capabilities"]
+    content = as_skill_md(raw) + body
+    after = fixed(content, FIXES, BLOCK_KEY, "refunds")
+    assert after[split(after).body :] == content[split(content).body :]
+    found = dict(read_document(after, "SKILL.md", None).frontmatter or {})
+    inner = found[BLOCK_KEY]
+    assert isinstance(inner, dict)
+    assert inner["tags"] == list(dict.fromkeys(tags))
+    assert isinstance(inner["version"], str)
+    assert isinstance(inner["capabilities"], list)
+    assert {key: inner[key] for key in block if key not in {"tags", "version"}} == {
+        key: value for key, value in block.items() if key not in {"tags", "version"}
+    }
+    rest = {key: value for key, value in raw.items() if key not in {BLOCK_KEY, "allowed-tools"}}
+    assert {key: found[key] for key in rest} == rest
