@@ -15,6 +15,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from skillwire import LiveSkill, Skill, Skills
+from skillwire.catalog.register import Terms
 from skillwire.host.asking import ask
 from skillwire.model.errors import ConflictError
 from skillwire.server import Offering, SkillServer, attach
@@ -22,7 +23,7 @@ from tests.in_code.conftest import REFUNDS as REFUNDS_TEXT
 from tests.in_code.conftest import refunds
 from tests.support.clients import ERAS, text_of
 from tests.support.hearing import hearing
-from tests.support.skills import write_skill
+from tests.support.skills import write, write_skill
 
 pytestmark = pytest.mark.anyio
 every_era = pytest.mark.parametrize("mode", ERAS)
@@ -325,3 +326,44 @@ async def test_two_ways_to_serve_skills_are_refused(skills: Skills, tmp_path: Pa
     other.add_extension(SkillsExtension(providers=[provider]))
     with pytest.raises(ConflictError, match="has another extension"):
         attach(other, skills)
+
+
+CONTRACTED = """---
+name: refunds
+description: Decides refunds.
+x-personal-mcp:
+  id: refunds
+  version: 1.2.0
+  tags: [billing, money]
+  capabilities:
+    - resource://skills/refunds/document
+    - resource://skills/refunds/references/policy
+  references:
+    policy: {path: references/policy.md, title: The policy}
+---
+# Refunds
+"""
+
+
+@every_era
+@pytest.mark.parametrize("namespace", [None, "team"])
+async def test_the_contract_uses_the_native_fields(mode: Any, namespace: str | None, tmp_path: Path) -> None:
+    write(tmp_path, {"refunds/SKILL.md": CONTRACTED, "refunds/references/policy.md": "# Policy\n"})
+    child, parent = fastmcp_server("child"), fastmcp_server("parent")
+    attach(child, tmp_path, offering=Offering(every_client=False, contract=Terms()))
+    if namespace is not None:
+        parent.mount(child, namespace=namespace)
+    served = child if namespace is None else parent
+    uri = f"resource://{'' if namespace is None else 'team/'}skills/refunds/references/policy"
+    async with client_of(served, mode) as client:
+        found = await served.get_resource(uri)
+        assert found is not None
+        assert (found.title, found.version, found.tags) == ("The policy", "1.2.0", {"billing", "money"})
+        assert (found.meta or {})["readOnlyHint"] is True
+        listed = {resource.uri: resource for resource in await all_resources(client)}
+        assert (listed[uri].meta or {})["fastmcp"].items() >= {
+            "tags": ["billing", "money"],
+            "version": "1.2.0",
+        }.items()
+        (block,) = (await client.read_resource(uri)).contents
+        assert getattr(block, "text", "") == "# Policy\n"

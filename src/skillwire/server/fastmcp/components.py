@@ -25,13 +25,18 @@ class SkillResource(Resource):
 
     @classmethod
     def of(cls, item: Mapping[str, Any], read: Method) -> "SkillResource":
-        """Return the resource that `resources/list` describes as `item`."""
+        """Return the resource that `resources/list` describes as `item`, in FastMCP's own fields."""
+        meta: Mapping[str, Any] = item.get("_meta") or {}
         resource = cls(
             uri=AnyUrl(item["uri"]),
             name=item["name"],
+            title=item.get("title"),
             description=item.get("description"),
             mime_type=item.get("mimeType"),  # pyright: ignore[reportArgumentType] - FastMCP takes None
-            meta=item.get("_meta"),
+            version=meta.get("version"),  # what the repository contract registers
+            tags=set(meta.get("tags", ())),
+            icons=[types.Icon.model_validate(icon) for icon in item.get("icons", ())] or None,
+            meta=dict(meta) or None,
         )
         resource._asked = read, item["uri"]
         return resource

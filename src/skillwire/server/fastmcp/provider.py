@@ -61,8 +61,10 @@ class SkillsProvider(SkillHolder):
 
     async def _get_resource(self, uri: str, version: VersionSpec | None = None) -> Resource | None:
         """Return any file, listed or not. One behind a pattern is asked of the pattern."""
-        if version is not None:
-            return None
+        found = await self._found(uri)
+        return found if found is None or version is None or version.matches(found.version) else None
+
+    async def _found(self, uri: str) -> Resource | None:
         await self.library.ready()
         catalog, read = self.library.catalog, self._methods[RESOURCES_READ]
         if (served := catalog.files.get(uri)) is not None:
