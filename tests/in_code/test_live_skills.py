@@ -1,10 +1,12 @@
 """Content made at read time: listed as dynamic, made within bounds, and never other than it was listed."""
 
+import asyncio
 import threading
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from mcp.shared.exceptions import MCPError
 
 from skillwire import AuthoringError, LiveSkill, Skill, SkillRequest, Skills
 from skillwire.authoring.live import Resolver
+from skillwire.authoring.threads import MOST
 from skillwire.host.asking import ask
 from skillwire.model.errors import ConflictError
 from skillwire.server import SkillServer
@@ -240,3 +243,66 @@ json_values = st.recursive(
 )
 def test_a_frontmatter_that_is_written_reads_as_the_same_fields(fields: dict[str, Any]) -> None:
     assert read_document(write_frontmatter(fields).encode(), "SKILL.md", None).frontmatter == fields
+
+
+@pytest.mark.parametrize("kind", [asyncio.CancelledError, SystemExit, TimeoutError])
+@pytest.mark.parametrize("blocking", [False, True])
+@pytest.mark.parametrize("mode", ERAS)
+async def test_whatever_a_function_raises_the_connection_stays(
+    mode: Any, kind: type[BaseException], *, blocking: bool
+) -> None:
+    async def raises(_request: SkillRequest) -> str:
+        raise kind
+
+    def raises_in_a_thread(_request: SkillRequest) -> str:
+        raise kind
+
+    good = LiveSkill("good", says("fine"), description="Good.")
+    server = server_of(live(raises_in_a_thread if blocking else raises), good)
+    async with Client(server.build(), mode=mode) as client:
+        with pytest.raises(MCPError, match=r"the function that makes .* failed") as refused:
+            await read(client)
+        assert refused.value.code == -32603
+        assert (await read(client, "skill://good/SKILL.md")).endswith("fine")
+
+
+async def test_more_slow_functions_than_there_are_threads_hold_up_nobody_else() -> None:
+    released = threading.Event()
+    started = threading.Semaphore(0)
+
+    def blocks(_request: SkillRequest) -> str:
+        started.release()
+        released.wait(60)
+        return "late"
+
+    async def quick(_request: SkillRequest) -> str:
+        return "quick"
+
+    fixed = Skill("fixed", "---\nname: fixed\ndescription: x\n---\n")
+    server = server_of(live(blocks, timeout=60), live(quick, "quick"), fixed)
+    texts: list[str] = []
+
+    async def read_late(client: Client) -> None:
+        texts.append(await read(client))
+
+    async with Client(server.build()) as client, anyio.create_task_group() as tasks:
+        for _ in range(MOST + 10):
+            tasks.start_soon(read_late, client)
+        for _ in range(MOST):
+            while not started.acquire(blocking=False):
+                await anyio.lowlevel.checkpoint()
+        with anyio.fail_after(20):
+            assert (await read(client, "skill://quick/SKILL.md")).endswith("quick")
+            assert (await read(client, "skill://fixed/SKILL.md")).startswith("---")
+        released.set()
+    assert len(texts) == MOST + 10
+
+
+def test_a_server_can_run_in_one_loop_after_another() -> None:
+    server = server_of(live(says("x"))).build()
+
+    async def use() -> str:
+        async with Client(server) as client:
+            return await read(client)
+
+    assert anyio.run(use) == anyio.run(use)

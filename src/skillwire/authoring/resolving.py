@@ -1,14 +1,15 @@
 """Asking an author's function for a text, within bounds, and holding it to what was listed."""
 
+import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import anyio
-import anyio.to_thread
 
 from skillwire.authoring.live import LiveSkill, SkillRequest, Text, Values
+from skillwire.authoring.threads import Threads
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.errors import NotServedError, SourceError
@@ -17,8 +18,11 @@ from skillwire.model.problem import Rule
 from skillwire.model.template import Suggest
 from skillwire.skillmd.document import read_document
 from skillwire.skillmd.write import write_frontmatter
+from skillwire.wire.verify import same
 
 _log = logging.getLogger(__name__)
+
+_THREADS = Threads()
 
 
 async def resolve(
@@ -29,19 +33,28 @@ async def resolve(
     Raises `SourceError` where the function fails, takes too long or says something else than the listing,
     and `NotServedError` where it says that there is no such skill.
     """
+    with anyio.move_on_after(skill.timeout) as bound:
+        made = await _made(skill, request)
+        return _document(_as_bytes(made, request), request, listed, limits)
+    assert bound.cancelled_caught, "nothing else ends it early"
+    raise SourceError(f"the text of {quoted(request.uri)} was not made within {skill.timeout:g} s")
+
+
+async def _made(skill: LiveSkill, request: SkillRequest) -> object:
+    """Return what the author's function returns. Whatever it raises is its own trouble, and nobody else's."""
     try:
-        with anyio.fail_after(skill.timeout):
-            made = await _called(skill.resolver, request)
-    except TimeoutError as error:
-        raise SourceError(
-            f"the text of {quoted(request.uri)} was not made within {skill.timeout:g} s"
-        ) from error
-    except Exception as error:
-        _log.exception("the function that makes %s failed", quoted(request.uri))
-        raise SourceError(
-            f"the function that makes {quoted(request.uri)} failed; the server's log says more"
-        ) from error
-    return _document(_as_bytes(made, request), request, listed, limits)
+        return await _called(skill.resolver, request)
+    except asyncio.CancelledError as error:
+        if (task := asyncio.current_task()) is None or task.cancelling():
+            raise  # we are cancelled, and not something that the function waited for
+        raise _failed(request) from error
+    except (Exception, SystemExit) as error:
+        raise _failed(request) from error
+
+
+def _failed(request: SkillRequest) -> SourceError:
+    _log.exception("the function that makes %s failed", quoted(request.uri))
+    return SourceError(f"the function that makes {quoted(request.uri)} failed; the server's log says more")
 
 
 def suggestions(values: Values) -> Suggest:
@@ -64,7 +77,7 @@ async def _called(function: Callable[[Any], Any], argument: object) -> Any:
     """Call a function of either kind. A plain one runs in a thread, and is left alone there if it is late."""
     if inspect.iscoroutinefunction(function):
         return await function(argument)
-    made = await anyio.to_thread.run_sync(function, argument, abandon_on_cancel=True)
+    made = await _THREADS.run(function, argument)
     return await made if inspect.isawaitable(made) else made
 
 
@@ -98,11 +111,11 @@ def _document(made: bytes, request: SkillRequest, listed: Mapping[str, Json], li
         raise SourceError(
             f"the frontmatter of {quoted(request.uri)} cannot be read: {document.problems[0].message}"
         )
-    if document.frontmatter != listed:
+    found = document.frontmatter
+    if not same(dict(found), dict(listed)):
+        missing = found.keys() ^ listed.keys()
         fields = sorted(
-            key
-            for key in document.frontmatter.keys() | listed.keys()
-            if document.frontmatter.get(key) != listed.get(key)
+            missing | {key for key in found.keys() & listed.keys() if not same(found[key], listed[key])}
         )
         differing = ", ".join(fields)
         raise SourceError(f"the text of {quoted(request.uri)} has another {differing} than the listing")

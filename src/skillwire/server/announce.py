@@ -152,6 +152,9 @@ class Announcer:
     async def run(self) -> None:
         """Follow the library and tell of its changes, until cancelled. Of several who do so, one works."""
         async with self._alone, anyio.create_task_group() as tasks:
+            self._something = anyio.Event()  # of the loop that it runs in: a server may run twice
+            if self._news:
+                self._something.set()
             tasks.start_soon(self._library.follow)
             while True:
                 await self._something.wait()
