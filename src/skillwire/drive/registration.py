@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from skillwire.drive.paths import PROMPT_LEAVES, SKILL_LEAVES, LivePath
 from skillwire.drive.reading import Fields, ShapeError
+from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.errors import InvalidValueError
 
@@ -17,6 +18,7 @@ MAX_PATHS = 1000
 RESERVED_IDS = frozenset({"mcp", "ui", "skills", "mdp", "healthz"})
 """Names of other routes: a client of that name could not be told from them."""
 
+_CONTENT_TYPE = re.compile(r"[\w.+-]+/[\w.+*-]+(?:; ?[\w.+-]+=[\w.+-]+)*", re.ASCII)
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._~@:+-]{0,127}", re.ASCII)
 
 
@@ -91,7 +93,9 @@ class Descriptor:
             raise fields.fault("path", f"{kind} `{path.text}` must end in {wanted}")
         method = fields.choice("method", METHODS) if kind is PathType.ENDPOINT else GET
         fields.text_or_none("description")
-        fields.text_or_none("contentType")
+        content_type = fields.text_or_none("contentType")
+        if content_type is not None and not _CONTENT_TYPE.fullmatch(content_type):
+            raise fields.fault("contentType", f"{quoted(content_type)} is no type such as `text/markdown`")
         return cls(kind, path, method, dict(fields.values))
 
 
