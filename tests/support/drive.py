@@ -12,13 +12,15 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from skillwire.catalog.library import Library
+from skillwire.drive.bridge import bridge_tools
 from skillwire.drive.hooks import Hooks
 from skillwire.drive.hub import Hub
 from skillwire.drive.limits import DriveLimits
+from skillwire.drive.live import LiveSkills
 from skillwire.server.address import Address, HostPolicy
 from skillwire.server.drive import drive_annex
 from skillwire.server.http import Serving, http_app, listen
-from skillwire.server.skills import skills_server
+from skillwire.server.skills import Offering, skills_server
 from tests.support.peers import PATIENCE
 
 
@@ -35,6 +37,10 @@ class Drive:
     @property
     def base(self) -> str:
         return f"http://{self.authority}"
+
+    @property
+    def mcp(self) -> str:
+        return f"{self.base}/mcp"
 
     @property
     def socket(self) -> str:
@@ -55,6 +61,17 @@ class Drive:
             return
         raise AssertionError(f"waited in vain for {waiting_for or condition}")
 
+    async def until_library(self, condition: Callable[[], bool], waiting_for: str = "") -> None:
+        """Wait until the catalogue is as a test wants it."""
+        changed = anyio.Event()
+        self.library.listen(lambda _: changed.set())
+        with anyio.move_on_after(PATIENCE):
+            while not condition():
+                await changed.wait()
+                changed = anyio.Event()
+            return
+        raise AssertionError(f"waited in vain for {waiting_for or condition}")
+
     async def until_online(self, *ids: str) -> None:
         await self.until(lambda: {each.info.id for each in self.hub.clients} == set(ids), f"{ids}")
 
@@ -68,12 +85,16 @@ async def driving(
     origins: frozenset[str] = frozenset(),
 ) -> AsyncGenerator[Drive]:
     """Yield a server with live skills and nothing else."""
-    hub = Hub(limits, hooks)
-    library = Library([])
+    live = LiveSkills(limits, hooks)
+    hub = live.hub
+    library = Library([live.source()])
     await library.load()
     annex = drive_annex(hub, token)
+    offering = Offering(tools=bridge_tools(hub))
     listening, bound = listen(Address("127.0.0.1", 0))
-    app = http_app(skills_server(library), HostPolicy(bound, origins=origins), token, annex)
+    app = http_app(
+        skills_server(library, offering=offering), HostPolicy(bound, origins=origins), token, annex
+    )
     ready, ended = anyio.Event(), anyio.Event()
     serving = Serving(app, annex, ready.set)
 
@@ -83,12 +104,12 @@ async def driving(
 
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
     async with (
+        live.running(),
         anyio.create_task_group() as tasks,
         httpx2.AsyncClient(
             base_url=f"http://{bound.authority}", headers=headers, timeout=PATIENCE, trust_env=False
         ) as http,
     ):
-        tasks.start_soon(hub.run)
         tasks.start_soon(serve)
         with anyio.fail_after(PATIENCE):
             await ready.wait()

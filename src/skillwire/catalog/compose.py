@@ -119,10 +119,14 @@ class Namespace:
         for uri, file in files.items():
             if (holder := self.files.get(uri)) is not None and not _same_bytes(holder.file, file):
                 return holder.entry
-        # A skill's list of files is complete (S8): all that lives in its folder must be on it.
+        # A skill's list of files is complete (S8): all that lives in its folder must be on it. A dynamic
+        # skill has no such list (S9), so nothing can be missing from it.
         for above in parents(entry.root):
-            if (outer := self._roots.get(above)) is not None and not files.keys() <= _uris(outer):
+            outer = self._roots.get(above)
+            if outer is not None and not outer.dynamic and not files.keys() <= _uris(outer):
                 return outer
+        if entry.dynamic:
+            return None
         return next((inner for inner in self._below[entry.root] if not _uris(inner) <= files.keys()), None)
 
 
@@ -167,5 +171,5 @@ def shared_names(entries: Iterable[Entry], scans: Sequence[Labelled]) -> dict[st
 
 
 def _others(entry: Entry, sharing: list[Entry], scans: Sequence[Labelled]) -> str:
-    others = [quoted(_place(other, scans)) for other in sharing if other is not entry]
-    return others[0] if len(others) == 1 else f"{others[0]} and {len(others) - 1} more"
+    other = quoted(_place(sharing[1] if sharing[0] is entry else sharing[0], scans))
+    return other if len(sharing) == 2 else f"{other} and {len(sharing) - 2} more"

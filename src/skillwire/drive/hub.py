@@ -58,6 +58,7 @@ class Hub:
         self._sessions: dict[str, Session] = {}
         self._clients: dict[str, Session] = {}
         self._listeners: list[Listener] = []
+        self._revision = 0
         self._closed = False
 
     # Sessions
@@ -138,7 +139,8 @@ class Hub:
         self._must_fit(session, client)
         session.client = client
         session.table = PathTable.of(client.paths)
-        session.revision += 1
+        self._revision += 1
+        session.revision = self._revision
         self._clients[client.id] = session
         self._tell()
 

@@ -70,7 +70,7 @@ class Session:
         self.auth_source = "none"
         self.table = PathTable()
         self.revision = 0
-        """Counts registrations and updates: with each, what its paths return may be something else."""
+        """Another with each registration and update: then, what its paths return may be something else."""
         self.connected_at = self.seen_at = time.time()
         self.seen = self.pinged = time.monotonic()
         self.closing: Closing | None = None
