@@ -83,6 +83,7 @@ async def driving(
     hooks: Hooks | None = None,
     token: str | None = None,
     origins: frozenset[str] = frozenset(),
+    port: int = 0,
 ) -> AsyncGenerator[Drive]:
     """Yield a server with live skills and nothing else."""
     live = LiveSkills(limits, hooks)
@@ -91,7 +92,7 @@ async def driving(
     await library.load()
     annex = drive_annex(hub, token)
     offering = Offering(tools=bridge_tools(hub))
-    listening, bound = listen(Address("127.0.0.1", 0))
+    listening, bound = listen(Address("127.0.0.1", port))
     app = http_app(
         skills_server(library, offering=offering), HostPolicy(bound, origins=origins), token, annex
     )

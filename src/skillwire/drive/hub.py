@@ -57,6 +57,8 @@ class Hub:
         self.hooks = hooks or Hooks()
         self._sessions: dict[str, Session] = {}
         self._clients: dict[str, Session] = {}
+        self._ended: dict[str, Closing] = {}
+        """How the last sessions of the HTTP loop ended: nobody was there to be told."""
         self._listeners: list[Listener] = []
         self._revision = 0
         self._closed = False
@@ -76,6 +78,15 @@ class Hub:
         session = self._sessions.get(session_id)
         return session if session is not None and session.connection.mode is mode else None
 
+    def disconnect(self, client_id: str, reason: str = "") -> None:
+        """End the session of a client. It may come again."""
+        if (session := self._clients.get(client_id)) is not None:
+            self.leave(session, Closing(NORMAL.code, reason))
+
+    def ending(self, session_id: str) -> Closing | None:
+        """Return how a session of the HTTP loop ended, if that is not too long ago."""
+        return self._ended.get(session_id)
+
     def leave(self, session: Session, closing: Closing = NORMAL) -> None:
         """End a session. To end one that has ended changes nothing."""
         if self._sessions.pop(session.id, None) is None:
@@ -83,6 +94,9 @@ class Hub:
         session.close(closing)
         if session.connection.mode is Mode.HTTP_LOOP:
             session.discard()
+            self._ended[session.id] = closing
+            if len(self._ended) > self.limits.sessions:
+                del self._ended[next(iter(self._ended))]
         self._withdraw(session)
 
     async def receive(self, session: Session, value: object) -> None:

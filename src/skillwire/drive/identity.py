@@ -14,12 +14,13 @@ from starlette.types import Scope
 
 from skillwire.drive.cookie import MAX_AGE, MAX_COOKIE, AuthCookie, set_cookie
 from skillwire.drive.limits import DriveLimits
+from skillwire.drive.loop_names import LOOP_PATH
 from skillwire.drive.reading import Fields, ShapeError
 from skillwire.drive.registration import Auth
 from skillwire.drive.web import HttpError, read_json
 
 AUTH_PATH = "/mdp/auth"
-LOOP_PATH = "/mdp/http-loop"
+
 
 _OWN_HEADERS = "x-mdp-auth-"
 _NO_CONTEXT = "Auth endpoint requires an auth context"

@@ -10,12 +10,12 @@ from starlette.responses import Response
 from skillwire.drive.errors import FullError, RefusedError
 from skillwire.drive.hub import Hub
 from skillwire.drive.identity import Identities
+from skillwire.drive.loop_names import SESSION_HEADER
 from skillwire.drive.reading import Fields, ShapeError
 from skillwire.drive.session import Closing, Connection, Mode, Session
 from skillwire.drive.web import HttpError, json_response, queries, read_json
 from skillwire.model.entry import Json
 
-SESSION_HEADER = "x-mdp-session-id"
 _DEFAULT_WAIT_MS = 25_000
 _MAX_WAIT_MS = 60_000
 
@@ -57,8 +57,10 @@ class LoopEndpoint:
         wait = _wait_ms(queries(request.scope))
         message = await _next_message(session, request, wait / 1000)
         session.touch()
+        if message is None and session.closing is not None:
+            raise self._over(session.id)
         if message is None:
-            return Response(status_code=204 if session.closing is None else 404)
+            return Response(status_code=204)
         return json_response({"message": message})
 
     async def disconnect(self, request: Request) -> Response:
@@ -69,8 +71,14 @@ class LoopEndpoint:
     def _session(self, request: Request) -> Session:
         name = request.headers.get(SESSION_HEADER) or queries(request.scope).get("sessionId", "")
         if (session := self._hub.session(name, Mode.HTTP_LOOP)) is None:
-            raise HttpError(404, "there is no such session; begin another with `connect`")
+            raise self._over(name)
         return session
+
+    def _over(self, name: str) -> HttpError:
+        ending = self._hub.ending(name)
+        if ending is None:
+            return HttpError(404, "there is no such session; begin another with `connect`")
+        return HttpError(404, ending.reason or "the session is over", ending.code)
 
 
 async def _next_message(session: Session, request: Request, seconds: float) -> dict[str, Json] | None:

@@ -10,8 +10,9 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from skillwire.drive.hub import Hub
-from skillwire.drive.identity import AUTH_PATH, LOOP_PATH, Identities
+from skillwire.drive.identity import AUTH_PATH, Identities
 from skillwire.drive.loop import LoopEndpoint
+from skillwire.drive.loop_names import LOOP_PATH
 from skillwire.drive.messages import PROTOCOL, PROTOCOL_RANGES, PROTOCOL_VERSION
 from skillwire.drive.reads import SkillReads
 from skillwire.drive.registration import RESERVED_IDS
@@ -70,7 +71,8 @@ def _told(handler: _Handler) -> _Handler:
         try:
             return await handler(request)
         except HttpError as error:
-            return json_response({"error": str(error)}, error.status)
+            code = {} if error.code is None else {"code": error.code}
+            return json_response({"error": str(error), **code}, error.status)
 
     return answer
 

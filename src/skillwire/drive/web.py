@@ -17,10 +17,11 @@ _FORWARDED = frozenset({"content-type", "user-agent"})
 
 
 class HttpError(SkillwireError):
-    """A request that is answered with an error: the status, and what is told."""
+    """A request that is answered with an error: the status, what is told, and how a session ended."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, code: int | None = None) -> None:
         self.status = status
+        self.code = code
         super().__init__(message)
 
 
