@@ -66,6 +66,7 @@ def test_every_verb_is_in_the_table_and_in_the_docs() -> None:
         "publish",
         "verify",
         "visibility",
+        "drive",
     }
     assert all(f"skillwire {verb}" in page for verb in VERBS)
 

@@ -20,6 +20,7 @@ OPTIONS = {
         "--legacy-uris",
         "--config",
         "--no-config",
+        "--drive",
         "--token-env",
         "--allow-public",
         "--allow-host",
@@ -33,6 +34,7 @@ OPTIONS = {
     "sources": ["--label", "--prefix", "--token-env", "--config", "--json"],
     "publish": ["--out", "--json", "--follow-links"],
     "visibility": ["--from", "--assistant", "--user", "--follow-links", "--config", "--json"],
+    "drive": ["--client", "--token-env", "--json"],
 }
 
 
@@ -55,7 +57,7 @@ def test_the_help_of_a_verb_mentions_every_option(cli: Cli, verb: str) -> None:
 def test_the_help_of_a_verb_shows_examples(cli: Cli, verb: str) -> None:
     shown = cli(verb, "--help").out
     assert "example" in shown.lower()
-    assert re.search(rf"skillwire {verb} (add )?(\./skills|http://127)", shown)
+    assert re.search(rf"skillwire {verb} (add |tree )?(\./skills|http://127)", shown)
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])

@@ -90,7 +90,7 @@ async def driving(
     hub = live.hub
     library = Library([live.source()])
     await library.load()
-    annex = drive_annex(hub, token)
+    annex = drive_annex(live, token)
     offering = Offering(tools=bridge_tools(hub))
     listening, bound = listen(Address("127.0.0.1", port))
     app = http_app(
@@ -105,7 +105,6 @@ async def driving(
 
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
     async with (
-        live.running(),
         anyio.create_task_group() as tasks,
         httpx2.AsyncClient(
             base_url=f"http://{bound.authority}", headers=headers, timeout=PATIENCE, trust_env=False

@@ -49,6 +49,7 @@ VERBS = {
     "sources": Verb("skillwire.cli.sources:sources", "Add, remove, list or fetch the sources you serve."),
     "publish": Verb("skillwire.cli.publish:publish", "Publish skills on a web site, for others to fetch."),
     "visibility": Verb("skillwire.cli.visibility:visibility", "Show or decide who may start a skill."),
+    "drive": Verb("skillwire.cli.drive:drive", "Show what running programs offer as live skills."),
 }
 
 

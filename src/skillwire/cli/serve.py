@@ -5,7 +5,6 @@ import os
 import socket
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -231,7 +230,7 @@ async def _over_http(
     library: Library, server: Server[Any], endpoint: _Endpoint, live: LiveSkills | None
 ) -> None:
     await _start(library, expecting=live is not None)
-    annex = None if live is None else drive_annex(live.hub, endpoint.token)
+    annex = None if live is None else drive_annex(live, endpoint.token)
     app = http_app(server, endpoint.policy, endpoint.token, annex)
     authority = endpoint.policy.bound.authority
 
@@ -242,8 +241,7 @@ async def _over_http(
 
     if annex is not None:
         allow_connections(annex.connections)
-    async with nullcontext() if live is None else live.running():
-        await serve_http(app, endpoint.listening, announce, annex)
+    await serve_http(app, endpoint.listening, announce, annex)
 
 
 async def _start(library: Library, *, expecting: bool = False) -> None:

@@ -1,7 +1,7 @@
 """Live skills behind the walls of the HTTP server."""
 
-from skillwire.drive.hub import Hub
 from skillwire.drive.identity import AUTH_PATH
+from skillwire.drive.live import LiveSkills
 from skillwire.drive.routes import drive_routes
 from skillwire.server.http import Annex
 
@@ -9,8 +9,9 @@ _CONNECTIONS_EACH = 2
 """A client of the HTTP loop waits on one connection, and speaks on another."""
 
 
-def drive_annex(hub: Hub, token: str | None = None) -> Annex:
+def drive_annex(live: LiveSkills, token: str | None = None) -> Annex:
     """Return what the HTTP application of a server with live skills holds besides."""
+    hub = live.hub
     drive = drive_routes(hub, token)
     return Annex(
         drive.routes,
@@ -19,5 +20,6 @@ def drive_annex(hub: Hub, token: str | None = None) -> Annex:
         credentials=True,
         connections=_CONNECTIONS_EACH * hub.limits.sessions,
         message_bytes=hub.limits.body,
+        running=live.running,
         close=hub.close,
     )

@@ -3,7 +3,7 @@
 import errno
 import socket
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -14,7 +14,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Scope
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from skillwire.model.errors import UsageError
 from skillwire.server.address import Address, HostPolicy
@@ -46,8 +46,10 @@ class Annex:
     """Connections that it keeps open."""
     message_bytes: int | None = None
     """How large a message on a WebSocket may be; None where there are no WebSockets."""
+    running: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+    """Entered for as long as the application runs."""
     close: Callable[[], None] = lambda: None
-    """Called when the server is to end."""
+    """Called when the server is to end: what waits must wait no more."""
 
 
 def http_app(
@@ -78,7 +80,7 @@ def http_app(
             allow_credentials=more.credentials,
             expose_headers=["Mcp-Session-Id"],
         )
-    return StreamCloser(HostGuard(app, policy))
+    return StreamCloser(HostGuard(_During(app, more), policy))
 
 
 async def serve_http(
@@ -138,6 +140,21 @@ def _bind_hint(error: OSError) -> str:
 
 async def _healthy(_request: Request) -> JSONResponse:
     return JSONResponse({"status": "ok"})
+
+
+class _During:
+    """Lets the annex run for as long as the application does."""
+
+    def __init__(self, app: ASGIApp, annex: Annex) -> None:
+        self._app = app
+        self._annex = annex
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            async with self._annex.running():
+                await self._app(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
 
 
 class Serving(uvicorn.Server):
