@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from benchmarks import core, live
+from benchmarks import core, drive, live
 from benchmarks.plan import FULL, QUICK, Plan
 
 RESULTS = Path(__file__).parent / "results"
@@ -18,13 +18,13 @@ class _Report(Protocol):
     def to_json(self) -> str: ...
 
 
-BENCHMARKS: dict[str, Callable[[Plan], _Report]] = {"core": core.run, "live": live.run}
+BENCHMARKS: dict[str, Callable[[Plan], _Report]] = {"core": core.run, "live": live.run, "drive": drive.run}
 
 
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="scripts/bench", description="Measure what serving skills costs.")
     parser.add_argument(
-        "names", nargs="*", metavar="BENCHMARK", help=f"{' or '.join(BENCHMARKS)}; without one, both"
+        "names", nargs="*", metavar="BENCHMARK", help=f"{' or '.join(BENCHMARKS)}; without one, all"
     )
     parser.add_argument("--quick", action="store_true", help="small trees, one round: does it work at all?")
     parser.add_argument(

@@ -177,7 +177,7 @@ async def test_a_refusal_is_told_and_nobody_tries_again(transport: str) -> None:
             async with client_of(drive, transport, token="secret"):
                 raise AssertionError("it was let in")
         async with client_of(drive, transport, token="secret", auth=Auth(token="sesame")):
-            assert drive.hub.clients[0].auth_source == "message"
+            assert drive.hub.clients[0].session.auth_source == "message"
 
 
 @pytest.mark.anyio

@@ -282,7 +282,7 @@ async def test_a_hook_sees_what_the_message_says_and_what_the_connection_says() 
         }
         message = registration("app", [], auth={"token": "msg"})
         async with program(drive, message, additional_headers=headers):
-            assert drive.hub.clients[0].auth_source == "message"
+            assert drive.hub.clients[0].session.auth_source == "message"
     own = {"authorization": "Bearer tk", "x-mdp-auth-tenant": "demo"}
     assert hooks.came == [(Auth(token="msg"), Auth("Bearer", "tk", own, {"role": "op"}))]
 

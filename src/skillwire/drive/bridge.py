@@ -213,12 +213,12 @@ def _client(online: Online) -> dict[str, Json]:
         **info.about,
         "paths": [dict(each.sent) for each in info.paths],
         "status": "online",
-        "connectedAt": _time(online.connected_at),
-        "lastSeenAt": _time(online.seen_at),
+        "connectedAt": _time(online.session.connected_at),
+        "lastSeenAt": _time(online.session.seen_at),
         "connection": {
             "mode": online.connection.mode.value,
             "secure": online.connection.secure,
-            "authSource": online.auth_source,
+            "authSource": online.session.auth_source,
         },
     }
 

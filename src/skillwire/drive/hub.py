@@ -37,16 +37,18 @@ Listener: TypeAlias = Callable[[], None]
 _ANY: Collection[PathType] = tuple(PathType)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Online:
-    """A client that is registered now."""
+    """A client that is registered now. With each registration or update it is another value."""
 
     info: ClientInfo
-    connection: Connection
-    auth_source: str
-    connected_at: float
-    seen_at: float
     revision: int
+    """Another number, too: what its paths return may be something else."""
+    session: Session
+
+    @property
+    def connection(self) -> Connection:
+        return self.session.connection
 
 
 class Hub:
@@ -56,7 +58,8 @@ class Hub:
         self.limits = limits or DriveLimits()
         self.hooks = hooks or Hooks()
         self._sessions: dict[str, Session] = {}
-        self._clients: dict[str, Session] = {}
+        self._clients: dict[str, Online] = {}
+        self._paths = 0
         self._ended: dict[str, Closing] = {}
         """How the last sessions of the HTTP loop ended: nobody was there to be told."""
         self._listeners: list[Listener] = []
@@ -80,8 +83,8 @@ class Hub:
 
     def disconnect(self, client_id: str, reason: str = "") -> None:
         """End the session of a client. It may come again."""
-        if (session := self._clients.get(client_id)) is not None:
-            self.leave(session, Closing(NORMAL.code, reason))
+        if (online := self._clients.get(client_id)) is not None:
+            self.leave(online.session, Closing(NORMAL.code, reason))
 
     def ending(self, session_id: str) -> Closing | None:
         """Return how a session of the HTTP loop ended, if that is not too long ago."""
@@ -126,7 +129,7 @@ class Hub:
         client = message.client
         if session.client is not None and session.client.id != client.id:
             raise RefusedError(f"this session is that of {quoted(session.client.id)}; open another")
-        self._must_fit(session, client)
+        self._must_fit(client)
         try:
             await self.hooks.authorize_registration(client, message.auth, session.connection.auth)
         except DeniedError as error:
@@ -134,8 +137,8 @@ class Hub:
         if session.closing is not None:
             return  # it went while the hook was deciding
         session.auth_source = _auth_source(message, session.connection)
-        if (other := self._clients.get(client.id)) is not None and other is not session:
-            self.leave(other, REPLACED)
+        if (other := self._clients.get(client.id)) is not None and other.session is not session:
+            self.leave(other.session, REPLACED)
         self._admit(session, client)
 
     def _own(self, session: Session, client_id: str) -> ClientInfo:
@@ -143,25 +146,28 @@ class Hub:
             raise RefusedError(f"client {quoted(client_id)} is not registered on this session")
         return session.client
 
-    def _must_fit(self, session: Session, client: ClientInfo) -> None:
-        others = (each.client for each in self._clients.values() if each is not session)
-        total = sum(len(each.paths) for each in others if each is not None and each.id != client.id)
-        if total + len(client.paths) > self.limits.total_paths:
+    def _must_fit(self, client: ClientInfo) -> None:
+        known = self._clients.get(client.id)
+        before = 0 if known is None else len(known.info.paths)
+        if self._paths - before + len(client.paths) > self.limits.total_paths:
             raise FullError(f"all clients together may have {self.limits.total_paths:,} paths")
 
     def _admit(self, session: Session, client: ClientInfo) -> None:
-        self._must_fit(session, client)
+        self._must_fit(client)
+        known = self._clients.get(client.id)
+        self._paths += len(client.paths) - (0 if known is None else len(known.info.paths))
         session.client = client
         session.table = PathTable.of(client.paths)
         self._revision += 1
-        session.revision = self._revision
-        self._clients[client.id] = session
+        self._clients[client.id] = Online(client, self._revision, session)
         self._tell()
 
     def _withdraw(self, session: Session) -> None:
         client, session.client, session.table = session.client, None, PathTable()
-        if client is not None and self._clients.get(client.id) is session:
-            del self._clients[client.id]
+        known = None if client is None else self._clients.get(client.id)
+        if known is not None and known.session is session:
+            del self._clients[known.info.id]
+            self._paths -= len(known.info.paths)
             self._tell()
 
     # What there is
@@ -177,42 +183,33 @@ class Hub:
     @property
     def clients(self) -> tuple[Online, ...]:
         """The clients that are registered now, in the order in which they came."""
-        return tuple(
-            Online(
-                each.client,
-                each.connection,
-                each.auth_source,
-                each.connected_at,
-                each.seen_at,
-                each.revision,
-            )
-            for each in self._clients.values()
-            if each.client is not None
-        )
+        return tuple(self._clients.values())
 
     def answering(self, method: str, path: str) -> tuple[str, ...]:
         """Return the ids of the clients that have something at this path."""
         asked = _asked(path)
-        return tuple(key for key, each in self._clients.items() if asked and each.table.find(method, asked))
+        if asked is None:
+            return ()
+        return tuple(key for key, each in self._clients.items() if each.session.table.find(method, asked))
 
     def find(
         self, client_id: str, method: str, path: str, types: Collection[PathType] = _ANY
     ) -> tuple[Descriptor, dict[str, str]] | None:
         """Return what answers this path, with its parameters; None if nothing does."""
-        session, asked = self._clients.get(client_id), _asked(path)
-        return None if session is None or asked is None else session.table.find(method, asked, types)
+        online, asked = self._clients.get(client_id), _asked(path)
+        return None if online is None or asked is None else online.session.table.find(method, asked, types)
 
     # Calls
 
     async def call(self, client_id: str, request: Request, types: Collection[PathType] = _ANY) -> Json:
         """Return what a client answers. Raises `CallFailedError`."""
-        session = self._clients.get(client_id)
-        if session is None or session.client is None:
+        online = self._clients.get(client_id)
+        if online is None:
             raise NoSuchPathError(f"no client {quoted(client_id)} is connected")
         if (found := self.find(client_id, request.method, request.path, types)) is None:
             raise NoSuchPathError(_nothing_there(client_id, request))
         descriptor, params = found
-        await self.hooks.authorize_invocation(Invocation(session.client, descriptor, params, request))
+        await self.hooks.authorize_invocation(Invocation(online.info, descriptor, params, request))
         call = CallClient(
             str(uuid4()),
             client_id,
@@ -224,7 +221,7 @@ class Hub:
             request.headers,
             request.auth,
         )
-        return await session.ask(call.request_id, call.to_json())
+        return await online.session.ask(call.request_id, call.to_json())
 
     # Life and death
 

@@ -1,6 +1,6 @@
 """Descriptions that clients did not send: made from the text, once, without holding anybody up."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import anyio
@@ -13,12 +13,12 @@ from skillwire.drive.hub import Hub, Online
 from skillwire.drive.registration import GET, Descriptor, PathType
 
 
-@dataclass(slots=True)
-class _Client:
-    """What is known of one client, as of one revision of it."""
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of one client as it is now."""
 
-    revision: int
-    told: dict[str, str]
+    online: Online
+    told: Mapping[str, str]
     """Descriptions by path; an empty one where there is none to be had."""
 
 
@@ -29,7 +29,7 @@ class Introductions:
         """`learned` is called when something is known that was not."""
         self._hub = hub
         self._learned = learned
-        self._clients: dict[str, _Client] = {}
+        self._known: dict[str, _Known] = {}
         self._asking: set[str] = set()
         self._changed = anyio.Event()
         hub.listen(self._look)
@@ -38,10 +38,8 @@ class Introductions:
         """Return the description of a path: empty if there is none to be had, None while it is asked for."""
         if descriptor.description and descriptor.description.strip():
             return descriptor.description
-        client = self._clients.get(online.info.id)
-        if client is None or client.revision != online.revision:
-            return None
-        return client.told.get(descriptor.path.text)
+        known = self._known.get(online.info.id)
+        return known.told.get(descriptor.path.text) if known is not None and known.online is online else None
 
     async def run(self) -> None:
         """Ask until cancelled."""
@@ -55,14 +53,18 @@ class Introductions:
         self._changed.set()
 
     def _begin(self, tasks: TaskGroup) -> None:
-        online = {each.info.id: each for each in self._hub.clients}
-        self._clients = {name: known for name, known in self._clients.items() if name in online}
-        for name, each in online.items():
-            known = self._clients.get(name)
-            asked = name in self._asking or (known is not None and known.revision == each.revision)
-            if not asked and (wanted := _undescribed(each)):
+        clients = self._hub.clients
+        names = {each.info.id for each in clients}
+        self._known = {name: known for name, known in self._known.items() if name in names}
+        for each in clients:
+            name = each.info.id
+            if name in self._asking or ((known := self._known.get(name)) and known.online is each):
+                continue
+            if wanted := _undescribed(each):
                 self._asking.add(name)
                 tasks.start_soon(self._ask, each, wanted)
+            else:
+                self._known[name] = _Known(each, {})
 
     async def _ask(self, online: Online, paths: list[str]) -> None:
         name, told = online.info.id, dict.fromkeys(paths, "")
@@ -73,7 +75,7 @@ class Introductions:
             pass  # then these skills have none, and a problem says so
         finally:
             self._asking.discard(name)
-        self._clients[name] = _Client(online.revision, told)
+        self._known[name] = _Known(online, told)
         self._learned()
         self._look()  # it may have registered other paths meanwhile
 

@@ -69,8 +69,6 @@ class Session:
         self.client: ClientInfo | None = None
         self.auth_source = "none"
         self.table = PathTable()
-        self.revision = 0
-        """Another with each registration and update: then, what its paths return may be something else."""
         self.connected_at = self.seen_at = time.time()
         self.seen = self.pinged = time.monotonic()
         self.closing: Closing | None = None

@@ -25,16 +25,19 @@ from skillwire.skillmd.document import read_document
 from skillwire.sources.assemble import assemble
 from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
 
-_LONGEST_PAUSE = 1.0
+_LONGEST_PAUSE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """What became of a path, and what that depends on."""
+class _Looked:
+    """What became of the paths of one client."""
 
-    revision: int
-    description: str
-    found: Entry | tuple[Problem, ...]
+    online: Online
+    complete: bool
+    """Whether nothing is being asked for any more."""
+    entries: tuple[Entry, ...]
+    problems: tuple[Problem, ...]
+    templates: tuple[SkillTemplate, ...]
 
 
 class DriveSource(Source):
@@ -44,7 +47,7 @@ class DriveSource(Source):
         self.label = label
         self._hub = hub
         self._introductions = Introductions(hub, self._tell)
-        self._known: dict[tuple[str, str], _Known] = {}
+        self._looked: dict[str, _Looked] = {}
         self._changed: set[anyio.Event] = set()
         hub.listen(self._tell)
 
@@ -57,29 +60,36 @@ class DriveSource(Source):
         await self._introductions.run()
 
     async def scan(self, progress: Progress = unwatched) -> Scan:
-        known: dict[tuple[str, str], _Known] = {}
-        templates: list[SkillTemplate] = []
+        looked: dict[str, _Looked] = {}
         for online in self._hub.clients:
-            for descriptor in online.info.paths:
-                if descriptor.type is not PathType.SKILL:
-                    continue
-                if descriptor.path.parameters:
-                    templates.append(skill_template(online.info, descriptor, self.label))
-                    continue
-                told = self._introductions.description(online, descriptor)
-                if told is None:
-                    continue  # it is being asked for, and shows when it is there
-                key = online.info.id, descriptor.path.text
-                before = self._known.get(key)
-                if before is None or (before.revision, before.description) != (online.revision, told):
-                    before = _Known(online.revision, told, self._found(online, descriptor, told))
-                known[key] = before
-            progress(len(known))
-        self._known = known
-        found = [each.found for each in known.values()]
-        problems = (problem for each in found if isinstance(each, tuple) for problem in each)
-        entries = (each for each in found if isinstance(each, Entry))
-        return Scan(tuple(entries), tuple(problems), tuple(templates))
+            known = self._looked.get(online.info.id)
+            if known is None or known.online is not online or not known.complete:
+                known = self._look(online)
+            looked[online.info.id] = known
+        self._looked = looked
+        every = looked.values()
+        progress(len(every))
+        return Scan(
+            tuple(entry for each in every for entry in each.entries),
+            tuple(problem for each in every for problem in each.problems),
+            tuple(template for each in every for template in each.templates),
+        )
+
+    def _look(self, online: Online) -> _Looked:
+        """Look at the paths of one client."""
+        skills = [each for each in online.info.paths if each.type is PathType.SKILL]
+        plain = [each for each in skills if not each.path.parameters]
+        told = [(each, self._introductions.description(online, each)) for each in plain]
+        found = [
+            self._found(online, each, description) for each, description in told if description is not None
+        ]
+        return _Looked(
+            online,
+            all(description is not None for _, description in told),
+            tuple(each for each in found if isinstance(each, Entry)),
+            tuple(problem for each in found if isinstance(each, tuple) for problem in each),
+            tuple(skill_template(online.info, each, self.label) for each in skills if each.path.parameters),
+        )
 
     async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
         while True:
@@ -87,8 +97,8 @@ class DriveSource(Source):
             self._changed.add(changed)
             begin = time.monotonic()
             yield EVERYWHERE
-            # As long a pause as the last look took: a flood of registrations gets half of the time at most.
-            await anyio.sleep(min(time.monotonic() - begin, _LONGEST_PAUSE))
+            # Three times as long a pause as the last look took: a flood gets a quarter of the time at most.
+            await anyio.sleep(min(3 * (time.monotonic() - begin), _LONGEST_PAUSE))
             await changed.wait()
 
     async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
