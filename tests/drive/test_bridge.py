@@ -2,6 +2,7 @@
 
 import json
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -9,8 +10,12 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult
 
+from skillwire.catalog.library import Library
 from skillwire.drive import bridge
+from skillwire.drive.hub import Hub
 from skillwire.drive.limits import DriveLimits
+from skillwire.model.errors import ConflictError
+from skillwire.server.skills import Offering, all_surfaces
 from tests.drive.test_replay import recorded_answers, registrations
 from tests.support.clients import ERAS, text_of
 from tests.support.drive import driving, echo, program, registration, silent, skills
@@ -165,6 +170,12 @@ async def test_a_wrong_call_is_told_so_that_the_next_is_right(
         assert result.is_error is True
         assert complaint in answer_of(result)["error"]["message"]
         assert client.calls == []
+
+
+async def test_a_tool_that_is_there_already_is_refused() -> None:
+    (first, *_) = bridge.bridge_tools(Hub())
+    with pytest.raises(ConflictError, match="the tool `load-skill` is there already"):
+        all_surfaces(Library([]), Offering(tools=[replace(first, name="load-skill")]))
 
 
 async def test_a_dead_client_fails_alone() -> None:

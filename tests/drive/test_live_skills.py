@@ -7,15 +7,18 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from skillwire.catalog.library import Library
 from skillwire.drive.documents import description_in, document, head
 from skillwire.drive.limits import DriveLimits
 from skillwire.model.entry import Json
 from skillwire.model.errors import SourceError
 from skillwire.model.problem import Rule, Severity
 from skillwire.skillmd.document import read_document
+from skillwire.sources.memory import MemorySkill, MemorySource
 from tests.support.clients import ERAS
 from tests.support.drive import Answers, Drive, driving, program, registration, silent, skills
 from tests.support.listening import listening
+from tests.support.skills import skill_md
 
 pytestmark = pytest.mark.anyio
 
@@ -245,6 +248,50 @@ async def test_a_live_skill_has_no_other_file() -> None:
         with pytest.raises(SourceError, match=r"no file but `SKILL\.md`"):
             await source.read(entry, type(file)("gone.md", file.mime_type))  # pyright: ignore[reportCallIssue]
         assert (await source.scan()).entries[0] is entry
+
+
+async def test_a_flood_of_updates_is_looked_at_in_few_goes() -> None:
+    number = 300
+    async with driving() as drive, program(drive, registration("app", skills("/a/skill.md"))) as client:
+        await until_listed(drive, "skill://app/a/SKILL.md")
+        looks = 0
+
+        def look(_: object) -> None:
+            nonlocal looks
+            looks += 1
+
+        drive.library.listen(look)
+        for at in range(number):
+            paths = skills(*(f"/s{at}-{part}/skill.md" for part in range(20)))
+            await client.say({"type": "updateClientCatalog", "clientId": "app", "paths": paths})
+        last = {f"skill://app/s{number - 1}-{part}/SKILL.md" for part in range(20)}
+        await drive.until_library(lambda: set(drive.library.catalog.entries) == last, "the last update")
+        assert looks < number / 2
+
+
+async def test_a_live_skill_may_stand_inside_another_but_not_inside_one_that_lists_its_files() -> None:
+    async def made() -> bytes:
+        return b"now"
+
+    fixed = MemorySource([MemorySkill("fixed", {"SKILL.md": skill_md("fixed")})])
+    inner = {"SKILL.md": skill_md("inner"), "now.md": made}
+    live = MemorySource(
+        [
+            MemorySkill("outer", {"SKILL.md": skill_md("outer"), "now.md": made}),
+            MemorySkill("outer/inner", inner),
+            MemorySkill("fixed/inner", inner),
+        ],
+        label="programs",
+    )
+    library = Library([fixed, live])
+    catalog = await library.load()
+    assert list(catalog.entries) == [
+        "skill://fixed/SKILL.md",
+        "skill://outer/SKILL.md",
+        "skill://outer/inner/SKILL.md",
+        "skill://programs/fixed/inner/SKILL.md",  # the complete list of `fixed` has no room for it
+    ]
+    assert (await library.read("skill://outer/inner/SKILL.md")).content == inner["SKILL.md"]
 
 
 @pytest.mark.parametrize(
