@@ -16,8 +16,8 @@ from skillwire.drive.errors import DeniedError
 from skillwire.drive.hooks import Hooks, Invocation
 from skillwire.drive.limits import DriveLimits
 from skillwire.drive.registration import Auth, ClientInfo
-from tests.support.drive import Answers, Drive, Program, driving, ending, program, registration
-from tests.support.recorded import frames, recorded
+from tests.support.drive import Drive, Program, driving, ending, program, registration
+from tests.support.recorded import frames, recorded, recorded_answers, registrations
 
 pytestmark = pytest.mark.anyio
 
@@ -28,35 +28,6 @@ DIFFERENT: dict[str, int] = {
     "GET /skills/client-02/workspace/slow": 504,
     "GET /skills/client-03/hang": 503,
 }
-
-
-def recorded_answers() -> Answers:
-    """Return a client that answers each path as the recorded one did."""
-    paths = {each["requestId"]: _key(each) for each in frames("server->client")}
-    results = {
-        paths[each["requestId"]]: {name: each[name] for name in ("ok", "data", "error") if name in each}
-        for each in frames("client->server")
-        if each["type"] == "callClientResult"
-    }
-    unanswered = {"/workspace/slow/skill.md", "/hang/skill.md"}  # too late, or never
-
-    def answer(call: dict[str, Any]) -> dict[str, Any] | None:
-        if call["path"] in unanswered:
-            return None
-        if call["path"].startswith("/upper/"):
-            return {"ok": True, "data": "# Upper"}
-        return results[_key(call)]
-
-    return answer
-
-
-def _key(call: dict[str, Any]) -> str:
-    headers: dict[str, str] = call.get("headers") or {}
-    return json.dumps([call["path"], call.get("query") or {}, headers.get("x-review-scope")])
-
-
-def registrations() -> list[dict[str, Any]]:
-    return [each for each in frames("client->server") if each["type"] == "registerClient"]
 
 
 @pytest.fixture
