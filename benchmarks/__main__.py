@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from benchmarks import contract, core, live
+from benchmarks import contract, core, drive, live
 from benchmarks.plan import FULL, QUICK, Plan
 
 RESULTS = Path(__file__).parent / "results"
@@ -22,6 +22,7 @@ BENCHMARKS: dict[str, Callable[[Plan], _Report]] = {
     "core": core.run,
     "live": live.run,
     "contract": contract.run,
+    "drive": drive.run,
 }
 
 

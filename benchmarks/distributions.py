@@ -2,13 +2,13 @@
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
 from benchmarks.results import Unit
-from benchmarks.tables import figure
+from benchmarks.tables import figure, row
 
 Samples: TypeAlias = Mapping[int, Sequence[float]]
 """For each size, everything that was measured. What did not finish is infinite."""
@@ -78,3 +78,17 @@ def _statistics(found: Sequence[float]) -> dict[Statistic, float]:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+def distribution_rows(chosen: Sequence[Distribution]) -> Iterable[str]:
+    """Yield the lines of a table: a row for each statistic of each, a column for each size."""
+    sizes = sorted({size for each in chosen for size in each.sizes})
+    expecting = ["expected"] if any(each.expected is not None for each in chosen) else []
+    yield row(["", "", *(f"{size:,}" for size in sizes), *expecting])
+    yield row(["---", "---", *["---:"] * (len(sizes) + len(expecting))])
+    for each in chosen:
+        expected = [] if each.expected is None else [figure(each.expected, each.unit)]
+        for statistic in each.shown:
+            cells = [each.cell(statistic, size) for size in sizes]
+            yield row([each.name, statistic, *cells, *expected])
+    yield ""

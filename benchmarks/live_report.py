@@ -1,15 +1,15 @@
 """What live reload costs, for people and for programs. No figure in either is written by hand."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from benchmarks.distributions import Distribution
+from benchmarks.distributions import Distribution, distribution_rows
 from benchmarks.machine import Machine
 from benchmarks.noticing import Noticing
 from benchmarks.results import Series
 from benchmarks.stdio import PATIENCE
-from benchmarks.tables import figure, per_skill, row, series_rows, trend
+from benchmarks.tables import per_skill, series_rows, trend
 
 _INTRODUCTION = f"""\
 # What live reload costs
@@ -70,13 +70,13 @@ class LiveReport:
                 f"{self.machine} The run took {self.seconds:.0f} s.",
                 "",
                 _DELAYS,
-                *_rows(self.noticed.delays),
+                *distribution_rows(self.noticed.delays),
                 _NOTIFICATIONS,
-                *_rows(self.noticed.notifications),
+                *distribution_rows(self.noticed.notifications),
                 _IDLE,
-                *_rows(self.noticed.idle),
+                *distribution_rows(self.noticed.idle),
                 self._about_bursts(),
-                *_rows(self.bursts),
+                *distribution_rows(self.bursts),
                 _UPDATES,
                 *series_rows(self.updates, {"slope": trend, "per skill": per_skill}),
             ]
@@ -91,16 +91,3 @@ others are those of new skills. Meanwhile the client pings every 5 ms, whether o
 answered, until one second after `skills/list` has shown everything that was written. *elsewhere*: the same
 burst, to a folder that the server does not serve.
 """
-
-
-def _rows(chosen: Sequence[Distribution]) -> Iterable[str]:
-    sizes = sorted({size for each in chosen for size in each.sizes})
-    expecting = ["expected"] if any(each.expected is not None for each in chosen) else []
-    yield row(["", "", *(f"{size:,}" for size in sizes), *expecting])
-    yield row(["---", "---", *["---:"] * (len(sizes) + len(expecting))])
-    for each in chosen:
-        expected = [] if each.expected is None else [figure(each.expected, each.unit)]
-        for statistic in each.shown:
-            cells = [each.cell(statistic, size) for size in sizes]
-            yield row([each.name, statistic, *cells, *expected])
-    yield ""

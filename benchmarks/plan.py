@@ -24,10 +24,21 @@ class Plan:
     """Files that are written all at once. Not in the smallest tree."""
     pings: float
     """Seconds of pings to a server that has nothing else to do."""
+    clients: tuple[int, ...]
+    """Numbers of running programs that offer live skills."""
 
 
-FULL = Plan(sizes=(100, 1_000, 10_000), rounds=3, batches=6, batch=20, edits=20, burst=10_000, pings=5.0)
-QUICK = Plan(sizes=(100, 300), rounds=1, batches=2, batch=5, edits=2, burst=400, pings=0.5)
+FULL = Plan(
+    sizes=(100, 1_000, 10_000),
+    rounds=3,
+    batches=6,
+    batch=20,
+    edits=20,
+    burst=10_000,
+    pings=5.0,
+    clients=(10, 100, 1_000),
+)
+QUICK = Plan(sizes=(100, 300), rounds=1, batches=2, batch=5, edits=2, burst=400, pings=0.5, clients=(2, 20))
 
 
 def serve(tree: Tree) -> list[str]:

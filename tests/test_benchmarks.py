@@ -71,6 +71,18 @@ CONTRACT = {
 }
 
 
+LIVE_SKILLS = {
+    "all programs register",
+    "all programs register, until all their skills are in the catalogue",
+    "`listPaths` of all programs",
+    "`listPaths` of one program",
+    "a read over HTTP",
+    "a read over MCP",
+    "a read over HTTP, while one program leaves 64 calls unanswered",
+    "a read over MCP, while one program leaves 64 calls unanswered",
+}
+
+
 def quick_run(name: str, output: Path) -> Path:
     command = [sys.executable, "-m", "benchmarks", name, "--quick", "--output", str(output)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
@@ -89,6 +101,12 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def live_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where a quick run of the benchmark of live reload has left its results."""
     return quick_run("live", tmp_path_factory.mktemp("live-results"))
+
+
+@pytest.fixture(scope="module")
+def drive_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a quick run of the benchmark of live skills has left its results."""
+    return quick_run("drive", tmp_path_factory.mktemp("drive-results"))
 
 
 @pytest.fixture
@@ -128,7 +146,7 @@ def test_the_tables_show_every_figure(results: Path, report: dict[str, Any]) -> 
         assert series["name"] in rows
 
 
-@pytest.mark.parametrize("benchmark", ["results", "live_results", "contract_results"])
+@pytest.mark.parametrize("benchmark", ["results", "live_results", "contract_results", "drive_results"])
 def test_the_machine_is_described_without_saying_which_one_it_is(
     benchmark: str, request: pytest.FixtureRequest
 ) -> None:
@@ -183,6 +201,13 @@ def test_the_tables_of_live_reload_show_every_figure(live_results: Path, live_re
         assert live_report[section]
         for each in live_report[section]:
             assert each["name"] in rows
+
+
+def test_live_skills_are_measured_with_every_number_of_programs(drive_results: Path) -> None:
+    found = json.loads((drive_results / "drive.json").read_text(encoding="utf-8"))
+    assert {each["name"] for each in found["times"]} == LIVE_SKILLS
+    assert all(each["statistics"].keys() == {"2", "20"} for each in [*found["times"], found["memory"]])
+    assert rows_of(drive_results / "drive.md") >= LIVE_SKILLS | {found["memory"]["name"]}
 
 
 def test_what_did_not_finish_is_shown_as_such() -> None:

@@ -70,6 +70,7 @@ def test_every_verb_is_in_the_table_and_in_the_docs() -> None:
         "new",
         "schema",
         "visibility",
+        "drive",
     }
     assert all(f"skillwire {verb}" in page for verb in VERBS)
 

@@ -23,6 +23,7 @@ OPTIONS = {
         "--block-key",
         "--config",
         "--no-config",
+        "--drive",
         "--token-env",
         "--allow-public",
         "--allow-host",
@@ -50,6 +51,7 @@ OPTIONS = {
     "new": ["--contract", "--block-key"],
     "schema": ["--contract", "--block-key"],
     "visibility": ["--from", "--assistant", "--user", "--follow-links", "--config", "--json"],
+    "drive": ["--client", "--token-env", "--json"],
 }
 
 
@@ -72,7 +74,9 @@ def test_the_help_of_a_verb_mentions_every_option(cli: Cli, verb: str) -> None:
 def test_the_help_of_a_verb_shows_examples(cli: Cli, verb: str) -> None:
     shown = cli(verb, "--help").out
     assert "example" in shown.lower()
-    shows = r"--contract" if verb == "schema" else r"(add )?(\./skills|http://127)"  # which takes no folder
+    shows = (
+        r"--contract" if verb == "schema" else r"(add |tree )?(\./skills|http://127)"
+    )  # which takes no folder
     assert re.search(rf"skillwire {verb} {shows}", shown)
 
 

@@ -119,10 +119,14 @@ class Namespace:
         for uri, file in files.items():
             if (holder := self.files.get(uri)) is not None and not _same_bytes(holder.file, file):
                 return holder.entry
-        # A skill's list of files is complete (S8): all that lives in its folder must be on it.
+        # A skill's list of files is complete (S8): all that lives in its folder must be on it. A dynamic
+        # skill has no such list (S9), so nothing can be missing from it.
         for above in parents(entry.root):
-            if (outer := self._roots.get(above)) is not None and not files.keys() <= _uris(outer):
+            outer = self._roots.get(above)
+            if outer is not None and not outer.dynamic and not files.keys() <= _uris(outer):
                 return outer
+        if entry.dynamic:
+            return None
         return next((inner for inner in self._below[entry.root] if not _uris(inner) <= files.keys()), None)
 
 
@@ -151,21 +155,24 @@ def shared_names(entries: Iterable[Entry], scans: Sequence[Labelled]) -> dict[st
     by_name: defaultdict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         by_name[entry.name].append(entry)
-    return {
-        entry.uri: Problem(
-            _place(entry, scans),
-            Rule.NAME_SHARED,
-            Severity.WARNING,
-            f"the name `{name}` is also that of {_others(entry, sharing, scans)}; all of them are served",
-            hint="give each its own name, so that people and models can tell them apart",
-            field="name",
-        )
-        for name, sharing in by_name.items()
-        if len(sharing) > 1
-        for entry in sharing
-    }
+    shared: dict[str, Problem] = {}
+    for name, sharing in by_name.items():
+        if len(sharing) > 1:
+            # Thousands may share one: what is told of the first, and of all others, is made once.
+            first, *others = sharing
+            told = [_name_shared(name, other, len(sharing), scans) for other in (others[0], first)]
+            shared[first.uri] = replace(told[0], path=_place(first, scans))
+            shared |= {each.uri: replace(told[1], path=_place(each, scans)) for each in others}
+    return shared
 
 
-def _others(entry: Entry, sharing: list[Entry], scans: Sequence[Labelled]) -> str:
-    others = [quoted(_place(other, scans)) for other in sharing if other is not entry]
-    return others[0] if len(others) == 1 else f"{others[0]} and {len(others) - 1} more"
+def _name_shared(name: str, other: Entry, number: int, scans: Sequence[Labelled]) -> Problem:
+    also = quoted(_place(other, scans)) + (f" and {number - 2} more" if number > 2 else "")
+    return Problem(
+        "",
+        Rule.NAME_SHARED,
+        Severity.WARNING,
+        f"the name `{name}` is also that of {also}; all of them are served",
+        hint="give each its own name, so that people and models can tell them apart",
+        field="name",
+    )

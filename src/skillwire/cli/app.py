@@ -55,6 +55,7 @@ VERBS = {
     "new": Verb("skillwire.cli.new:new", "Make a skill to begin with."),
     "schema": Verb("skillwire.cli.schema:schema", "Print the JSON Schema of a frontmatter."),
     "visibility": Verb("skillwire.cli.visibility:visibility", "Show or decide who may start a skill."),
+    "drive": Verb("skillwire.cli.drive:drive", "Show what running programs offer as live skills."),
 }
 
 

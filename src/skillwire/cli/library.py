@@ -2,8 +2,9 @@
 
 import gc
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path
 
 import anyio
@@ -16,6 +17,7 @@ from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.kinds import SourceOptions
 from skillwire.config.settings import CACHE_DIR, limits_from
 from skillwire.config.wanted import Opened, open_wanted, wanted_sources
+from skillwire.sources.base import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class LibraryOptions:
     """Whether the skills stay those that are found first."""
     configured_sources: bool = True
     """Whether the sources of the configuration are wanted, too."""
+    may_be_none: bool = False
+    """Whether there is something to do without any source."""
 
     def for_sources(self, configured: Configured) -> SourceOptions:
         """Return what holds for all sources, with what the environment and the configuration say."""
@@ -55,16 +59,29 @@ def open_sources(
     """Return the sources named, and those of `config`, not looked at yet. Raises `UsageError`."""
     configured = Configured() if config is None else Configured.read(config)
     also = configured if options.configured_sources else None
-    wanted = wanted_sources(arguments, os.environ, also, options.prefix)
+    wanted = wanted_sources(arguments, os.environ, also, options.prefix, may_be_none=options.may_be_none)
     return open_wanted(wanted, options.for_sources(configured), to_fetch=to_fetch)
 
 
 def open_library(
-    arguments: Sequence[str], options: LibraryOptions, config: ConfigFile | None = None
+    arguments: Sequence[str],
+    options: LibraryOptions,
+    config: ConfigFile | None = None,
+    more: Callable[[str], Source] | None = None,
 ) -> Library:
-    """Return the library of the sources named, not loaded yet. Raises `UsageError`."""
-    opened = open_sources(arguments, options, config)
-    return Library([each.source for each in opened], frozen=options.frozen)
+    """Return the library of the sources named, not loaded yet; `more` makes one more, under a free label.
+
+    Raises `UsageError`.
+    """
+    sources = [each.source for each in open_sources(arguments, options, config)]
+    if more is not None:
+        sources.append(more(_free({source.label for source in sources})))
+    return Library(sources, frozen=options.frozen)
+
+
+def _free(taken: Collection[str]) -> str:
+    labels = (f"live-{number}" for number in count(2))
+    return next(label for label in chain(["live"], labels) if label not in taken)
 
 
 def load_library(

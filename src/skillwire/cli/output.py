@@ -71,7 +71,7 @@ NO_SKILLS = "no skills here; a skill is a folder with a `SKILL.md` in it"
 
 def check_shows(library: Library) -> str:
     """Return the command that shows the problems of these sources, as the beginning of a sentence."""
-    there = (source for source in library.sources if source not in library.waited_for)
+    there = (source for source in library.sources if source.place and source not in library.waited_for)
     places = " ".join(shlex.quote(source.place) for source in there)
     return f"`skillwire check {places}` shows"
 

@@ -25,10 +25,14 @@ from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.settings import max_file_bytes_from, token_from
 from skillwire.config.visibility import overrides_in
 from skillwire.contract.subject import BLOCK_KEY
+from skillwire.drive.bridge import bridge_tools
+from skillwire.drive.live import LiveSkills
 from skillwire.model.display import visible
 from skillwire.model.errors import UsageError
 from skillwire.model.problem import Rule, Severity
 from skillwire.server.address import Address, HostPolicy, check_host, check_origin
+from skillwire.server.descriptors import allow_connections
+from skillwire.server.drive import drive_annex
 from skillwire.server.http import MCP_PATH, http_app, listen, serve_http
 from skillwire.server.signals import on_stop_signal
 from skillwire.server.skills import Channel, Offering, skills_server
@@ -89,6 +93,9 @@ def serve(
         Path | None, Parameter(help="The configuration file to use instead of your own.")
     ] = None,
     no_config: Annotated[bool, Parameter(help="Use no configuration file.")] = False,
+    drive: Annotated[
+        bool, Parameter(help="Let running programs connect and offer live skills. Needs `--http`.")
+    ] = False,
     token_env: Annotated[
         str | None,
         Parameter(help="The environment variable with the bearer token that HTTP clients must send."),
@@ -115,6 +122,7 @@ def serve(
     skillwire serve ./skills github:acme/skills --http 8765
     skillwire serve ./skills --http 0.0.0.0:8765 --token-env SKILLS_TOKEN
     skillwire serve ./skills --contract
+    skillwire serve --http 8765 --drive
     ```
     """
     terms = terms_of(block_key, contract=contract, tolerant=tolerant)
@@ -122,8 +130,15 @@ def serve(
         level=logging.WARNING, stream=sys.stderr, format="%(levelname)s: %(name)s: %(message)s"
     )
     file = _configuration(config, no_config=no_config)
-    options = LibraryOptions(follow_links=follow_links, prefix=prefix, live=not static, frozen=static)
-    library = open_library(sources or [], options, file)
+    live = _live_skills(http, static=static) if drive else None
+    options = LibraryOptions(
+        follow_links=follow_links,
+        prefix=prefix,
+        live=not static,
+        frozen=static,
+        may_be_none=live is not None,
+    )
+    library = open_library(sources or [], options, file, None if live is None else live.source)
     ttl = STATIC_TTL_MS if static else LIVE_TTL_MS
     offering = Offering(
         Channel(catalog),
@@ -134,6 +149,7 @@ def serve(
         archives=archives,
         legacy_uris=legacy_uris,
         contract=terms,
+        tools=() if live is None else bridge_tools(live.hub),
     )
     if http is None:
         _refuse_without_http(token_env, allow_host, allow_origin, allow_public=allow_public)
@@ -142,6 +158,11 @@ def serve(
         return 0
     token = token_from(token_env, os.environ)
     address = Address.parse(http)
+    if live is not None and not address.is_loopback and token is None:
+        raise UsageError(
+            f"`--drive` lets programs in, and `{address.host}` can be reached from other machines",
+            hint="set a token with `--token-env VAR`, or bind a loopback address",
+        )
     if not address.is_loopback and token is None and not allow_public:
         raise UsageError(
             f"`{address.host}` can be reached from other machines, and there is no token",
@@ -153,7 +174,7 @@ def serve(
     policy = HostPolicy(bound, hosts, origins)
     freshness = Freshness(ttl, private=token is not None)
     server = skills_server(library, freshness=freshness, offering=offering)
-    _run(lambda: _over_http(library, server, terms, _Endpoint(listening, policy, token)))
+    _run(lambda: _over_http(library, server, terms, _Endpoint(listening, policy, token), live))
     return 0
 
 
@@ -172,6 +193,16 @@ def _configuration(config: Path | None, *, no_config: bool) -> ConfigFile | None
     if config is not None and not config.exists():
         talk().print(f"the configuration file `{config}` does not exist; nothing is configured")
     return ConfigFile(config or default_config())
+
+
+def _live_skills(http: str | None, *, static: bool) -> LiveSkills:
+    if http is None:
+        hint = "programs connect over the network: add `--http 8765`"
+        raise UsageError("`--drive` needs `--http`", hint=hint)
+    if static:
+        hint = "live skills come and go: leave one of them out"
+        raise UsageError("`--drive` and `--static` contradict each other", hint=hint)
+    return LiveSkills()
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,14 +240,30 @@ async def _over_stdio(library: Library, server: Server[Any], terms: Terms | None
             await serve_stdio(server)
 
 
-async def _over_http(library: Library, server: Server[Any], terms: Terms | None, endpoint: _Endpoint) -> None:
-    await _start(library, terms)
-    app = http_app(server, endpoint.policy, endpoint.token)
-    url = f"http://{endpoint.policy.bound.authority}{MCP_PATH}"
-    await serve_http(app, endpoint.listening, lambda: talk().print(f"serving on {url}"))
+async def _over_http(
+    library: Library,
+    server: Server[Any],
+    terms: Terms | None,
+    endpoint: _Endpoint,
+    live: LiveSkills | None,
+) -> None:
+    await _start(library, terms, expecting=live is not None)
+    annex = None if live is None else drive_annex(live, endpoint.token)
+    app = http_app(server, endpoint.policy, endpoint.token, annex)
+    authority = endpoint.policy.bound.authority
+
+    def announce() -> None:
+        if live is not None:
+            talk().print(f"programs connect to ws://{authority}")
+        talk().print(f"serving on http://{authority}{MCP_PATH}")
+
+    if annex is not None:
+        allow_connections(annex.connections)
+    await serve_http(app, endpoint.listening, announce, annex)
 
 
-async def _start(library: Library, terms: Terms | None) -> None:
+async def _start(library: Library, terms: Terms | None, *, expecting: bool = False) -> None:
+    """Load the library and say what there is. With `expecting`, skills come later."""
     catalog = await load(library)
     if terms is not None:
         hold_to_contract(library, terms)
@@ -241,5 +288,5 @@ async def _start(library: Library, terms: Terms | None) -> None:
     if errors or warnings:
         counts = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
         console.print(f"{counts}; {check_shows(library)} them")
-    elif not catalog.entries and not library.waited_for:
+    elif not catalog.entries and not library.waited_for and not expecting:
         console.print(NO_SKILLS)

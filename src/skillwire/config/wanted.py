@@ -52,10 +52,12 @@ def wanted_sources(
     environment: Mapping[str, str],
     configured: Configured | None = None,
     prefix: str | None = None,
+    *,
+    may_be_none: bool = False,
 ) -> list[Wanted]:
     """Return the sources named on the command line, else in `SKILLS_DIR`, and then those configured.
 
-    Raises `UsageError` if there is none.
+    Raises `UsageError` if there is none, unless that may be.
     """
     given_by = GivenBy.COMMAND_LINE if arguments else GivenBy.ENVIRONMENT
     named = list(arguments) or [environment.get(SKILLS_DIR, "")]
@@ -72,7 +74,7 @@ def wanted_sources(
         )
         for each in configured.sources
     )
-    if not wanted:
+    if not wanted and not may_be_none:
         raise UsageError(
             "no source of skills is named",
             hint=f"name a folder, as in `./skills`, set `{SKILLS_DIR}`, or `skillwire sources add` one",

@@ -37,6 +37,8 @@ class LiveFile:
 
     path: str
     mime_type: str
+    revision: int = 0
+    """Another number where its content may have become another since: clients are told of that."""
 
     def verify(self, content: bytes, uri: str) -> bytes:  # noqa: ARG002 - the shape of `SkillFile`
         """Return `content`: there is nothing to compare it with."""

@@ -54,6 +54,7 @@ class Rule(StrEnum):
     SKILL_UNREADABLE = "skill-unreadable"
     SKILL_FILES = "skill-files"
     SKILL_BYTES = "skill-bytes"
+    LIVE_NAME = "live-name"
     FILE_UNREADABLE = "file-unreadable"
     FILE_SPECIAL = "file-special"
     FILE_NAME = "file-name"

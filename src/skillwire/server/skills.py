@@ -1,6 +1,6 @@
 """The server that a library makes: every surface, in one place."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -29,6 +29,7 @@ from skillwire.surfaces.legacy import LegacyAddresses
 from skillwire.surfaces.offer import Offer
 from skillwire.surfaces.prompts import PromptsSurface
 from skillwire.surfaces.resources import ResourcesSurface
+from skillwire.surfaces.toolbox import Tool
 from skillwire.surfaces.tools import MAX_FILE_BYTES, ToolsSurface
 from skillwire.wire.messages import Freshness
 
@@ -58,6 +59,8 @@ class Offering:
     """Whether a skill can be read at the addresses of a time before the extension."""
     contract: Terms | None = None
     """How skills are held to the repository contract, if they are."""
+    tools: Sequence[Tool] = ()
+    """Further tools, behind those that load skills."""
 
 
 def skills_server(
@@ -117,6 +120,7 @@ def _for_every_client(
         catalog_tokens=offering.catalog_tokens,
         describe_skills=in_tools,
         runtime_meta=runtime_meta,
+        more=offering.tools,
     )
     yield PromptsSurface(offer, offering.catalog_tokens, prompts)
     yield CompletionSurface(library, offer)

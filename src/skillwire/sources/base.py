@@ -62,7 +62,7 @@ class Source(ABC):
 
     @property
     def place(self) -> str:
-        """What the operator calls it: a folder, an address. Never sent to a client."""
+        """What the operator calls it: a folder, an address, or nothing. Never sent to a client."""
         return self.label
 
     async def prepare(self) -> None:  # noqa: B027 - most have nothing to prepare

@@ -1,7 +1,7 @@
 """Tools for models whose client knows nothing of skills: `load-skill` and `skill-resource`."""
 
 import posixpath
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from skillwire.catalog.change import Change
@@ -9,7 +9,7 @@ from skillwire.catalog.library import Reading
 from skillwire.catalog.names import did_you_mean
 from skillwire.model.display import quoted
 from skillwire.model.entry import Entry, Json, LiveFile, SkillFile
-from skillwire.model.errors import BadParamsError, SkillwireError
+from skillwire.model.errors import BadParamsError, ConflictError, SkillwireError
 from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS, USAGE, available_skills
 from skillwire.surfaces.content import (
@@ -21,6 +21,7 @@ from skillwire.surfaces.content import (
     with_meta,
 )
 from skillwire.surfaces.offer import Offer
+from skillwire.surfaces.toolbox import Tool
 from skillwire.wire.messages import TOOLS_CALL, TOOLS_LIST
 
 LOAD_SKILL = "load-skill"
@@ -55,6 +56,7 @@ class ToolsSurface(Surface):
         catalog_tokens: int = DEFAULT_TOKENS,
         describe_skills: bool = False,
         runtime_meta: RuntimeMeta = no_meta,
+        more: Sequence[Tool] = (),
     ) -> None:
         self._offer = offer
         self._max_file_bytes = max_file_bytes
@@ -66,12 +68,15 @@ class ToolsSurface(Surface):
             LOAD_SKILL_ALIAS: self._load_skill,
             SKILL_RESOURCE: self._skill_resource,
         }
+        self._more = {tool.name: tool for tool in more}
+        if taken := next((tool.name for tool in more if tool.name in self._tools), None):
+            raise ConflictError(f"the tool `{taken}` is there already; call the other differently")
 
     def methods(self) -> Mapping[str, Method]:
         return {TOOLS_LIST: self.list, TOOLS_CALL: self.call}
 
     def claims(self, method: str, call: Call) -> bool:
-        return method == TOOLS_CALL and call.params.get("name") in {LOAD_SKILL, SKILL_RESOURCE}
+        return method == TOOLS_CALL and call.params.get("name") in {LOAD_SKILL, SKILL_RESOURCE, *self._more}
 
     def lists(self) -> Collection[ListKind]:
         return (ListKind.TOOLS,) if self._describe_skills else ()
@@ -82,9 +87,12 @@ class ToolsSurface(Surface):
 
     async def list(self, call: Call) -> Answer:
         call.no_cursor()
-        return Answer({"tools": [self._load_skill_tool(), _skill_resource_tool()]})
+        more: list[Json] = [tool.to_json() for tool in self._more.values()]
+        return Answer({"tools": [self._load_skill_tool(), _skill_resource_tool(), *more]})
 
     async def call(self, call: Call) -> Answer:
+        if (other := self._more.get(call.text("name"))) is not None:
+            return Answer(await other.run(call.part("arguments")))
         tool, arguments = self._tools.get(call.text("name")), call.part("arguments")
         if tool is None:
             raise BadParamsError(f"there is no tool {quoted(call.text('name'))}")

@@ -1,0 +1,84 @@
+"""A crowd of running programs that offer live skills, each on a WebSocket of its own."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+SKILLS_EACH = 10
+_AT_ONCE = 50
+"""Programs that connect at the same time: a machine that starts all at once has other worries."""
+
+
+class Crowd:
+    """Programs that are connected, and answer what they are asked, but for the mute ones."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._tasks: list[asyncio.Task[None]] = []
+        self._connections: list[ClientConnection] = []
+        self._asked = 0
+        self._asked_enough = asyncio.Event()
+
+    async def join(self, names: list[str], *, mute: bool = False) -> None:
+        """Connect programs of these names, and return when the server has taken all of them."""
+        few = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(name: str) -> None:
+            async with few:
+                await self._join(name, mute=mute)
+
+        await asyncio.gather(*map(one, names))
+
+    async def until_mute_ones_are_asked(self, times: int) -> None:
+        """Wait until mute programs have got so many calls."""
+        while self._asked < times:
+            self._asked_enough = asyncio.Event()
+            await self._asked_enough.wait()
+
+    async def leave(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*(connection.close() for connection in self._connections))
+
+    async def _join(self, name: str, *, mute: bool) -> None:
+        connection = await connect(self._url, proxy=None, compression=None)
+        self._connections.append(connection)
+        paths = [
+            {"type": "skill", "path": f"/state/part-{at}/skill.md", "description": f"Part {at} of {name}."}
+            for at in range(SKILLS_EACH)
+        ]
+        client = {"id": name, "name": name.title(), "paths": paths}
+        await connection.send(json.dumps({"type": "registerClient", "client": client}))
+        await connection.send(json.dumps({"type": "ping", "timestamp": 1}))
+        while json.loads(await connection.recv())["type"] != "pong":
+            pass
+        self._tasks.append(asyncio.create_task(self._answer(connection, mute=mute)))
+
+    async def _answer(self, connection: ClientConnection, *, mute: bool) -> None:
+        try:
+            async for frame in connection:
+                said = json.loads(frame)
+                if said["type"] == "ping":
+                    await connection.send(json.dumps({"type": "pong", "timestamp": said["timestamp"]}))
+                elif mute:
+                    self._asked += 1
+                    self._asked_enough.set()
+                else:
+                    result = {"requestId": said["requestId"], "ok": True, "data": f"# {said['path']}\n"}
+                    await connection.send(json.dumps({"type": "callClientResult", **result}))
+        except ConnectionClosed:
+            return
+
+
+@asynccontextmanager
+async def crowd(url: str) -> AsyncGenerator[Crowd]:
+    """Yield programs, none of which is connected yet. At the end, they go."""
+    programs = Crowd(url)
+    try:
+        yield programs
+    finally:
+        await programs.leave()

@@ -1,0 +1,1 @@
+"""Live skills: running programs connect, register paths, and answer reads (Model Drive Protocol)."""

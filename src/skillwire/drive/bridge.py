@@ -1,0 +1,238 @@
+"""Four tools that let a model find out what running programs offer, and call it."""
+
+from datetime import UTC, datetime
+
+import anyio
+import orjson
+
+from skillwire.drive.errors import CallFailedError, failure
+from skillwire.drive.hooks import Request
+from skillwire.drive.hub import Hub, Online
+from skillwire.drive.messages import CallError, ErrorCode
+from skillwire.drive.reading import Fields, ShapeError
+from skillwire.drive.registration import METHODS, Auth, Descriptor
+from skillwire.model.entry import Json
+from skillwire.surfaces.base import Call
+from skillwire.surfaces.toolbox import Run, Tool, structured
+
+MAX_ANSWERS = 16 * 1024 * 1024
+"""Bytes of all answers to one `callPaths` together."""
+
+_TEXT: Json = {"type": "string"}
+_TEXTS: Json = {"type": "object", "additionalProperties": {"type": "string"}}
+_REQUEST: dict[str, Json] = {
+    "method": {
+        "type": "string",
+        "enum": list(METHODS),
+        "description": "GET for skills and prompts; for an endpoint, the method it is listed with.",
+    },
+    "path": {
+        "type": "string",
+        "description": "A path as `listPaths` shows it, with values in the place of its parameters.",
+    },
+    "query": {"type": "object", "description": "Queries for the resolver."},
+    "body": {"description": "Any JSON value, for endpoints that take one."},
+    "headers": {"type": "object", "additionalProperties": _TEXT, "description": "Headers for the resolver."},
+    "auth": {
+        "type": "object",
+        "description": "Who asks, if the client wants to know.",
+        "properties": {"scheme": _TEXT, "token": _TEXT, "headers": _TEXTS, "metadata": {"type": "object"}},
+        "additionalProperties": False,
+    },
+}
+_CLIENT_ID: Json = {"type": "string", "description": "The id of a client, from `listClients`."}
+_SEARCH: Json = {"type": "string", "description": "Only what holds this text, in any case."}
+_LOOKS: dict[str, Json] = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
+_ACTS: dict[str, Json] = {"readOnlyHint": False, "openWorldHint": True}
+
+
+def bridge_tools(hub: Hub) -> tuple[Tool, ...]:
+    """Return the tools over `hub`."""
+    bridge = _Bridge(hub)
+    return (
+        Tool(
+            "listClients",
+            "List the running programs that are connected, with the paths that each offers.",
+            _schema({"search": _SEARCH}),
+            _LOOKS,
+            _told(bridge.list_clients),
+        ),
+        Tool(
+            "listPaths",
+            "List the paths of connected programs: skills, prompts and endpoints. Begin here, without "
+            "arguments, and ask for more depth where a path leads on.",
+            _schema(
+                {
+                    "clientId": _CLIENT_ID,
+                    "search": _SEARCH,
+                    "depth": {
+                        "type": "integer",
+                        "minimum": 1,
+                        "description": "How many levels to show; 1 unless you search, then all.",
+                    },
+                }
+            ),
+            _LOOKS,
+            _told(bridge.list_paths),
+        ),
+        Tool(
+            "callPath",
+            "Call one path of one connected program, and return what it answers.",
+            _schema({"clientId": _CLIENT_ID, **_REQUEST}, "clientId", "method", "path"),
+            _ACTS,
+            _told(bridge.call_path),
+        ),
+        Tool(
+            "callPaths",
+            "Call one path of several connected programs at once; without `clientIds`, of all that have it.",
+            _schema({"clientIds": {"type": "array", "items": _CLIENT_ID}, **_REQUEST}, "method", "path"),
+            _ACTS,
+            _told(bridge.call_paths),
+        ),
+    )
+
+
+def _schema(properties: dict[str, Json], *required: str) -> dict[str, Json]:
+    schema: dict[str, Json] = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**schema, "required": list(required)} if required else schema
+
+
+def _told(run: Run) -> Run:
+    """Return `run` with what goes wrong as its result: the model can do better the next time."""
+
+    async def tell(call: Call) -> dict[str, Json]:
+        try:
+            return await run(call)
+        except CallFailedError as error:
+            return structured(failure(error.error), is_error=True)
+        except ShapeError as error:
+            return structured(failure(CallError(ErrorCode.BAD_REQUEST, str(error))), is_error=True)
+
+    return tell
+
+
+class _Bridge:
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    async def list_clients(self, call: Call) -> dict[str, Json]:
+        fields = _arguments(call, "search")
+        search = fields.text_or_none("search")
+        found: list[Json] = [
+            _client(each)
+            for each in self._hub.clients
+            if _holds(search, each.info.id, each.info.name, each.info.about.get("description"))
+        ]
+        return structured({"clients": found})
+
+    async def list_paths(self, call: Call) -> dict[str, Json]:
+        fields = _arguments(call, "clientId", "search", "depth")
+        client_id, search = fields.text_or_none("clientId"), fields.text_or_none("search")
+        depth = fields.positive_or_none("depth") or (None if search else 1)
+        paths: list[Json] = [
+            {"clientId": online.info.id, "clientName": online.info.name, **each.sent}
+            for online in self._hub.clients
+            if client_id is None or online.info.id == client_id
+            for each in online.info.paths
+            if (depth is None or each.path.depth <= depth) and _matches(search, each)
+        ]
+        return structured({"paths": paths})
+
+    async def call_path(self, call: Call) -> dict[str, Json]:
+        fields = _arguments(call, "clientId", *_REQUEST)
+        client_id = fields.text("clientId")
+        return structured({"ok": True, "data": await self._hub.call(client_id, _request(fields))})
+
+    async def call_paths(self, call: Call) -> dict[str, Json]:
+        fields = _arguments(call, "clientIds", *_REQUEST)
+        request = _request(fields)
+        ids = self._asked(fields, request)
+        if not ids:
+            message = f"no connected client has `{request.path}` with method `{request.method}`"
+            return structured(failure(CallError(ErrorCode.NOT_FOUND, message)), is_error=True)
+        answers: dict[str, dict[str, Json]] = {}
+        async with anyio.create_task_group() as tasks:
+            for client_id in ids:
+                tasks.start_soon(self._collect, client_id, request, answers)
+        return structured({"results": _bounded([answers[client_id] for client_id in ids])})
+
+    async def _collect(self, client_id: str, request: Request, answers: dict[str, dict[str, Json]]) -> None:
+        try:
+            answers[client_id] = {
+                "clientId": client_id,
+                "ok": True,
+                "data": await self._hub.call(client_id, request),
+            }
+        except CallFailedError as error:  # one that fails, fails alone
+            answers[client_id] = {"clientId": client_id, **failure(error.error)}
+
+    def _asked(self, fields: Fields, request: Request) -> tuple[str, ...]:
+        if fields.values.get("clientIds") is None:
+            return self._hub.answering(request.method, request.path)
+        ids = fields.items("clientIds", self._hub.limits.sessions)
+        if not all(isinstance(each, str) for each in ids):
+            raise fields.fault("clientIds", "must be a list of text")
+        return tuple(dict.fromkeys(str(each) for each in ids))
+
+
+def _arguments(call: Call, *known: str) -> Fields:
+    fields = Fields.of(dict(call.params), "")
+    fields.only(known)
+    return fields
+
+
+def _request(fields: Fields) -> Request:
+    auth = fields.part_or_none("auth")
+    return Request(
+        fields.choice("method", METHODS),
+        fields.text("path"),
+        fields.mapping_or_none("query"),
+        fields.values.get("body"),
+        fields.texts_or_none("headers"),
+        None if auth is None else Auth.read(auth),
+    )
+
+
+def _bounded(answers: list[dict[str, Json]]) -> list[Json]:
+    """Return the answers, as many as fit; the others say that they do not."""
+    left = MAX_ANSWERS
+    shown: list[Json] = []
+    for answer in answers:
+        left -= len(orjson.dumps(answer))
+        message = f"all answers together have more than {MAX_ANSWERS:,} bytes; ask fewer with `clientIds`"
+        too_much = failure(CallError(ErrorCode.TRANSPORT_ERROR, message))
+        shown.append(answer if left >= 0 else {"clientId": answer["clientId"], **too_much})
+    return shown
+
+
+def _client(online: Online) -> dict[str, Json]:
+    info = online.info
+    return {
+        "id": info.id,
+        "name": info.name,
+        **info.about,
+        "paths": [dict(each.sent) for each in info.paths],
+        "status": "online",
+        "connectedAt": _time(online.session.connected_at),
+        "lastSeenAt": _time(online.session.seen_at),
+        "connection": {
+            "mode": online.connection.mode.value,
+            "secure": online.connection.secure,
+            "authSource": online.session.auth_source,
+        },
+    }
+
+
+def _matches(search: str | None, descriptor: Descriptor) -> bool:
+    return _holds(search, descriptor.path.text, descriptor.description, descriptor.type, descriptor.method)
+
+
+def _holds(search: str | None, *texts: Json) -> bool:
+    if not search:
+        return True
+    wanted = search.casefold()
+    return any(wanted in text.casefold() for text in texts if isinstance(text, str))
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

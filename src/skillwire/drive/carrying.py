@@ -1,0 +1,215 @@
+"""What carries a program's messages to a server and back: a WebSocket, or the HTTP loop."""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import anyio
+import httpx2
+import orjson
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+
+from skillwire.drive.loop_names import LOOP_PATH, SESSION_HEADER
+from skillwire.model.display import quoted
+from skillwire.model.entry import Json
+from skillwire.model.errors import InvalidValueError, SkillwireError
+
+REPLACED = 4000
+_WAIT_MS = 25_000
+_PATIENCE = 10.0
+"""Seconds for a request that does not wait for a message."""
+_FAREWELL = 2.0
+"""Seconds to end a connection properly, also when everything is cancelled."""
+_REFUSALS = frozenset({1003, 1007, 1008})
+_REFUSED_STATUS = frozenset({400, 401, 403, 404, 405, 413, 421})
+
+
+class LostError(SkillwireError):
+    """The connection is gone, or could not be made: try again."""
+
+
+class RefusedByServerError(SkillwireError):
+    """The server does not want this program, and would not the next time either."""
+
+
+class ReplacedError(RefusedByServerError):
+    """Another program has registered under the same id."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """Where a server is, and what carries messages there."""
+
+    url: str
+    """Without a slash at its end."""
+    over_socket: bool
+    local: bool
+
+    @classmethod
+    def parse(cls, text: str) -> "ServerAddress":
+        """Read `ws://…` or `wss://…`, or `http://…` or `https://…` for the HTTP loop.
+
+        Raises `InvalidValueError`.
+        """
+        parts = urlsplit(text)
+        if parts.scheme not in {"ws", "wss", "http", "https"} or not parts.hostname:
+            raise InvalidValueError("server", text, "a URL such as `ws://127.0.0.1:8765`")
+        # What `skillwire serve` prints for MCP clients will do as well.
+        path = parts.path.rstrip("/").removesuffix("/mcp")
+        local = parts.hostname in {"localhost", "::1"} or parts.hostname.startswith("127.")
+        return cls(f"{parts.scheme}://{parts.netloc}{path}", parts.scheme.startswith("ws"), local)
+
+
+class Carrier(ABC):
+    """One connection to a server."""
+
+    @abstractmethod
+    async def send(self, message: Mapping[str, Json]) -> None:
+        """Raises `LostError` or `RefusedByServerError`."""
+
+    @abstractmethod
+    async def receive(self) -> object:
+        """Return the next message. Raises `LostError` or `RefusedByServerError`."""
+
+
+@asynccontextmanager
+async def carried(address: ServerAddress, headers: Mapping[str, str]) -> AsyncGenerator[Carrier]:
+    """Yield a connection to the server. Raises `LostError` or `RefusedByServerError`."""
+    open_carrier = _over_socket if address.over_socket else _over_loop
+    async with open_carrier(address, headers) as carrier:
+        yield carrier
+
+
+@asynccontextmanager
+async def _over_socket(address: ServerAddress, headers: Mapping[str, str]) -> AsyncGenerator[Carrier]:
+    try:
+        connection = await connect(
+            address.url,
+            additional_headers=dict(headers),
+            compression=None,
+            proxy=None if address.local else True,
+        )
+    except InvalidStatus as error:
+        status, body = error.response.status_code, bytes(error.response.body or b"")
+        raise _by_status(status, _told(body)) from error
+    except (OSError, InvalidHandshake, TimeoutError) as error:
+        raise LostError(f"cannot connect to {quoted(address.url)}: {error}") from error
+    try:
+        yield _SocketCarrier(connection)
+    finally:
+        with anyio.move_on_after(_FAREWELL, shield=True):
+            await connection.close()
+
+
+class _SocketCarrier(Carrier):
+    def __init__(self, connection: ClientConnection) -> None:
+        self._connection = connection
+
+    async def send(self, message: Mapping[str, Json]) -> None:
+        try:
+            await self._connection.send(orjson.dumps(message).decode())
+        except ConnectionClosed as error:
+            raise _by_closing(error) from error
+
+    async def receive(self) -> object:
+        try:
+            return orjson.loads(await self._connection.recv())
+        except ConnectionClosed as error:
+            raise _by_closing(error) from error
+        except orjson.JSONDecodeError as error:
+            raise LostError("the server sent something that is not JSON") from error
+
+
+@asynccontextmanager
+async def _over_loop(address: ServerAddress, headers: Mapping[str, str]) -> AsyncGenerator[Carrier]:
+    async with httpx2.AsyncClient(
+        base_url=f"{address.url}{LOOP_PATH}/",
+        headers=dict(headers),
+        timeout=_PATIENCE,
+        trust_env=not address.local,
+    ) as http:
+        carrier = _LoopCarrier(http)
+        await carrier.begin()
+        try:
+            yield carrier
+        finally:
+            with anyio.move_on_after(_FAREWELL, shield=True):
+                await carrier.end()
+
+
+class _LoopCarrier(Carrier):
+    def __init__(self, http: httpx2.AsyncClient) -> None:
+        self._http = http
+        self._session: dict[str, str] = {}
+
+    async def begin(self) -> None:
+        answer = await self._ask("POST", "connect", json={})
+        self._session = {SESSION_HEADER: str(orjson.loads(answer.content)["sessionId"])}
+
+    async def end(self) -> None:
+        try:
+            await self._ask("POST", "disconnect")
+        except (LostError, RefusedByServerError):
+            return  # it is over in any case
+
+    async def send(self, message: Mapping[str, Json]) -> None:
+        await self._ask("POST", "send", json={"message": message})
+
+    async def receive(self) -> object:
+        while True:
+            answer = await self._ask("GET", f"poll?waitMs={_WAIT_MS}", timeout=_PATIENCE + _WAIT_MS / 1000)
+            if answer.status_code == 200:
+                return orjson.loads(answer.content)["message"]
+
+    async def _ask(self, method: str, path: str, **more: Any) -> httpx2.Response:
+        try:
+            answer = await self._http.request(method, path, headers=self._session, **more)
+        except httpx2.TransportError as error:
+            raise LostError(f"cannot reach {quoted(str(self._http.base_url))}: {error}") from error
+        if answer.is_success:
+            return answer
+        told, code = _told(answer.content), _closing_code(answer.content)
+        if code == REPLACED:
+            raise ReplacedError(told)
+        if answer.status_code == 404 and self._session:
+            raise LostError("the session is over")
+        raise _by_status(answer.status_code, told)
+
+
+def _by_status(status: int, told: str) -> SkillwireError:
+    if status in _REFUSED_STATUS:
+        return RefusedByServerError(f"the server answered {status}: {told}")
+    return LostError(f"the server answered {status}: {told}")
+
+
+def _by_closing(error: ConnectionClosed) -> SkillwireError:
+    received = error.rcvd
+    if received is None:
+        return LostError("the connection broke off")
+    if received.code == REPLACED:
+        return ReplacedError(received.reason)
+    if received.code in _REFUSALS:
+        return RefusedByServerError(received.reason or f"the server closed with {received.code}")
+    return LostError(received.reason or f"the server closed with {received.code}")
+
+
+def _told(body: bytes) -> str:
+    """Return what an answer says went wrong."""
+    found = _fields(body).get("error")
+    return found if isinstance(found, str) else "without a word; is it a server with live skills?"
+
+
+def _closing_code(body: bytes) -> Json:
+    return _fields(body).get("code")
+
+
+def _fields(body: bytes) -> dict[str, Json]:
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {}
+    return cast("dict[str, Json]", found) if isinstance(found, dict) else {}

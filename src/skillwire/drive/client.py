@@ -1,0 +1,201 @@
+"""For programs: expose live skills to a server, and stay connected."""
+
+import logging
+import random
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Self, TypeVar, overload
+
+import anyio
+
+from skillwire.drive.carrying import LostError, RefusedByServerError, ServerAddress, carried
+from skillwire.drive.conversation import Conversation
+from skillwire.drive.exposing import Exposures, Options, Resolver
+from skillwire.drive.registration import Auth, checked_id, without_none
+from skillwire.model.entry import Json
+from skillwire.model.errors import UsageError
+from skillwire.model.mime import MARKDOWN
+
+_log = logging.getLogger(__name__)
+_R = TypeVar("_R", bound=Resolver)
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """How long to wait before the next attempt to connect: longer each time, and never quite the same."""
+
+    first: float = 0.5
+    factor: float = 2.0
+    most: float = 30.0
+
+    def seconds(self, attempt: int) -> float:
+        """Return the pause before attempt number `attempt`, counted from 1."""
+        exponent = min(attempt - 1, 32)
+        pause = min(self.first * self.factor**exponent, self.most)
+        return pause * random.uniform(0.8, 1.2)  # noqa: S311 - it only keeps programs out of step
+
+
+class DriveClient:
+    """A program's connection to a server with live skills.
+
+    `ws://` and `wss://` keep a socket open, `http://` and `https://` use the HTTP loop. While the block of
+    `async with` runs it is connected; if the connection breaks it connects again, with all that is exposed.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        id: str,  # noqa: A002 - what the protocol calls it
+        name: str,
+        description: str | None = None,
+        version: str | None = None,
+        metadata: Mapping[str, Json] | None = None,
+        token: str | None = None,
+        auth: Auth | None = None,
+        backoff: Backoff | None = None,
+    ) -> None:
+        """`token` is the server's; `auth` is for its hooks. Raises `InvalidValueError`."""
+        self._address = ServerAddress.parse(url)
+        self._about: dict[str, Json] = {
+            "id": checked_id(id),
+            "name": name,
+            **without_none(
+                description=description,
+                version=version,
+                platform="python",
+                metadata=None if metadata is None else dict(metadata),
+            ),
+        }
+        self._headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        self._auth = auth
+        self._backoff = backoff or Backoff()
+        self._exposures = Exposures()
+        self._connected = anyio.Event()
+        self._ended = anyio.Event()
+        self._failure: RefusedByServerError | None = None
+        self._running: AsyncExitStack | None = None
+
+    # What is exposed
+
+    @overload
+    def expose(self, path: str, content: str, /, *, description: str | None = None) -> None: ...
+    @overload
+    def expose(self, path: str, options: Options, resolver: Resolver, /) -> None: ...
+    @overload
+    def expose(
+        self, path: str, /, *, description: str | None = None, content_type: str = MARKDOWN
+    ) -> Callable[[_R], _R]: ...
+    def expose(
+        self,
+        path: str,
+        content: str | Options | None = None,
+        resolver: Resolver | None = None,
+        /,
+        *,
+        description: str | None = None,
+        content_type: str = MARKDOWN,
+    ) -> Callable[[_R], _R] | None:
+        """Answer `path` from now on: with a text, with a resolver, or as a decorator of one.
+
+        To expose a path again replaces it. Raises `InvalidValueError` for a path that cannot be.
+        """
+        given = Options(description, content_type)
+        if isinstance(content, str):
+            self._exposures.put_text(path, content, given)
+            return None
+        if isinstance(content, Options):
+            if resolver is None:
+                hint = "give a function as the third argument, or use `@client.expose(path, description=…)`"
+                raise UsageError(f"`expose({path!r}, options)` has no resolver", hint=hint)
+            self._exposures.put(path, content, resolver)
+            return None
+
+        def decorate(function: _R) -> _R:
+            self._exposures.put(path, given, function)
+            return function
+
+        return decorate
+
+    def unexpose(self, path: str) -> None:
+        """Answer `path` no more. Raises `InvalidValueError` if it is not exposed."""
+        self._exposures.remove(path)
+
+    @property
+    def exposed(self) -> list[Json]:
+        """What the server is told of the paths that are exposed now."""
+        return self._exposures.descriptors()
+
+    # Being connected
+
+    async def __aenter__(self) -> Self:
+        """Connect; return when the server has taken the registration. Raises `RefusedByServerError`."""
+        stack = AsyncExitStack()
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+        self._running = stack
+        self._failure, self._ended, self._connected = None, anyio.Event(), anyio.Event()
+        tasks.start_soon(self._stay_connected)
+        stack.callback(tasks.cancel_scope.cancel)
+        try:
+            await self.until_connected()
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if (stack := self._running) is not None:
+            self._running = None
+            await stack.aclose()
+
+    async def run(self) -> None:
+        """Connect and stay connected until cancelled. Raises `RefusedByServerError`."""
+        async with self:
+            await self.until_ended()
+
+    async def until_connected(self) -> None:
+        """Wait until the server knows what is exposed. Raises `RefusedByServerError`."""
+        while not self._connected.is_set():
+            if self._failure is not None:
+                raise self._failure
+            await self._connected.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    async def until_ended(self) -> None:
+        """Wait until the server refuses this program, which raises `RefusedByServerError`."""
+        await self._ended.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    async def _stay_connected(self) -> None:
+        attempt = 0
+        while True:
+            try:
+                async with carried(self._address, self._headers) as carrier:
+                    await Conversation(
+                        carrier,
+                        self._exposures,
+                        str(self._about["id"]),
+                        self._registration,
+                        self._connected.set,
+                    ).run()
+            except LostError as error:
+                attempt += 1
+                if self._connected.is_set():
+                    attempt, self._connected = 1, anyio.Event()
+                pause = self._backoff.seconds(attempt)
+                _log.warning("not connected: %s; trying again in %.1f s", error, pause)
+                await anyio.sleep(pause)
+            except RefusedByServerError as error:
+                _log.error("the server refuses this program: %s", error)
+                self._failure = error
+                self._connected.set()
+                self._ended.set()
+                return
+
+    def _registration(self) -> dict[str, Json]:
+        client: dict[str, Json] = {**self._about, "paths": self._exposures.descriptors()}
+        auth = None if self._auth is None else self._auth.to_json()
+        return {"type": "registerClient", "client": client, **without_none(auth=auth)}

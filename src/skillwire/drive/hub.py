@@ -1,0 +1,265 @@
+"""Who is connected, what they answer, and the calls to them. Knows no HTTP."""
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+from uuid import uuid4
+
+import anyio
+
+from skillwire.drive.errors import DeniedError, FullError, NoSuchPathError, RefusedError
+from skillwire.drive.hooks import Hooks, Invocation, Request
+from skillwire.drive.limits import DriveLimits
+from skillwire.drive.messages import (
+    CallClient,
+    CallResult,
+    ClientMessage,
+    Ping,
+    Pong,
+    RegisterClient,
+    UnregisterClient,
+    UpdateCatalog,
+    ping,
+    pong,
+    read_client_message,
+)
+from skillwire.drive.paths import LivePath
+from skillwire.drive.registration import ClientInfo, Descriptor, PathType
+from skillwire.drive.session import NORMAL, REPLACED, Closing, Connection, Mode, Session
+from skillwire.drive.table import PathTable
+from skillwire.model.display import quoted
+from skillwire.model.entry import Json
+from skillwire.model.errors import InvalidValueError
+
+Listener: TypeAlias = Callable[[], None]
+"""Told that a client came, went, or answers other paths."""
+_ANY: Collection[PathType] = tuple(PathType)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Online:
+    """A client that is registered now. With each registration or update it is another value."""
+
+    info: ClientInfo
+    revision: int
+    """Another number, too: what its paths return may be something else."""
+    session: Session
+
+    @property
+    def connection(self) -> Connection:
+        return self.session.connection
+
+
+class Hub:
+    """Holds the sessions. Everything happens in one event loop."""
+
+    def __init__(self, limits: DriveLimits | None = None, hooks: Hooks | None = None) -> None:
+        self.limits = limits or DriveLimits()
+        self.hooks = hooks or Hooks()
+        self._sessions: dict[str, Session] = {}
+        self._clients: dict[str, Online] = {}
+        self._paths = 0
+        self._ended: dict[str, Closing] = {}
+        """How the last sessions of the HTTP loop ended: nobody was there to be told."""
+        self._listeners: list[Listener] = []
+        self._revision = 0
+        self._closed = False
+
+    # Sessions
+
+    def connect(self, connection: Connection) -> Session:
+        """Begin a session. Raises `FullError`."""
+        if self._closed or len(self._sessions) >= self.limits.sessions:
+            raise FullError(f"{self.limits.sessions:,} clients are connected, which is the limit")
+        session = Session(connection, self.limits)
+        self._sessions[session.id] = session
+        return session
+
+    def session(self, session_id: str, mode: Mode) -> Session | None:
+        """Return a session that has not ended."""
+        session = self._sessions.get(session_id)
+        return session if session is not None and session.connection.mode is mode else None
+
+    def disconnect(self, client_id: str, reason: str = "") -> None:
+        """End the session of a client. It may come again."""
+        if (online := self._clients.get(client_id)) is not None:
+            self.leave(online.session, Closing(NORMAL.code, reason))
+
+    def ending(self, session_id: str) -> Closing | None:
+        """Return how a session of the HTTP loop ended, if that is not too long ago."""
+        return self._ended.get(session_id)
+
+    def leave(self, session: Session, closing: Closing = NORMAL) -> None:
+        """End a session. To end one that has ended changes nothing."""
+        if self._sessions.pop(session.id, None) is None:
+            return
+        session.close(closing)
+        if session.connection.mode is Mode.HTTP_LOOP:
+            session.discard()
+            self._ended[session.id] = closing
+            if len(self._ended) > self.limits.sessions:
+                del self._ended[next(iter(self._ended))]
+        self._withdraw(session)
+
+    async def receive(self, session: Session, value: object) -> None:
+        """Take a message of a client. Raises `ShapeError`, `RefusedError` or `FullError`."""
+        session.touch()
+        message = read_client_message(value)
+        await self._take(session, message)
+
+    async def _take(self, session: Session, message: ClientMessage) -> None:
+        match message:
+            case RegisterClient():
+                await self._register(session, message)
+            case UpdateCatalog(client_id, paths):
+                known = self._own(session, client_id)
+                self._admit(session, replace(known, paths=paths))
+            case UnregisterClient(client_id):
+                self._own(session, client_id)
+                self._withdraw(session)
+            case CallResult():
+                session.answer(message)
+            case Ping(timestamp):
+                session.post(pong(timestamp))
+            case Pong():
+                pass  # it was a sign of life, and that is noted
+
+    async def _register(self, session: Session, message: RegisterClient) -> None:
+        client = message.client
+        if session.client is not None and session.client.id != client.id:
+            raise RefusedError(f"this session is that of {quoted(session.client.id)}; open another")
+        self._must_fit(client)
+        try:
+            await self.hooks.authorize_registration(client, message.auth, session.connection.auth)
+        except DeniedError as error:
+            raise RefusedError(str(error)) from error
+        if session.closing is not None:
+            return  # it went while the hook was deciding
+        session.auth_source = _auth_source(message, session.connection)
+        if (other := self._clients.get(client.id)) is not None and other.session is not session:
+            self.leave(other.session, REPLACED)
+        self._admit(session, client)
+
+    def _own(self, session: Session, client_id: str) -> ClientInfo:
+        if session.client is None or session.client.id != client_id:
+            raise RefusedError(f"client {quoted(client_id)} is not registered on this session")
+        return session.client
+
+    def _must_fit(self, client: ClientInfo) -> None:
+        known = self._clients.get(client.id)
+        before = 0 if known is None else len(known.info.paths)
+        if self._paths - before + len(client.paths) > self.limits.total_paths:
+            raise FullError(f"all clients together may have {self.limits.total_paths:,} paths")
+
+    def _admit(self, session: Session, client: ClientInfo) -> None:
+        self._must_fit(client)
+        known = self._clients.get(client.id)
+        self._paths += len(client.paths) - (0 if known is None else len(known.info.paths))
+        session.client = client
+        session.table = PathTable.of(client.paths)
+        self._revision += 1
+        self._clients[client.id] = Online(client, self._revision, session)
+        self._tell()
+
+    def _withdraw(self, session: Session) -> None:
+        client, session.client, session.table = session.client, None, PathTable()
+        known = None if client is None else self._clients.get(client.id)
+        if known is not None and known.session is session:
+            del self._clients[known.info.id]
+            self._paths -= len(known.info.paths)
+            self._tell()
+
+    # What there is
+
+    def listen(self, listener: Listener) -> None:
+        """Have `listener` told of every change from now on."""
+        self._listeners.append(listener)
+
+    def _tell(self) -> None:
+        for listener in self._listeners:
+            listener()
+
+    @property
+    def clients(self) -> tuple[Online, ...]:
+        """The clients that are registered now, in the order in which they came."""
+        return tuple(self._clients.values())
+
+    def answering(self, method: str, path: str) -> tuple[str, ...]:
+        """Return the ids of the clients that have something at this path."""
+        asked = _asked(path)
+        if asked is None:
+            return ()
+        return tuple(key for key, each in self._clients.items() if each.session.table.find(method, asked))
+
+    def find(
+        self, client_id: str, method: str, path: str, types: Collection[PathType] = _ANY
+    ) -> tuple[Descriptor, dict[str, str]] | None:
+        """Return what answers this path, with its parameters; None if nothing does."""
+        online, asked = self._clients.get(client_id), _asked(path)
+        return None if online is None or asked is None else online.session.table.find(method, asked, types)
+
+    # Calls
+
+    async def call(self, client_id: str, request: Request, types: Collection[PathType] = _ANY) -> Json:
+        """Return what a client answers. Raises `CallFailedError`."""
+        online = self._clients.get(client_id)
+        if online is None:
+            raise NoSuchPathError(f"no client {quoted(client_id)} is connected")
+        if (found := self.find(client_id, request.method, request.path, types)) is None:
+            raise NoSuchPathError(_nothing_there(client_id, request))
+        descriptor, params = found
+        await self.hooks.authorize_invocation(Invocation(online.info, descriptor, params, request))
+        call = CallClient(
+            str(uuid4()),
+            client_id,
+            request.method,
+            request.path,
+            params,
+            request.query,
+            request.body,
+            request.headers,
+            request.auth,
+        )
+        return await online.session.ask(call.request_id, call.to_json())
+
+    # Life and death
+
+    async def run(self) -> None:
+        """Ask for signs of life, and end the sessions that give none, until cancelled."""
+        while True:
+            await anyio.sleep(self.limits.ping_seconds / 3)
+            now = time.monotonic()
+            for session in tuple(self._sessions.values()):
+                if now - session.seen > self.limits.silence_seconds:
+                    self.leave(session)
+                elif now - session.pinged >= self.limits.ping_seconds:
+                    session.pinged = now
+                    session.post(ping(int(time.time() * 1000)))
+
+    def close(self) -> None:
+        """End every session, and begin no more."""
+        self._closed = True
+        for session in tuple(self._sessions.values()):
+            self.leave(session, Closing(1012, "the server is going away"))
+
+
+def _asked(path: str) -> LivePath | None:
+    try:
+        return LivePath.parse(path)
+    except InvalidValueError:
+        return None
+
+
+def _nothing_there(client_id: str, request: Request) -> str:
+    asked = _asked(request.path)
+    if asked is not None and asked.parameters:
+        return f"{quoted(request.path)} is a pattern; put a value in the place of `:{asked.parameters[0]}`"
+    what = f"path {quoted(request.path)} with method `{request.method}`"
+    return f"the client {quoted(client_id)} has no {what}"
+
+
+def _auth_source(message: RegisterClient, connection: Connection) -> str:
+    if message.auth is not None:
+        return "message"
+    return "none" if connection.auth is None else "transport"

@@ -1,0 +1,24 @@
+"""How much is too much, and how long is too long, for programs that nobody here has written."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class DriveLimits:
+    """Bounds on clients and on what they send."""
+
+    sessions: int = 1000
+    """Clients that are connected at the same time."""
+    total_paths: int = 50_000
+    """Paths of all clients together."""
+    body: int = 1024 * 1024
+    """Bytes of one message, or of one request's body."""
+    calls: int = 64
+    """Calls that one client has not answered yet."""
+    waiting: int = 256
+    """Messages that wait for a client which does not fetch them."""
+    ping_seconds: float = 30.0
+    silence_seconds: float = 90.0
+    """After how long a client counts as gone that says nothing."""
+    answer_seconds: float = 15.0
+    """How long a client may take to answer a call."""

@@ -1,0 +1,70 @@
+"""What a server with live skills lists, asked over MCP without an SDK."""
+
+import httpx2
+import orjson
+
+from skillwire.drive.carrying import ServerAddress
+from skillwire.drive.reading import Fields, ShapeError
+from skillwire.drive.tree import ListedPath
+from skillwire.model.display import quoted
+from skillwire.model.entry import Json
+from skillwire.model.errors import SkillwireError
+
+_VERSION = "2026-07-28"
+_META = "io.modelcontextprotocol/"
+_TOOL = "listPaths"
+_DEEP = 1_000_000
+_MOST = 100_000
+_PATIENCE = 30.0
+
+
+class ListingError(SkillwireError):
+    """The server could not be asked, or did not answer as one with live skills."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        self.hint = hint
+        super().__init__(message)
+
+
+def listed_paths(address: ServerAddress, client_id: str | None, token: str | None) -> list[ListedPath]:
+    """Return every path of every client, or of one. Raises `ListingError`."""
+    url = f"{address.url.replace('ws', 'http', 1) if address.over_socket else address.url}/mcp"
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": _VERSION,
+        "mcp-method": "tools/call",
+        "mcp-name": _TOOL,
+        **({} if token is None else {"authorization": f"Bearer {token}"}),
+    }
+    try:
+        with httpx2.Client(timeout=_PATIENCE, trust_env=not address.local) as http:
+            answer = http.post(url, json=_request(client_id), headers=headers)
+    except httpx2.TransportError as error:
+        hint = "is it running? start it with `skillwire serve --http 8765 --drive`"
+        raise ListingError(f"cannot reach {quoted(url)}: {error}", hint) from error
+    if answer.status_code == 401:
+        raise ListingError("the server wants a token", "name the variable that holds it: `--token-env VAR`")
+    return _paths(url, answer)
+
+
+def _request(client_id: str | None) -> dict[str, Json]:
+    arguments: dict[str, Json] = {"depth": _DEEP}
+    if client_id is not None:
+        arguments["clientId"] = client_id
+    meta: dict[str, Json] = {
+        f"{_META}protocolVersion": _VERSION,
+        f"{_META}clientInfo": {"name": "skillwire", "version": "1"},
+        f"{_META}clientCapabilities": {},
+    }
+    params: dict[str, Json] = {"name": _TOOL, "arguments": arguments, "_meta": meta}
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+
+def _paths(url: str, answer: httpx2.Response) -> list[ListedPath]:
+    try:
+        message = Fields.of(orjson.loads(answer.content))
+        content = message.part("result").part("structuredContent")
+        return [ListedPath.read(part.values) for part in content.parts("paths", _MOST)]
+    except (orjson.JSONDecodeError, ShapeError) as error:
+        hint = "is it an MCP server with live skills? `skillwire serve --http 8765 --drive` is one"
+        raise ListingError(f"{quoted(url)} has no list of live paths", hint) from error

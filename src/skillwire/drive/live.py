@@ -1,0 +1,38 @@
+"""Live skills as one thing to start: the hub, and the source that shows what it holds."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import anyio
+
+from skillwire.drive.hooks import Hooks
+from skillwire.drive.hub import Hub
+from skillwire.drive.limits import DriveLimits
+from skillwire.drive.source import DriveSource
+
+
+class LiveSkills:
+    """What a server with live skills needs besides its own parts."""
+
+    def __init__(self, limits: DriveLimits | None = None, hooks: Hooks | None = None) -> None:
+        self.hub = Hub(limits, hooks)
+        self._sources: list[DriveSource] = []
+
+    def source(self, label: str = "live") -> DriveSource:
+        """Return the source of these skills, for a library."""
+        source = DriveSource(self.hub, label)
+        self._sources.append(source)
+        return source
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Look after the clients meanwhile. At the end, their sessions end."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.hub.run)
+            for source in self._sources:
+                tasks.start_soon(source.run)
+            try:
+                yield
+            finally:
+                self.hub.close()
+                tasks.cancel_scope.cancel()

@@ -1,0 +1,196 @@
+"""What clients and server say to each other: JSON objects to values and back (protocol 2.0.0)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias, TypeVar
+
+from skillwire.drive.reading import Fields
+from skillwire.drive.registration import METHODS, Auth, ClientInfo, Descriptor, read_paths, without_none
+from skillwire.model.entry import Json
+
+PROTOCOL = "mdp"
+PROTOCOL_VERSION = "2.0.0"
+PROTOCOL_RANGES = ("^2.0.0",)
+
+_Said = TypeVar("_Said")
+
+
+class ErrorCode(StrEnum):
+    """Why a call failed."""
+
+    BAD_REQUEST = "bad_request"
+    NOT_FOUND = "not_found"
+    TIMEOUT = "timeout"
+    TRANSPORT_ERROR = "transport_error"
+    HANDLER_ERROR = "handler_error"
+    NOT_READY = "not_ready"
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterClient:
+    client: ClientInfo
+    auth: Auth | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateCatalog:
+    """All paths that the client answers from now on."""
+
+    client_id: str
+    paths: tuple[Descriptor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnregisterClient:
+    client_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallError:
+    """Why a call failed, in words of the client or of the server."""
+
+    code: str
+    message: str
+    details: Json = None
+
+    def to_json(self) -> dict[str, Json]:
+        return without_none(code=self.code, message=self.message, details=self.details)
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    request_id: str
+    data: Json = None
+    error: CallError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    timestamp: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pong:
+    timestamp: float
+
+
+ClientMessage: TypeAlias = RegisterClient | UpdateCatalog | UnregisterClient | CallResult | Ping | Pong
+
+
+@dataclass(frozen=True, slots=True)
+class CallClient:
+    """What the server asks of a client."""
+
+    request_id: str
+    client_id: str
+    method: str
+    path: str
+    params: Mapping[str, str]
+    query: Mapping[str, Json] | None = None
+    body: Json = None
+    headers: Mapping[str, str] | None = None
+    auth: Auth | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "type": "callClient",
+            "requestId": self.request_id,
+            "clientId": self.client_id,
+            "method": self.method,
+            "path": self.path,
+            "params": dict(self.params),
+            **without_none(
+                query=None if self.query is None else dict(self.query),
+                body=self.body,
+                headers=None if self.headers is None else dict(self.headers),
+                auth=None if self.auth is None else self.auth.to_json(),
+            ),
+        }
+
+
+def read_client_message(value: object) -> ClientMessage:
+    """Return what a client said. Raises `ShapeError`."""
+    return _read(Fields.of(value), _FROM_CLIENT)
+
+
+def read_server_message(value: object) -> CallClient | Ping | Pong:
+    """Return what a server said. Raises `ShapeError`."""
+    return _read(Fields.of(value), _FROM_SERVER)
+
+
+def ping(timestamp: int) -> dict[str, Json]:
+    return {"type": "ping", "timestamp": timestamp}
+
+
+def pong(timestamp: float) -> dict[str, Json]:
+    return {"type": "pong", "timestamp": timestamp}
+
+
+def _read(fields: Fields, known: Mapping[str, Callable[[Fields], _Said]]) -> _Said:
+    return known[fields.choice("type", known)](fields)
+
+
+def _register(fields: Fields) -> RegisterClient:
+    return RegisterClient(ClientInfo.read(fields.part("client")), _auth(fields))
+
+
+def _update(fields: Fields) -> UpdateCatalog:
+    return UpdateCatalog(fields.text("clientId"), read_paths(fields))
+
+
+def _unregister(fields: Fields) -> UnregisterClient:
+    return UnregisterClient(fields.text("clientId"))
+
+
+def _result(fields: Fields) -> CallResult:
+    request_id = fields.text("requestId")
+    if fields.flag("ok"):
+        return CallResult(request_id, fields.values.get("data"))
+    error = fields.part("error")
+    return CallResult(
+        request_id,
+        error=CallError(error.text("code"), error.text_or_none("message") or "", error.values.get("details")),
+    )
+
+
+def _call(fields: Fields) -> CallClient:
+    return CallClient(
+        fields.text("requestId"),
+        fields.text("clientId"),
+        fields.choice("method", METHODS),
+        fields.text("path"),
+        fields.texts_or_none("params") or {},
+        fields.mapping_or_none("query"),
+        fields.values.get("body"),
+        fields.texts_or_none("headers"),
+        _auth(fields),
+    )
+
+
+def _ping(fields: Fields) -> Ping:
+    return Ping(fields.number("timestamp"))
+
+
+def _pong(fields: Fields) -> Pong:
+    return Pong(fields.number("timestamp"))
+
+
+_FROM_CLIENT: dict[str, Callable[[Fields], ClientMessage]] = {
+    "registerClient": _register,
+    "updateClientCatalog": _update,
+    "unregisterClient": _unregister,
+    "callClientResult": _result,
+    "ping": _ping,
+    "pong": _pong,
+}
+_FROM_SERVER: dict[str, Callable[[Fields], CallClient | Ping | Pong]] = {
+    "callClient": _call,
+    "ping": _ping,
+    "pong": _pong,
+}
+
+
+def _auth(fields: Fields) -> Auth | None:
+    part = fields.part_or_none("auth")
+    return None if part is None else Auth.read(part)

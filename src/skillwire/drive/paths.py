@@ -1,0 +1,104 @@
+"""The grammar of live paths: what can be registered, what can be asked for, and which answers what."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Self
+
+from skillwire.model.errors import InvalidValueError
+
+SKILL_LEAVES = ("skill.md", "SKILL.md")
+PROMPT_LEAVES = ("prompt.md", "PROMPT.md")
+PATH_RULE = (
+    "a path such as `/orders/:id/skill.md`: a slash before each segment, each of `a-z0-9_-` "
+    "(after one `.` or, for a parameter, one `:`), and `skill.md` or `prompt.md` only at its end"
+)
+MAX_PATH = 1024
+"""Characters of a path."""
+
+_LEAVES = frozenset({*SKILL_LEAVES, *PROMPT_LEAVES})
+_STATIC = re.compile(r"\.?[a-z0-9][a-z0-9_-]*", re.ASCII)
+_PARAMETER = re.compile(r":[a-z0-9][a-z0-9_-]*", re.ASCII)
+
+
+class Kind(IntEnum):
+    """What a segment is. Of two that match, the smaller wins."""
+
+    STATIC = 0
+    LEAF = 1
+    PARAMETER = 2
+
+
+@dataclass(frozen=True, slots=True)
+class LivePath:
+    """A path by the grammar. With parameters it is a pattern; without, something that can be asked for."""
+
+    text: str
+    segments: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    """How each segment matches: compared from left to right, the smaller wins."""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a path. Raises `InvalidValueError`."""
+        head, *segments = text.split("/")
+        kinds = [_kind(segment) for segment in segments]
+        fits = [kind for kind in kinds if kind is not None]
+        if head or not segments or len(text) > MAX_PATH or len(fits) < len(kinds) or Kind.LEAF in fits[:-1]:
+            raise InvalidValueError("path", text, PATH_RULE)
+        return cls(text, tuple(segments), tuple(fits))
+
+    @property
+    def leaf(self) -> str | None:
+        """The reserved name at its end: what makes it a skill or a prompt."""
+        return self.segments[-1] if self.kinds[-1] is Kind.LEAF else None
+
+    @property
+    def folder(self) -> tuple[str, ...]:
+        """The segments before the leaf."""
+        return self.segments[:-1] if self.leaf else self.segments
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of its parameters, without the colon."""
+        return tuple(
+            segment[1:]
+            for segment, kind in zip(self.segments, self.kinds, strict=True)
+            if kind is Kind.PARAMETER
+        )
+
+    @property
+    def depth(self) -> int:
+        """How far down it is: listings show the first level unless they are asked for more."""
+        return max(1, len(self.segments) - 2)
+
+    def match(self, asked: "LivePath") -> dict[str, str] | None:
+        """Return the parameters under which this answers `asked`, which has none; None if it does not."""
+        if len(self.segments) != len(asked.segments):
+            return None
+        params: dict[str, str] = {}
+        for own, kind, other in zip(self.segments, self.kinds, asked.segments, strict=True):
+            if kind is Kind.PARAMETER:
+                params[own[1:]] = other
+            elif own != other:
+                return None
+        return params
+
+
+def _kind(segment: str) -> Kind | None:
+    if segment in _LEAVES:
+        return Kind.LEAF
+    if _STATIC.fullmatch(segment):
+        return Kind.STATIC
+    return Kind.PARAMETER if _PARAMETER.fullmatch(segment) else None
+
+
+def best_match(paths: Iterable[LivePath], asked: LivePath) -> tuple[LivePath, dict[str, str]] | None:
+    """Return the path that answers `asked`, with its parameters. A tie goes to the first."""
+    found: tuple[LivePath, dict[str, str]] | None = None
+    for path in paths:
+        params = path.match(asked)
+        if params is not None and (found is None or path.kinds < found[0].kinds):
+            found = path, params
+    return found

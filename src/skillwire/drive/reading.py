@@ -1,0 +1,128 @@
+"""JSON that somebody sent, asked field by field: an error says which field, and what it should be."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+from skillwire.model.display import quoted
+from skillwire.model.entry import Json
+from skillwire.model.errors import SkillwireError
+
+_T = TypeVar("_T")
+
+
+class ShapeError(SkillwireError):
+    """Something that was sent has not the shape that it should have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """A JSON object, and where it stands in what was sent."""
+
+    values: Mapping[str, Json]
+    where: str = ""
+
+    @classmethod
+    def of(cls, value: object, where: str = "") -> "Fields":
+        """Return `value` as an object. Raises `ShapeError`."""
+        if not isinstance(value, dict):
+            raise ShapeError(f"{where or 'the message'}: not an object")
+        return cls(cast("dict[str, Json]", value), where)
+
+    def text(self, name: str) -> str:
+        """Return text that must be there and not be empty."""
+        found = self.values.get(name)
+        if not isinstance(found, str) or not found:
+            raise self.fault(name, "must be text that is not empty")
+        return found
+
+    def text_or_none(self, name: str) -> str | None:
+        found = self.values.get(name)
+        if found is not None and not isinstance(found, str):
+            raise self.fault(name, "must be text")
+        return found
+
+    def choice(self, name: str, allowed: Collection[str]) -> str:
+        """Return one of a few words."""
+        found = self.values.get(name)
+        if not isinstance(found, str) or found not in allowed:
+            shown = f", not {quoted(found)}" if isinstance(found, str) else ""
+            raise self.fault(name, f"must be one of {', '.join(f'`{each}`' for each in allowed)}{shown}")
+        return found
+
+    def flag(self, name: str) -> bool:
+        found = self.values.get(name)
+        if not isinstance(found, bool):
+            raise self.fault(name, "must be true or false")
+        return found
+
+    def number(self, name: str) -> int | float:
+        found = self.values.get(name)
+        if isinstance(found, bool) or not isinstance(found, (int, float)):
+            raise self.fault(name, "must be a number")
+        return found
+
+    def positive_or_none(self, name: str) -> int | None:
+        found = self.values.get(name)
+        if found is None:
+            return None
+        if isinstance(found, bool) or not isinstance(found, int) or found < 1:
+            raise self.fault(name, "must be a whole number above zero")
+        return found
+
+    def mapping_or_none(self, name: str) -> dict[str, Json] | None:
+        found = self.values.get(name)
+        if found is not None and not isinstance(found, dict):
+            raise self.fault(name, "must be an object")
+        return found
+
+    def texts_or_none(self, name: str) -> dict[str, str] | None:
+        """Return an object whose values are all text."""
+        found = self.mapping_or_none(name)
+        if found is None:
+            return None
+        if wrong := next((key for key, value in found.items() if not isinstance(value, str)), None):
+            raise self.fault(f"{name}.{wrong}", "must be text")
+        return cast("dict[str, str]", found)
+
+    def part(self, name: str) -> "Fields":
+        """Return an object that must be there, to be asked in its turn."""
+        return Fields.of(self.values.get(name), self.place(name))
+
+    def part_or_none(self, name: str) -> "Fields | None":
+        return None if self.values.get(name) is None else self.part(name)
+
+    def items(self, name: str, limit: int) -> list[Json]:
+        """Return a list of at most `limit` items."""
+        found = self.values.get(name)
+        if not isinstance(found, list):
+            raise self.fault(name, "must be a list")
+        if len(found) > limit:
+            raise self.fault(name, f"has {len(found):,} items; the limit is {limit:,}")
+        return found
+
+    def parts(self, name: str, limit: int) -> "Iterator[Fields]":
+        """Yield the objects of a list of at most `limit`."""
+        for position, item in enumerate(self.items(name, limit)):
+            yield Fields.of(item, f"{self.place(name)}[{position}]")
+
+    def parsed(self, name: str, parse: Callable[[str], _T]) -> _T:
+        """Return text as `parse` reads it, whose complaint is told with the place."""
+        try:
+            return parse(self.text(name))
+        except ValueError as error:
+            raise ShapeError(f"{self.place(name)}: {error}") from error
+
+    def only(self, known: Collection[str]) -> None:
+        """Refuse fields that nobody knows: they are usually misspelt."""
+        if unknown := next((each for each in self.values if each not in known), None):
+            names = ", ".join(f"`{each}`" for each in known)
+            raise ShapeError(
+                f"{self.where or 'the arguments'}: no field {quoted(unknown)}; there are {names}"
+            )
+
+    def fault(self, name: str, what: str) -> ShapeError:
+        return ShapeError(f"{self.place(name)}: {what}")
+
+    def place(self, name: str) -> str:
+        return f"{self.where}.{name}" if self.where else name

@@ -1,0 +1,98 @@
+"""Live skills over plain HTTP: `GET /skills/<client>/<path>` and `GET /<client>/skills/<path>`."""
+
+import hashlib
+from collections.abc import Sequence
+
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+
+from skillwire.drive.errors import (
+    BusyError,
+    CallFailedError,
+    DeniedError,
+    GoneError,
+    NoSuchPathError,
+    ResolverError,
+    TimedOutError,
+)
+from skillwire.drive.hooks import Request
+from skillwire.drive.hub import Hub
+from skillwire.drive.paths import SKILL_LEAVES
+from skillwire.drive.registration import GET, PathType
+from skillwire.drive.web import forwarded, json_response, path_segments, queries
+from skillwire.model.entry import Json
+from skillwire.model.mime import MARKDOWN
+
+ALLOWED = "GET, HEAD, OPTIONS"
+_ROUTE = "skills"
+_STATUS: dict[type[CallFailedError], int] = {
+    DeniedError: 400,
+    NoSuchPathError: 404,
+    ResolverError: 502,
+    GoneError: 503,
+    BusyError: 503,
+    TimedOutError: 504,
+}
+# The text is that of a program which nobody here has written: no browser should run it as a page of ours.
+_HARMLESS = {
+    "cache-control": "no-cache",
+    "content-security-policy": "sandbox; default-src 'none'",
+    "x-content-type-options": "nosniff",
+}
+
+
+class SkillReads:
+    """Reads skills for whoever has a URL."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    async def read(self, request: HttpRequest) -> Response:
+        """Answer a read."""
+        if request.method == "OPTIONS":
+            return Response(status_code=204, headers={"allow": ALLOWED})
+        client_id, segments = _address(path_segments(request.scope))
+        asked = Request(
+            GET,
+            self._registered(client_id, segments),
+            query=dict(queries(request.scope)),
+            headers=forwarded(request.headers),
+            auth=self._hub.hooks.request_auth(dict(request.headers)),
+        )
+        found = self._hub.find(client_id, GET, asked.path, [PathType.SKILL])
+        content_type = (found[0].content_type if found else None) or MARKDOWN
+        try:
+            data = await self._hub.call(client_id, asked, [PathType.SKILL])
+        except CallFailedError as error:
+            return json_response({"error": error.error.to_json()}, _STATUS.get(type(error), 502), _HARMLESS)
+        return _unless_known(_response(data, content_type), request.headers.get("if-none-match", ""))
+
+    def _registered(self, client_id: str, segments: Sequence[str]) -> str:
+        """Return the path that is meant: the leaf may be left out, and be spelled either way."""
+        folder = segments[:-1] if segments and segments[-1] in SKILL_LEAVES else segments
+        spelled = [segments[-1]] if len(folder) < len(segments) else []
+        paths = ["/".join(["", *folder, leaf]) for leaf in dict.fromkeys([*spelled, *SKILL_LEAVES])]
+        known = (path for path in paths if self._hub.find(client_id, GET, path, [PathType.SKILL]))
+        return next(known, paths[0])
+
+
+def _address(segments: list[str]) -> tuple[str, list[str]]:
+    """Return the client and the path that an address names; one slash at its end means nothing."""
+    client, *path = segments[1:] if segments[0] == _ROUTE else [segments[0], *segments[2:]]
+    return client, path[:-1] if path and not path[-1] else path
+
+
+def _response(data: Json, content_type: str) -> Response:
+    if isinstance(data, str):
+        return Response(data, headers=_HARMLESS, media_type=content_type)
+    return json_response({"data": data}, headers=_HARMLESS)
+
+
+def _unless_known(response: Response, known: str) -> Response:
+    """Return `response` with its tag, or 304 if whoever asks has it already."""
+    tag = f'"{hashlib.sha256(bytes(response.body)).hexdigest()[:32]}"'
+    given = {each.strip().removeprefix("W/") for each in known.split(",")}
+    if given & {tag, "*"}:
+        return Response(status_code=304, headers={**_HARMLESS, "etag": tag})
+    response.headers["etag"] = tag
+    return response

@@ -1,0 +1,149 @@
+"""One connection of a client, whatever carries it: what waits to be sent, and what it has not answered."""
+
+import secrets
+import time
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from skillwire.drive.errors import BusyError, CallFailedError, GoneError, ResolverError, TimedOutError
+from skillwire.drive.limits import DriveLimits
+from skillwire.drive.messages import CallError, CallResult
+from skillwire.drive.registration import Auth, ClientInfo
+from skillwire.drive.table import PathTable
+from skillwire.model.entry import Json
+
+
+class Mode(StrEnum):
+    """What carries a session."""
+
+    WEBSOCKET = "ws"
+    HTTP_LOOP = "http-loop"
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """How a session ends, as a WebSocket says it."""
+
+    code: int
+    reason: str = ""
+
+    REASON_BYTES = 123
+
+    def short_reason(self) -> str:
+        """Return the reason in as many bytes as a closing frame has room for."""
+        return self.reason.encode()[: self.REASON_BYTES].decode(errors="ignore")
+
+
+NORMAL = Closing(1000)
+REPLACED = Closing(4000, "Replaced by newer client session")
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """How a client came."""
+
+    mode: Mode
+    secure: bool = False
+    auth: Auth | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _Pending:
+    answered: anyio.Event = field(default_factory=anyio.Event)
+    result: CallResult | CallFailedError | None = None
+
+    def answer(self, result: CallResult | CallFailedError) -> None:
+        self.result = result
+        self.answered.set()
+
+
+class Session:
+    """A client that is connected. The hub alone decides who it is, and when it ends."""
+
+    def __init__(self, connection: Connection, limits: DriveLimits) -> None:
+        self.id = secrets.token_urlsafe(24)  # on the HTTP loop, whoever knows it is the client
+        self.connection = connection
+        self.client: ClientInfo | None = None
+        self.auth_source = "none"
+        self.table = PathTable()
+        self.connected_at = self.seen_at = time.time()
+        self.seen = self.pinged = time.monotonic()
+        self.closing: Closing | None = None
+        self.over = anyio.Event()
+        self._limits = limits
+        self._pending: dict[str, _Pending] = {}
+        self._outbox: MemoryObjectSendStream[dict[str, Json]]
+        self._inbox: MemoryObjectReceiveStream[dict[str, Json]]
+        self._outbox, self._inbox = anyio.create_memory_object_stream(limits.waiting)
+
+    def touch(self) -> None:
+        """Note a sign of life."""
+        self.seen, self.seen_at = time.monotonic(), time.time()
+
+    def post(self, message: dict[str, Json]) -> bool:
+        """Put a message where the client will fetch it; False if it does not fetch them."""
+        try:
+            self._outbox.send_nowait(message)
+        except (anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return False
+        return True
+
+    def message_now(self) -> dict[str, Json] | None:
+        """Return what the client must be told next, if there is something."""
+        try:
+            return self._inbox.receive_nowait()
+        except (anyio.WouldBlock, anyio.EndOfStream, anyio.ClosedResourceError):
+            return None
+
+    async def next_message(self) -> dict[str, Json] | None:
+        """Return what the client must be told next, as soon as there is something; None at the end."""
+        try:
+            return await self._inbox.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError):
+            return None
+
+    async def ask(self, request_id: str, call: dict[str, Json]) -> Json:
+        """Send a call and return what the client answers. Raises `CallFailedError`."""
+        client_id = "" if self.client is None else self.client.id
+        if self.closing is not None:
+            raise GoneError(client_id)
+        if len(self._pending) >= self._limits.calls:
+            raise BusyError(client_id)
+        pending = self._pending[request_id] = _Pending()
+        try:
+            if not self.post(call):
+                raise BusyError(client_id)
+            with anyio.move_on_after(self._limits.answer_seconds):
+                await pending.answered.wait()
+        finally:
+            del self._pending[request_id]
+        match pending.result:
+            case None:
+                raise TimedOutError(client_id, self._limits.answer_seconds)
+            case CallFailedError() as failed:
+                raise failed
+            case CallResult(error=CallError() as error):
+                raise ResolverError(error)
+            case CallResult(data=data):
+                return data
+
+    def answer(self, result: CallResult) -> None:
+        """Take an answer. One that comes too late, or to no question, changes nothing."""
+        if (pending := self._pending.get(result.request_id)) is not None:
+            pending.answer(result)
+
+    def close(self, closing: Closing) -> None:
+        """End the session: what was posted before can still be fetched, what is unanswered has failed."""
+        self.closing = closing
+        self.over.set()
+        self._outbox.close()
+        client_id = "" if self.client is None else self.client.id
+        for pending in self._pending.values():
+            pending.answer(GoneError(client_id))
+
+    def discard(self) -> None:
+        """Throw away what nobody will fetch any more."""
+        self._inbox.close()

@@ -1,0 +1,162 @@
+"""Live skills as a source: each appears in the catalogue as a dynamic skill."""
+
+import time
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+
+import anyio
+
+from skillwire.drive.documents import document, head
+from skillwire.drive.errors import CallFailedError, NoSuchPathError
+from skillwire.drive.hooks import Request
+from skillwire.drive.hub import Hub, Online
+from skillwire.drive.introductions import Introductions
+from skillwire.drive.registration import GET, Descriptor, PathType
+from skillwire.drive.templates import skill_template
+from skillwire.model.display import quoted
+from skillwire.model.entry import Entry, LiveFile, Origin, SkillFile
+from skillwire.model.errors import NotServedError, SourceError
+from skillwire.model.mime import MARKDOWN
+from skillwire.model.name import NAME_RULE, is_skill_name
+from skillwire.model.problem import Problem, Rule, Severity
+from skillwire.model.template import SkillTemplate
+from skillwire.model.uri import SKILL_FILE
+from skillwire.skillmd.document import read_document
+from skillwire.sources.assemble import assemble
+from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
+
+_LONGEST_PAUSE = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """What became of the paths of one client."""
+
+    online: Online
+    complete: bool
+    """Whether nothing is being asked for any more."""
+    entries: tuple[Entry, ...]
+    problems: tuple[Problem, ...]
+    templates: tuple[SkillTemplate, ...]
+
+
+class DriveSource(Source):
+    """Serves what the clients of a hub have registered."""
+
+    def __init__(self, hub: Hub, label: str = "drive") -> None:
+        self.label = label
+        self._hub = hub
+        self._introductions = Introductions(hub, self._tell)
+        self._looked: dict[str, _Looked] = {}
+        self._changed: set[anyio.Event] = set()
+        hub.listen(self._tell)
+
+    @property
+    def place(self) -> str:
+        return ""  # nothing that could be named on a command line
+
+    async def run(self) -> None:
+        """Ask for what descriptions are missing, until cancelled."""
+        await self._introductions.run()
+
+    async def scan(self, progress: Progress = unwatched) -> Scan:
+        looked: dict[str, _Looked] = {}
+        for online in self._hub.clients:
+            known = self._looked.get(online.info.id)
+            if known is None or known.online is not online or not known.complete:
+                known = self._look(online)
+            looked[online.info.id] = known
+        self._looked = looked
+        every = looked.values()
+        progress(len(every))
+        return Scan(
+            tuple(entry for each in every for entry in each.entries),
+            tuple(problem for each in every for problem in each.problems),
+            tuple(template for each in every for template in each.templates),
+        )
+
+    def _look(self, online: Online) -> _Looked:
+        """Look at the paths of one client."""
+        skills = [each for each in online.info.paths if each.type is PathType.SKILL]
+        plain = [each for each in skills if not each.path.parameters]
+        told = [(each, self._introductions.description(online, each)) for each in plain]
+        found = [
+            self._found(online, each, description) for each, description in told if description is not None
+        ]
+        return _Looked(
+            online,
+            all(description is not None for _, description in told),
+            tuple(each for each in found if isinstance(each, Entry)),
+            tuple(problem for each in found if isinstance(each, tuple) for problem in each),
+            tuple(skill_template(online.info, each, self.label) for each in skills if each.path.parameters),
+        )
+
+    async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
+        while True:
+            changed = anyio.Event()
+            self._changed.add(changed)
+            begin = time.monotonic()
+            yield EVERYWHERE
+            # Three times as long a pause as the last look took: a flood gets a quarter of the time at most.
+            await anyio.sleep(min(3 * (time.monotonic() - begin), _LONGEST_PAUSE))
+            await changed.wait()
+
+    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+        client_id, slash, path = entry.origin.location.partition("/")
+        if file.path != SKILL_FILE:
+            raise SourceError(f"{entry.origin.location}: a live skill has no file but `{SKILL_FILE}`")
+        try:
+            data = await self._hub.call(client_id, Request(GET, slash + path), [PathType.SKILL])
+        except NoSuchPathError as error:
+            raise NotServedError(entry.uri, "file", str(error)) from error
+        except CallFailedError as error:
+            raise SourceError(str(error)) from error
+        return document(entry.name, entry.description, data)
+
+    def _found(self, online: Online, descriptor: Descriptor, description: str) -> Entry | tuple[Problem, ...]:
+        """Return the skill at a path, or why it is none."""
+        folder = [online.info.id, *descriptor.path.folder]
+        where = "/".join([*folder, SKILL_FILE])
+        if len(folder) == 1 or not is_skill_name(folder[-1]):
+            return (_no_name(where, descriptor),)
+        if not description:
+            return (_no_description(where),)
+        listed = read_document(head(folder[-1], description), where, folder[-1])
+        if not listed.servable:  # a description may hold what no YAML can
+            return listed.problems
+        origin = Origin(self.label, f"{online.info.id}{descriptor.path.text}", where)
+        return assemble(
+            listed,
+            skill_path=folder,
+            files=[LiveFile(SKILL_FILE, MARKDOWN, online.revision)],
+            directories=(),
+            origin=origin,
+        )
+
+    def _tell(self) -> None:
+        for changed in self._changed:
+            changed.set()
+        self._changed.clear()
+
+
+def _no_name(where: str, descriptor: Descriptor) -> Problem:
+    folder = descriptor.path.folder
+    fault = f"{quoted(folder[-1])} is not {NAME_RULE}" if folder else "it has no folder to be named after"
+    return Problem(
+        where,
+        Rule.LIVE_NAME,
+        Severity.WARNING,
+        f"{quoted(descriptor.path.text)} gives no name for a skill: {fault}",
+        hint="it can be read over HTTP and with `callPath`; to have it listed, expose it under such a name",
+    )
+
+
+def _no_description(where: str) -> Problem:
+    return Problem(
+        where,
+        Rule.DESCRIPTION_MISSING,
+        Severity.ERROR,
+        "the program registered it without a description, and none can be made from its text",
+        hint="send a `description` with the path, or return text with a paragraph that is no heading",
+        field="description",
+    )

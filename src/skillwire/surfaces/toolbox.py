@@ -1,0 +1,39 @@
+"""Tools that others bring to the tools surface: how each is listed, and what it does."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import orjson
+
+from skillwire.model.entry import Json
+from skillwire.surfaces.base import Call
+from skillwire.surfaces.content import text_block
+
+Run: TypeAlias = Callable[[Call], Awaitable[dict[str, Json]]]
+"""From the arguments of a call to its whole result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool, for `tools/list` and `tools/call`."""
+
+    name: str
+    description: str
+    input_schema: Mapping[str, Json]
+    annotations: Mapping[str, Json]
+    run: Run
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": dict(self.input_schema),
+            "annotations": dict(self.annotations),
+        }
+
+
+def structured(value: dict[str, Json], *, is_error: bool = False) -> dict[str, Json]:
+    """Return a result that programs and models can read: as an object, and as text."""
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    return {"content": [text_block(text)], "structuredContent": value, "isError": is_error}

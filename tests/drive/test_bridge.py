@@ -1,0 +1,244 @@
+"""The four tools over live skills, against what was recorded with the reference."""
+
+import json
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+from mcp_types import CallToolResult
+
+from skillwire.catalog.library import Library
+from skillwire.drive import bridge
+from skillwire.drive.hub import Hub
+from skillwire.drive.limits import DriveLimits
+from skillwire.model.errors import ConflictError
+from skillwire.server.skills import Offering, all_surfaces
+from tests.support.clients import ERAS, text_of
+from tests.support.drive import driving, echo, program, registration, silent, skills
+from tests.support.recorded import frames, recorded, recorded_answers, registrations
+
+pytestmark = pytest.mark.anyio
+
+IGNORED = {"connectedAt", "lastSeenAt"}
+RECORDS = recorded("bridge")
+BEFORE_THE_END = RECORDS[:21]
+"""What was asked while the first two clients were there as they had registered."""
+
+
+def answer_of(result: CallToolResult) -> Any:
+    """Return what a tool answered, having seen that its text says the same."""
+    assert json.loads(text_of(result)) == result.structured_content
+    assert text_of(result).startswith("{\n  ")
+    return result.structured_content
+
+
+def without_times(value: Any) -> Any:
+    return json.loads(
+        json.dumps(value), object_hook=lambda each: {k: v for k, v in each.items() if k not in IGNORED}
+    )
+
+
+def meaning_of_text(record: dict[str, Any]) -> str:
+    """Return the code under which we tell what the reference only says in words."""
+    words = {"not connected": "not_found", "not found": "not_found", "No matching": "not_found"}
+    words |= {"validation error": "bad_request", "timed out": "timeout", "disconnected": "transport_error"}
+    return next(code for word, code in words.items() if word in record["text"])
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_recorded_calls_mean_the_same(mode: Any) -> None:
+    first, _, _, second = registrations()
+    async with AsyncExitStack() as stack:
+        drive = await stack.enter_async_context(driving(limits=DriveLimits(answer_seconds=1.0)))
+        for each in (first, second):
+            await stack.enter_async_context(program(drive, each, recorded_answers()))
+        client = await stack.enter_async_context(Client(drive.mcp, mode=mode))
+        assert len([each for each in BEFORE_THE_END if "structuredContent" in each]) > 10
+        for record in BEFORE_THE_END:
+            result = await client.call_tool(record["tool"], record["arguments"])
+            answer = answer_of(result)
+            if "ghost" in record["arguments"].get("clientIds", []):
+                # Different on purpose: one that is not there fails alone.
+                assert [each["ok"] for each in answer["results"]] == [True, False]
+                assert result.is_error is False
+                continue
+            assert result.is_error is record["isError"], record
+            if "structuredContent" not in record:
+                assert answer["error"]["code"] == meaning_of_text(record), record
+                assert answer["ok"] is False
+                continue
+            assert without_times(_by_mode(answer)) == without_times(_by_mode(record["structuredContent"])), (
+                record
+            )
+
+
+async def test_recorded_calls_after_an_update_mean_the_same() -> None:
+    first, _, _, second = registrations()
+    update = next(each for each in frames("client->server") if each["type"] == "updateClientCatalog")
+    async with (
+        driving(limits=DriveLimits(answer_seconds=0.5)) as drive,
+        program(drive, first, recorded_answers()) as client,
+        program(drive, second, recorded_answers()),
+        Client(drive.mcp) as host,
+    ):
+        await client.say(update)
+        await drive.until(lambda: drive.hub.find("client-01", "GET", "/workspace/new/skill.md") is not None)
+        searched, slow = RECORDS[21:23]
+        found = answer_of(await host.call_tool(searched["tool"], searched["arguments"]))
+        assert found == searched["structuredContent"]
+        late = answer_of(await host.call_tool(slow["tool"], slow["arguments"]))
+        assert late["error"]["code"] == meaning_of_text(slow)
+
+
+def _by_mode(answer: Any) -> Any:
+    """Both clients are on sockets here; one of the recorded ones was on the HTTP loop."""
+    return json.loads(json.dumps(answer).replace('"http-loop"', '"ws"'))
+
+
+async def test_a_recorded_call_reaches_the_client_as_it_did() -> None:
+    by_bridge = [
+        each
+        for each in frames("server->client")
+        if each["clientId"] == "client-01" and "host" not in each.get("headers", {})
+    ]
+    async with driving() as drive, program(drive, registrations()[0], recorded_answers()) as client:
+        async with Client(drive.mcp) as host:
+            for record in BEFORE_THE_END:
+                if record["tool"] == "callPath" and record["arguments"]["clientId"] == "client-01":
+                    await host.call_tool("callPath", record["arguments"])
+        told = [{**each, "requestId": ""} for each in client.calls]
+    expected = [{**each, "requestId": ""} for each in by_bridge]
+    assert told
+    assert all(each in expected for each in told)
+
+
+async def test_the_tools_say_what_they_take() -> None:
+    async with driving() as drive, Client(drive.mcp) as host:
+        tools = {tool.name: tool.input_schema for tool in (await host.list_tools()).tools}
+    taken = {name: list(schema["properties"]) for name, schema in tools.items()}
+    request = ["method", "path", "query", "body", "headers", "auth"]
+    assert taken["listClients"] == ["search"]
+    assert taken["listPaths"] == ["clientId", "search", "depth"]
+    assert taken["callPath"] == ["clientId", *request]
+    assert taken["callPaths"] == ["clientIds", *request]
+    assert tools["callPath"]["required"] == ["clientId", "method", "path"]
+    assert all(
+        schema["additionalProperties"] is False
+        for name, schema in tools.items()
+        if name in taken and "-" not in name
+    )
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "complaint"),
+    [
+        ("listPaths", {"depth": 0}, "depth: must be a whole number above zero"),
+        ("listPaths", {"depth": True}, "depth: must be"),
+        ("listPaths", {"client": "a"}, "no field `client`; there are `clientId`, `search`, `depth`"),
+        ("listClients", {"search": 1}, "search: must be text"),
+        ("callPath", {"method": "GET", "path": "/a"}, "clientId: must be text"),
+        ("callPath", {"clientId": "a", "method": "HEAD", "path": "/a"}, "method: must be one of `GET`"),
+        ("callPath", {"clientId": "app", "method": "GET", "path": "/A"}, "the client `app` has no path `/A`"),
+        (
+            "callPath",
+            {"clientId": "app", "method": "GET", "path": "/users/:id/skill.md"},
+            "in the place of `:id`",
+        ),
+        ("callPath", {"clientId": "b", "method": "GET", "path": "/a"}, "no client `b` is connected"),
+        ("callPaths", {"clientIds": [1], "method": "GET", "path": "/a"}, "clientIds: must be a list of text"),
+        ("callPaths", {"method": "GET", "path": "/nowhere"}, "no connected client has `/nowhere`"),
+        (
+            "callPath",
+            {"clientId": "app", "method": "GET", "path": "/a", "auth": {"token": 5}},
+            "auth.token: must be text",
+        ),
+    ],
+)
+async def test_a_wrong_call_is_told_so_that_the_next_is_right(
+    tool: str, arguments: dict[str, Any], complaint: str
+) -> None:
+    async with (
+        driving() as drive,
+        program(drive, registration("app", skills("/users/:id/skill.md"))) as client,
+        Client(drive.mcp) as host,
+    ):
+        result = await host.call_tool(tool, arguments)
+        assert result.is_error is True
+        assert complaint in answer_of(result)["error"]["message"]
+        assert client.calls == []
+
+
+async def test_a_tool_that_is_there_already_is_refused() -> None:
+    (first, *_) = bridge.bridge_tools(Hub())
+    with pytest.raises(ConflictError, match="the tool `load-skill` is there already"):
+        all_surfaces(Library([]), Offering(tools=[replace(first, name="load-skill")]))
+
+
+async def test_a_dead_client_fails_alone() -> None:
+    limits = DriveLimits(answer_seconds=0.5)
+    paths = skills("/a/skill.md")
+    async with (
+        driving(limits=limits) as drive,
+        program(drive, registration("live", paths)),
+        program(drive, registration("mute", paths), silent),
+        program(drive, registration("dying", paths), silent) as dying,
+        Client(drive.mcp) as host,
+        anyio.create_task_group() as tasks,
+    ):
+
+        async def die() -> None:
+            await dying.until_called()
+            dying.connection.transport.abort()
+
+        tasks.start_soon(die)
+        result = await host.call_tool("callPaths", {"method": "GET", "path": "/a/skill.md"})
+        assert result.is_error is False
+        results = {each["clientId"]: each for each in answer_of(result)["results"]}
+        assert results["live"] == {"clientId": "live", "ok": True, "data": "# /a/skill.md"}
+        assert results["mute"]["error"]["code"] == "timeout"
+        assert results["dying"]["error"]["code"] == "transport_error"
+
+
+async def test_answers_that_are_too_much_together_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bridge, "MAX_ANSWERS", 1000)
+    large = {"ok": True, "data": "x" * 600}
+    async with (
+        driving() as drive,
+        program(drive, registration("one", skills("/a/skill.md")), lambda _: large),
+        program(drive, registration("two", skills("/a/skill.md")), lambda _: large),
+        Client(drive.mcp) as host,
+    ):
+        result = await host.call_tool("callPaths", {"method": "GET", "path": "/a/skill.md"})
+        first, second = answer_of(result)["results"]
+        assert (first["ok"], second["ok"]) == (True, False)
+        assert "ask fewer with `clientIds`" in second["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ({}, ["/a/skill.md", "/a/b/skill.md", "/run"]),
+        ({"depth": 2}, ["/a/skill.md", "/a/b/skill.md", "/a/b/c/skill.md", "/run"]),
+        ({"search": "C/SKILL"}, ["/a/b/c/skill.md"]),
+        ({"search": "skill.md", "depth": 1}, ["/a/skill.md", "/a/b/skill.md"]),
+        ({"search": "post"}, ["/run"]),
+        ({"clientId": "other"}, []),
+    ],
+)
+async def test_paths_are_shown_level_by_level_unless_one_searches(
+    arguments: dict[str, Any], found: list[str]
+) -> None:
+    paths = [
+        *skills("/a/skill.md", "/a/b/skill.md", "/a/b/c/skill.md"),
+        {"type": "endpoint", "path": "/run", "method": "POST"},
+    ]
+    async with (
+        driving() as drive,
+        program(drive, registration("app", paths), echo),
+        Client(drive.mcp) as host,
+    ):
+        answer = answer_of(await host.call_tool("listPaths", arguments))
+        assert [each["path"] for each in answer["paths"]] == found

@@ -1,0 +1,315 @@
+"""A program that exposes live skills with `DriveClient`, over both transports."""
+
+import json
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillwire.drive.carrying import RefusedByServerError, ReplacedError, ServerAddress
+from skillwire.drive.client import Backoff, DriveClient
+from skillwire.drive.errors import DeniedError
+from skillwire.drive.exposing import MAX_RESULT, LiveContext, LiveRequest, Options
+from skillwire.drive.hooks import Hooks
+from skillwire.drive.registration import Auth, ClientInfo
+from skillwire.model.errors import InvalidValueError, UsageError
+from skillwire.server.address import Address
+from skillwire.server.http import listen
+from tests.support.drive import Drive, driving
+from tests.support.peers import PATIENCE
+from tests.support.recorded import path_vectors
+from tests.test_everything_has_its_place import loaded_by
+
+TRANSPORTS = ["ws", "http"]
+FAST = Backoff(first=0.01, most=0.05)
+
+
+def client_of(drive: Drive, transport: str, **more: Any) -> DriveClient:
+    url = drive.socket if transport == "ws" else drive.base
+    arguments: dict[str, Any] = {"id": "app", "name": "App", "backoff": FAST, **more}
+    return DriveClient(url, **arguments)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_a_text_a_resolver_and_a_decorated_function_are_read_live(transport: str) -> None:
+    seen: list[tuple[LiveRequest, LiveContext]] = []
+    count = 0
+    async with driving() as drive:
+        client = client_of(drive, transport, description="A program.", version="1.0", metadata={"a": 1})
+        client.expose("/text/skill.md", "# Title\n\nThe first\nparagraph.")
+
+        def resolve(request: LiveRequest, context: LiveContext) -> str:
+            seen.append((request, context))
+            return f"# Order {request.params['id']}"
+
+        client.expose("/orders/:id/skill.md", Options(description="One order."), resolve)
+
+        @client.expose("/count/skill.md", description="How often it was read.")
+        async def counted() -> str:  # pyright: ignore[reportUnusedFunction]
+            nonlocal count
+            count += 1
+            return f"# {count}"
+
+        async with client:
+            (online,) = drive.hub.clients
+            assert [dict(each.sent) for each in online.info.paths] == [
+                {
+                    "type": "skill",
+                    "path": "/text/skill.md",
+                    "description": "The first paragraph.",
+                    "contentType": "text/markdown",
+                },
+                {
+                    "type": "skill",
+                    "path": "/orders/:id/skill.md",
+                    "description": "One order.",
+                    "contentType": "text/markdown",
+                },
+                {
+                    "type": "skill",
+                    "path": "/count/skill.md",
+                    "description": "How often it was read.",
+                    "contentType": "text/markdown",
+                },
+            ]
+            assert online.info.about == {
+                "description": "A program.",
+                "version": "1.0",
+                "platform": "python",
+                "metadata": {"a": 1},
+            }
+            assert (await drive.get("/skills/app/text")).text == "# Title\n\nThe first\nparagraph."
+            assert [(await drive.get("/skills/app/count")).text for _ in range(2)] == ["# 1", "# 2"]
+            answer = await drive.get("/skills/app/orders/42?verbose=1", headers={"x-scope": "all"})
+            assert answer.text == "# Order 42"
+        await drive.until_online()
+    ((request, context),) = seen
+    assert (request.params, request.queries, request.body) == ({"id": "42"}, {"verbose": "1"}, None)
+    assert request.headers["x-scope"] == "all"
+    assert (context.client_id, context.method, context.path) == ("app", "GET", "/orders/42/skill.md")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_what_is_exposed_can_change_while_it_is_connected(transport: str) -> None:
+    async with driving() as drive, client_of(drive, transport) as client:
+        client.expose("/a/skill.md", "# One")
+        await drive.until(lambda: drive.hub.find("app", "GET", "/a/skill.md") is not None)
+        assert (await drive.get("/skills/app/a")).text == "# One"
+        client.expose("/a/skill.md", "# Two")
+        assert (await drive.get("/skills/app/a")).text == "# Two"
+        client.expose("/b/skill.md", "# B")
+        client.unexpose("/a/skill.md")
+        await drive.until(lambda: drive.hub.find("app", "GET", "/b/skill.md") is not None)
+        assert (await drive.get("/skills/app/a")).status_code == 404
+        with pytest.raises(InvalidValueError, match="is not exposed here"):
+            client.unexpose("/a/skill.md")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_after_a_break_it_connects_again_with_all_that_is_exposed(transport: str) -> None:
+    async with driving() as drive, client_of(drive, transport) as client:
+        client.expose("/a/skill.md", "# A")
+        for at in range(3):
+            client.expose(f"/b{at}/skill.md", "# B")
+            await drive.until(lambda at=at: drive.hub.find("app", "GET", f"/b{at}/skill.md") is not None)
+            drive.hub.disconnect("app")
+            await drive.until_online()
+            await drive.until_online("app")
+            assert (await drive.get("/skills/app/a")).text == "# A"
+        assert len(drive.hub.clients[0].info.paths) == 4
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_a_server_that_is_not_there_yet_or_starts_anew_is_waited_for(transport: str) -> None:
+    listening, bound = listen(Address("127.0.0.1", 0))
+    listening.close()
+    scheme = "ws" if transport == "ws" else "http"
+    client = DriveClient(f"{scheme}://{bound.authority}/mcp", id="app", name="App", backoff=FAST)
+    client.expose("/a/skill.md", "# A")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(client.run)
+        for _ in range(2):
+            async with driving(port=bound.port) as drive:
+                await drive.until_online("app")
+                assert (await drive.get("/skills/app/a")).text == "# A"
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_one_that_was_replaced_gives_way_for_good(transport: str) -> None:
+    async with (
+        driving() as drive,
+        client_of(drive, transport) as old,
+        client_of(drive, transport, name="Newer"),
+    ):
+        with pytest.raises(ReplacedError, match="Replaced by newer"), anyio.fail_after(PATIENCE):
+            await old.until_ended()
+        (online,) = drive.hub.clients
+        assert online.info.name == "Newer"
+
+
+class Denying(Hooks):
+    """Takes nobody but the one who knows the word."""
+
+    async def authorize_registration(
+        self, client: ClientInfo, auth: Auth | None, transport_auth: Auth | None
+    ) -> None:
+        if auth is None or auth.token != "sesame":
+            raise DeniedError("say the word")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_a_refusal_is_told_and_nobody_tries_again(transport: str) -> None:
+    async with driving(hooks=Denying(), token="secret") as drive:
+        with pytest.raises(RefusedByServerError, match="401: this server wants a bearer token"):
+            await client_of(drive, transport).run()
+        with pytest.raises(RefusedByServerError, match="401: that is not the token"):
+            await client_of(drive, transport, token="guess").run()
+        with pytest.raises(RefusedByServerError, match="say the word"):
+            async with client_of(drive, transport, token="secret"):
+                raise AssertionError("it was let in")
+        async with client_of(drive, transport, token="secret", auth=Auth(token="sesame")):
+            assert drive.hub.clients[0].session.auth_source == "message"
+
+
+@pytest.mark.anyio
+async def test_a_server_without_live_skills_is_told_as_such(tmp_path: Any) -> None:
+    async with driving() as drive:
+        with pytest.raises(
+            RefusedByServerError, match="404: without a word; is it a server with live skills"
+        ):
+            await DriveClient(f"{drive.base}/elsewhere", id="app", name="App", backoff=FAST).run()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("result", "told"),
+    [
+        (ValueError("no such order"), "no such order"),
+        (RuntimeError(), "RuntimeError"),
+        (object(), "the resolver returned what is no JSON"),
+        ("x" * MAX_RESULT, "the answer has"),
+    ],
+    ids=["error", "silent error", "no JSON", "too much"],
+)
+async def test_a_resolver_that_fails_fails_alone(result: Any, told: str) -> None:
+    def resolve() -> Any:
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    async with driving() as drive, client_of(drive, "ws") as client:
+        client.expose("/bad/skill.md", Options(), resolve)
+        client.expose("/good/skill.md", "# Good")
+        await drive.until(lambda: drive.hub.find("app", "GET", "/good/skill.md") is not None)
+        answer = await drive.get("/skills/app/bad")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (502, "handler_error")
+        assert told in answer.json()["error"]["message"]
+        assert (await drive.get("/skills/app/good")).text == "# Good"
+
+
+@pytest.mark.anyio
+async def test_slow_resolvers_hold_up_no_others() -> None:
+    release = anyio.Event()
+    answers: list[str] = []
+
+    async def slow() -> str:
+        await release.wait()
+        return "# Slow"
+
+    async with driving() as drive, client_of(drive, "ws") as client, anyio.create_task_group() as tasks:
+        client.expose("/slow/skill.md", Options(), slow)
+        client.expose("/fast/skill.md", "# Fast")
+        await drive.until(lambda: drive.hub.find("app", "GET", "/fast/skill.md") is not None)
+
+        async def read_slow() -> None:
+            answers.append((await drive.get("/skills/app/slow")).text)
+
+        tasks.start_soon(read_slow)
+        assert (await drive.get("/skills/app/fast")).text == "# Fast"
+        release.set()
+    assert answers == ["# Slow"]
+
+
+def test_options_without_a_resolver_are_a_mistake() -> None:
+    client = DriveClient("ws://127.0.0.1:1", id="app", name="App")
+    with pytest.raises(UsageError, match="has no resolver"):
+        client.expose("/a/skill.md", Options(description="x"))  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(("path", "accepted"), path_vectors().items())
+def test_the_same_paths_can_be_exposed_as_with_the_reference(path: str, *, accepted: bool) -> None:
+    client = DriveClient("ws://127.0.0.1:1", id="app", name="App")
+    if not accepted:
+        with pytest.raises(InvalidValueError):
+            client.expose(path, "# Title\n\npara one\nline two\n\nmore")
+        return
+    client.expose(path, "# Title\n\npara one\nline two\n\nmore")
+    (descriptor,) = json.loads(json.dumps(client.exposed))
+    assert descriptor == {
+        "type": "skill",
+        "path": path,
+        "description": "para one line two",
+        "contentType": "text/markdown",
+    }
+
+
+@pytest.mark.parametrize("path", ["/search", "/a/:id"])
+def test_what_ends_in_no_leaf_is_no_skill(path: str) -> None:
+    with pytest.raises(InvalidValueError, match=r"end it in `/skill\.md`"):
+        DriveClient("ws://127.0.0.1:1", id="app", name="App").expose(path, "x")
+
+
+def _takes_three(_one: object, _two: object, _three: object) -> str:
+    return ""
+
+
+def test_a_resolver_takes_the_request_and_the_context_at_most() -> None:
+    client = DriveClient("ws://127.0.0.1:1", id="app", name="App")
+    with pytest.raises(InvalidValueError, match="the request and the context at most"):
+        client.expose("/a/skill.md", Options(), _takes_three)
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("ws://127.0.0.1:8765", ServerAddress("ws://127.0.0.1:8765", over_socket=True, local=True)),
+        ("wss://skills.example/", ServerAddress("wss://skills.example", over_socket=True, local=False)),
+        ("http://localhost:1/mcp", ServerAddress("http://localhost:1", over_socket=False, local=True)),
+        ("https://a.example/b/", ServerAddress("https://a.example/b", over_socket=False, local=False)),
+    ],
+)
+def test_the_scheme_of_the_address_says_what_carries_messages(url: str, address: ServerAddress) -> None:
+    assert ServerAddress.parse(url) == address
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8765", "ftp://a", "ws://", ""])
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(InvalidValueError, match="is not a URL such as"):
+        DriveClient(url, id="app", name="App")
+
+
+@pytest.mark.parametrize("name", ["mcp", "a b", ""])
+def test_an_id_that_no_server_takes_is_refused_at_once(name: str) -> None:
+    with pytest.raises(InvalidValueError, match="client id"):
+        DriveClient("ws://127.0.0.1:1", id=name, name="App")
+
+
+@given(st.integers(1, 10_000))
+def test_pauses_grow_and_end_somewhere(attempt: int) -> None:
+    backoff = Backoff(first=0.5, factor=2, most=30)
+    assert 0.4 <= backoff.seconds(attempt) <= 36
+    assert backoff.seconds(1) <= 0.6
+
+
+def test_a_program_that_exposes_skills_loads_no_server_and_no_sdk() -> None:
+    loaded = loaded_by("import skillwire.drive.client")
+    assert {"mcp", "mcp_types", "pydantic", "starlette", "uvicorn", "yaml"} & loaded == set()
