@@ -138,23 +138,27 @@ def _server(arguments: list[str]) -> str | StdioServerParameters | None:
             return None
 
 
-async def walk(server: str | StdioServerParameters) -> int:
-    """Compare everything. Return the exit code."""
+async def compare(client: Client) -> int:
+    """Compare everything, and say what was found. Return the exit code."""
     compared = 0
-    async with Client(server) as client:
-        try:
-            async for pair in pairs(client):
-                pair.check()
-                compared += 1
-                sys.stdout.write(f"{len(pair.prompt)} {pair.name}\n")
-        except (SurfaceError, MCPError, ValueError) as error:  # the last is for answers that are no answers
-            sys.stderr.write(f"error: {error}\n")
-            return 1
+    try:
+        async for pair in pairs(client):
+            pair.check()
+            compared += 1
+            sys.stdout.write(f"{len(pair.prompt)} {pair.name}\n")
+    except (SurfaceError, MCPError, ValueError) as error:  # the last is for answers that are no answers
+        sys.stderr.write(f"error: {error}\n")
+        return 1
     if not compared:
         sys.stderr.write("error: no prompt names its skill, so there is nothing to compare\n")
         return 1
     sys.stderr.write(f"{compared} prompt{'s' if compared > 1 else ''}: both surfaces agree\n")
     return 0
+
+
+async def walk(server: str | StdioServerParameters) -> int:
+    async with Client(server) as client:
+        return await compare(client)
 
 
 def main(arguments: list[str]) -> int:

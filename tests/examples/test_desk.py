@@ -1,11 +1,11 @@
 """The desk of code mode: what is judged, how risky it is said to be, and what runs afterwards."""
 
 import json
+from contextlib import suppress
+from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from approved_code.approvals import Approvals, Caller, Reason, RefusedError
 from approved_code.dataset import orders
@@ -46,56 +46,43 @@ def test_whatever_may_show_who_customers_are_needs_a_yes(desk: Desk, code: str, 
     assert (verdict.risk, verdict.violations) == (risk, ())
 
 
-_PIECES = st.sampled_from(
-    [
-        "o",
-        'o["id"]',
-        'o["email"]',
-        "o[field]",
-        "orders",
-        "orders[0]",
-        "len(orders)",
-        "field",
-        '"email"',
-        "p",
-        'p["id"]',
-    ]
-)
-_SHAPES = st.sampled_from(
-    [
-        "[{0} for o in orders]",
-        "[{0} for o in orders if {1} != {2}]",
-        "[{0} for o in orders for p in {1}]",
-        "[{0} for o in {1}]",
-        "[{0} for p in [{1} for o in orders]]",
-        "[{0} if {1} else {2} for o in orders]",
-        '{{"a": {0}, "b": [{1} for o in orders]}}',
-        "sorted({{{0} for o in orders}})",
-        "max({0} for o in orders)",
-    ]
-)
+PIECES = [
+    "o",
+    'o["id"]',
+    'o["email"]',
+    "o[field]",
+    "orders",
+    "orders[0]",
+    "len(orders)",
+    "field",
+    '"email"',
+    "p",
+]
+SHAPES = [
+    "[{0} for o in orders]",
+    "[{0} for o in orders if {1} != {2}]",
+    "[{0} for o in orders for p in {1}]",
+    "[{0} for o in {1}]",
+    "[{0} for p in [{1} for o in orders]]",
+    "[{0} if {1} else {2} for o in orders]",
+    '{{"a": {0}, "b": [{1} for o in orders]}}',
+    "sorted({{{0} for o in orders}})",
+    "max({0} for o in orders)",
+]
 
 
-def test_code_of_low_risk_never_shows_who_anybody_is(desk: Desk) -> None:
-    ran = 0
-
-    @given(_SHAPES, st.tuples(_PIECES, _PIECES, _PIECES), st.sampled_from(["id", "email"]))
-    def judged(shape: str, pieces: tuple[str, str, str], field: str) -> None:
-        nonlocal ran
+@pytest.mark.parametrize("field", ["id", "email"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_code_of_low_risk_never_shows_who_anybody_is(desk: Desk, shape: str, field: str) -> None:
+    shown: list[str] = []
+    for pieces in product(PIECES, repeat=1 + ("{1}" in shape) + ("{2}" in shape)):
         code, variables = shape.format(*pieces), {"field": field}
         verdict = desk.validate(ADA, code, variables)
-        if verdict.risk != "low":
-            return
-        assert verdict.token is not None
-        try:
-            shown = json.dumps(desk.execute(ADA, code, variables, verdict.token).result, ensure_ascii=False)
-        except CodeError:
-            return
-        ran += 1
-        assert not [each for each in PEOPLE if each in shown], code
-
-    judged()
-    assert ran > 3, "too few examples were of low risk"
+        if verdict.risk == "low" and verdict.token is not None:
+            with suppress(CodeError):
+                shown.append(json.dumps(desk.execute(ADA, code, variables, verdict.token).result))
+    assert shown, "nothing was of low risk"
+    assert not [each for each in PEOPLE if json.dumps(each) in "".join(shown)]
 
 
 def test_the_explanation_says_what_will_be_read_and_that_nothing_changes(desk: Desk) -> None:
