@@ -155,9 +155,12 @@ async def test_over_http_nobody_gets_a_token_because_nobody_is_known(mode: Any) 
     url = "http://127.0.0.1:8000/mcp"
     mcp = code_mode_server(Desk(orders(), Approvals("shop")), over_stdio())
     transport = httpx2.ASGITransport(mcp.streamable_http_app())
-    async with mcp.session_manager.run(), httpx2.AsyncClient(transport=transport) as http:
-        async with Client(streamable_http_client(url, http_client=http), mode=mode) as client:
-            assert "does not know who asks" in await refusal(client, "validate_code", {"code": "1"})
+    async with (
+        mcp.session_manager.run(),
+        httpx2.AsyncClient(transport=transport) as http,
+        Client(streamable_http_client(url, http_client=http), mode=mode) as client,
+    ):
+        assert "does not know who asks" in await refusal(client, "validate_code", {"code": "1"})
 
 
 # The client that the skill hands out
