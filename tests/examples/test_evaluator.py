@@ -105,6 +105,7 @@ def test_questions_about_the_orders_are_answered(code: str, result: Any) -> None
         ("1 " + "x" * 2000, "length"),
         ("-" * 50 + "1", "depth"),
         ("1" + "+1" * 50, "depth"),
+        (f"[1 {' '.join(f'for x{each} in orders' for each in range(50))}]", "depth"),
     ],
 )
 def test_what_is_not_in_the_language_is_refused_before_anything_runs(code: str, rule: str) -> None:
@@ -244,9 +245,10 @@ def test_a_run_that_may_take_fewer_steps_than_it_needs_is_ended(allowed: int) ->
 
 
 def depth(node: ast.AST) -> int:
-    """Return how deep expressions are nested; loops count as a part of the brackets around them."""
+    """Return how deep expressions are nested, where the second `for` stands in the first, and so on."""
+    loops = max(len(getattr(node, "generators", ())), 1)
     inner = max((depth(each) for each in ast.iter_child_nodes(node)), default=0)
-    return inner + isinstance(node, ast.expr)
+    return inner + (loops if isinstance(node, ast.expr) else 0)
 
 
 def leaves(value: Any) -> list[Any]:

@@ -104,7 +104,7 @@ class Approvals:
             once=secrets.token_bytes(16),
             caller=self._caller(caller),
             code=self._digest("code", code),
-            variables=self._digest("variables", _json(variables)),
+            variables=self._digest("variables", _json(dict(variables))),
             risk=_RISKS.index(risk),
         ).written()
         return claims + self._signature(claims)
@@ -119,7 +119,7 @@ class Approvals:
         for claimed, found, reason in (
             (claims.caller, self._caller(caller), Reason.FOREIGN),
             (claims.code, self._digest("code", code), Reason.ALTERED_CODE),
-            (claims.variables, self._digest("variables", _json(variables)), Reason.ALTERED_VARIABLES),
+            (claims.variables, self._digest("variables", _json(dict(variables))), Reason.ALTERED_VARIABLES),
         ):
             if not hmac.compare_digest(claimed, found):
                 raise RefusedError(reason)

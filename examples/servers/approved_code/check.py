@@ -99,21 +99,23 @@ def _walk(
 
 
 def _inside(place: _Place) -> Iterator[_Place]:
-    node, names = place.node, place.names
+    """Yield what stands in a node. Each `for` of a loop stands in the one before it."""
+    node, names, depth = place.node, place.names, place.depth
     if isinstance(node, Comprehension):
         for loop in node.generators:
-            yield _Place(loop.iter, node, place.depth + 1, names)
+            depth += 1
+            yield _Place(loop.iter, node, depth, names)
             assert isinstance(loop.target, ast.Name)
             names |= {loop.target.id}
-            yield from (_Place(each, node, place.depth + 1, names) for each in loop.ifs)
+            yield from (_Place(each, node, depth, names) for each in loop.ifs)
         made = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-        yield from (_Place(each, node, place.depth + 1, names) for each in made)
+        yield from (_Place(each, node, depth, names) for each in made)
     elif isinstance(node, ast.Call):
         values = [*node.args, *(each.value for each in node.keywords)]
-        yield from (_Place(each, node, place.depth + 1, names) for each in values)
+        yield from (_Place(each, node, depth + 1, names) for each in values)
     else:
         children = (each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr))
-        yield from (_Place(each, node, place.depth + 1, names) for each in children)
+        yield from (_Place(each, node, depth + 1, names) for each in children)
 
 
 def _violation(place: _Place, bounds: Bounds) -> Violation | None:
