@@ -8,7 +8,7 @@ name: refunds
 description: Decides refunds. Use when a customer asks for money back.
 ---
 
-Find the reason in [the policy](references/policy.md). If none fits, say so, and stop.
+Find the reason in `references/policy.md`. If none fits, say so, and stop.
 """
 POLICY = "# Policy\n\nA first charge is refunded within 14 days.\n"
 

@@ -151,6 +151,29 @@ def test_what_goes_wrong_while_it_runs_ends_it_with_a_reason(code: str, rule: st
     assert rules(code) == [rule]
 
 
+@pytest.mark.parametrize(
+    "each",
+    [
+        "w + w",
+        "w[1:]",
+        "w == v",
+        "w < v",
+        "w in v",
+        "w in [v]",
+        "{w}",
+        "{w: 1}",
+        "sorted([w, v])",
+        "max(w, v)",
+        "any(w)",
+        "[1 for x in w]",
+    ],
+)
+def test_every_character_that_is_handled_is_paid_for(each: str) -> None:
+    long = {**DATA, "w": "x" * 9_000, "v": "x" * 9_001}
+    assert rules(f"[1 if {each} else 2 for o in orders]", long) == ["steps"]
+    assert evaluate(f"[1 if {each} else 2 for o in orders[:2]]", long).steps > 9_000
+
+
 def doubled(levels: int) -> str:
     """Return code for a small list that is written as a giant one: every level holds the next one twice."""
     code = "[1]"
