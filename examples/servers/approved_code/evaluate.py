@@ -71,6 +71,11 @@ class _Run:
 
     def call(self, node: ast.Call) -> Any:
         assert isinstance(node.func, ast.Name)
+        match node.args:
+            case [ast.GeneratorExp() as loop] if node.func.id in {"any", "all"}:
+                return self._decided(loop, by=node.func.id == "any")
+            case _:
+                pass
         named = {str(each.arg): self.value(each.value) for each in node.keywords}
         return functions.call(self.meter, node.func.id, self.values(node.args), **named)
 
@@ -108,6 +113,10 @@ class _Run:
 
     def loop_to_record(self, node: ast.DictComp) -> Any:
         return {self._key(node.key): self.value(node.value) for _ in self._rounds(node.generators)}
+
+    def _decided(self, loop: ast.GeneratorExp, *, by: bool) -> bool:
+        """Return whether an item of the loop is `by`. As in Python, the loop ends at the first that is."""
+        return by if any(bool(self.value(loop.elt)) is by for _ in self._rounds(loop.generators)) else not by
 
     def _key(self, node: ast.expr) -> str:
         return operators.key(self.meter, self.value(node))
