@@ -1,5 +1,6 @@
 """Approval tokens of code mode: for this code, this user and this session, once, for five minutes."""
 
+from base64 import urlsafe_b64decode
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Barrier
@@ -143,6 +144,11 @@ def test_a_token_tells_nothing_about_who_asked_and_what(clock: Clock) -> None:
     assert ours[:16] == theirs[:16], "the times are there to be read"
     same = [one for one, other in zip(ours[digests], theirs[digests], strict=True) if one == other]
     assert len(same) < len(ours[digests]) / 2, "what is digested without the key could be guessed"
+
+
+def test_a_digest_of_code_never_passes_for_one_of_variables(approvals: Approvals) -> None:
+    claims = urlsafe_b64decode(approvals.issue(ADA, "{}", {}, "low")[:108])
+    assert claims[48:64] != claims[64:80]
 
 
 def test_a_token_is_short_enough_for_a_model_to_repeat(approvals: Approvals) -> None:

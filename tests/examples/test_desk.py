@@ -28,6 +28,7 @@ def desk() -> Desk:
         ("len(orders)", "low"),
         ('sum(o["total_cents"] for o in orders if o["country"] == country)', "low"),
         ('[[o["id"], o["status"]] for o in orders]', "low"),
+        ('[c for c in sorted({o["country"] for o in orders})]', "low"),
         ('[o["email"] for o in orders]', "medium"),
         ('[o["id"] for o in orders if o["customer"] == "Ada Brandt"]', "medium"),
         ("orders", "medium"),
