@@ -1,0 +1,34 @@
+import anyio
+from mcp import Client
+from mcp.server.mcpserver import MCPServer
+
+from skillwire import Skill, Skills
+from skillwire.server import attach
+
+ADDING = """---
+name: adding
+description: Adds up bills. Use when somebody asks what they owe.
+---
+
+Call the tool `add` for every two amounts. Never add in your head.
+"""
+
+mcp = MCPServer("bills", log_level="WARNING")
+
+
+@mcp.tool()
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+attach(mcp, Skills().add(Skill("adding", ADDING), prompt="start_adding"))
+
+
+async def main() -> None:
+    async with Client(mcp) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["add"]
+        assert "skill://adding/SKILL.md" in [each.uri for each in (await client.list_resources()).resources]
+        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["start_adding"]
+
+
+anyio.run(main)
