@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from skillwire.host.asking import ask
 from tests.examples.servers import SERVERS, SKILLS, listed, read, started
-from tests.support.asking import ask
 from tests.support.clients import ERAS
 
 pytestmark = pytest.mark.anyio

@@ -1,6 +1,9 @@
 """Skills inside a server of the official SDK: everything of ours is there, and nothing of theirs is lost."""
 
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -8,13 +11,13 @@ from typing import Any
 import anyio
 import mcp_types as types
 import pytest
-from mcp import Client
+from mcp import Client, StdioServerParameters
 from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import MCPServer
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
-from skillwire import Skill, SkillRequest, Skills
+from skillwire import LiveSkill, Skill, SkillRequest, Skills
 from skillwire.host.asking import ask
 from skillwire.model.errors import ConflictError, UsageError
 from skillwire.server import Offering, SkillServer, attach
@@ -139,8 +142,8 @@ async def test_skills_are_served_as_by_a_server_of_our_own(make: Any, mode: Any,
             ("prompts/get", {"name": "start_refund"}),
         ]:
             ours, theirs = await ask(own, method, **params), await ask(client, method, **params)
-            for answer in (ours, theirs):
-                answer.pop("_meta", None)  # which server it is
+            ours.pop("cacheScope", None)
+            assert theirs.pop("cacheScope", "private") == "private"  # nobody knows who else may see it
             assert theirs == ours, method
 
 
@@ -354,3 +357,102 @@ async def test_a_server_that_collected_skills_can_be_attached(tmp_path: Path) ->
         names = [each["frontmatter"]["name"] for each in (await ask(client, "skills/list"))["skills"]]
         assert names == ["refunds", "live", "one", "folder"]
         assert "start_refund" in [prompt.name for prompt in (await client.list_prompts()).prompts]
+
+
+@every_server
+def test_a_server_can_run_in_one_loop_after_another(make: Any, skills: Skills) -> None:
+    server = make()
+    attach(server, skills)
+
+    async def use() -> int:
+        async with Client(server) as client:
+            return len((await ask(client, "skills/list"))["skills"])
+
+    assert anyio.run(use) == anyio.run(use) == 4
+
+
+@every_era
+async def test_a_pattern_takes_nothing_from_the_server(mode: Any) -> None:
+    server = sdk_server()
+
+    @server.resource("skill://mine/x/SKILL.md")
+    def mine() -> str:
+        return "theirs"
+
+    assert callable(mine)
+    pattern = LiveSkill("{a}/{b}", lambda _request: "ours", description="Everything.")
+    attach(server, Skills().add(pattern))
+    async with Client(server, mode=mode) as client:
+        assert "skill://mine/x/SKILL.md" in await all_resources(client)
+        (block,) = (await client.read_resource("skill://mine/x/SKILL.md")).contents
+        assert getattr(block, "text", "") == "theirs"
+        (block,) = (await client.read_resource("skill://mine/y/SKILL.md")).contents
+        assert getattr(block, "text", "").endswith("ours")
+
+
+PROGRAM = """
+import sys
+import uvicorn
+from fastmcp import FastMCP
+from mcp.server.mcpserver import MCPServer
+from skillwire import Skill
+from skillwire.server import attach
+from skillwire.server.address import Address
+from skillwire.server.http import listen
+
+kind, transport = sys.argv[1:]
+server = MCPServer("host", log_level="ERROR") if kind == "sdk" else FastMCP("host")
+one = Skill("one", "---\\nname: one\\ndescription: O.\\n---\\n")
+attach(server, one.with_reference("a.md", "text/plain", "a"))
+if transport == "stdio":
+    server.run("stdio", **({} if kind == "sdk" else {"show_banner": False}))
+else:
+    make = server.streamable_http_app if kind == "sdk" else server.http_app
+    listening, bound = listen(Address("127.0.0.1", 0))
+    print(f"http://{bound.authority}/mcp", flush=True)
+    config = uvicorn.Config(make(stateless_http=transport == "stateless"), log_level="error")
+    config.timeout_graceful_shutdown = 1
+    uvicorn.Server(config).run(sockets=[listening])
+"""
+
+
+@contextmanager
+def over_http(kind: str, transport: str) -> Generator[str]:
+    """Start somebody's server with skills; yield its address."""
+    command = [sys.executable, "-c", PROGRAM, kind, transport]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().decode().strip()
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+async def look_around(client: Client) -> types.ServerCapabilities:
+    (entry,) = (await ask(client, "skills/list"))["skills"]
+    for file in entry["resources"]:
+        assert (await client.read_resource(file["uri"])).contents
+    return client.server_capabilities
+
+
+@every_era
+@pytest.mark.parametrize("kind", ["sdk", "fastmcp"])
+async def test_skills_are_there_over_stdio(mode: Any, kind: str) -> None:
+    program = StdioServerParameters(command=sys.executable, args=["-c", PROGRAM, kind, "stdio"])
+    async with Client(program, mode=mode) as client:
+        capabilities = await look_around(client)
+        assert capabilities.resources is not None
+        assert capabilities.resources.subscribe is True
+
+
+@every_era
+@pytest.mark.parametrize("kind", ["sdk", "fastmcp"])
+@pytest.mark.parametrize("transport", ["http", "stateless"])
+async def test_skills_are_there_over_http(mode: Any, kind: str, transport: str) -> None:
+    with over_http(kind, transport) as url:
+        async with Client(url, mode=mode) as client:
+            capabilities = await look_around(client)
+    assert capabilities.resources is not None
+    told = mode == "auto" or transport == "http"  # without a session, nobody can be told anything
+    assert capabilities.resources.subscribe is told

@@ -6,9 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import mcp_types as types
 import pytest
 from fastmcp import FastMCP
+from fastmcp.server.middleware import Middleware
 from fastmcp.server.providers.skills import SkillsDirectoryProvider
 from fastmcp.skills.extension import SkillsExtension
 from mcp import Client
@@ -101,8 +103,8 @@ async def test_skills_are_served_as_by_a_server_of_our_own(mode: Any, skills: Sk
             ("resources/directory/read", {"uri": "skill://acme"}),
         ]:
             ours, theirs = await ask(own, method, **params), await ask(client, method, **params)
-            for answer in (ours, theirs):
-                answer.pop("_meta", None)  # which server it is
+            ours.pop("cacheScope", None)
+            assert theirs.pop("cacheScope", "private") == "private"  # nobody knows who else may see it
             assert theirs == ours, method
         for uri in (
             REFUNDS,
@@ -198,23 +200,77 @@ async def test_what_cannot_be_read_is_refused_cleanly(mode: Any, uri: str, code:
         assert "secret" not in str(refused.value.error)
 
 
+HIDDEN = "skill://hidden/SKILL.md"
+
+
+def with_hidden() -> Skills:
+    document = "---\nname: {name}\ndescription: Does {name}.\n---\nThe {name} text.\n"
+    hidden = Skill("hidden", document.format(name="hidden")).with_reference("ref.md", "text/plain", "secret")
+    shown = Skill("shown", document.format(name="shown")).with_reference("ref.md", "text/plain", "public")
+    return Skills().add(hidden, prompt="start_hidden").add(shown, prompt="start_shown")
+
+
+class Hides(Middleware):
+    """Somebody's middleware that keeps a resource from clients."""
+
+    async def on_list_resources(self, context: Any, call_next: Any) -> Any:
+        return [each for each in await call_next(context) if str(each.uri) != HIDDEN]
+
+
+def switched_off(server: FastMCP[Any]) -> None:
+    server.disable(names={HIDDEN})
+
+
+def the_other_switched_on(server: FastMCP[Any]) -> None:
+    server.enable(names={"skill://shown/SKILL.md"}, only=True)
+    server.enable(names={"load-skill", "skill-resource", "start_hidden", "start_shown", "skill"})
+    server.enable(names={"skill://index.json"})
+
+
+def hidden_by_middleware(server: FastMCP[Any]) -> None:
+    server.add_middleware(Hides())
+
+
+def said(result: Any) -> str:
+    return str(result.model_dump(mode="json"))
+
+
 @every_era
-async def test_a_skill_that_is_switched_off_in_fastmcp_is_nowhere(mode: Any, skills: Skills) -> None:
+@pytest.mark.parametrize("hide", [switched_off, the_other_switched_on, hidden_by_middleware])
+async def test_a_skill_that_fastmcp_keeps_from_a_client_is_nowhere(mode: Any, hide: Any) -> None:
     server = fastmcp_server()
-    attach(server, skills)
-    server.disable(names={REFUNDS})
+    attach(server, with_hidden(), offering=Offering(archives=True))
+    hide(server)
     async with client_of(server, mode) as client:
-        assert REFUNDS not in await names_of(client)
-        assert "skill://for-models/SKILL.md" in await names_of(client)
+        assert await names_of(client) == ["skill://shown/SKILL.md"]
         for method, uri in [
-            ("skills/get", REFUNDS),
-            ("resources/read", REFUNDS),
-            ("resources/directory/read", "skill://acme/billing/refunds"),
-            ("resources/directory/read", "skill://acme"),
+            ("skills/get", HIDDEN),
+            ("resources/read", "skill://hidden/ref.md"),
+            ("resources/read", "skill://hidden.zip"),
+            ("resources/directory/read", "skill://hidden"),
         ]:
             with pytest.raises(MCPError) as refused:
                 await ask(client, method, uri=uri)
             assert refused.value.code == -32602
+        with pytest.raises(MCPError):
+            await client.get_prompt("start_hidden")
+        refusal = await client.call_tool("load-skill", {"name": "hidden"})
+        assert refusal.is_error
+        assert "there is no skill" in text_of(refusal)
+        told = [
+            client.instructions or "",
+            said(await client.read_resource("skill://index.json")),
+            said(await client.list_prompts()),
+            said(await client.list_tools()),
+            said(await client.complete(types.PromptReference(name="skill"), {"name": "name", "value": ""})),
+        ]
+        assert [text for text in told if "hidden" in text] == []
+        # And the one that is shown is shown with all that it has.
+        entry = (await ask(client, "skills/get", uri="skill://shown/SKILL.md"))["skill"]
+        for file in entry["resources"]:
+            assert (await client.read_resource(file["uri"])).contents
+        assert "The shown text." in text_of(await client.call_tool("load-skill", {"name": "shown"}))
+        assert "public" in said(await client.get_prompt("start_shown"))
 
 
 @every_era
@@ -367,3 +423,73 @@ async def test_the_contract_uses_the_native_fields(mode: Any, namespace: str | N
         }.items()
         (block,) = (await client.read_resource(uri)).contents
         assert getattr(block, "text", "") == "# Policy\n"
+
+
+@every_era
+async def test_a_server_that_is_mounted_late_is_followed_too(mode: Any, tmp_path: Path) -> None:
+    parent, child = fastmcp_server("parent"), fastmcp_server("child")
+    attach(parent, Skill("own", "---\nname: own\ndescription: O.\n---\n"))
+    write_skill(tmp_path, "one")
+    attach(child, tmp_path)
+    async with hearing(partial(client_of, parent), mode) as hears:
+        assert await names_of(hears.client) == ["skill://own/SKILL.md"]
+        parent.mount(child, namespace="late")
+        assert await names_of(hears.client) == ["skill://own/SKILL.md", "skill://late/one/SKILL.md"]
+        async with hearing(partial(client_of, parent), mode) as also_hears:
+            write_skill(tmp_path, "two")
+            await also_hears.of_other_resources()
+            if (
+                mode == "legacy"
+            ):  # in the other era a stream ends with what it was about, and is asked for anew
+                await hears.of_other_resources()
+            assert len(await names_of(hears.client)) == 3
+            assert (await hears.client.read_resource("skill://late/two/SKILL.md")).contents
+
+
+@every_era
+async def test_of_two_skills_at_one_path_the_first_is_served_and_the_other_is_told(mode: Any) -> None:
+    parent = fastmcp_server("parent")
+    document = "---\nname: one\ndescription: D.\n---\n"
+    for text in ("x", "y"):
+        child = fastmcp_server(f"child-{text}")
+        attach(child, Skill("one", document + text).with_reference(f"{text}.md", "text/plain", text))
+        parent.mount(child)
+    async with client_of(parent, mode) as client:
+        assert await names_of(client) == ["skill://one/SKILL.md"]
+        (entry,) = (await ask(client, "skills/list"))["skills"]
+        assert [file["uri"] for file in entry["resources"]] == ["skill://one/SKILL.md", "skill://one/x.md"]
+        (block,) = (await client.read_resource("skill://one/SKILL.md")).contents
+        assert getattr(block, "text", "").endswith("x")
+        with pytest.raises(MCPError):
+            await client.read_resource("skill://one/y.md")
+        (problems,) = (await client.read_resource("skillwire://problems")).contents
+        assert "uri-taken" in getattr(problems, "text", "")
+        (index,) = (await client.read_resource("skill://index.json")).contents
+        assert getattr(index, "text", "").count('"url"') == 1
+
+
+async def test_one_server_can_be_mounted_twice(skills: Skills) -> None:
+    parent, child = fastmcp_server("parent"), fastmcp_server("child")
+    attach(child, skills)
+    parent.mount(child, namespace="a")
+    parent.mount(child, namespace="b")
+    async with client_of(parent) as client:
+        names = await names_of(client)
+        assert len(names) == 8
+        for prefix in "ab":
+            uri = f"skill://{prefix}/acme/billing/refunds/SKILL.md"
+            assert uri in names
+            assert (await client.read_resource(uri)).contents
+
+
+@pytest.mark.parametrize("mounted", [False, True])
+def test_a_server_can_run_in_one_loop_after_another(*, mounted: bool, skills: Skills) -> None:
+    child, parent = fastmcp_server("child"), fastmcp_server("parent")
+    attach(child, skills)
+    parent.mount(child, namespace="team")
+
+    async def use() -> list[str]:
+        async with client_of(parent if mounted else child) as client:
+            return await names_of(client)
+
+    assert anyio.run(use) == anyio.run(use)

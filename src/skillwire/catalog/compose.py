@@ -22,8 +22,11 @@ class Labelled:
     scan: Scan
 
 
-def compose(scans: Sequence[Labelled]) -> Catalog:
-    """Return the catalogue of all scans. The first source keeps its paths; later ones give way."""
+def compose(scans: Sequence[Labelled], *, movable: bool = True) -> Catalog:
+    """Return the catalogue of all scans. The first source keeps its paths; later ones give way.
+
+    They go below the label of their source if they are `movable`, else they are left out.
+    """
     namespace = Namespace()
     taken: list[Problem] = []
     crowded = False
@@ -31,7 +34,7 @@ def compose(scans: Sequence[Labelled]) -> Catalog:
         for entry in labelled.scan.entries:
             other = namespace.claim(entry)
             crowded = crowded or other is not None
-            if other is not None and place > 0:
+            if other is not None and place > 0 and movable:
                 other = namespace.claim(entry.below(labelled.label))
             if other is not None:
                 taken.append(_uri_taken(entry, other, scans))

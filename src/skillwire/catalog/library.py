@@ -45,9 +45,13 @@ class Reading:
 class Library:
     """Holds the current catalogue, and reads from the sources what the catalogue promises."""
 
-    def __init__(self, sources: Sequence[Source], *, frozen: bool = False) -> None:
-        """With `frozen`, the skills stay those that `load` finds; only their contents follow the sources."""
+    def __init__(self, sources: Sequence[Source], *, frozen: bool = False, movable: bool = True) -> None:
+        """With `frozen`, the skills stay those that `load` finds; only their contents follow the sources.
+
+        Unless they are `movable`, a skill whose path is taken is left out, instead of published elsewhere.
+        """
         self.frozen = frozen
+        self._movable = movable
         self._attention = {source.label: Attention() for source in sources}
         self._attended: dict[str, tuple[Origin, ...]] = {}
         self._listeners: list[Listener] = []
@@ -95,7 +99,7 @@ class Library:
                     self._scans[source.label] = await source.scan(progress)
                 except SourceError as error:
                     self._scans[source.label] = _without(source, error, Scan())
-            self._catalog = self.loaded = await anyio.to_thread.run_sync(compose, self._labelled())
+            self._catalog = self.loaded = await anyio.to_thread.run_sync(self._composed)
             self._lost.clear()
             return self._catalog
 
@@ -185,7 +189,7 @@ class Library:
 
     def _change(self, before: Scan, after: Scan) -> Change:
         scans = self._labelled()
-        catalog = amended(self._catalog, before, after, scans) or compose(scans)
+        catalog = amended(self._catalog, before, after, scans) or self._composed()
         return Change.between(self._catalog, catalog)
 
     async def skill(self, uri: str) -> Entry:
@@ -254,6 +258,9 @@ class Library:
             after = _without(source, error, self._scans[source.label], gone=False)
             self._failing.add(source.label)
         await self._swap(source, after)
+
+    def _composed(self) -> Catalog:
+        return compose(self._labelled(), movable=self._movable)
 
     def _labelled(self) -> list[Labelled]:
         return [Labelled(label, scan) for label, scan in self._scans.items()]

@@ -1,6 +1,6 @@
 """A whole library as one source of another, which may publish it elsewhere."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from dataclasses import replace
 from urllib.parse import unquote
 
@@ -18,8 +18,10 @@ from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, S
 class LibrarySource(Source):
     """The skills of a library, as they are there. Somebody else follows that library."""
 
-    def __init__(self, library: Library, label: str) -> None:
+    def __init__(self, library: Library, label: str, hidden: Collection[str] = ()) -> None:
+        """`hidden` are the URIs of skills that are left out."""
         self.label = label
+        self._hidden = hidden
         self._library = library
         self._seen: Catalog | None = None
         self._moved: dict[str, tuple[Entry, Entry]] = {}
@@ -34,7 +36,8 @@ class LibrarySource(Source):
         self._seen = catalog = self._library.catalog
         progress(len(catalog.entries))
         known = self._moved
-        self._moved = {uri: self._own(entry, known.get(uri)) for uri, entry in catalog.entries.items()}
+        shown = ((uri, entry) for uri, entry in catalog.entries.items() if uri not in self._hidden)
+        self._moved = {uri: self._own(entry, known.get(uri)) for uri, entry in shown}
         entries = tuple(own for _, own in self._moved.values())
         told = {problem for entry in entries for problem in entry.problems}
         # Which names are shared, whoever puts this beside other skills finds out anew.

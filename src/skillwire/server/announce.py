@@ -56,7 +56,8 @@ class Announcer:
         self._news: set[ServerEvent] = set()
         self._something = anyio.Event()
         self._alone = anyio.Lock()
-        library.listen(self._note)
+        self.retire = library.listen(self._note)
+        """Ends it for good: it hears of no change any more."""
 
     @property
     def lists(self) -> set[ListKind]:

@@ -13,11 +13,11 @@ from skillwire.model.errors import ConflictError, UsageError
 from skillwire.server.announce import LISTEN, SUBSCRIBE, UNSUBSCRIBE, Announcer
 from skillwire.server.build import all_instructions
 from skillwire.server.gathering import Gathered
-from skillwire.server.handlers import Context, Handler, Params, handler
+from skillwire.server.handlers import PRIVATE, Context, Handler, Params, handler
 from skillwire.server.merge import Merger, Theirs
+from skillwire.server.sessions import reaches
 from skillwire.server.skills import Offering, all_surfaces
-from skillwire.surfaces.base import ListKind, all_extensions, all_methods
-from skillwire.wire.messages import Freshness
+from skillwire.surfaces.base import all_extensions, all_methods
 
 ONE_CALL = "attach all skills in one call, as in `attach(server, these, those)`"
 
@@ -33,7 +33,7 @@ class Attached:
         self._extensions = all_extensions(self._surfaces)
         if taken := self._extensions.keys() & server.extensions.keys():
             raise ConflictError(f"the server declares `{min(taken)}` already; {ONE_CALL}")
-        self._merger = Merger(self._surfaces, Freshness())
+        self._merger = Merger(self._surfaces, PRIVATE)
         self._announcer = Announcer(everything.library, self._surfaces, bus or _bus_of(server))
         self._theirs: dict[str, Theirs] = {}
         self._ours: dict[str, Handler] = {}
@@ -53,7 +53,7 @@ class Attached:
             if method in self._theirs:
                 self._put(method, Params, self._merger.handler(method, answer, self._theirs))
             else:
-                self._put(method, Params, handler(method, answer, Freshness()))
+                self._put(method, Params, handler(method, answer, PRIVATE))
         self._put(SUBSCRIBE, types.SubscribeRequestParams, self._subscribe)
         self._put(UNSUBSCRIBE, types.UnsubscribeRequestParams, self._unsubscribe)
         self._put(LISTEN, types.SubscriptionsListenRequestParams, self._listen)
@@ -105,11 +105,11 @@ class Attached:
             for key, value in declared.items():
                 capabilities.setdefault(key, value)
             capabilities["extensions"] = dict(self._server.extensions)
-            for kind in ListKind:
-                if kind in capabilities and kind in self._announcer.lists:
+            if reaches(ctx):
+                for kind in self._announcer.lists & capabilities.keys():
                     capabilities[kind]["listChanged"] = True
-            if "resources" in capabilities:
-                capabilities["resources"]["subscribe"] = True
+            if "resources" in capabilities and (SUBSCRIBE not in self._theirs):
+                capabilities["resources"]["subscribe"] = reaches(ctx)
         if text := all_instructions(result.get("instructions"), self._surfaces):
             result["instructions"] = text
         return result

@@ -21,6 +21,9 @@ _log = logging.getLogger(__name__)
 Context: TypeAlias = ServerRequestContext[Any, Any]
 Handler: TypeAlias = Callable[[Context, Any], Awaitable[Any]]
 
+PRIVATE = Freshness(private=True)
+"""For servers of others: nobody knows who may see what there (S12)."""
+
 _ECHOED = 2048
 """How long a URI may be to be repeated in an error."""
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 from mcp.server.lowlevel.server import HandlerEntry
+from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from skillwire.model.errors import ConflictError
@@ -90,7 +91,8 @@ class Merger:
                     return answer
                 before = answer
             if method == RESOURCES_LIST:  # a skill's file is the skill's, whoever else lists it
-                before[listing.items] = [each for each in before[listing.items] if not self._serves(each)]
+                theirs_alone = (each for each in before[listing.items] if not self._claims_resource(each))
+                before[listing.items] = list(theirs_alone)
             if before.get("nextCursor") is not None:
                 return before
             call = Call({}) if theirs_first else None
@@ -121,15 +123,26 @@ class Merger:
         return handle
 
     def _one(self, method: str, ours: Method, theirs: Theirs) -> Handler:
+        """Ours if it is surely ours; else theirs, and ours behind that: a pattern may fit what is theirs."""
+
         async def handle(context: Context, _params: object) -> Any:
-            if self._claimed(method, Call(context.params or {})):
+            params = context.params or {}
+            if self._claimed(method, Call(params)):
                 return await respond(method, ours, self._freshness, context)
-            return await theirs(context, context.params or {})
+            try:
+                return await theirs(context, params)
+            except MCPError:
+                if not self._serves(params):
+                    raise
+                return await respond(method, ours, self._freshness, context)
 
         return handle
 
     def _claimed(self, method: str, call: Call) -> bool:
         return any(surface.claims(method, call) for surface in self._surfaces)
+
+    def _claims_resource(self, resource: Mapping[str, Any]) -> bool:
+        return self._claimed(RESOURCES_READ, Call({"uri": resource.get("uri")}))
 
     def _serves(self, resource: Mapping[str, Any]) -> bool:
         return any(surface.serves(str(resource.get("uri"))) for surface in self._surfaces)

@@ -57,6 +57,13 @@ class Session:
                 await self.connection.send_resource_updated(uri)
 
 
+def reaches(context: Context) -> bool:
+    """Whether a client of the 2025 versions can be told what it did not ask for: only if it has a session."""
+    # The SDK keeps no list of its sessions, and has no public way from a request to its connection.
+    connection = context.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return connection.has_standalone_channel
+
+
 class Sessions:
     """Every client that can be told something without having asked for it in this very moment."""
 

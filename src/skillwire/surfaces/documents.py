@@ -7,7 +7,7 @@ import orjson
 
 from skillwire.catalog.change import Change
 from skillwire.catalog.snapshot import Catalog
-from skillwire.model.entry import Json
+from skillwire.model.entry import Entry, Json
 from skillwire.model.mime import JSON
 from skillwire.model.problem import Problem
 
@@ -39,6 +39,10 @@ class Unlisted(ABC):
     @abstractmethod
     def serves(self, uri: str) -> bool:
         """Whether something can be read at `uri`, now."""
+
+    @abstractmethod
+    def owner_of(self, uri: str) -> Entry | None:
+        """Return the skill that can be read at `uri`, now."""
 
     @abstractmethod
     async def read(self, uri: str) -> list[Json]:

@@ -27,6 +27,10 @@ class SkillArchives(Unlisted):
     def serves(self, uri: str) -> bool:
         return self._named(uri) is not None
 
+    def owner_of(self, uri: str) -> Entry | None:
+        named = self._named(uri)
+        return None if named is None else named[0]
+
     async def read(self, uri: str) -> list[Json]:
         named = self._named(uri)
         if named is None:

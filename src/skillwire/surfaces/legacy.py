@@ -24,6 +24,9 @@ class LegacyAddresses(Unlisted):
     def serves(self, uri: str) -> bool:
         return self._named(uri) is not None
 
+    def owner_of(self, uri: str) -> Entry | None:
+        return self._named(uri)
+
     async def read(self, uri: str) -> list[Json]:
         if (entry := self._named(uri)) is None:
             raise NotServedError(uri)

@@ -7,7 +7,7 @@ from skillwire.catalog.change import Change, Edit
 from skillwire.catalog.derived import Derived
 from skillwire.catalog.library import Library
 from skillwire.catalog.snapshot import Catalog
-from skillwire.model.entry import Json, LiveFile
+from skillwire.model.entry import Entry, Json, LiveFile
 from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface
 from skillwire.surfaces.content import RuntimeMeta, no_meta, with_meta
 from skillwire.surfaces.documents import Document, Listed, Unlisted
@@ -71,8 +71,12 @@ class ResourcesSurface(Surface):
         return known or self._unlisted_at(uri) is not None
 
     def claims(self, method: str, call: Call) -> bool:
+        """Whether something is read that is surely ours. (A pattern may fit what is somebody else's.)"""
         uri = call.params.get("uri")
-        return method == RESOURCES_READ and isinstance(uri, str) and self.serves(uri)
+        if method != RESOURCES_READ or not isinstance(uri, str):
+            return False
+        known = uri in self.documents or uri in self._library.catalog.files
+        return known or any(each.serves(uri) for each in (*self._further, *self._unlisted))
 
     def updated(self, change: Change) -> Collection[str]:
         documents = {document.uri for document in self.documents.values() if document.differs(change)}
@@ -114,6 +118,13 @@ class ResourcesSurface(Surface):
         block = with_meta(contents(uri, file.mime_type, reading.content), reading.served.entry, more)
         result: dict[str, Json] = {"contents": [block], **({"_meta": dict(more)} if more else {})}
         return Answer(result, live=isinstance(file, LiveFile))
+
+    def owner_of(self, uri: str) -> Entry | None:
+        """Return the skill that something is of: a file, or an address that nobody lists."""
+        if (served := self._library.catalog.files.get(uri)) is not None:
+            return served.entry
+        unlisted = self._unlisted_at(uri)
+        return None if unlisted is None else unlisted.owner_of(uri)
 
     def listed_documents(self) -> "list[Json]":
         """Return the documents that there is something in, as the list shows them."""

@@ -13,7 +13,7 @@ from fastmcp.tools.base import Tool, ToolResult
 from mcp.shared.exceptions import MCPError
 from pydantic import AnyUrl, PrivateAttr
 
-from skillwire.model.errors import NotServedError, SkillwireError
+from skillwire.model.errors import NotServedError, RequestError, SkillwireError
 from skillwire.surfaces.base import Call, Method
 
 
@@ -104,6 +104,8 @@ class SkillPrompt(Prompt):
         get, name = self._asked
         try:
             answer = await get(Call({"name": name, "arguments": arguments or {}}))
+        except RequestError as error:
+            raise MCPError(types.INVALID_PARAMS, str(error)) from error
         except SkillwireError as error:
             raise PromptError(str(error)) from error
         result = types.GetPromptResult.model_validate(answer.result)

@@ -1,21 +1,17 @@
 """The Skills extension on a FastMCP server. It comes with the provider, and goes along to where that goes."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from fastmcp.server.context import Context as FastMCPContext
 from fastmcp.server.extensions import MethodBinding, ServerExtension
 
-from skillwire.model.entry import Json
-from skillwire.model.errors import NotServedError
-from skillwire.server.fastmcp.background import background
 from skillwire.server.fastmcp.hooks import Hooks
 from skillwire.server.fastmcp.view import View, view_of
-from skillwire.server.handlers import Context, Params, respond
-from skillwire.surfaces.base import Answer, Call, Method
-from skillwire.wire.messages import DIRECTORY_READ, EXTENSION, SKILLS_GET, SKILLS_LIST, Freshness
+from skillwire.server.handlers import PRIVATE, Context, Params, respond
+from skillwire.wire.messages import DIRECTORY_READ, EXTENSION, SKILLS_GET, SKILLS_LIST
 
 
 class SkillsExtension(ServerExtension):
@@ -27,6 +23,9 @@ class SkillsExtension(ServerExtension):
     def __init__(self) -> None:
         self._view: View | None = None
         self._hooks: Hooks | None = None
+        self._running = False
+        self._tasks: list[asyncio.Task[None]] = []
+        self._close: Callable[[], None] = lambda: None
 
     def clone(self) -> "SkillsExtension":
         return SkillsExtension()
@@ -35,83 +34,57 @@ class SkillsExtension(ServerExtension):
         return {"directoryRead": True}
 
     def methods(self) -> Sequence[MethodBinding]:
-        guarded = {SKILLS_LIST: self._list, SKILLS_GET: self._get, DIRECTORY_READ: self._directory}
-        return [
-            MethodBinding(method, Params, self._handler(method, each)) for method, each in guarded.items()
-        ]
+        methods = (SKILLS_LIST, SKILLS_GET, DIRECTORY_READ)
+        return [MethodBinding(method, Params, self._handler(method)) for method in methods]
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Tell clients of changes for as long as the server runs that this is the root of."""
-        view = await self.view()
+        self._running = True
+        try:
+            self._attend(await self.view())
+            yield
+        finally:
+            self._running = False
+            await self._leave()
+
+    async def view(self) -> View:
+        """Return all skills that the server publishes now. Other servers may be mounted in it at any time."""
+        before, self._view = self._view, await view_of(self.server, self._view)
+        await self._view.catch_up()
+        if before is not None and before is not self._view:
+            before.announcer.retire()
+            if self._running:
+                await self._leave()
+                self._attend(self._view)
+        return self._view
+
+    def _attend(self, view: View) -> None:
+        """Follow every library, and tell of its changes. What FastMCP follows, too, is followed once."""
         if self._hooks is None:
             self._hooks = Hooks(self.server, self.view)
         self._hooks.install(view)
-        async with background(view.announcer.run()):
-            try:
-                yield
-            finally:
-                view.announcer.close()
+        libraries = (place.holder.library for place in view.places)
+        works = (view.announcer.run(), *(library.follow() for library in libraries))
+        self._tasks = [asyncio.create_task(work) for work in works]
+        self._close = view.announcer.close
 
-    async def view(self) -> View:
-        """Return all skills that the server publishes, as they are now."""
-        self._view = await view_of(self.server, self._view)
-        await self._view.catch_up()
-        return self._view
+    async def _leave(self) -> None:
+        self._close()
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def _requires_live_resource(self, uri: str) -> bool:
         """Whether FastMCP may not answer from a cache: what is read must be what is listed (S19)."""
         return self._view is not None and self._view.library.catalog.serves(uri)
 
-    def _handler(
-        self, method: str, guarded: Callable[[View, Method, Call], Awaitable[Answer]]
-    ) -> Callable[[Context, Params], Awaitable[dict[str, Any]]]:
+    def _handler(self, method: str) -> Callable[[Context, Params], Awaitable[dict[str, Any]]]:
         async def handle(context: Context, _params: Params) -> dict[str, Any]:
             view = await self.view()
-
-            async def answer(call: Call) -> Answer:
-                async with FastMCPContext(fastmcp=self.server):
-                    return await guarded(view, view.methods[method], call)
-
-            return await respond(method, answer, Freshness(), context)
+            async with FastMCPContext(fastmcp=self.server):
+                seen, _ = await view.seen_on(self.server)
+            return await respond(method, seen.methods[method], PRIVATE, context)
 
         return handle
-
-    async def _list(self, _view: View, method: Method, call: Call) -> Answer:
-        answer = await method(call)
-        entries = cast("list[dict[str, Json]]", answer.result["skills"])
-        shown: list[Json] = [entry for entry in entries if await self._shows(str(entry["uri"]))]
-        return replace(answer, result={**answer.result, "skills": shown})
-
-    async def _get(self, _view: View, method: Method, call: Call) -> Answer:
-        uri = call.text("uri")
-        if not await self._shows(uri):
-            raise NotServedError(uri, "skill")
-        return await method(call)
-
-    async def _directory(self, view: View, method: Method, call: Call) -> Answer:
-        uri = call.text("uri")
-        answer = await method(call)
-        if not await self._shows_some(view, uri):
-            raise NotServedError(uri, "directory")
-        children = cast("list[Mapping[str, Json]]", answer.result["resources"])
-        shown: list[Json] = [
-            dict(child) for child in children if await self._shows_some(view, str(child["uri"]))
-        ]
-        return replace(answer, result={**answer.result, "resources": shown})
-
-    async def _shows(self, uri: str) -> bool:
-        """Whether FastMCP lets this client see a resource: it may be switched off, or not for everybody."""
-        found = await self.server.get_resource(uri) or await self.server.get_resource_template(uri)
-        return found is not None
-
-    async def _shows_some(self, view: View, uri: str) -> bool:
-        """Whether the client may see a file or folder: something of a skill that it sees, or a way to one."""
-        served = view.library.catalog.files.get(uri)
-        if served is not None:
-            return await self._shows(served.entry.uri)
-        for entry in view.library.catalog.entries.values():
-            inside, around = uri.startswith(f"{entry.root}/"), f"{entry.root}/".startswith(f"{uri}/")
-            if (inside or around) and await self._shows(entry.uri):
-                return True
-        return False

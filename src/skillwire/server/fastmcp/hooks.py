@@ -6,25 +6,30 @@ from typing import Any, TypeAlias, cast
 
 import mcp_types as types
 from fastmcp import FastMCP
+from fastmcp.server.context import Context as FastMCPContext
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
+from skillwire.model.display import quoted
 from skillwire.server.announce import LISTEN, SUBSCRIBE, UNSUBSCRIBE
 from skillwire.server.build import all_instructions
+from skillwire.server.fastmcp.selection import Selection
 from skillwire.server.fastmcp.view import View
-from skillwire.server.handlers import Context, Handler, Params, respond
+from skillwire.server.handlers import PRIVATE, Context, Handler, Params, respond
 from skillwire.server.merge import Theirs
+from skillwire.server.sessions import reaches
 from skillwire.surfaces.base import Call
 from skillwire.wire.messages import (
     COMPLETE,
     EXTENSION,
+    PROMPTS_GET,
     PROMPTS_LIST,
     RESOURCES_LIST,
     RESOURCES_META,
     RESOURCES_READ,
     SKILL_META,
-    Freshness,
 )
 from skillwire.wire.translate import file_resource
 
@@ -38,8 +43,10 @@ class Hooks:
         # FastMCP keeps it private, and has no other way to what follows.
         inner: Any = server._mcp_server  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         self._server = cast("Server[Any]", inner)
+        self._fastmcp = server
         self._view = view
         self._ours: dict[str, Handler] = {}
+        self._welcome: Callable[[Context], None] = lambda _context: None
         self._server.middleware.insert(0, self._introduce)
 
     def install(self, view: View) -> None:
@@ -48,6 +55,7 @@ class Hooks:
             RESOURCES_LIST: self._list_resources,
             RESOURCES_READ: self._read_resource,
             PROMPTS_LIST: self._list_prompts,
+            PROMPTS_GET: self._get_prompt,
             COMPLETE: self._complete,
         }
         for method, wrapper in wrappers.items():
@@ -55,6 +63,7 @@ class Hooks:
             if entry is None or entry.handler is not self._ours.get(method):
                 self._ours[method] = partial(wrapper, None if entry is None else Theirs(entry))
                 self._server.add_request_handler(method, Params, self._ours[method])
+        self._welcome = view.announcer.welcome
         announcer: Any = view.announcer
         self._server.add_request_handler(SUBSCRIBE, types.SubscribeRequestParams, announcer.subscribe)
         self._server.add_request_handler(UNSUBSCRIBE, types.UnsubscribeRequestParams, announcer.unsubscribe)
@@ -77,46 +86,77 @@ class Hooks:
         return {**result, "resources": items}
 
     async def _read_resource(self, theirs: Theirs | None, context: Context, _params: Any) -> Any:
+        """Let FastMCP answer, but for what only we know: whose a file is, and documents about everything."""
         assert theirs is not None, "FastMCP reads resources"
-        params, view = context.params or {}, await self._view()
-        if view.nested and params.get("uri") in view.resources.documents:
-            return await respond(RESOURCES_READ, view.resources.read, Freshness(), context)
+        params, (view, seen, hidden) = context.params or {}, await self._seen()
+        uri = str(params.get("uri"))
+        if uri in view.resources.documents:
+            return await respond(RESOURCES_READ, seen.methods[RESOURCES_READ], PRIVATE, context)
+        owner = view.resources.owner_of(uri)
+        if view.gave_way(uri) or (owner is not None and owner.uri in hidden):
+            raise MCPError(types.INVALID_PARAMS, f"no file is served at {quoted(uri)}", {"uri": uri})
+        try:
+            return await theirs(context, params)
+        except MCPError:
+            if owner is None or owner.uri == uri:
+                raise
+            # A skill that is shown is shown with all its files, also if only some addresses are switched on.
+            return await respond(RESOURCES_READ, seen.methods[RESOURCES_READ], PRIVATE, context)
+
+    async def _get_prompt(self, theirs: Theirs | None, context: Context, _params: Any) -> Any:
+        """Refuse the prompt of a skill that the client may not see."""
+        assert theirs is not None, "FastMCP has prompts"
+        params, (view, _, hidden) = context.params or {}, await self._seen()
+        name = str(params.get("name"))
+        if (known := view.prompts().get(name)) is not None and _below(known[0], known[1].uri) in hidden:
+            raise MCPError(types.INVALID_PARAMS, f"there is no prompt {quoted(name)}")
         return await theirs(context, params)
 
     async def _list_prompts(self, theirs: Theirs | None, context: Context, _params: Any) -> Any:
         """Name the skill of each prompt by the URI that it has here."""
         assert theirs is not None, "FastMCP lists prompts"
-        result, known = await theirs(context, context.params or {}), (await self._view()).prompts()
+        result, (view, _, hidden) = await theirs(context, context.params or {}), await self._seen()
+        known = view.prompts()
         for item in result["prompts"]:
             meta: dict[str, Any] = item.get("_meta") or {}
             if item["name"] in known and SKILL_META in meta:
                 prefix, skill = known[item["name"]]
                 moved = [_below(prefix, uri) for uri in skill.uris()]
                 item["_meta"] = {**meta, SKILL_META: moved[0], RESOURCES_META: moved}
-        return result
+        gone = {name for name, (prefix, skill) in known.items() if _below(prefix, skill.uri) in hidden}
+        return {**result, "prompts": [item for item in result["prompts"] if item["name"] not in gone]}
 
     async def _complete(self, theirs: Theirs | None, context: Context, _params: Any) -> Any:
-        view, call = await self._view(), Call(context.params or {})
-        if theirs is None or any(surface.claims(COMPLETE, call) for surface in view.surfaces):
-            return await respond(COMPLETE, view.methods[COMPLETE], Freshness(), context)
+        (_, seen, _), call = await self._seen(), Call(context.params or {})
+        if theirs is None or any(surface.claims(COMPLETE, call) for surface in seen.surfaces):
+            return await respond(COMPLETE, seen.methods[COMPLETE], PRIVATE, context)
         return await theirs(context, call.params)
 
     async def _introduce(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Declare the extension where the SDK leaves it out (S1), and tell which skills there are."""
         result = await call_next(ctx)
-        if ctx.method == "notifications/initialized":
-            (await self._view()).announcer.welcome(ctx)
+        if ctx.method != "initialize":  # whoever tells of changes now may not have been here at its beginning
+            self._welcome(ctx)
         if ctx.method not in {"initialize", "server/discover"} or result is None:
             return result
         told = cast("dict[str, Any]", _as_dict(result))
         capabilities = told["capabilities"]
         capabilities.setdefault("extensions", {}).setdefault(EXTENSION, {"directoryRead": True})
         if ctx.method == "initialize":  # what is told there was put together before we were here
-            capabilities.setdefault("resources", {})["subscribe"] = True
+            capabilities.setdefault("resources", {})["subscribe"] = reaches(ctx)
             capabilities.setdefault("completions", {})
-        if text := all_instructions(told.get("instructions"), (await self._view()).own):
+        view, _, hidden = await self._seen()
+        shown = [(await holder.selections.without(hidden)).surfaces for holder in view.own]
+        surfaces = [surface for each in shown for surface in each]
+        if text := all_instructions(told.get("instructions"), surfaces):
             told["instructions"] = text
         return told
+
+    async def _seen(self) -> tuple[View, Selection, frozenset[str]]:
+        """Return everything, what the client that asks may see of it, and which skills it may not."""
+        view = await self._view()
+        async with FastMCPContext(fastmcp=self._fastmcp):
+            return view, *await view.seen_on(self._fastmcp)
 
 
 def _as_dict(result: object) -> Any:

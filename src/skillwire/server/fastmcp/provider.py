@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 from fastmcp.prompts.base import Prompt
 from fastmcp.resources.base import Resource
 from fastmcp.resources.template import ResourceTemplate
+from fastmcp.server.dependencies import get_context
 from fastmcp.server.extensions import ServerExtension
 from fastmcp.tools.base import Tool
 from fastmcp.utilities.versions import VersionSpec
@@ -15,6 +16,7 @@ from skillwire.catalog.snapshot import Catalog
 from skillwire.server.fastmcp.background import background
 from skillwire.server.fastmcp.components import SkillPrompt, SkillResource, SkillTemplates, SkillTool
 from skillwire.server.fastmcp.extension import SkillsExtension
+from skillwire.server.fastmcp.selection import Selections, hidden_from
 from skillwire.server.fastmcp.tree import SkillHolder
 from skillwire.server.gathering import Gathered
 from skillwire.server.merge import LISTS
@@ -43,6 +45,7 @@ class SkillsProvider(SkillHolder):
         self.prompts = everything.prompts
         self.offering = offering
         self.surfaces = all_surfaces(self.library, offering, self.prompts)
+        self.selections = Selections(self.library, self.surfaces, offering, self.prompts)
         self._methods = all_methods(self.surfaces)
         self._known: dict[str, tuple[Catalog, Sequence[Any]]] = {}
 
@@ -92,10 +95,32 @@ class SkillsProvider(SkillHolder):
         return next((each for each in listed if each.uri_template == pattern), None)
 
     async def _list_prompts(self) -> Sequence[Prompt]:
-        return await self._all(PROMPTS_LIST, SkillPrompt.of, PROMPTS_GET)
+        return await self._seen(PROMPTS_LIST, SkillPrompt.of, PROMPTS_GET)
 
     async def _list_tools(self) -> Sequence[Tool]:
-        return await self._all(TOOLS_LIST, SkillTool.of, TOOLS_CALL)
+        return await self._seen(TOOLS_LIST, SkillTool.of, TOOLS_CALL)
+
+    async def _seen(
+        self, method: str, make: Callable[[Mapping[str, Any], Method], Component], asked: str
+    ) -> Sequence[Component]:
+        """Return what a list of ours has for the client that asks. It is answered from what that may see."""
+        if method not in self._methods:
+            return ()
+        await self.library.ready()
+        selection = await self.selections.without(await self._hidden())
+        methods = selection.methods
+        if method not in methods:
+            return ()
+        items = [item async for item in _pages(methods[method], LISTS[method].items)]
+        return [make(item, methods[asked]) for item in items]
+
+    async def _hidden(self) -> frozenset[str]:
+        """Return the skills that the server at work keeps from the client that asks."""
+        try:
+            server = get_context().fastmcp
+        except RuntimeError:  # somebody asks the provider itself
+            return frozenset()
+        return await hidden_from(server, self.library) if self in server.providers else frozenset()
 
     async def _all(
         self, method: str, make: Callable[[Mapping[str, Any], Method], Component], asked: str

@@ -16,6 +16,7 @@ from pydantic import AnyUrl
 from skillwire.authoring.skill import Skill
 from skillwire.catalog.library import Library
 from skillwire.model.uri import SCHEME
+from skillwire.server.fastmcp.selection import Selections
 from skillwire.server.skills import Offering
 from skillwire.surfaces.base import Surface
 
@@ -29,6 +30,7 @@ class SkillHolder(Provider):
     prompts: Mapping[str, Skill]
     offering: Offering
     surfaces: Sequence[Surface]
+    selections: Selections
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from skillwire.authoring.skill import Skill
 from skillwire.catalog.library import Library
 from skillwire.catalog.nested import LibrarySource
 from skillwire.server.announce import Announcer
-from skillwire.server.fastmcp.tree import Place, places
+from skillwire.server.fastmcp.selection import Selection, Selections, hidden_from
+from skillwire.server.fastmcp.tree import Place, SkillHolder, places
 from skillwire.server.skills import Offering, all_surfaces
 from skillwire.sources.base import Source
 from skillwire.sources.prefix import PrefixedSource
@@ -26,6 +27,7 @@ class View:
     library: Library
     surfaces: Sequence[Surface]
     announcer: Announcer
+    selections: Selections
     nested: Sequence[tuple[Source, LibrarySource]] = ()
     """Where the library is made of others: each as a source of it, and what knows whether that changed."""
 
@@ -38,9 +40,9 @@ class View:
         return all_methods(self.surfaces)
 
     @property
-    def own(self) -> Sequence[Surface]:
-        """The surfaces of skills that the server publishes as they are, under no prefix."""
-        return [surface for place in self.places if not place.prefix for surface in place.holder.surfaces]
+    def own(self) -> Sequence[SkillHolder]:
+        """Those whose skills the server publishes as they are, under no prefix."""
+        return [place.holder for place in self.places if not place.prefix]
 
     def prompts(self) -> dict[str, tuple[str, Skill]]:
         """Return the prompts of skills, by the names that FastMCP gives them, each with its prefix."""
@@ -49,6 +51,17 @@ class View:
             for place in self.places
             for name, skill in place.holder.prompts.items()
         }
+
+    def gave_way(self, uri: str) -> bool:
+        """Whether `uri` is that of a skill at whose path another one stands: FastMCP would read from both."""
+        if not self.nested or self.library.catalog.serves(uri):
+            return False
+        return any(place.holder.library.catalog.serves(_inside(place.prefix, uri)) for place in self.places)
+
+    async def seen_on(self, server: FastMCP[Any]) -> tuple[Selection, frozenset[str]]:
+        """Return what the client that asks `server` may see, and the URIs of the skills that it may not."""
+        hidden = await hidden_from(server, self.library)
+        return await self.selections.without(hidden), hidden
 
     async def catch_up(self) -> None:
         """See to it that the library is what the libraries that it is made of are at this moment."""
@@ -65,7 +78,8 @@ async def view_of(server: FastMCP[Any], before: View | None) -> View:
         return before
     match found:
         case [Place(holder, "")]:  # the usual case: its own library, so that no two can differ
-            return View(found, holder.library, holder.surfaces, Announcer(holder.library, holder.surfaces))
+            announcer = Announcer(holder.library, holder.surfaces)
+            return View(found, holder.library, holder.surfaces, announcer, holder.selections)
         case _:
             return _composed(found)
 
@@ -78,11 +92,17 @@ def _composed(found: Sequence[Place]) -> View:
     sources: list[tuple[Source, LibrarySource]] = [
         (PrefixedSource(source, place.prefix) if place.prefix else source, source) for place, source in nested
     ]
-    library = Library([source for source, _ in sources])
+    library = Library([source for source, _ in sources], movable=False)  # FastMCP would not know where
     offerings = [place.holder.offering for place in found] or [Offering()]
     offering = replace(offerings[0], every_client=any(each.every_client for each in offerings))
     surfaces = all_surfaces(library, offering)
-    return View(found, library, surfaces, Announcer(library, surfaces), sources)
+    selections = Selections(library, surfaces, offering, {})
+    return View(found, library, surfaces, Announcer(library, surfaces), selections, sources)
+
+
+def _inside(prefix: str, uri: str) -> str:
+    """Return a URI as the skills below `prefix` know it; nothing that they know for any other."""
+    return uri.replace(f"://{prefix}/", "://", 1) if prefix else uri
 
 
 def _segments(prefix: str) -> list[str]:
