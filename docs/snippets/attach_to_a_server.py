@@ -2,7 +2,7 @@ import anyio
 from mcp import Client
 from mcp.server.mcpserver import MCPServer
 
-from skillwire import Skill, Skills
+from skillwire import Skill
 from skillwire.server import attach
 
 ADDING = """---
@@ -21,7 +21,7 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
-attach(mcp, Skills().add(Skill("adding", ADDING), prompt="start_adding"))
+attach(mcp, Skill("adding", ADDING), prompt="start_adding")
 
 
 async def main() -> None:

@@ -17,7 +17,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
-from skillwire import LiveSkill, Skill, SkillRequest, Skills
+from skillwire import AuthoringError, LiveSkill, Skill, SkillRequest, Skills
 from skillwire.host.asking import ask
 from skillwire.model.errors import ConflictError, UsageError
 from skillwire.server import Offering, SkillServer, attach
@@ -314,6 +314,17 @@ async def test_a_client_that_listens_hears_of_both() -> None:
             async for event in events:
                 assert getattr(event, "uri", None) == "host://x"
                 break
+
+
+@every_server
+async def test_one_skill_can_be_a_prompt_in_the_same_line(make: Any) -> None:
+    server = make()
+    attach(server, refunds(), prompt="start_refund")
+    async with Client(server) as client:
+        got = await client.get_prompt("start_refund")
+        assert getattr(got.messages[0].content, "text", "") == refunds().prompt_text()
+    with pytest.raises(AuthoringError, match="is for one skill"):
+        attach(make(), refunds(), "skills", prompt="start_refund")
 
 
 async def test_skills_are_attached_once(skills: Skills) -> None:

@@ -1,12 +1,16 @@
 """Skills inside a server that somebody has already, in one line."""
 
+from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from mcp.server.lowlevel.server import Server
 from mcp.server.subscriptions import SubscriptionBus
 
 from skillwire.authoring.folder import caller_folder
+from skillwire.authoring.registry import Skills
+from skillwire.authoring.rules import AuthoringError
+from skillwire.authoring.skill import Skill
 from skillwire.model.errors import UsageError
 from skillwire.server.attached import Attached
 from skillwire.server.gathering import Servable, gathered
@@ -14,29 +18,41 @@ from skillwire.server.skill_server import FOR_HOSTS, SkillServer
 from skillwire.server.skills import Offering
 
 if TYPE_CHECKING:
-    from fastmcp import FastMCP
     from mcp.server.mcpserver import MCPServer
 
-    AnyServer: TypeAlias = Server[Any] | MCPServer[Any] | FastMCP[Any]
+    AnyServer: TypeAlias = "Server[Any] | MCPServer[Any] | FastMCPServer"
+
+
+class FastMCPServer(Protocol):
+    """What a `FastMCP` is to a type checker, whether it is installed or not."""
+
+    @property
+    def name(self) -> str: ...
+
+    def add_provider(self, provider: Any, *, namespace: str = "") -> None: ...
 
 
 def attach(
     server: "AnyServer",
     *skills: Servable | SkillServer,
+    prompt: str | None = None,
     offering: Offering = FOR_HOSTS,
     bus: SubscriptionBus | None = None,
 ) -> None:
     """Serve `skills` from `server`, beside all that it has: a low-level `Server`, `MCPServer` or `FastMCP`.
 
     `skills` are values, collections of them, a `SkillServer` that collected some, sources, or paths of
-    folders, relative to the file that makes this call. `Offering()` adds tools, prompts and a list of skills
-    for clients without the extension. `bus` is the one behind a `subscriptions/listen` of your own.
+    folders, relative to the file that makes this call. With `prompt`, one skill is also a prompt of this
+    name. `Offering()` adds tools, prompts and a list of skills for clients without the extension. `bus` is
+    the one behind a `subscriptions/listen` of your own.
 
     Raises `AuthoringError` or `ConflictError` for skills that cannot be, and `ConflictError` for a server
     that serves skills already.
     """
     base = caller_folder()
-    parts = [each.skills if isinstance(each, SkillServer) else each for each in skills]
+    parts: list[Servable] = [each.skills if isinstance(each, SkillServer) else each for each in skills]
+    if prompt is not None:
+        parts = [_with_prompt(parts, prompt)]
     everything = gathered(parts, label=_name_of(server), base=base)
     lowlevel = _lowlevel(server)
     if lowlevel is not None:
@@ -48,6 +64,15 @@ def attach(
             f"a `{type(server).__name__}` is nothing that skills can be attached to",
             hint="attach them to a `Server` or `MCPServer` of the official SDK, or to a `FastMCP`",
         )
+
+
+def _with_prompt(parts: Sequence[Servable], prompt: str) -> Skills:
+    match parts:
+        case [Skill() as skill]:
+            return Skills().add(skill, prompt=prompt)
+        case _:
+            fix = "attach several as `Skills().add(skill, prompt=…).add(…)`"
+            raise AuthoringError("the prompt", prompt, "is for one skill", fix)
 
 
 def _lowlevel(server: object) -> Server[Any] | None:
