@@ -16,6 +16,7 @@ from skillwire.catalog.library import Library
 from skillwire.host.asking import ask
 from skillwire.model.errors import InvalidValueError
 from skillwire.model.template import SkillTemplate
+from skillwire.model.uri import root_uri
 from skillwire.server import SkillServer
 from skillwire.sources.prefix import PrefixedSource
 from tests.support.clients import ERAS
@@ -38,7 +39,12 @@ def guides() -> SkillServer:
     def user(request: SkillRequest) -> str | None:
         return None if request.params["user_id"] == "nobody" else request.uri
 
+    @server.skill("notes/{topic}/note", description="A note.")
+    def note(request: SkillRequest) -> str:
+        return f"# {request.params['topic']}\n"
+
     assert callable(guide)
+    assert callable(note)
     assert callable(user)
     return server
 
@@ -79,6 +85,15 @@ async def test_a_filled_path_is_a_skill_that_no_list_has(mode: Any) -> None:
         "skill://docs/..%2Fanvil/guide/SKILL.md",
         "skill://users/Not A Name/SKILL.md",
         "skill://users/%6eobody/SKILL.md",
+        "skill://docs/%61nvil/guide/SKILL.md",  # another spelling of what is served
+        "skill://d%6Fcs/anvil/guide/SKILL.md",
+        "skill://docs/%7Bproduct%7D/guide/SKILL.md",
+        "skill://docs/{product}/guide/SKILL.md",
+        "skill://notes/%7Btopic%7D/note/SKILL.md",
+        "skill://notes/{topic}/note/SKILL.md",
+        "skill://notes/%ff/note/SKILL.md",
+        "skill://notes/%c3%a9/note/SKILL.md",  # hexadecimal digits are capitals
+        "skill://notes/a%2/note/SKILL.md",
         "http://docs/anvil/guide/SKILL.md",
     ],
 )
@@ -89,6 +104,13 @@ async def test_what_fits_no_pattern_is_not_served(mode: Any, uri: str) -> None:
             with pytest.raises(MCPError) as refused:
                 await ask(client, method, uri=uri)
             assert refused.value.code == -32602
+
+
+@pytest.mark.parametrize("spelled", ["a+b", "a%2Bb"])
+async def test_a_value_has_our_spelling_and_that_of_the_pattern(spelled: str) -> None:
+    async with Client(guides().build()) as client:
+        (block,) = (await client.read_resource(f"skill://notes/{spelled}/note/SKILL.md")).contents
+        assert getattr(block, "text", "").endswith("# a+b\n")
 
 
 async def test_a_function_can_say_that_there_is_no_such_skill() -> None:
@@ -147,12 +169,14 @@ async def test_a_pattern_moves_below_a_prefix_with_everything_else() -> None:
 def test_braces_are_for_parameters() -> None:
     with pytest.raises(InvalidValueError):
         SkillTemplate("docs/{x", "d", "l", "docs/{x")
+    with pytest.raises(InvalidValueError, match="without braces"):
+        SkillTemplate("docs/{x}", "d", "l", "docs/{x}", values={"x": ["{x}"]})
     assert SkillTemplate("é/{x}", "d", "l", "é/{x}").uri == "skill://%C3%A9/{x}/SKILL.md"
 
 
-values = st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="/\\"), min_size=1).filter(
-    lambda text: text not in {".", ".."}
-)
+values = st.text(
+    st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="/\\{}"), min_size=1
+).filter(lambda text: text not in {".", ".."})
 
 
 @given(values)
@@ -164,6 +188,8 @@ def test_every_value_that_can_be_written_is_found_again(value: str) -> None:
     assert entry is not None
     assert entry.description == f"About {value}."
     assert entry.uri == uri
+    ours = f"{root_uri(['docs', value, 'guide'])}/SKILL.md"
+    assert template.match(ours) == {"product": value}
 
 
 @given(st.text(max_size=40))

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from skillwire.authoring.rules import AuthoringError, check_live_path
 from skillwire.model.entry import Json
-from skillwire.model.template import parameter_of
+from skillwire.model.template import parameter_of, parameters_of
 from skillwire.model.uri import SKILL_FILE, file_uri, root_uri
 from skillwire.skillmd.document import SkillDocument, read_document
 from skillwire.skillmd.write import write_frontmatter
@@ -78,7 +78,7 @@ class LiveSkill:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        return tuple(name for part in self.path.split("/") if (name := parameter_of(part)) is not None)
+        return parameters_of(self.path)
 
     @property
     def name(self) -> str:

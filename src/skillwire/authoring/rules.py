@@ -5,7 +5,7 @@ import unicodedata
 from skillwire.model.display import quoted
 from skillwire.model.errors import SkillwireError
 from skillwire.model.name import NAME_RULE, is_skill_name
-from skillwire.model.template import PARAMETER_RULE, parameter_of
+from skillwire.model.template import PARAMETER_RULE, parameter_of, parameters_of
 from skillwire.model.uri import SKILL_FILE
 
 
@@ -40,7 +40,7 @@ def check_live_path(path: str) -> None:
     for segment in path.split("/"):
         if ("{" in segment or "}" in segment) and parameter_of(segment) is None:
             raise AuthoringError("the segment", segment, f"is not {PARAMETER_RULE}", fix)
-    named = [name for each in path.split("/") if (name := parameter_of(each)) is not None]
+    named = parameters_of(path)
     if len(set(named)) < len(named):
         rule = "has a parameter twice"
         raise AuthoringError("the path of a skill", path, rule, "give each parameter a name of its own")
