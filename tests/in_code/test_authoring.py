@@ -4,6 +4,7 @@ import base64
 import hashlib
 import subprocess
 import sys
+from itertools import permutations
 from typing import Any
 
 import anyio
@@ -104,6 +105,42 @@ def test_a_reference_path_is_taken_once() -> None:
 
 
 @pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("A.md", "a.md"),
+        ("caf\u00e9.md", "cafe\u0301.md"),
+        ("stra\u00dfe.md", "STRASSE.md"),
+        ("x", "x/y"),
+        ("x/y", "x"),
+        ("X/y/z", "x/Y"),
+    ],
+)
+def test_files_that_some_host_cannot_keep_apart_are_refused(first: str, second: str) -> None:
+    skill = Skill("refunds", REFUNDS).with_reference(first, "text/plain", "x")
+    with pytest.raises(AuthoringError, match="give each file a path of its own") as refused:
+        skill.with_reference(second, "text/plain", "y")
+    assert refused.value.value == second
+    assert f"`{first}`" in refused.value.rule
+    with pytest.raises(AuthoringError, match="a file is no folder"):
+        skill.with_reference("skill.md/x", "text/plain", "y")
+
+
+@pytest.mark.parametrize(
+    "mime_type", ["", None, "text", "text/", "/x", "text/\n", "text/plain\n", "a/b/c", "a/b;c"]
+)
+def test_a_mime_type_is_type_and_subtype(mime_type: Any) -> None:
+    with pytest.raises(AuthoringError, match="write it as in `text/markdown`"):
+        SkillReference("a.md", mime_type, "x")
+
+
+@pytest.mark.parametrize(
+    "mime_type", ["image/svg+xml", "text/plain; charset=utf-8", 'text/markdown;variant="GF M"', "x/vnd.a-b_c"]
+)
+def test_a_mime_type_may_have_parameters(mime_type: str) -> None:
+    assert SkillReference("a.md", mime_type, "x").mime_type == mime_type
+
+
+@pytest.mark.parametrize(
     "path", ["", "acme", "acme/", "/acme/refunds", "acme//refunds", "../refunds", "a#/refunds"]
 )
 def test_a_skill_path_that_cannot_be_is_refused_with_a_proposal(path: str) -> None:
@@ -129,8 +166,12 @@ def test_every_address_taken_twice_is_named_at_once() -> None:
     server.add(one, one, Skill("b", "b"), Skill("b", "b"))
     with pytest.raises(ConflictError) as conflict:
         server.build()
+    assert str(conflict.value).startswith("3 addresses are taken twice: ")
     for uri in ("skill://a/SKILL.md", "skill://a/r.md", "skill://b/SKILL.md"):
         assert f"`{uri}`" in str(conflict.value)
+
+    with pytest.raises(ConflictError, match=r"^1 address is taken twice: "):
+        Skills().add(Skill("b", "b"), Skill("b", "b")).check()
 
 
 def test_collections_add_up() -> None:
@@ -257,7 +298,17 @@ def test_no_public_address_without_a_token() -> None:
 bodies = st.one_of(st.binary(max_size=60), st.text(st.characters(exclude_categories=("Cs",)), max_size=60))
 segments = st.from_regex(r"[a-zA-Z0-9é ._-]{1,8}", fullmatch=True).filter(lambda s: s.strip(".") != "")
 paths = st.lists(segments, min_size=1, max_size=3).map("/".join).filter(lambda p: p.lower() != "skill.md")
-references = st.lists(st.tuples(paths, bodies), max_size=4, unique_by=lambda each: each[0])
+references = st.lists(st.tuples(paths, bodies), max_size=4, unique_by=lambda each: each[0]).filter(
+    lambda files: _apart([path.lower() for path, _ in files])
+)
+
+
+def _apart(paths: list[str]) -> bool:
+    """Whether files of these paths can stand side by side."""
+    files = ["skill.md", *paths]
+    return len(set(files)) == len(files) and not any(
+        f"{b}/".startswith(f"{a}/") for a, b in permutations(files, 2)
+    )
 
 
 @given(body=bodies, files=references)

@@ -58,7 +58,8 @@ class Skills:
         doubled = [quoted(uri) for uri, times in counted.items() if times > 1]
         told: list[str] = []
         if doubled:
-            told.append(f"{len(doubled)} addresses are taken twice: {', '.join(doubled)}")
+            are = "1 address is" if len(doubled) == 1 else f"{len(doubled)} addresses are"
+            told.append(f"{are} taken twice: {', '.join(doubled)}")
         told += [
             f"{quoted(inner.uri)} stands below {quoted(outer.uri)}, and content that is made when it is read "
             "is in no list of files"
