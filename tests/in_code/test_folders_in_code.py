@@ -3,13 +3,16 @@
 import os
 import runpy
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from skillwire import AuthoringError, Skill
+from skillwire import AuthoringError, Skill, SkillRequest
 from skillwire.server import SkillServer
 from tests.support.skills import skill_md, write, write_skill
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence  # a name that only type checkers know
 
 pytestmark = pytest.mark.anyio
 
@@ -83,6 +86,51 @@ async def test_a_folder_that_a_function_names_is_checked_when_the_server_is_buil
     gone.skill("gone")(nowhere)
     with pytest.raises(AuthoringError, match="there is no such folder"):
         gone.build()
+
+
+async def later() -> Path:
+    return Path("triage")
+
+
+def perhaps() -> Path | None:
+    return None
+
+
+def several() -> "Sequence[Path]":
+    return []
+
+
+def asked(request: SkillRequest) -> Path:
+    return Path(request.uri)
+
+
+@pytest.mark.parametrize(
+    ("function", "fix"),
+    [
+        (later, "write `def`"),
+        (perhaps, "write `-> Path`"),
+        (several, "write `-> Path`"),
+        (asked, "write it as in `def folder"),
+    ],
+)
+async def test_a_function_that_cannot_name_a_folder_is_refused_with_the_fix(function: Any, fix: str) -> None:
+    with pytest.raises(AuthoringError, match=fix):
+        SkillServer("x").skill("triage")(function)
+
+
+async def test_a_decorator_without_a_path_is_refused() -> None:
+    with pytest.raises(AuthoringError, match=r'`nowhere` has no path; write it as in `@server\.skill\("'):
+        SkillServer("x").skill(nowhere)  # pyright: ignore[reportArgumentType] - that is the point
+
+
+@pytest.mark.parametrize(
+    "said", [{"description": "x"}, {"values": {}}, {"timeout": 30.0}, {"frontmatter": {"license": "MIT"}}]
+)
+async def test_what_is_said_of_a_folder_stands_in_the_folder(said: dict[str, Any]) -> None:
+    with pytest.raises(AuthoringError, match=f"`{next(iter(said))}` is for content that is made"):
+        SkillServer("x").skill("triage", **said)(nowhere)
+    with pytest.raises(AuthoringError, match="has parameters, and a folder is one skill"):
+        SkillServer("x").skill("docs/{product}/triage")(nowhere)
 
 
 def nowhere() -> Path:

@@ -3,17 +3,17 @@
 import functools
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import anyio
 from mcp.server.lowlevel.server import Server
 
-from skillwire.authoring.folder import function_folder, returns_path
+from skillwire.authoring.folder import returns_path
 from skillwire.authoring.live import DEFAULT_TIMEOUT, LiveSkill, SkillRequest, Text, Values, description_of
+from skillwire.authoring.named_folder import NamedFolder, check_nothing_said
 from skillwire.authoring.registry import Skills
-from skillwire.authoring.rules import check_live_path
+from skillwire.authoring.rules import AuthoringError
 from skillwire.authoring.skill import Skill
 from skillwire.model.entry import Json
 from skillwire.model.errors import ConflictError, UsageError
@@ -33,18 +33,6 @@ FOR_HOSTS = Offering(every_client=False)
 """What a server built in code offers unless it says otherwise: no tools, and no prompts but its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Folder:
-    """A skill whose folder a function names when the server is built."""
-
-    path: str
-    function: Callable[[], Path]
-
-    def skills(self) -> Skills:
-        folder = function_folder(self.function) / self.function()
-        return Skills().add(Skill.from_dir(folder).with_path(self.path))
-
-
 class SkillServer:
     """Collects skills, and serves them as resources, by the extension, and as prompts where wanted."""
 
@@ -58,7 +46,7 @@ class SkillServer:
     ) -> None:
         """`Offering()` adds tools, prompts and a list of skills for clients without the extension."""
         self.name, self.version, self.instructions, self.offering = name, version, instructions, offering
-        self._parts: list[Skills | _Folder] = []
+        self._parts: list[Skills | NamedFolder] = []
         self._so_far = Skills()
         self._built: _Built | None = None
 
@@ -80,19 +68,24 @@ class SkillServer:
         description: str | None = None,
         frontmatter: Mapping[str, Json] | None = None,
         values: Mapping[str, Values] | None = None,
-        timeout: float = DEFAULT_TIMEOUT,
+        timeout: float | None = None,
     ) -> Callable[[Function], Function]:
         """Register the decorated function as a skill: it makes the text whenever somebody reads it.
 
         Without a `description`, the first paragraph of its docstring is one. A function that says it
         returns a `Path` names a folder instead, relative to its own file, which is read when the server is
-        built.
+        built; all that there is to say of it stands there. A text has 30 seconds, unless `timeout` says
+        otherwise. Raises `AuthoringError` for what cannot be.
         """
+        if callable(path):
+            fix = 'write it as in `@server.skill("reports/daily")`'
+            raise AuthoringError("the skill", getattr(path, "__name__", "?"), "has no path", fix)
+        said = {"description": description, "frontmatter": frontmatter, "values": values, "timeout": timeout}
 
         def register(function: Function) -> Function:
             if returns_path(function):
-                check_live_path(path)
-                self._register(_Folder(path, function))  # pyright: ignore[reportArgumentType] - it says so
+                check_nothing_said(path, said)
+                self._register(NamedFolder(path, function))  # pyright: ignore[reportArgumentType] - it says so
                 return function
             live = LiveSkill(
                 path,
@@ -100,7 +93,7 @@ class SkillServer:
                 description=description_of(function, path, description),
                 frontmatter=frontmatter or {},
                 values=values or {},
-                timeout=timeout,
+                timeout=DEFAULT_TIMEOUT if timeout is None else timeout,
             )
             self._register(Skills().add(live))
             return function
@@ -110,7 +103,7 @@ class SkillServer:
     @property
     def skills(self) -> Skills:
         """All that was registered, in that order. Raises `AuthoringError` for a folder that is no skill."""
-        parts = (part.skills() if isinstance(part, _Folder) else part for part in self._parts)
+        parts = (part.skills() if isinstance(part, NamedFolder) else part for part in self._parts)
         return functools.reduce(Skills.merge, parts, Skills())
 
     def build(self) -> Server[Any]:
@@ -143,7 +136,7 @@ class SkillServer:
         """Return the messages of `prompts/get`, without a transport. Raises `BadParamsError`."""
         return await self._ask(PROMPTS_GET, "messages", {"name": name})
 
-    def _register(self, part: "Skills | _Folder") -> None:
+    def _register(self, part: Skills | NamedFolder) -> None:
         if self._built is not None:
             raise ConflictError("the server is built: add skills before it is run or asked")
         if isinstance(part, Skills):
