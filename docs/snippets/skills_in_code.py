@@ -30,11 +30,9 @@ server.add(refunds, prompt="start_refund")  # resources, and a prompt with the s
 
 async def main() -> None:
     (read,) = await server.read("skill://acme/billing/refunds/references/policy.md")
-    assert isinstance(read, dict)
     assert read["text"] == "# Policy\n\nThirty days.\n"
     (message,) = await server.get_prompt("start_refund")
-    assert isinstance(message, dict)
-    assert message["content"] == {"type": "text", "text": refunds.prompt_text()}
+    assert message["content"]["text"] == refunds.prompt_text()
 
 
 anyio.run(main)  # to serve instead: server.run(), or server.run(http="127.0.0.1:8765")

@@ -5,6 +5,7 @@ import hashlib
 import subprocess
 import sys
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -185,6 +186,35 @@ def test_collections_add_up() -> None:
         Skills().add(Skill("a", "x"), Skill("b", "x"), prompt="p")
 
 
+def test_a_prompt_is_never_dropped() -> None:
+    one, other = Skill("a", "x"), Skill("b", "x")
+    for added, told in [
+        ([Skills().add(one)], "is for one skill, and not for a collection"),
+        ([one, Skills().add(other)], "is for one skill, and not for a collection"),
+        ([one, other], "is for one skill; "),
+        ([], "is for one skill; "),
+    ]:
+        with pytest.raises(AuthoringError, match=told):
+            SkillServer("x").add(*added, prompt="p")
+
+
+@pytest.mark.parametrize(
+    ("value", "fix"),
+    [
+        ("folder", r"`Skill\.from_dir`"),
+        (Path("folder"), r"`Skill\.from_dir`"),
+        ([Skill("a", "x")], r"write a `\*` before it"),
+        (None, "make a `Skill`"),
+    ],
+)
+def test_what_is_no_skill_is_refused_where_it_is_added(value: Any, fix: str) -> None:
+    for add in (SkillServer("x").add, Skills().add):
+        with pytest.raises(AuthoringError, match=fix):
+            add(value)
+    with pytest.raises(AuthoringError, match="with `merge`"):
+        Skills().add(Skills())  # pyright: ignore[reportArgumentType] - that is the point
+
+
 def test_the_text_of_a_prompt_is_stitched_by_the_rule() -> None:
     assert Skill("x", "A").with_reference("ref1.md", "text/plain", "refbody").prompt_text() == (
         "A\n\n--- ref1.md ---\nrefbody\n"
@@ -209,7 +239,7 @@ def test_importing_the_values_never_loads_the_sdk() -> None:
 @pytest.mark.anyio
 async def test_everything_can_be_asked_without_a_transport() -> None:
     server = demo()
-    listed: list[Any] = await server.list_resources()
+    listed = await server.list_resources()
     assert [each["uri"] for each in listed] == [
         "skill://hello-world/SKILL.md",
         "skill://acme/billing/refunds/SKILL.md",
@@ -219,7 +249,6 @@ async def test_everything_can_be_asked_without_a_transport() -> None:
     (read,) = await server.read("skill://code-mode/schema.json")
     assert read == {"uri": "skill://code-mode/schema.json", "mimeType": "application/json", "text": "{}\n"}
     (message,) = await server.get_prompt("start_code_mode")
-    assert isinstance(message, dict)
     assert message["content"] == {"type": "text", "text": code_mode().prompt_text()}
     with pytest.raises(NotServedError):
         await server.read("skill://nobody/SKILL.md")
@@ -227,6 +256,24 @@ async def test_everything_can_be_asked_without_a_transport() -> None:
         await server.get_prompt("start_code")
     with pytest.raises(ConflictError, match="the server is built"):
         server.add(Skill("late", "x"))
+
+
+@pytest.mark.anyio
+async def test_all_pages_are_listed_without_a_transport() -> None:
+    server = SkillServer("many").add(*(Skill(f"s{number}", "x") for number in range(150)))
+    uris = [each["uri"] for each in await server.list_resources()]
+    assert uris[:150] == [f"skill://s{number}/SKILL.md" for number in range(150)]
+    assert len(set(uris)) == len(uris)
+
+
+@pytest.mark.anyio
+async def test_what_is_not_there_is_an_error_on_a_server_that_has_nothing_of_the_kind() -> None:
+    for server in (SkillServer("empty"), SkillServer("without-prompts").add(Skill("a", "x"))):
+        with pytest.raises(BadParamsError, match="there is no prompt `zzz`"):
+            await server.get_prompt("zzz")
+        with pytest.raises(NotServedError):
+            await server.read("skill://nobody/SKILL.md")
+    assert await SkillServer("empty").list_resources() == []
 
 
 @pytest.mark.anyio
@@ -254,10 +301,9 @@ async def test_a_server_built_in_code_is_a_server_like_any_other(mode: str) -> N
 async def test_a_document_without_frontmatter_is_a_resource_and_no_listed_skill() -> None:
     plain = Skill("plain", "# Just text\n").with_description("Shown.")
     server = SkillServer("x").add(plain, prompt="plain").add(Skill("refunds", REFUNDS))
-    listed: list[Any] = await server.list_resources()
+    listed = await server.list_resources()
     assert [each["uri"] for each in listed][:2] == ["skill://plain/SKILL.md", "skill://refunds/SKILL.md"]
     (read,) = await server.read("skill://plain/SKILL.md")
-    assert isinstance(read, dict)
     assert read["text"] == "# Just text\n"
     built = server.build()
     async with Client(built, mode="auto") as client:
@@ -324,24 +370,19 @@ async def _compare(body: str | bytes, files: list[tuple[str, str | bytes]]) -> N
         for path, content in files:
             skill = skill.with_reference(path, "text/plain", content)
         server = SkillServer("x").add(skill, prompt="p")
-        listed: list[Any] = await server.list_resources()
+        listed = await server.list_resources()
     except (AuthoringError, ConflictError):
         assert any(_is_binary(each) for each in (body, *(content for _, content in files))) or _named(body)
         return
     stitched = b""
     for number, uri in enumerate(skill.uris()):
         (block,) = await server.read(uri)
-        assert isinstance(block, dict)
-        text, blob = block.get("text"), block.get("blob")
-        raw = text.encode() if isinstance(text, str) else base64.b64decode(str(blob))
+        raw = base64.b64decode(block["blob"]) if "blob" in block else block["text"].encode()
         if number:
             stitched += f"\n--- {files[number - 1][0]} ---\n".encode()
         stitched += raw if raw.endswith(b"\n") else raw + b"\n"
     (message,) = await server.get_prompt("p")
-    assert isinstance(message, dict)
-    content = message["content"]
-    assert isinstance(content, dict)
-    assert str(content["text"]).encode() == stitched
+    assert message["content"]["text"].encode() == stitched
     uris = {each["uri"] for each in listed}
     assert uris & set(skill.uris()) == {skill.uri}  # references are readable, and never listed
 

@@ -41,7 +41,6 @@ async def test_a_folder_is_a_value_with_every_file_of_it(triage: Path) -> None:
     server = SkillServer("x").add(skill)
     write(triage, {"references/a.md": "changed"})  # a value never changes
     (read,) = await server.read("skill://acme/support/triage/references/a.md")
-    assert isinstance(read, dict)
     assert read["text"] == "a"
 
 
@@ -65,7 +64,7 @@ async def test_a_relative_path_is_relative_to_the_file_that_names_it(triage: Pat
     program.write_text(("from __future__ import annotations\n" if future else "") + PROGRAM, "utf-8")
     server = runpy.run_path(str(program))["server"]
     assert isinstance(server, SkillServer)
-    listed: list[Any] = await server.list_resources()
+    listed = await server.list_resources()
     assert [each["uri"] for each in listed][:2] == [
         "skill://acme/one/triage/SKILL.md",
         "skill://acme/two/triage/SKILL.md",
@@ -155,6 +154,5 @@ async def test_what_is_left_out_of_a_folder_is_told(triage: Path, tmp_path: Path
     os.symlink(tmp_path / "secret", triage / "link.md")  # noqa: PTH211
     server = SkillServer("x").add(Skill.from_dir(triage))
     (read,) = await server.read("skillwire://problems")
-    assert isinstance(read, dict)
     assert "link-outside" in str(read["text"])
     assert "secret" not in [reference.path for reference in Skill.from_dir(triage).references]

@@ -244,7 +244,7 @@ async def test_skills_of_every_kind_keep_the_order_in_which_they_came(tmp_path: 
     server.add(Skill("z", "---\nname: z\ndescription: x\n---\n"))
     server.skill("m", description="x")(says("x"))
     server.add(Skill("a", "---\nname: a\ndescription: x\n---\n"))
-    listed: list[Any] = await server.list_resources()
+    listed = await server.list_resources()
     assert [each["name"] for each in listed][:3] == ["z", "m", "a"]
 
 

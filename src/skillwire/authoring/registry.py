@@ -1,9 +1,10 @@
 """Several skills together, in the order in which they were registered."""
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Self, TypeAlias
+from typing import Self, TypeAlias, cast
 
 from skillwire.authoring.live import LiveSkill
 from skillwire.authoring.rules import AuthoringError
@@ -24,6 +25,8 @@ class Skills:
 
     def add(self, *skills: Authored, prompt: str | None = None) -> Self:
         """Return the collection with these skills behind the others; with `prompt`, one that is both."""
+        for each in skills:
+            _check_is_skill(each)
         added = replace(self, skills=(*self.skills, *skills))
         if prompt is None:
             return added
@@ -74,6 +77,22 @@ class Skills:
 
     def __len__(self) -> int:
         return len(self.skills)
+
+
+def _check_is_skill(value: object) -> None:
+    """Raise `AuthoringError` if this is no skill, with what to write for the skills that are meant."""
+    match value:
+        case Skill() | LiveSkill():
+            return
+        case Skills():
+            fix = "add all that it holds with `merge`"
+        case str() | os.PathLike():
+            fix = "read a folder with `Skill.from_dir`"
+        case list() | tuple() | set() | frozenset():
+            fix = "write a `*` before it"
+        case _:
+            fix = "make a `Skill` or a `LiveSkill` of it"
+    raise AuthoringError("the value", repr(cast("object", value)), "is no skill", fix)
 
 
 def _nested(skills: Iterable[Authored]) -> Iterator[tuple[Authored, Authored]]:

@@ -22,10 +22,10 @@ from skillwire.server.announce import Announcer
 from skillwire.server.build import build_server
 from skillwire.server.gathering import gathered
 from skillwire.server.http import MCP_PATH, http_app, listen, serve_http
+from skillwire.server.in_process import InProcess
 from skillwire.server.skills import Offering, all_surfaces
 from skillwire.server.stdio import serve_stdio
-from skillwire.surfaces.base import Call, all_methods
-from skillwire.wire.messages import PROMPTS_GET, RESOURCES_LIST, RESOURCES_READ
+from skillwire.wire.shapes import Contents, ListedResource, PromptMessage
 
 Function = TypeVar("Function", bound=Callable[[SkillRequest], Text | Awaitable[Text]] | Callable[[], Path])
 
@@ -55,9 +55,16 @@ class SkillServer:
 
         Raises `AuthoringError` for what cannot be, and `ConflictError` once the server is built.
         """
+        single = [each for each in skills if not isinstance(each, Skills)]
+        if prompt is not None:
+            if len(single) < len(skills):
+                fix = "name it in the collection: `Skills().add(skill, prompt=…)`"
+                raise AuthoringError("the prompt", prompt, "is for one skill, and not for a collection", fix)
+            self._register(Skills().add(*single, prompt=prompt))
+            return self
         added = Skills()
         for each in skills:
-            added = added.merge(each) if isinstance(each, Skills) else added.add(each, prompt=prompt)
+            added = added.merge(each) if isinstance(each, Skills) else added.add(each)
         self._register(added)
         return self
 
@@ -124,17 +131,17 @@ class SkillServer:
             )
         anyio.run(built.over_http, address)
 
-    async def list_resources(self) -> list[Json]:
-        """Return the first page of `resources/list`, without a transport."""
-        return await self._ask(RESOURCES_LIST, "resources", {})
+    async def list_resources(self) -> list[ListedResource]:
+        """Return all that `resources/list` lists, without a transport."""
+        return await self._finished().in_process.resources()
 
-    async def read(self, uri: str) -> list[Json]:
+    async def read(self, uri: str) -> list[Contents]:
         """Return the contents of `resources/read`, without a transport. Raises `NotServedError`."""
-        return await self._ask(RESOURCES_READ, "contents", {"uri": uri})
+        return await self._finished().in_process.contents(uri)
 
-    async def get_prompt(self, name: str) -> list[Json]:
+    async def get_prompt(self, name: str) -> list[PromptMessage]:
         """Return the messages of `prompts/get`, without a transport. Raises `BadParamsError`."""
-        return await self._ask(PROMPTS_GET, "messages", {"name": name})
+        return await self._finished().in_process.messages(name)
 
     def _register(self, part: Skills | NamedFolder) -> None:
         if self._built is not None:
@@ -142,13 +149,6 @@ class SkillServer:
         if isinstance(part, Skills):
             self._so_far = self._so_far.merge(part)  # refused here, where the author can see it
         self._parts.append(part)
-
-    async def _ask(self, method: str, part: str, params: dict[str, object]) -> Any:
-        built = self._finished()
-        await built.gathered.library.ready()
-        if (answer := all_methods(built.surfaces).get(method)) is None:
-            return []
-        return (await answer(Call(params))).result[part]
 
     def _finished(self) -> "_Built":
         if self._built is None:
@@ -163,13 +163,14 @@ class _Built:
         skills = server.skills
         self.gathered = gathered([skills], label=server.name, base=Path())
         library = self.gathered.library
-        self.surfaces = all_surfaces(library, server.offering, skills.prompts) if len(skills) else []
+        surfaces = all_surfaces(library, server.offering, skills.prompts) if len(skills) else []
+        self.in_process = InProcess(library, surfaces)
         self.server = build_server(
-            self.surfaces,
+            surfaces,
             name=server.name,
             version=server.version,
             instructions=server.instructions,
-            announcer=Announcer(library, self.surfaces),
+            announcer=Announcer(library, surfaces),
         )
 
     async def over_http(self, address: Address) -> None:
