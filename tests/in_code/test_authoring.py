@@ -16,6 +16,7 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
 from skillwire import AuthoringError, Skill, SkillReference, Skills
+from skillwire.authoring.source import CodeSource
 from skillwire.model.errors import BadParamsError, ConflictError, NotServedError, UsageError
 from skillwire.server import SkillServer
 from tests.support.clients import ERAS
@@ -324,8 +325,40 @@ async def test_a_skill_below_another_is_among_its_files() -> None:
     assert [file.path for file in entries["inner"].files] == ["SKILL.md", "a.md"]
 
 
+def test_files_of_a_skill_and_of_one_below_it_are_kept_apart_by_every_host() -> None:
+    outer = Skill("outer", "---\nname: outer\ndescription: x\n---\n")
+    inner = Skill("inner", "---\nname: inner\ndescription: x\n---\n").with_path("outer/inner")
+    for path, below in [("inner/A.md", "a.md"), ("inner", "a.md")]:
+        server = SkillServer("x").add(
+            outer.with_reference(path, "text/plain", "x"), inner.with_reference(below, "text/plain", "x")
+        )
+        with pytest.raises(AuthoringError, match="give each file a path of its own"):
+            server.build()
+
+
 def _catalog(server: SkillServer) -> Any:
     return server._finished().gathered.library.catalog.entries.values()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize(
+    ("skill", "told"),
+    [
+        (Skill("large", b"x" * (16 * 1024 * 1024 + 1)), "the limit is 16,777,216 bytes per skill"),
+        (
+            Skill(
+                "large",
+                "x",
+                references=tuple(SkillReference(f"{number}.md", "text/plain", "x") for number in range(512)),
+            ),
+            "has 513 files; the limit is 512 files per skill",
+        ),
+    ],
+)
+def test_a_skill_that_is_too_large_is_refused_when_the_server_is_built(skill: Skill, told: str) -> None:
+    with pytest.raises(AuthoringError, match=told):
+        SkillServer("x").add(skill, prompt="p").build()
+    with pytest.raises(AuthoringError, match=told):
+        CodeSource(Skills().add(skill))
 
 
 def test_a_server_without_skills_declares_none() -> None:

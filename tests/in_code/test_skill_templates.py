@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from skillwire import SkillRequest
+from skillwire import LiveSkill, Skill, SkillRequest
 from skillwire.catalog.library import Library
 from skillwire.host.asking import ask
-from skillwire.model.errors import InvalidValueError
+from skillwire.model.errors import ConflictError, InvalidValueError
 from skillwire.model.template import SkillTemplate
 from skillwire.model.uri import root_uri
 from skillwire.server import SkillServer
@@ -164,6 +164,65 @@ async def test_a_pattern_moves_below_a_prefix_with_everything_else() -> None:
     reading = await library.read("skill://acme/team/docs/rocket/guide/SKILL.md")
     assert reading.content.endswith(b"# rocket\n")
     assert (await library.skill("skill://acme/team/docs/rocket/guide/SKILL.md")).name == "guide"
+
+
+def text_of(request: SkillRequest) -> str:
+    return request.uri
+
+
+def pattern(path: str, **values: list[str]) -> LiveSkill:
+    return LiveSkill(path, text_of, description="d", values=values)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (pattern("d/{a}/g"), pattern("d/{b}/g")),
+        (pattern("d/{a}/g", a=["x"]), pattern("d/{b}/g", b=["y"])),
+    ],
+)
+def test_one_pattern_under_two_names_is_a_conflict(first: LiveSkill, second: LiveSkill) -> None:
+    with pytest.raises(ConflictError, match=r"is `d/\{a\}/g` with another name for a parameter"):
+        SkillServer("x").add(first, second).build()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (pattern("{a}/{b}"), pattern("d/{b}")),
+        (pattern("{a}/{b}", a=["d", "e"]), pattern("d/{b}")),
+    ],
+)
+def test_a_pattern_that_is_never_reached_is_a_conflict(first: LiveSkill, second: LiveSkill) -> None:
+    with pytest.raises(ConflictError, match="is never reached behind"):
+        SkillServer("x").add(first, second).build()
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner"),
+    [
+        ("docs", pattern("docs/{b}/guide")),
+        ("docs/anvil", pattern("docs/{b}/guide")),
+        ("docs/anvil", pattern("docs/{b}/guide", b=["anvil", "rocket"])),
+    ],
+)
+def test_a_pattern_in_the_folder_of_a_skill_is_a_conflict(outer: str, inner: LiveSkill) -> None:
+    name = outer.rpartition("/")[2]
+    fixed = Skill(name, f"---\nname: {name}\ndescription: x\n---\n").with_path(outer)
+    with pytest.raises(ConflictError, match=f"stands below `{outer}`, which lists all its files"):
+        SkillServer("x").add(inner, fixed).build()
+
+
+def test_patterns_that_leave_each_other_something_stand_side_by_side() -> None:
+    fixed = Skill("bomb", "---\nname: bomb\ndescription: x\n---\n").with_path("docs/bomb")
+    SkillServer("x").add(
+        pattern("d/{b}"),
+        pattern("{a}/{b}"),  # what is more general stands behind
+        pattern("{a}/{b}/c", a=["e"]),
+        pattern("d/{b}/c"),
+        pattern("docs/{b}/guide", b=["anvil"]),
+        fixed,  # and no value leads below it
+    ).build()
 
 
 def test_braces_are_for_parameters() -> None:

@@ -4,15 +4,14 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Self, TypeAlias, cast
+from typing import Self, cast
 
 from skillwire.authoring.live import LiveSkill
+from skillwire.authoring.overlaps import Authored, overlaps
 from skillwire.authoring.rules import AuthoringError
 from skillwire.authoring.skill import Skill
 from skillwire.model.display import quoted
 from skillwire.model.errors import ConflictError
-
-Authored: TypeAlias = Skill | LiveSkill
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +68,7 @@ class Skills:
             for outer, inner in _nested(self.skills)
             if isinstance(outer, LiveSkill) or isinstance(inner, LiveSkill)
         ]
+        told += overlaps(self.skills)
         if told:
             raise ConflictError(f"{'; '.join(told)}; move skills with `with_path` or by their path")
 
@@ -96,7 +96,7 @@ def _check_is_skill(value: object) -> None:
 
 
 def _nested(skills: Iterable[Authored]) -> Iterator[tuple[Authored, Authored]]:
-    """Yield each skill that stands below another, behind that one. Parameters may stand anywhere."""
+    """Yield each skill that stands below another, behind that one, where neither has parameters."""
     fixed = {skill.path: skill for skill in skills if not (isinstance(skill, LiveSkill) and skill.parameters)}
     for path, inner in fixed.items():
         parts = path.split("/")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from skillwire.authoring.live import LiveSkill, SkillRequest
 from skillwire.authoring.registry import Skills
 from skillwire.authoring.resolving import resolve, suggestions
+from skillwire.authoring.rules import AuthoringError, check_file_paths
 from skillwire.authoring.skill import DOCUMENT_TYPE, Skill
 from skillwire.model.digest import Digest
 from skillwire.model.entry import Entry, LiveFile, Origin, SkillFile
@@ -24,7 +25,7 @@ class CodeSource(Source):
     """Serves a collection of skills. What stands below another skill is among its files, too (S8)."""
 
     def __init__(self, skills: Skills, *, label: str = "code", limits: Limits | None = None) -> None:
-        """Raises `ConflictError` if skills get in each other's way."""
+        """Raises `ConflictError` if skills get in each other's way, `AuthoringError` if one is too large."""
         skills.check()
         self.label = label
         self._limits = limits or Limits()
@@ -65,19 +66,19 @@ class CodeSource(Source):
 
     def _scanned(self) -> Scan:
         entries: list[Entry] = []
-        problems: list[Problem] = []
         for skill in self._registered:
             where = f"{skill.path}/{SKILL_FILE}"
             if isinstance(skill, LiveSkill):
                 if not skill.parameters:
                     entries.append(self._live_entry(skill, where))
                 continue
+            check_file_paths(self._contents[skill.path])  # those of skills below it, too
             sizes = [len(content) for _, content in self._contents[skill.path].values()]
-            if problem := limit_problem(where, sizes, self._limits):
-                problems.append(problem)
-            else:
-                entries.append(self._entry(skill, where))
-        return Scan(tuple(entries), tuple(problems), tuple(template for _, template in self._patterns))
+            if problem := limit_problem(where, sizes, self._limits):  # listed nowhere, with prompts that are
+                fix = "leave out what its instructions do not need, and link to where that can be fetched"
+                raise AuthoringError("the skill", skill.path, f"is too large: {problem.message}", fix)
+            entries.append(self._entry(skill, where))
+        return Scan(tuple(entries), (), tuple(template for _, template in self._patterns))
 
     def _all_files(self, skill: Skill) -> Iterator[tuple[str, tuple[str, bytes]]]:
         """Yield MIME type and bytes of each file by its path: the skill's own, then those of inner ones."""
