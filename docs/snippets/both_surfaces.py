@@ -23,7 +23,6 @@ server.add(code_mode, prompt="start_code_mode")  # every file is a resource, and
 
 async def main() -> None:
     (message,) = await server.get_prompt("start_code_mode")
-    assert isinstance(message, dict)
     assert message["content"] == {"type": "text", "text": code_mode.prompt_text()}
     assert code_mode.prompt_text() == (
         CODE_MODE

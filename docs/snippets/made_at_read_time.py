@@ -19,13 +19,11 @@ async def guide(request: SkillRequest) -> str | None:
 
 async def main() -> None:
     (report,) = await server.read("skill://reports/daily/SKILL.md")
-    assert isinstance(report, dict)
     assert report["text"] == (
         "---\nname: daily\ndescription: What happened today. Use before you plan.\n---\n\n"
         "# Today\n\nThree refunds are waiting.\n"
     )
     (anvil,) = await server.read("skill://docs/anvil/guide/SKILL.md")
-    assert isinstance(anvil, dict)
     assert str(anvil["text"]).endswith("Drop it from above.\n")
 
 

@@ -128,8 +128,7 @@ def test_lists_hold_exactly_the_documents_and_every_other_file_is_readable(drawn
         if not documents:
             return
         (index,) = await server.read("skill://index.json")
-        assert isinstance(index, dict)
-        assert [each["url"] for each in json.loads(str(index["text"]))["skills"]] == documents
+        assert [each["url"] for each in json.loads(index["text"])["skills"]] == documents
         for skill in skills:
             assert isinstance(skill, Skill)
             for reference in skill.references:
@@ -139,9 +138,7 @@ def test_lists_hold_exactly_the_documents_and_every_other_file_is_readable(drawn
                     if path is reference
                 )
                 (block,) = await server.read(uri)
-                assert isinstance(block, dict)
-                text, blob = block.get("text"), block.get("blob")
-                content = str(text).encode() if isinstance(text, str) else base64.b64decode(str(blob))
+                content = base64.b64decode(block["blob"]) if "blob" in block else block["text"].encode()
                 assert content == reference.content
 
     anyio.run(compare)

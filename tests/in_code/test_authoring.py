@@ -4,6 +4,8 @@ import base64
 import hashlib
 import subprocess
 import sys
+from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -14,6 +16,7 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
 from skillwire import AuthoringError, Skill, SkillReference, Skills
+from skillwire.authoring.source import CodeSource
 from skillwire.model.errors import BadParamsError, ConflictError, NotServedError, UsageError
 from skillwire.server import SkillServer
 from tests.support.clients import ERAS
@@ -104,6 +107,42 @@ def test_a_reference_path_is_taken_once() -> None:
 
 
 @pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("A.md", "a.md"),
+        ("caf\u00e9.md", "cafe\u0301.md"),
+        ("stra\u00dfe.md", "STRASSE.md"),
+        ("x", "x/y"),
+        ("x/y", "x"),
+        ("X/y/z", "x/Y"),
+    ],
+)
+def test_files_that_some_host_cannot_keep_apart_are_refused(first: str, second: str) -> None:
+    skill = Skill("refunds", REFUNDS).with_reference(first, "text/plain", "x")
+    with pytest.raises(AuthoringError, match="give each file a path of its own") as refused:
+        skill.with_reference(second, "text/plain", "y")
+    assert refused.value.value == second
+    assert f"`{first}`" in refused.value.rule
+    with pytest.raises(AuthoringError, match="a file is no folder"):
+        skill.with_reference("skill.md/x", "text/plain", "y")
+
+
+@pytest.mark.parametrize(
+    "mime_type", ["", None, "text", "text/", "/x", "text/\n", "text/plain\n", "a/b/c", "a/b;c"]
+)
+def test_a_mime_type_is_type_and_subtype(mime_type: Any) -> None:
+    with pytest.raises(AuthoringError, match="write it as in `text/markdown`"):
+        SkillReference("a.md", mime_type, "x")
+
+
+@pytest.mark.parametrize(
+    "mime_type", ["image/svg+xml", "text/plain; charset=utf-8", 'text/markdown;variant="GF M"', "x/vnd.a-b_c"]
+)
+def test_a_mime_type_may_have_parameters(mime_type: str) -> None:
+    assert SkillReference("a.md", mime_type, "x").mime_type == mime_type
+
+
+@pytest.mark.parametrize(
     "path", ["", "acme", "acme/", "/acme/refunds", "acme//refunds", "../refunds", "a#/refunds"]
 )
 def test_a_skill_path_that_cannot_be_is_refused_with_a_proposal(path: str) -> None:
@@ -129,8 +168,12 @@ def test_every_address_taken_twice_is_named_at_once() -> None:
     server.add(one, one, Skill("b", "b"), Skill("b", "b"))
     with pytest.raises(ConflictError) as conflict:
         server.build()
+    assert str(conflict.value).startswith("3 addresses are taken twice: ")
     for uri in ("skill://a/SKILL.md", "skill://a/r.md", "skill://b/SKILL.md"):
         assert f"`{uri}`" in str(conflict.value)
+
+    with pytest.raises(ConflictError, match=r"^1 address is taken twice: "):
+        Skills().add(Skill("b", "b"), Skill("b", "b")).check()
 
 
 def test_collections_add_up() -> None:
@@ -142,6 +185,35 @@ def test_collections_add_up() -> None:
         both.add(Skill("other", "x"), prompt="start")
     with pytest.raises(AuthoringError, match="is for one skill"):
         Skills().add(Skill("a", "x"), Skill("b", "x"), prompt="p")
+
+
+def test_a_prompt_is_never_dropped() -> None:
+    one, other = Skill("a", "x"), Skill("b", "x")
+    for added, told in [
+        ([Skills().add(one)], "is for one skill, and not for a collection"),
+        ([one, Skills().add(other)], "is for one skill, and not for a collection"),
+        ([one, other], "is for one skill; "),
+        ([], "is for one skill; "),
+    ]:
+        with pytest.raises(AuthoringError, match=told):
+            SkillServer("x").add(*added, prompt="p")
+
+
+@pytest.mark.parametrize(
+    ("value", "fix"),
+    [
+        ("folder", r"`Skill\.from_dir`"),
+        (Path("folder"), r"`Skill\.from_dir`"),
+        ([Skill("a", "x")], r"write a `\*` before it"),
+        (None, "make a `Skill`"),
+    ],
+)
+def test_what_is_no_skill_is_refused_where_it_is_added(value: Any, fix: str) -> None:
+    for add in (SkillServer("x").add, Skills().add):
+        with pytest.raises(AuthoringError, match=fix):
+            add(value)
+    with pytest.raises(AuthoringError, match="with `merge`"):
+        Skills().add(Skills())  # pyright: ignore[reportArgumentType] - that is the point
 
 
 def test_the_text_of_a_prompt_is_stitched_by_the_rule() -> None:
@@ -168,7 +240,7 @@ def test_importing_the_values_never_loads_the_sdk() -> None:
 @pytest.mark.anyio
 async def test_everything_can_be_asked_without_a_transport() -> None:
     server = demo()
-    listed: list[Any] = await server.list_resources()
+    listed = await server.list_resources()
     assert [each["uri"] for each in listed] == [
         "skill://hello-world/SKILL.md",
         "skill://acme/billing/refunds/SKILL.md",
@@ -178,7 +250,6 @@ async def test_everything_can_be_asked_without_a_transport() -> None:
     (read,) = await server.read("skill://code-mode/schema.json")
     assert read == {"uri": "skill://code-mode/schema.json", "mimeType": "application/json", "text": "{}\n"}
     (message,) = await server.get_prompt("start_code_mode")
-    assert isinstance(message, dict)
     assert message["content"] == {"type": "text", "text": code_mode().prompt_text()}
     with pytest.raises(NotServedError):
         await server.read("skill://nobody/SKILL.md")
@@ -186,6 +257,24 @@ async def test_everything_can_be_asked_without_a_transport() -> None:
         await server.get_prompt("start_code")
     with pytest.raises(ConflictError, match="the server is built"):
         server.add(Skill("late", "x"))
+
+
+@pytest.mark.anyio
+async def test_all_pages_are_listed_without_a_transport() -> None:
+    server = SkillServer("many").add(*(Skill(f"s{number}", "x") for number in range(150)))
+    uris = [each["uri"] for each in await server.list_resources()]
+    assert uris[:150] == [f"skill://s{number}/SKILL.md" for number in range(150)]
+    assert len(set(uris)) == len(uris)
+
+
+@pytest.mark.anyio
+async def test_what_is_not_there_is_an_error_on_a_server_that_has_nothing_of_the_kind() -> None:
+    for server in (SkillServer("empty"), SkillServer("without-prompts").add(Skill("a", "x"))):
+        with pytest.raises(BadParamsError, match="there is no prompt `zzz`"):
+            await server.get_prompt("zzz")
+        with pytest.raises(NotServedError):
+            await server.read("skill://nobody/SKILL.md")
+    assert await SkillServer("empty").list_resources() == []
 
 
 @pytest.mark.anyio
@@ -213,10 +302,9 @@ async def test_a_server_built_in_code_is_a_server_like_any_other(mode: str) -> N
 async def test_a_document_without_frontmatter_is_a_resource_and_no_listed_skill() -> None:
     plain = Skill("plain", "# Just text\n").with_description("Shown.")
     server = SkillServer("x").add(plain, prompt="plain").add(Skill("refunds", REFUNDS))
-    listed: list[Any] = await server.list_resources()
+    listed = await server.list_resources()
     assert [each["uri"] for each in listed][:2] == ["skill://plain/SKILL.md", "skill://refunds/SKILL.md"]
     (read,) = await server.read("skill://plain/SKILL.md")
-    assert isinstance(read, dict)
     assert read["text"] == "# Just text\n"
     built = server.build()
     async with Client(built, mode="auto") as client:
@@ -237,8 +325,40 @@ async def test_a_skill_below_another_is_among_its_files() -> None:
     assert [file.path for file in entries["inner"].files] == ["SKILL.md", "a.md"]
 
 
+def test_files_of_a_skill_and_of_one_below_it_are_kept_apart_by_every_host() -> None:
+    outer = Skill("outer", "---\nname: outer\ndescription: x\n---\n")
+    inner = Skill("inner", "---\nname: inner\ndescription: x\n---\n").with_path("outer/inner")
+    for path, below in [("inner/A.md", "a.md"), ("inner", "a.md")]:
+        server = SkillServer("x").add(
+            outer.with_reference(path, "text/plain", "x"), inner.with_reference(below, "text/plain", "x")
+        )
+        with pytest.raises(AuthoringError, match="give each file a path of its own"):
+            server.build()
+
+
 def _catalog(server: SkillServer) -> Any:
     return server._finished().gathered.library.catalog.entries.values()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize(
+    ("skill", "told"),
+    [
+        (Skill("large", b"x" * (16 * 1024 * 1024 + 1)), "the limit is 16,777,216 bytes per skill"),
+        (
+            Skill(
+                "large",
+                "x",
+                references=tuple(SkillReference(f"{number}.md", "text/plain", "x") for number in range(512)),
+            ),
+            "has 513 files; the limit is 512 files per skill",
+        ),
+    ],
+)
+def test_a_skill_that_is_too_large_is_refused_when_the_server_is_built(skill: Skill, told: str) -> None:
+    with pytest.raises(AuthoringError, match=told):
+        SkillServer("x").add(skill, prompt="p").build()
+    with pytest.raises(AuthoringError, match=told):
+        CodeSource(Skills().add(skill))
 
 
 def test_a_server_without_skills_declares_none() -> None:
@@ -257,7 +377,17 @@ def test_no_public_address_without_a_token() -> None:
 bodies = st.one_of(st.binary(max_size=60), st.text(st.characters(exclude_categories=("Cs",)), max_size=60))
 segments = st.from_regex(r"[a-zA-Z0-9é ._-]{1,8}", fullmatch=True).filter(lambda s: s.strip(".") != "")
 paths = st.lists(segments, min_size=1, max_size=3).map("/".join).filter(lambda p: p.lower() != "skill.md")
-references = st.lists(st.tuples(paths, bodies), max_size=4, unique_by=lambda each: each[0])
+references = st.lists(st.tuples(paths, bodies), max_size=4, unique_by=lambda each: each[0]).filter(
+    lambda files: _apart([path.lower() for path, _ in files])
+)
+
+
+def _apart(paths: list[str]) -> bool:
+    """Whether files of these paths can stand side by side."""
+    files = ["skill.md", *paths]
+    return len(set(files)) == len(files) and not any(
+        f"{b}/".startswith(f"{a}/") for a, b in permutations(files, 2)
+    )
 
 
 @given(body=bodies, files=references)
@@ -273,24 +403,19 @@ async def _compare(body: str | bytes, files: list[tuple[str, str | bytes]]) -> N
         for path, content in files:
             skill = skill.with_reference(path, "text/plain", content)
         server = SkillServer("x").add(skill, prompt="p")
-        listed: list[Any] = await server.list_resources()
+        listed = await server.list_resources()
     except (AuthoringError, ConflictError):
         assert any(_is_binary(each) for each in (body, *(content for _, content in files))) or _named(body)
         return
     stitched = b""
     for number, uri in enumerate(skill.uris()):
         (block,) = await server.read(uri)
-        assert isinstance(block, dict)
-        text, blob = block.get("text"), block.get("blob")
-        raw = text.encode() if isinstance(text, str) else base64.b64decode(str(blob))
+        raw = base64.b64decode(block["blob"]) if "blob" in block else block["text"].encode()
         if number:
             stitched += f"\n--- {files[number - 1][0]} ---\n".encode()
         stitched += raw if raw.endswith(b"\n") else raw + b"\n"
     (message,) = await server.get_prompt("p")
-    assert isinstance(message, dict)
-    content = message["content"]
-    assert isinstance(content, dict)
-    assert str(content["text"]).encode() == stitched
+    assert message["content"]["text"].encode() == stitched
     uris = {each["uri"] for each in listed}
     assert uris & set(skill.uris()) == {skill.uri}  # references are readable, and never listed
 

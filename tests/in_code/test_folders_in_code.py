@@ -3,13 +3,16 @@
 import os
 import runpy
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from skillwire import AuthoringError, Skill
+from skillwire import AuthoringError, Skill, SkillRequest
 from skillwire.server import SkillServer
 from tests.support.skills import skill_md, write, write_skill
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence  # a name that only type checkers know
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +41,6 @@ async def test_a_folder_is_a_value_with_every_file_of_it(triage: Path) -> None:
     server = SkillServer("x").add(skill)
     write(triage, {"references/a.md": "changed"})  # a value never changes
     (read,) = await server.read("skill://acme/support/triage/references/a.md")
-    assert isinstance(read, dict)
     assert read["text"] == "a"
 
 
@@ -62,7 +64,7 @@ async def test_a_relative_path_is_relative_to_the_file_that_names_it(triage: Pat
     program.write_text(("from __future__ import annotations\n" if future else "") + PROGRAM, "utf-8")
     server = runpy.run_path(str(program))["server"]
     assert isinstance(server, SkillServer)
-    listed: list[Any] = await server.list_resources()
+    listed = await server.list_resources()
     assert [each["uri"] for each in listed][:2] == [
         "skill://acme/one/triage/SKILL.md",
         "skill://acme/two/triage/SKILL.md",
@@ -83,6 +85,51 @@ async def test_a_folder_that_a_function_names_is_checked_when_the_server_is_buil
     gone.skill("gone")(nowhere)
     with pytest.raises(AuthoringError, match="there is no such folder"):
         gone.build()
+
+
+async def later() -> Path:
+    return Path("triage")
+
+
+def perhaps() -> Path | None:
+    return None
+
+
+def several() -> "Sequence[Path]":
+    return []
+
+
+def asked(request: SkillRequest) -> Path:
+    return Path(request.uri)
+
+
+@pytest.mark.parametrize(
+    ("function", "fix"),
+    [
+        (later, "write `def`"),
+        (perhaps, "write `-> Path`"),
+        (several, "write `-> Path`"),
+        (asked, "write it as in `def folder"),
+    ],
+)
+async def test_a_function_that_cannot_name_a_folder_is_refused_with_the_fix(function: Any, fix: str) -> None:
+    with pytest.raises(AuthoringError, match=fix):
+        SkillServer("x").skill("triage")(function)
+
+
+async def test_a_decorator_without_a_path_is_refused() -> None:
+    with pytest.raises(AuthoringError, match=r'`nowhere` has no path; write it as in `@server\.skill\("'):
+        SkillServer("x").skill(nowhere)  # pyright: ignore[reportArgumentType] - that is the point
+
+
+@pytest.mark.parametrize(
+    "said", [{"description": "x"}, {"values": {}}, {"timeout": 30.0}, {"frontmatter": {"license": "MIT"}}]
+)
+async def test_what_is_said_of_a_folder_stands_in_the_folder(said: dict[str, Any]) -> None:
+    with pytest.raises(AuthoringError, match=f"`{next(iter(said))}` is for content that is made"):
+        SkillServer("x").skill("triage", **said)(nowhere)
+    with pytest.raises(AuthoringError, match="has parameters, and a folder is one skill"):
+        SkillServer("x").skill("docs/{product}/triage")(nowhere)
 
 
 def nowhere() -> Path:
@@ -107,6 +154,5 @@ async def test_what_is_left_out_of_a_folder_is_told(triage: Path, tmp_path: Path
     os.symlink(tmp_path / "secret", triage / "link.md")  # noqa: PTH211
     server = SkillServer("x").add(Skill.from_dir(triage))
     (read,) = await server.read("skillwire://problems")
-    assert isinstance(read, dict)
     assert "link-outside" in str(read["text"])
     assert "secret" not in [reference.path for reference in Skill.from_dir(triage).references]

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +206,33 @@ async def test_what_a_live_skill_cannot_be_is_refused_where_it_is_written() -> N
         Skills().add(live(says("x")), prompt="daily")
 
 
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"frontmatter": {"x": date(2026, 1, 1)}}, "holds a `date`, which is no JSON value"),
+        ({"frontmatter": {"x": [{"y": (1, 2)}]}}, "holds a `tuple`, which is no JSON value"),
+        ({"frontmatter": {1: "x"}}, "in the frontmatter is no text"),
+        ({"frontmatter": {"x": {1: "x"}}}, "in the frontmatter is no text"),
+        ({"timeout": -1}, "is no number of seconds above zero"),
+        ({"timeout": 0}, "is no number of seconds above zero"),
+        ({"timeout": float("nan")}, "is no number of seconds above zero"),
+        ({"timeout": "5"}, "is no number of seconds above zero"),
+        ({"function": None}, "which is no function"),
+        ({"values": {"p": "anvil"}}, "is no list of texts"),
+        ({"values": {"p": {"anvil"}}}, "is no list of texts"),
+        ({"values": {"p": [7]}}, "of `p` is not a text"),
+        ({"values": {"p": ["{p}"]}}, "without braces"),
+        ({"values": {"p": ["a/b"]}}, "can be one segment"),
+        ({"path": "docs/{p}", "values": {"p": ["Not A Name"]}}, "is the name of a skill"),
+    ],
+)
+async def test_what_a_live_skill_is_given_is_checked_where_it_is_written(
+    more: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(AuthoringError, match=told):
+        live(**dict[str, Any](function=says("x"), path="docs/{p}/guide") | more)
+
+
 async def test_nothing_stands_below_content_that_is_made_when_it_is_read() -> None:
     fixed = Skill("inner", "---\nname: inner\ndescription: x\n---\n").with_path("reports/daily/inner")
     with pytest.raises(ConflictError, match=r"stands below `skill://reports/daily/SKILL\.md`"):
@@ -219,7 +247,7 @@ async def test_skills_of_every_kind_keep_the_order_in_which_they_came(tmp_path: 
     server.add(Skill("z", "---\nname: z\ndescription: x\n---\n"))
     server.skill("m", description="x")(says("x"))
     server.add(Skill("a", "---\nname: a\ndescription: x\n---\n"))
-    listed: list[Any] = await server.list_resources()
+    listed = await server.list_resources()
     assert [each["name"] for each in listed][:3] == ["z", "m", "a"]
 
 

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from skillwire import SkillRequest
+from skillwire import LiveSkill, Skill, SkillRequest
 from skillwire.catalog.library import Library
 from skillwire.host.asking import ask
-from skillwire.model.errors import InvalidValueError
+from skillwire.model.errors import ConflictError, InvalidValueError
 from skillwire.model.template import SkillTemplate
+from skillwire.model.uri import root_uri
 from skillwire.server import SkillServer
 from skillwire.sources.prefix import PrefixedSource
 from tests.support.clients import ERAS
@@ -38,7 +39,12 @@ def guides() -> SkillServer:
     def user(request: SkillRequest) -> str | None:
         return None if request.params["user_id"] == "nobody" else request.uri
 
+    @server.skill("notes/{topic}/note", description="A note.")
+    def note(request: SkillRequest) -> str:
+        return f"# {request.params['topic']}\n"
+
     assert callable(guide)
+    assert callable(note)
     assert callable(user)
     return server
 
@@ -79,6 +85,15 @@ async def test_a_filled_path_is_a_skill_that_no_list_has(mode: Any) -> None:
         "skill://docs/..%2Fanvil/guide/SKILL.md",
         "skill://users/Not A Name/SKILL.md",
         "skill://users/%6eobody/SKILL.md",
+        "skill://docs/%61nvil/guide/SKILL.md",  # another spelling of what is served
+        "skill://d%6Fcs/anvil/guide/SKILL.md",
+        "skill://docs/%7Bproduct%7D/guide/SKILL.md",
+        "skill://docs/{product}/guide/SKILL.md",
+        "skill://notes/%7Btopic%7D/note/SKILL.md",
+        "skill://notes/{topic}/note/SKILL.md",
+        "skill://notes/%ff/note/SKILL.md",
+        "skill://notes/%c3%a9/note/SKILL.md",  # hexadecimal digits are capitals
+        "skill://notes/a%2/note/SKILL.md",
         "http://docs/anvil/guide/SKILL.md",
     ],
 )
@@ -89,6 +104,13 @@ async def test_what_fits_no_pattern_is_not_served(mode: Any, uri: str) -> None:
             with pytest.raises(MCPError) as refused:
                 await ask(client, method, uri=uri)
             assert refused.value.code == -32602
+
+
+@pytest.mark.parametrize("spelled", ["a+b", "a%2Bb"])
+async def test_a_value_has_our_spelling_and_that_of_the_pattern(spelled: str) -> None:
+    async with Client(guides().build()) as client:
+        (block,) = (await client.read_resource(f"skill://notes/{spelled}/note/SKILL.md")).contents
+        assert getattr(block, "text", "").endswith("# a+b\n")
 
 
 async def test_a_function_can_say_that_there_is_no_such_skill() -> None:
@@ -144,15 +166,76 @@ async def test_a_pattern_moves_below_a_prefix_with_everything_else() -> None:
     assert (await library.skill("skill://acme/team/docs/rocket/guide/SKILL.md")).name == "guide"
 
 
+def text_of(request: SkillRequest) -> str:
+    return request.uri
+
+
+def pattern(path: str, **values: list[str]) -> LiveSkill:
+    return LiveSkill(path, text_of, description="d", values=values)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (pattern("d/{a}/g"), pattern("d/{b}/g")),
+        (pattern("d/{a}/g", a=["x"]), pattern("d/{b}/g", b=["y"])),
+    ],
+)
+def test_one_pattern_under_two_names_is_a_conflict(first: LiveSkill, second: LiveSkill) -> None:
+    with pytest.raises(ConflictError, match=r"is `d/\{a\}/g` with another name for a parameter"):
+        SkillServer("x").add(first, second).build()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (pattern("{a}/{b}"), pattern("d/{b}")),
+        (pattern("{a}/{b}", a=["d", "e"]), pattern("d/{b}")),
+    ],
+)
+def test_a_pattern_that_is_never_reached_is_a_conflict(first: LiveSkill, second: LiveSkill) -> None:
+    with pytest.raises(ConflictError, match="is never reached behind"):
+        SkillServer("x").add(first, second).build()
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner"),
+    [
+        ("docs", pattern("docs/{b}/guide")),
+        ("docs/anvil", pattern("docs/{b}/guide")),
+        ("docs/anvil", pattern("docs/{b}/guide", b=["anvil", "rocket"])),
+    ],
+)
+def test_a_pattern_in_the_folder_of_a_skill_is_a_conflict(outer: str, inner: LiveSkill) -> None:
+    name = outer.rpartition("/")[2]
+    fixed = Skill(name, f"---\nname: {name}\ndescription: x\n---\n").with_path(outer)
+    with pytest.raises(ConflictError, match=f"stands below `{outer}`, which lists all its files"):
+        SkillServer("x").add(inner, fixed).build()
+
+
+def test_patterns_that_leave_each_other_something_stand_side_by_side() -> None:
+    fixed = Skill("bomb", "---\nname: bomb\ndescription: x\n---\n").with_path("docs/bomb")
+    SkillServer("x").add(
+        pattern("d/{b}"),
+        pattern("{a}/{b}"),  # what is more general stands behind
+        pattern("{a}/{b}/c", a=["e"]),
+        pattern("d/{b}/c"),
+        pattern("docs/{b}/guide", b=["anvil"]),
+        fixed,  # and no value leads below it
+    ).build()
+
+
 def test_braces_are_for_parameters() -> None:
     with pytest.raises(InvalidValueError):
         SkillTemplate("docs/{x", "d", "l", "docs/{x")
+    with pytest.raises(InvalidValueError, match="without braces"):
+        SkillTemplate("docs/{x}", "d", "l", "docs/{x}", values={"x": ["{x}"]})
     assert SkillTemplate("é/{x}", "d", "l", "é/{x}").uri == "skill://%C3%A9/{x}/SKILL.md"
 
 
-values = st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="/\\"), min_size=1).filter(
-    lambda text: text not in {".", ".."}
-)
+values = st.text(
+    st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="/\\{}"), min_size=1
+).filter(lambda text: text not in {".", ".."})
 
 
 @given(values)
@@ -164,6 +247,8 @@ def test_every_value_that_can_be_written_is_found_again(value: str) -> None:
     assert entry is not None
     assert entry.description == f"About {value}."
     assert entry.uri == uri
+    ours = f"{root_uri(['docs', value, 'guide'])}/SKILL.md"
+    assert template.match(ours) == {"product": value}
 
 
 @given(st.text(max_size=40))

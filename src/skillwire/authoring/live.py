@@ -5,9 +5,10 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from skillwire.authoring.live_rules import check_fields, check_function, check_timeout, check_values
 from skillwire.authoring.rules import AuthoringError, check_live_path
 from skillwire.model.entry import Json
-from skillwire.model.template import parameter_of
+from skillwire.model.template import parameter_of, parameters_of
 from skillwire.model.uri import SKILL_FILE, file_uri, root_uri
 from skillwire.skillmd.document import SkillDocument, read_document
 from skillwire.skillmd.write import write_frontmatter
@@ -52,11 +53,10 @@ class LiveSkill:
 
     def __post_init__(self) -> None:
         check_live_path(self.path)
-        self._check_values()
-        for key in ("name", "description"):
-            if key in self.frontmatter:
-                fix = "end the path in it" if key == "name" else "give it as `description`"
-                raise AuthoringError("the field", key, "is no further field", fix)
+        check_function(self.path, self.resolver)
+        check_values(self.path, self.values)
+        check_timeout(self.timeout)
+        check_fields(self.frontmatter)
         last = self.path.rpartition("/")[2]
         name = (parameter_of(last) or last).replace("_", "-")
         where = f"{self.path}/{SKILL_FILE}"
@@ -78,7 +78,7 @@ class LiveSkill:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        return tuple(name for part in self.path.split("/") if (name := parameter_of(part)) is not None)
+        return parameters_of(self.path)
 
     @property
     def name(self) -> str:
@@ -91,11 +91,6 @@ class LiveSkill:
 
     def uris(self) -> Iterator[str]:
         yield self.uri
-
-    def _check_values(self) -> None:
-        if unknown := self.values.keys() - set(self.parameters):
-            fix = f"its parameters are {', '.join(self.parameters) or 'none'}"
-            raise AuthoringError("the parameter", min(unknown), "is not in the path", fix)
 
 
 def description_of(function: Callable[..., object], path: str, given: str | None) -> str:

@@ -1,17 +1,17 @@
 """Several skills together, in the order in which they were registered."""
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Self, TypeAlias
+from typing import Self, cast
 
 from skillwire.authoring.live import LiveSkill
+from skillwire.authoring.overlaps import Authored, overlaps
 from skillwire.authoring.rules import AuthoringError
 from skillwire.authoring.skill import Skill
 from skillwire.model.display import quoted
 from skillwire.model.errors import ConflictError
-
-Authored: TypeAlias = Skill | LiveSkill
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,8 @@ class Skills:
 
     def add(self, *skills: Authored, prompt: str | None = None) -> Self:
         """Return the collection with these skills behind the others; with `prompt`, one that is both."""
+        for each in skills:
+            _check_is_skill(each)
         added = replace(self, skills=(*self.skills, *skills))
         if prompt is None:
             return added
@@ -58,13 +60,15 @@ class Skills:
         doubled = [quoted(uri) for uri, times in counted.items() if times > 1]
         told: list[str] = []
         if doubled:
-            told.append(f"{len(doubled)} addresses are taken twice: {', '.join(doubled)}")
+            are = "1 address is" if len(doubled) == 1 else f"{len(doubled)} addresses are"
+            told.append(f"{are} taken twice: {', '.join(doubled)}")
         told += [
             f"{quoted(inner.uri)} stands below {quoted(outer.uri)}, and content that is made when it is read "
             "is in no list of files"
             for outer, inner in _nested(self.skills)
             if isinstance(outer, LiveSkill) or isinstance(inner, LiveSkill)
         ]
+        told += overlaps(self.skills)
         if told:
             raise ConflictError(f"{'; '.join(told)}; move skills with `with_path` or by their path")
 
@@ -75,8 +79,24 @@ class Skills:
         return len(self.skills)
 
 
+def _check_is_skill(value: object) -> None:
+    """Raise `AuthoringError` if this is no skill, with what to write for the skills that are meant."""
+    match value:
+        case Skill() | LiveSkill():
+            return
+        case Skills():
+            fix = "add all that it holds with `merge`"
+        case str() | os.PathLike():
+            fix = "read a folder with `Skill.from_dir`"
+        case list() | tuple() | set() | frozenset():
+            fix = "write a `*` before it"
+        case _:
+            fix = "make a `Skill` or a `LiveSkill` of it"
+    raise AuthoringError("the value", repr(cast("object", value)), "is no skill", fix)
+
+
 def _nested(skills: Iterable[Authored]) -> Iterator[tuple[Authored, Authored]]:
-    """Yield each skill that stands below another, behind that one. Parameters may stand anywhere."""
+    """Yield each skill that stands below another, behind that one, where neither has parameters."""
     fixed = {skill.path: skill for skill in skills if not (isinstance(skill, LiveSkill) and skill.parameters)}
     for path, inner in fixed.items():
         parts = path.split("/")

@@ -6,7 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from skillwire.authoring.folder import caller_folder, folder_skill
-from skillwire.authoring.rules import AuthoringError, check_name, check_reference_path, check_skill_path
+from skillwire.authoring.rules import (
+    AuthoringError,
+    check_file_paths,
+    check_mime_type,
+    check_name,
+    check_reference_path,
+    check_skill_path,
+)
 from skillwire.authoring.stitching import stitch
 from skillwire.model.mime import MARKDOWN
 from skillwire.model.problem import Problem
@@ -24,6 +31,7 @@ class SkillReference:
 
     def __post_init__(self) -> None:
         check_reference_path(self.path)
+        check_mime_type(self.path, self.mime_type)
         _bytes(self.body)
 
     @property
@@ -57,7 +65,7 @@ class Skill:
             self, "document", read_document(self.content, f"{self.path}/{SKILL_FILE}", self.name)
         )
         self._check_frontmatter()
-        self._check_references()
+        check_file_paths([SKILL_FILE, *(reference.path for reference in self.references)])
 
     @classmethod
     def from_dir(cls, path: str | os.PathLike[str]) -> Self:
@@ -127,14 +135,6 @@ class Skill:
         if found is not None and found != self.name:
             fix = f"write `name: {self.name}`, or call the skill as its document does"
             raise AuthoringError("the name", str(found), f"in the frontmatter is not `{self.name}`", fix)
-
-    def _check_references(self) -> None:
-        taken: set[str] = set()
-        for reference in self.references:
-            if reference.path in taken:
-                fix = "give each file a path of its own"
-                raise AuthoringError("the path of a reference", reference.path, "is taken in this skill", fix)
-            taken.add(reference.path)
 
 
 DOCUMENT_TYPE = MARKDOWN

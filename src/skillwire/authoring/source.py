@@ -7,6 +7,7 @@ from dataclasses import replace
 from skillwire.authoring.live import LiveSkill, SkillRequest
 from skillwire.authoring.registry import Skills
 from skillwire.authoring.resolving import resolve, suggestions
+from skillwire.authoring.rules import AuthoringError, check_file_paths
 from skillwire.authoring.skill import DOCUMENT_TYPE, Skill
 from skillwire.model.digest import Digest
 from skillwire.model.entry import Entry, LiveFile, Origin, SkillFile
@@ -24,18 +25,17 @@ class CodeSource(Source):
     """Serves a collection of skills. What stands below another skill is among its files, too (S8)."""
 
     def __init__(self, skills: Skills, *, label: str = "code", limits: Limits | None = None) -> None:
-        """Raises `ConflictError` if skills get in each other's way."""
+        """Raises `ConflictError` if skills get in each other's way, `AuthoringError` if one is too large."""
         skills.check()
         self.label = label
         self._limits = limits or Limits()
         self._registered = skills.skills
         self._skills = {each.path: each for each in skills if isinstance(each, Skill)}
-        self._live = {each.path: each for each in skills if isinstance(each, LiveSkill)}
+        live = [each for each in skills if isinstance(each, LiveSkill)]
+        self._live = {each.path: each for each in live if not each.parameters}
+        self._patterns = [(each, self._template(each)) for each in live if each.parameters]
         self._inner = _inner(self._skills.values())
         self._contents = {path: dict(self._all_files(skill)) for path, skill in self._skills.items()}
-        self._templates = {
-            path: self._template(skill) for path, skill in self._live.items() if skill.parameters
-        }
         self._scan = self._scanned()
 
     async def scan(self, progress: Progress = unwatched) -> Scan:
@@ -54,30 +54,31 @@ class CodeSource(Source):
     async def _made(self, entry: Entry) -> bytes:
         """Return the text of a live skill, found by its path here: it may be published elsewhere."""
         path = entry.origin.location
-        skill, values = self._live.get(path), dict[str, str]()
-        if skill is None:
-            filled = ((each, each.match_path(path)) for each in self._templates.values())
+        if (skill := self._live.get(path)) is not None:
+            values = dict[str, str]()
+        else:
+            filled = ((each, template.match_path(path)) for each, template in self._patterns)
             found = next(((each, given) for each, given in filled if given is not None), None)
             if found is None:
                 raise SourceError(f"{path}/{SKILL_FILE} is gone")
-            skill, values = self._live[found[0].path], found[1]
+            skill, values = found
         return await resolve(skill, SkillRequest(entry.uri, values), entry.frontmatter, self._limits)
 
     def _scanned(self) -> Scan:
         entries: list[Entry] = []
-        problems: list[Problem] = []
         for skill in self._registered:
             where = f"{skill.path}/{SKILL_FILE}"
             if isinstance(skill, LiveSkill):
                 if not skill.parameters:
                     entries.append(self._live_entry(skill, where))
                 continue
+            check_file_paths(self._contents[skill.path])  # those of skills below it, too
             sizes = [len(content) for _, content in self._contents[skill.path].values()]
-            if problem := limit_problem(where, sizes, self._limits):
-                problems.append(problem)
-            else:
-                entries.append(self._entry(skill, where))
-        return Scan(tuple(entries), tuple(problems), tuple(self._templates.values()))
+            if problem := limit_problem(where, sizes, self._limits):  # listed nowhere, with prompts that are
+                fix = "leave out what its instructions do not need, and link to where that can be fetched"
+                raise AuthoringError("the skill", skill.path, f"is too large: {problem.message}", fix)
+            entries.append(self._entry(skill, where))
+        return Scan(tuple(entries), (), tuple(template for _, template in self._patterns))
 
     def _all_files(self, skill: Skill) -> Iterator[tuple[str, tuple[str, bytes]]]:
         """Yield MIME type and bytes of each file by its path: the skill's own, then those of inner ones."""

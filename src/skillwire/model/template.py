@@ -4,7 +4,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self, TypeAlias
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from skillwire.model.entry import Entry, Json, LiveFile, Origin
 from skillwire.model.errors import InvalidValueError
@@ -15,6 +15,7 @@ from skillwire.model.uri import SCHEME, SKILL_FILE, root_uri
 
 _PARAMETER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 PARAMETER_RULE = "a name such as `{product}`, in lowercase letters, digits and `_`, as a whole segment"
+VALUE_RULE = "a text that can be one segment of a path, without braces"
 
 Suggest: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
 """Returns the values that come to mind for what somebody has begun to type."""
@@ -24,6 +25,16 @@ def parameter_of(segment: str) -> str | None:
     """Return the name of the parameter that a segment is, or None for one that stands for itself."""
     found = _PARAMETER.fullmatch(segment)
     return found[1] if found else None
+
+
+def parameters_of(path: str) -> tuple[str, ...]:
+    """Return the names of the parameters in a path, in their order."""
+    return tuple(name for part in path.split("/") if (name := parameter_of(part)) is not None)
+
+
+def value_fault(value: str) -> str | None:
+    """Return why no parameter can have this value, or None if one can."""
+    return "holds a brace" if "{" in value or "}" in value else name_fault(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +60,13 @@ class SkillTemplate:
         for segment in self.path.split("/"):
             if parameter_of(segment) is None and ("{" in segment or "}" in segment):
                 raise InvalidValueError("parameter", segment, PARAMETER_RULE)
+        for value in (each for known in self.values.values() for each in known):
+            if value_fault(value) is not None:
+                raise InvalidValueError("value", value, VALUE_RULE)
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        return tuple(name for part in self.path.split("/") if (name := parameter_of(part)) is not None)
+        return parameters_of(self.path)
 
     @property
     def uri(self) -> str:
@@ -63,11 +77,20 @@ class SkillTemplate:
         return f"{SCHEME}{'/'.join(parts)}/{SKILL_FILE}"
 
     def match(self, uri: str) -> dict[str, str] | None:
-        """Return the values of the parameters in `uri`, or None if it is that of no such skill."""
+        """Return the values of the parameters in `uri`, or None if it is that of no such skill.
+
+        A value has two spellings: ours, and that of RFC 6570, which encodes reserved characters, too. Any
+        other would be one more URI of the same skill.
+        """
         if not uri.startswith(SCHEME) or not uri.endswith(f"/{SKILL_FILE}"):
             return None
         given = uri.removeprefix(SCHEME).removesuffix(f"/{SKILL_FILE}").split("/")
-        return self._values([unquote(segment) for segment in given])
+        segments = [unquote(segment) for segment in given]
+        if (found := self._values(segments)) is None:
+            return None
+        ours = f"{root_uri(segments)}/{SKILL_FILE}"
+        expanded = filled(self.uri, {name: quote(value, safe="") for name, value in found.items()})
+        return found if uri in {ours, expanded} else None
 
     def match_path(self, path: str) -> dict[str, str] | None:
         """Return the values of the parameters in a path as people write it, or None if it is none."""
@@ -111,7 +134,7 @@ class SkillTemplate:
 
     def _takes(self, name: str, value: str) -> bool:
         known = self.values.get(name)
-        return name_fault(value) is None if known is None else value in known
+        return value_fault(value) is None if known is None else value in known
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:

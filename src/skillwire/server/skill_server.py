@@ -3,17 +3,17 @@
 import functools
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import anyio
 from mcp.server.lowlevel.server import Server
 
-from skillwire.authoring.folder import function_folder, returns_path
+from skillwire.authoring.folder import returns_path
 from skillwire.authoring.live import DEFAULT_TIMEOUT, LiveSkill, SkillRequest, Text, Values, description_of
+from skillwire.authoring.named_folder import NamedFolder, check_nothing_said
 from skillwire.authoring.registry import Skills
-from skillwire.authoring.rules import check_live_path
+from skillwire.authoring.rules import AuthoringError
 from skillwire.authoring.skill import Skill
 from skillwire.model.entry import Json
 from skillwire.model.errors import ConflictError, UsageError
@@ -22,27 +22,15 @@ from skillwire.server.announce import Announcer
 from skillwire.server.build import build_server
 from skillwire.server.gathering import gathered
 from skillwire.server.http import MCP_PATH, http_app, listen, serve_http
+from skillwire.server.in_process import InProcess
 from skillwire.server.skills import Offering, all_surfaces
 from skillwire.server.stdio import serve_stdio
-from skillwire.surfaces.base import Call, all_methods
-from skillwire.wire.messages import PROMPTS_GET, RESOURCES_LIST, RESOURCES_READ
+from skillwire.wire.shapes import Contents, ListedResource, PromptMessage
 
 Function = TypeVar("Function", bound=Callable[[SkillRequest], Text | Awaitable[Text]] | Callable[[], Path])
 
 FOR_HOSTS = Offering(every_client=False)
 """What a server built in code offers unless it says otherwise: no tools, and no prompts but its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Folder:
-    """A skill whose folder a function names when the server is built."""
-
-    path: str
-    function: Callable[[], Path]
-
-    def skills(self) -> Skills:
-        folder = function_folder(self.function) / self.function()
-        return Skills().add(Skill.from_dir(folder).with_path(self.path))
 
 
 class SkillServer:
@@ -58,7 +46,7 @@ class SkillServer:
     ) -> None:
         """`Offering()` adds tools, prompts and a list of skills for clients without the extension."""
         self.name, self.version, self.instructions, self.offering = name, version, instructions, offering
-        self._parts: list[Skills | _Folder] = []
+        self._parts: list[Skills | NamedFolder] = []
         self._so_far = Skills()
         self._built: _Built | None = None
 
@@ -67,9 +55,16 @@ class SkillServer:
 
         Raises `AuthoringError` for what cannot be, and `ConflictError` once the server is built.
         """
+        single = [each for each in skills if not isinstance(each, Skills)]
+        if prompt is not None:
+            if len(single) < len(skills):
+                fix = "name it in the collection: `Skills().add(skill, prompt=…)`"
+                raise AuthoringError("the prompt", prompt, "is for one skill, and not for a collection", fix)
+            self._register(Skills().add(*single, prompt=prompt))
+            return self
         added = Skills()
         for each in skills:
-            added = added.merge(each) if isinstance(each, Skills) else added.add(each, prompt=prompt)
+            added = added.merge(each) if isinstance(each, Skills) else added.add(each)
         self._register(added)
         return self
 
@@ -80,19 +75,24 @@ class SkillServer:
         description: str | None = None,
         frontmatter: Mapping[str, Json] | None = None,
         values: Mapping[str, Values] | None = None,
-        timeout: float = DEFAULT_TIMEOUT,
+        timeout: float | None = None,
     ) -> Callable[[Function], Function]:
         """Register the decorated function as a skill: it makes the text whenever somebody reads it.
 
         Without a `description`, the first paragraph of its docstring is one. A function that says it
         returns a `Path` names a folder instead, relative to its own file, which is read when the server is
-        built.
+        built; all that there is to say of it stands there. A text has 30 seconds, unless `timeout` says
+        otherwise. Raises `AuthoringError` for what cannot be.
         """
+        if callable(path):
+            fix = 'write it as in `@server.skill("reports/daily")`'
+            raise AuthoringError("the skill", getattr(path, "__name__", "?"), "has no path", fix)
+        said = {"description": description, "frontmatter": frontmatter, "values": values, "timeout": timeout}
 
         def register(function: Function) -> Function:
             if returns_path(function):
-                check_live_path(path)
-                self._register(_Folder(path, function))  # pyright: ignore[reportArgumentType] - it says so
+                check_nothing_said(path, said)
+                self._register(NamedFolder(path, function))  # pyright: ignore[reportArgumentType] - it says so
                 return function
             live = LiveSkill(
                 path,
@@ -100,7 +100,7 @@ class SkillServer:
                 description=description_of(function, path, description),
                 frontmatter=frontmatter or {},
                 values=values or {},
-                timeout=timeout,
+                timeout=DEFAULT_TIMEOUT if timeout is None else timeout,
             )
             self._register(Skills().add(live))
             return function
@@ -110,7 +110,7 @@ class SkillServer:
     @property
     def skills(self) -> Skills:
         """All that was registered, in that order. Raises `AuthoringError` for a folder that is no skill."""
-        parts = (part.skills() if isinstance(part, _Folder) else part for part in self._parts)
+        parts = (part.skills() if isinstance(part, NamedFolder) else part for part in self._parts)
         return functools.reduce(Skills.merge, parts, Skills())
 
     def build(self) -> Server[Any]:
@@ -131,31 +131,24 @@ class SkillServer:
             )
         anyio.run(built.over_http, address)
 
-    async def list_resources(self) -> list[Json]:
-        """Return the first page of `resources/list`, without a transport."""
-        return await self._ask(RESOURCES_LIST, "resources", {})
+    async def list_resources(self) -> list[ListedResource]:
+        """Return all that `resources/list` lists, without a transport."""
+        return await self._finished().in_process.resources()
 
-    async def read(self, uri: str) -> list[Json]:
+    async def read(self, uri: str) -> list[Contents]:
         """Return the contents of `resources/read`, without a transport. Raises `NotServedError`."""
-        return await self._ask(RESOURCES_READ, "contents", {"uri": uri})
+        return await self._finished().in_process.contents(uri)
 
-    async def get_prompt(self, name: str) -> list[Json]:
+    async def get_prompt(self, name: str) -> list[PromptMessage]:
         """Return the messages of `prompts/get`, without a transport. Raises `BadParamsError`."""
-        return await self._ask(PROMPTS_GET, "messages", {"name": name})
+        return await self._finished().in_process.messages(name)
 
-    def _register(self, part: "Skills | _Folder") -> None:
+    def _register(self, part: Skills | NamedFolder) -> None:
         if self._built is not None:
             raise ConflictError("the server is built: add skills before it is run or asked")
         if isinstance(part, Skills):
             self._so_far = self._so_far.merge(part)  # refused here, where the author can see it
         self._parts.append(part)
-
-    async def _ask(self, method: str, part: str, params: dict[str, object]) -> Any:
-        built = self._finished()
-        await built.gathered.library.ready()
-        if (answer := all_methods(built.surfaces).get(method)) is None:
-            return []
-        return (await answer(Call(params))).result[part]
 
     def _finished(self) -> "_Built":
         if self._built is None:
@@ -170,13 +163,14 @@ class _Built:
         skills = server.skills
         self.gathered = gathered([skills], label=server.name, base=Path())
         library = self.gathered.library
-        self.surfaces = all_surfaces(library, server.offering, skills.prompts) if len(skills) else []
+        surfaces = all_surfaces(library, server.offering, skills.prompts) if len(skills) else []
+        self.in_process = InProcess(library, surfaces)
         self.server = build_server(
-            self.surfaces,
+            surfaces,
             name=server.name,
             version=server.version,
             instructions=server.instructions,
-            announcer=Announcer(library, self.surfaces),
+            announcer=Announcer(library, surfaces),
         )
 
     async def over_http(self, address: Address) -> None:
