@@ -114,8 +114,9 @@ class ResourcesSurface(Surface):
             return Answer({"contents": await unlisted.read(uri)})
         reading = await self._library.read(uri)
         file = reading.served.file
+        # What the contract adds is about the answer. The resource itself carries no bare key (S6).
         more = self._runtime_meta(reading.served.entry)
-        block = with_meta(contents(uri, file.mime_type, reading.content), reading.served.entry, more)
+        block = with_meta(contents(uri, file.mime_type, reading.content), reading.served.entry)
         result: dict[str, Json] = {"contents": [block], **({"_meta": dict(more)} if more else {})}
         return Answer(result, live=isinstance(file, LiveFile))
 
