@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters
 
@@ -90,7 +90,11 @@ server.run()
 """
 
 
-@settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=3,
+    phases=[Phase.explicit, Phase.generate],  # each example is a process: no search for a smaller one
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(st.lists(st.tuples(bodies, references), min_size=20, max_size=40))
 def test_every_prompt_is_its_resources_over_stdio(tmp_path: Path, drawn: Any) -> None:
     skills, prompts = collected(drawn)
