@@ -171,7 +171,8 @@ async def test_a_path_with_parameters_is_a_template_and_its_skills_are_read_unde
     ):
         await until_listed(drive, "skill://app/users/me/SKILL.md")
         text = await read(host, "skill://app/users/42/SKILL.md")
-        assert text == '---\nname: "42"\ndescription: "At /users/:id/skill.md."\n---\n\n# /users/42/skill.md'
+        frontmatter = "name: '42'\ndescription: 'At /users/:id/skill.md.'"
+        assert text == f"---\n{frontmatter}\n---\n\n# /users/42/skill.md"
         assert client.calls[-1]["params"] == {"id": "42"}
         templates = (await host.list_resource_templates()).resource_templates
         assert "skill://app/users/{id}/SKILL.md" in {each.uri_template for each in templates}

@@ -8,11 +8,11 @@ from skillwire.contract.block import repeated
 from skillwire.contract.edits import Draft, Edit
 from skillwire.contract.subject import SkillFacts, Subject
 from skillwire.contract.uris import published
-from skillwire.contract.yaml_text import scalar
 from skillwire.model.entry import Json
 from skillwire.model.problem import Rule
 from skillwire.skillmd.places import Shape, Way
 from skillwire.skillmd.rules import tools_in
+from skillwire.skillmd.scalar_text import scalar
 from skillwire.skillmd.unreadable import UnreadableError
 from skillwire.skillmd.yaml12 import load
 

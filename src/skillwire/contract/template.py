@@ -1,7 +1,7 @@
 """A new skill, ready to be filled in: it passes every check as it stands."""
 
 from skillwire.contract.uris import document_uri
-from skillwire.contract.yaml_text import scalar
+from skillwire.skillmd.scalar_text import scalar
 
 _BODY = """
 # {title}
