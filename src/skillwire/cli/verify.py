@@ -1,5 +1,7 @@
 """`skillwire verify`: whether a server keeps what it promises of its skills."""
 
+import math
+import os
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -7,12 +9,17 @@ import anyio
 from cyclopts import Parameter
 
 from skillwire.cli.output import counted, data, print_error, print_json, talk
+from skillwire.config.settings import token_from
 from skillwire.host.client import SkillsClient
+from skillwire.host.connecting import UnreachableError, connected
 from skillwire.host.surfaces import SurfaceReport, compare_surfaces
-from skillwire.host.target import Target, UnreachableError, connected
+from skillwire.host.target import Target
 from skillwire.host.verifying import Outcome, Report, SkillReport, verify_server
 from skillwire.model.display import visible
+from skillwire.model.errors import UsageError
+from skillwire.wire.findings import Fault, Finding
 
+_TIMEOUT = 300.0
 _NOT_COMPARED = "no prompt names its skill: nothing was compared"
 
 
@@ -24,6 +31,8 @@ class _Found:
     compared: list[SurfaceReport] = field(default_factory=list[SurfaceReport])
     notes: list[str] = field(default_factory=list[str])
     """What is no fault, but should be known."""
+    answered: bool = False
+    complete: bool = False
 
 
 def verify(
@@ -38,6 +47,12 @@ def verify(
     require_digests: Annotated[
         bool, Parameter(help="Skills whose content is made when it is read count as a fault.")
     ] = False,
+    timeout: Annotated[
+        float, Parameter(name="--timeout", help="Seconds after which what was found so far is told.")
+    ] = _TIMEOUT,
+    token_env: Annotated[
+        str | None, Parameter(help="The environment variable with the bearer token to send to a URL.")
+    ] = None,
     json: Annotated[bool, Parameter(help="Print everything that was found as JSON.")] = False,
 ) -> int:
     """Read every file of every skill of a server, and compare it with what is listed.
@@ -46,7 +61,7 @@ def verify(
     document. A match proves that the server is consistent; it says nothing about what the skills want.
 
     Exit code 0: all is as listed. 4: no server answered. 7: something is not as it should be. 8: not
-    everything could be read. 9: with `--require-digests`, a skill has no digests.
+    everything could be read, or not in time. 9: with `--require-digests`, a skill has no digests.
 
     For example:
 
@@ -55,13 +70,23 @@ def verify(
     skillwire verify --surfaces -- python server.py
     ```
     """
-    target = Target.parse(server)
+    if not (timeout > 0 and math.isfinite(timeout)):
+        raise UsageError(
+            f"`--timeout {timeout}` is no number of seconds above zero", hint="as in `--timeout 60`"
+        )
+    target = Target.parse(server).with_token(token_from(token_env, os.environ))
     found = _Found()
     try:
-        anyio.run(_verify, target, found, surfaces)
+        anyio.run(_verify, target, found, surfaces, timeout)
     except UnreachableError as error:
         print_error(str(error), hint="is the server running, and is that its address or command?")
         return Outcome.UNREACHABLE
+    if not found.complete:
+        told = f"not everything was looked at in {timeout:g} seconds"
+        if not found.answered:
+            print_error(f"{target.label}: {told}: no answer came", hint="wait longer, with `--timeout`")
+            return Outcome.UNREACHABLE
+        found.report.note(Finding(target.label, Fault.TIMEOUT, told))
     outcome = found.report.outcome(require_digests=require_digests)
     if json:
         print_json(_as_json(target, found, outcome))
@@ -71,18 +96,21 @@ def verify(
     return outcome
 
 
-async def _verify(target: Target, found: _Found, surfaces: bool) -> None:  # noqa: FBT001
-    """Fill `found`."""
-    async with connected(target) as connection:
-        client = SkillsClient(connection)
-        await verify_server(client, found.report)
-        if surfaces and client.declared is not None:
-            async for each in compare_surfaces(client):
-                found.compared.append(each)
-                if each.finding is not None:
-                    found.report.note(each.finding)
-            if not found.compared:
-                found.notes.append(_NOT_COMPARED)
+async def _verify(target: Target, found: _Found, surfaces: bool, timeout: float) -> None:  # noqa: ASYNC109, FBT001
+    """Fill `found` for as long as there is time."""
+    with anyio.move_on_after(timeout):
+        async with connected(target) as connection:
+            found.answered = True
+            client = SkillsClient(connection)
+            await verify_server(client, found.report)
+            if surfaces and client.declared is not None:
+                async for each in compare_surfaces(client):
+                    found.compared.append(each)
+                    if each.finding is not None:
+                        found.report.note(each.finding)
+                if not found.compared:
+                    found.notes.append(_NOT_COMPARED)
+            found.complete = True
 
 
 def _print(found: _Found) -> None:

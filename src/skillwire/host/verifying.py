@@ -11,7 +11,9 @@ from skillwire.wire.messages import EXTENSION, SKILLS_LIST
 from skillwire.wire.remote import RemoteFile, RemoteSkill
 from skillwire.wire.verify import file_faults, frontmatter_faults
 
-_INCOMPLETE = frozenset({Fault.LIST_ENDLESS, Fault.READ_FAILED, Fault.READ_BUDGET, Fault.ENTRY_LIMITS})
+_INCOMPLETE = frozenset(
+    {Fault.LIST_ENDLESS, Fault.READ_FAILED, Fault.READ_BUDGET, Fault.ENTRY_LIMITS, Fault.TIMEOUT}
+)
 """What keeps something from being verified, and proves nothing else."""
 
 

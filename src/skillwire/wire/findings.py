@@ -36,6 +36,7 @@ class Fault(StrEnum):
     SURFACE_SHAPE = "surface-shape"
     SURFACE_DIFFERS = "surface-differs"
     # All of them
+    TIMEOUT = "timeout"
     MORE = "more"
 
 
