@@ -2,6 +2,7 @@
 
 import base64
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from skillwire.host.client import SkillsClient
 from skillwire.host.surfaces import SurfaceReport, compare_surfaces
 from skillwire.server import SkillServer
 from skillwire.wire.findings import Fault
+from tests.support.peers import skillwire
 from tests.support.scripted import ScriptedServer, entry_of, files_of
 
 pytestmark = pytest.mark.anyio
@@ -203,3 +205,51 @@ async def test_a_file_that_cannot_be_read_is_found() -> None:
     report = await report_of({**NAMED, "dev.skillwire/resources": [MAIN, "skill://x/none.md"]}, HONEST)
     assert report.finding is not None
     assert report.finding.fault is Fault.READ_FAILED
+
+
+async def asked_of(script: ScriptedServer) -> list[str]:
+    async with Client(script.server()) as client:
+        assert [each async for each in compare_surfaces(SkillsClient(client))] == []
+    return [method for method, _ in script.asked]
+
+
+async def test_a_server_without_prompts_or_without_the_extension_is_asked_for_none() -> None:
+    assert await asked_of(ScriptedServer([entry_of("x", FILES)], FILES)) == []
+    assert await asked_of(ScriptedServer(prompts={"start": (NAMED, HONEST)}, declared=None)) == []
+    assert await asked_of(ScriptedServer(prompts={"start": ({}, HONEST)})) == ["prompts/list"]
+
+
+BARE = """
+from skillwire import Skill
+from skillwire.server import SkillServer
+SkillServer("s").add(Skill("x", "---\\nname: x\\ndescription: X.\\n---\\n")).run()
+"""
+UNDECLARED = """
+from mcp.server import MCPServer
+server = MCPServer("s")
+server.prompt("start")(lambda: "Hello")
+server.run()
+"""
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = skillwire("verify", "--surfaces", *arguments)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_that_nothing_was_compared_is_told() -> None:
+    told = "no prompt names its skill: nothing was compared"
+    done = run("--", sys.executable, "-c", BARE)
+    assert (done.returncode, done.stderr) == (
+        0,
+        f"verified: 1 of 1 skill as listed; {told}; 0 findings\n",
+    )
+    shown = json.loads(run("--json", "--", sys.executable, "-c", BARE).stdout)
+    assert (shown["outcome"], shown["surfaces"], shown["notes"]) == ("verified", [], [told])
+
+
+def test_a_server_without_the_extension_is_told_as_that_and_no_more() -> None:
+    done = run("--", sys.executable, "-c", UNDECLARED)
+    assert done.returncode == 7
+    assert done.stderr == "nonconformant: 0 of 0 skills as listed; 1 finding\n"
+    assert done.stdout.count("\n") == 1

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client
 
-from skillwire.host.client import MAX_PAGES, FindingError, SkillsClient
+from skillwire.host.client import MAX_PAGES, SkillsClient
 from skillwire.host.verifying import Outcome, Report, verify_server
-from skillwire.wire.findings import Fault
+from skillwire.wire.findings import Fault, FindingError
 from skillwire.wire.remote import RemoteSkill, parse_entry
 from skillwire.wire.verify import same
 from tests.support.clients import ERAS
@@ -36,7 +36,7 @@ def honest() -> ScriptedServer:
 
 async def verified(script: ScriptedServer, mode: Any = "auto", **more: Any) -> Report:
     async with Client(script.server(), mode=mode) as client:
-        return await verify_server(SkillsClient(client), **more)
+        return await verify_server(SkillsClient(client, **more))
 
 
 def faults(report: Report) -> set[Fault]:
@@ -72,6 +72,10 @@ def extra_block(script: ScriptedServer) -> None:
 
 def other_uri(script: ScriptedServer) -> None:
     script.read = {MAIN: {"contents": [{"uri": "skill://other/SKILL.md", "text": GOOD[MAIN].decode()}]}}
+
+
+def not_a_page(script: ScriptedServer) -> None:
+    script.pages = [{"skills": [], "_meta": 7}]
 
 
 def bad_base64(script: ScriptedServer) -> None:
@@ -124,6 +128,7 @@ LIES: list[tuple[Callable[[ScriptedServer], None], Fault, Outcome]] = [
     (missing_file, Fault.READ_FAILED, Outcome.INCOMPLETE),
     (extra_block, Fault.READ_SHAPE, Outcome.NONCONFORMANT),
     (other_uri, Fault.READ_SHAPE, Outcome.NONCONFORMANT),
+    (not_a_page, Fault.READ_SHAPE, Outcome.NONCONFORMANT),
     (bad_base64, Fault.READ_SHAPE, Outcome.NONCONFORMANT),
     (too_long, Fault.READ_BUDGET, Outcome.INCOMPLETE),
     (other_frontmatter, Fault.FRONTMATTER, Outcome.NONCONFORMANT),
@@ -190,6 +195,7 @@ BAD_FILES: list[tuple[dict[str, Any], Fault]] = [
     ({"uri": "skill://good/../other/b.md"}, Fault.ENTRY_RESOURCES),
     ({"uri": "skill://good/%2e%2e/other/b.md"}, Fault.ENTRY_RESOURCES),
     ({"uri": "skill://good/x%5cb.md"}, Fault.ENTRY_RESOURCES),
+    ({"uri": "skill://good/" + "x" * 5000}, Fault.ENTRY_RESOURCES),
     ({"uri": "skill://good/REFERENCES/A.md"}, Fault.ENTRY_RESOURCES),
     ({"digest": "md5:0"}, Fault.ENTRY_RESOURCES),
     ({"digest": "sha256:" + "0" * 63 + "G"}, Fault.ENTRY_RESOURCES),

@@ -57,6 +57,8 @@ class ScriptedServer:
     """What `resources/read` answers for a URI, instead of the file."""
     prompts: Mapping[str, tuple[dict[str, Any], str]] = field(default_factory=dict[str, Any])
     """The `_meta` and the text of each prompt."""
+    folders: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What `resources/directory/read` answers for a URI."""
     declared: Any = field(default_factory=lambda: {"directoryRead": True})
     asked: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
 
@@ -67,6 +69,7 @@ class ScriptedServer:
             "skills/get": self._get,
             "resources/list": _no_resources,
             "resources/read": self._read,
+            "resources/directory/read": self._folder,
         }
         if self.prompts:
             answers |= {"prompts/list": self._prompts, "prompts/get": self._prompt}
@@ -110,6 +113,9 @@ class ScriptedServer:
         if uri not in self.files:
             raise MCPError(-32602, "unknown file")
         return {"contents": [block_of(uri, self.files[uri])]}
+
+    def _folder(self, params: dict[str, Any]) -> dict[str, Any]:
+        return dict(self.folders[params["uri"]])
 
     def _prompts(self, _params: dict[str, Any]) -> dict[str, Any]:
         return {"prompts": [{"name": name, "_meta": meta} for name, (meta, _) in self.prompts.items()]}

@@ -1,16 +1,38 @@
 """`skillwire verify`: whether a server keeps what it promises of its skills."""
 
+import math
+import os
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import anyio
 from cyclopts import Parameter
 
 from skillwire.cli.output import counted, data, print_error, print_json, talk
+from skillwire.config.settings import token_from
 from skillwire.host.client import SkillsClient
+from skillwire.host.connecting import UnreachableError, connected
 from skillwire.host.surfaces import SurfaceReport, compare_surfaces
-from skillwire.host.target import Target, UnreachableError, connected
+from skillwire.host.target import Target
 from skillwire.host.verifying import Outcome, Report, SkillReport, verify_server
 from skillwire.model.display import visible
+from skillwire.model.errors import UsageError
+from skillwire.wire.findings import Fault, Finding
+
+_TIMEOUT = 300.0
+_NOT_COMPARED = "no prompt names its skill: nothing was compared"
+
+
+@dataclass(slots=True)
+class _Found:
+    """What was found so far."""
+
+    report: Report = field(default_factory=Report)
+    compared: list[SurfaceReport] = field(default_factory=list[SurfaceReport])
+    notes: list[str] = field(default_factory=list[str])
+    """What is no fault, but should be known."""
+    answered: bool = False
+    complete: bool = False
 
 
 def verify(
@@ -25,6 +47,12 @@ def verify(
     require_digests: Annotated[
         bool, Parameter(help="Skills whose content is made when it is read count as a fault.")
     ] = False,
+    timeout: Annotated[
+        float, Parameter(name="--timeout", help="Seconds after which what was found so far is told.")
+    ] = _TIMEOUT,
+    token_env: Annotated[
+        str | None, Parameter(help="The environment variable with the bearer token to send to a URL.")
+    ] = None,
     json: Annotated[bool, Parameter(help="Print everything that was found as JSON.")] = False,
 ) -> int:
     """Read every file of every skill of a server, and compare it with what is listed.
@@ -33,7 +61,7 @@ def verify(
     document. A match proves that the server is consistent; it says nothing about what the skills want.
 
     Exit code 0: all is as listed. 4: no server answered. 7: something is not as it should be. 8: not
-    everything could be read. 9: with `--require-digests`, a skill has no digests.
+    everything could be read, or not in time. 9: with `--require-digests`, a skill has no digests.
 
     For example:
 
@@ -42,63 +70,85 @@ def verify(
     skillwire verify --surfaces -- python server.py
     ```
     """
-    return anyio.run(_verify, Target.parse(server), surfaces, require_digests, json)
-
-
-async def _verify(target: Target, surfaces: bool, require_digests: bool, as_json: bool) -> int:  # noqa: FBT001
+    if not (timeout > 0 and math.isfinite(timeout)):
+        raise UsageError(
+            f"`--timeout {timeout}` is no number of seconds above zero", hint="as in `--timeout 60`"
+        )
+    target = Target.parse(server).with_token(token_from(token_env, os.environ))
+    found = _Found()
     try:
-        async with connected(target) as connection:
-            client = SkillsClient(connection)
-            report = await verify_server(client)
-            compared = [each async for each in compare_surfaces(client)] if surfaces else []
+        anyio.run(_verify, target, found, surfaces, timeout)
     except UnreachableError as error:
         print_error(str(error), hint="is the server running, and is that its address or command?")
         return Outcome.UNREACHABLE
-    report.findings += [each.finding for each in compared if each.finding is not None]
-    outcome = report.outcome(require_digests=require_digests)
-    if as_json:
-        print_json(_as_json(target, report, compared, outcome))
+    if not found.complete:
+        told = f"not everything was looked at in {timeout:g} seconds"
+        if not found.answered:
+            print_error(f"{target.label}: {told}: no answer came", hint="wait longer, with `--timeout`")
+            return Outcome.UNREACHABLE
+        found.report.note(Finding(target.label, Fault.TIMEOUT, told))
+    outcome = found.report.outcome(require_digests=require_digests)
+    if json:
+        print_json(_as_json(target, found, outcome))
     else:
-        _print(report, compared)
-        talk().print(_summary(report, compared, outcome))
+        _print(found)
+        talk().print(_summary(found, outcome))
     return outcome
 
 
-def _print(report: Report, compared: list[SurfaceReport]) -> None:
-    for skill in report.skills:
+async def _verify(target: Target, found: _Found, surfaces: bool, timeout: float) -> None:  # noqa: ASYNC109, FBT001
+    """Fill `found` for as long as there is time."""
+    with anyio.move_on_after(timeout):
+        async with connected(target) as connection:
+            found.answered = True
+            client = SkillsClient(connection)
+            await verify_server(client, found.report)
+            if surfaces and client.declared is not None:
+                async for each in compare_surfaces(client):
+                    found.compared.append(each)
+                    if each.finding is not None:
+                        found.report.note(each.finding)
+                if not found.compared:
+                    found.notes.append(_NOT_COMPARED)
+            found.complete = True
+
+
+def _print(found: _Found) -> None:
+    for skill in found.report.skills:
         state = "dynamic, " if skill.dynamic else ""
         told = f"{state}{counted(skill.files, 'file')}, {counted(skill.size, 'byte')} as listed"
-        data().print(f"{visible(skill.uri)}: {told if not skill.findings else 'NOT as listed'}")
-    for each in compared:
+        data().print(f"{visible(skill.uri)}: {told if skill.good else 'NOT as listed'}")
+    for each in found.compared:
         if each.finding is None:
             size = counted(each.size, "byte")
             told = f"{size} of the prompt are those of {counted(each.resources, 'resource')}"
             data().print(f"{visible(each.prompt)}: {told}")
-    for finding in report.all_findings():
+    for finding in found.report.all_findings():
         data().print(f"{finding} ({finding.fault})")
 
 
-def _summary(report: Report, compared: list[SurfaceReport], outcome: Outcome) -> str:
-    good = sum(not skill.findings for skill in report.skills)
-    pairs = sum(each.finding is None for each in compared)
-    surfaces = f", {counted(pairs, 'prompt')} equal to the resources" if compared else ""
+def _summary(found: _Found, outcome: Outcome) -> str:
+    skills = found.report.skills
+    good = sum(skill.good for skill in skills)
+    pairs = sum(each.finding is None for each in found.compared)
+    surfaces = f", {counted(pairs, 'prompt')} equal to the resources" if found.compared else ""
     verdict = outcome.name.lower().replace("_", " ")
-    return f"{verdict}: {good} of {counted(len(report.skills), 'skill')} as listed{surfaces}; " + counted(
-        len(report.all_findings()), "finding"
-    )
+    told = f"{verdict}: {good} of {counted(len(skills), 'skill')} as listed{surfaces}"
+    return "; ".join([told, *found.notes, counted(found.report.count, "finding")])
 
 
-def _as_json(target: Target, report: Report, compared: list[SurfaceReport], outcome: Outcome) -> Any:
+def _as_json(target: Target, found: _Found, outcome: Outcome) -> Any:
     return {
         "server": visible(target.label),
         "outcome": outcome.name.lower().replace("_", "-"),
-        "skills": [_skill(skill) for skill in report.skills],
+        "skills": [_skill(skill) for skill in found.report.skills],
         "surfaces": [
             {"prompt": visible(each.prompt), "skill": visible(each.skill), "bytes": each.size}
-            for each in compared
+            for each in found.compared
             if each.finding is None
         ],
-        "findings": [finding.to_json() for finding in report.findings],
+        "notes": found.notes,
+        "findings": [finding.to_json() for finding in found.report.other_findings()],
     }
 
 

@@ -5,15 +5,16 @@ import binascii
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
+from urllib.parse import unquote
 
 from mcp import Client
 from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
 from skillwire.host.asking import ask
-from skillwire.model.display import visible
-from skillwire.model.errors import SkillwireError
+from skillwire.model.display import quoted, visible
 from skillwire.model.limits import Limits
-from skillwire.wire.findings import Fault, Finding
+from skillwire.wire.findings import Fault, Finding, FindingError, Findings
 from skillwire.wire.messages import (
     DIRECTORY_READ,
     EXTENSION,
@@ -27,15 +28,10 @@ from skillwire.wire.remote import RemoteSkill, parse_entry
 
 MAX_PAGES = 1000
 MAX_ENTRIES = 20_000
-"""Pages and entries that are followed of one list (H2)."""
-
-
-class FindingError(SkillwireError):
-    """Something that a server sent cannot be used."""
-
-    def __init__(self, finding: Finding) -> None:
-        self.finding = finding
-        super().__init__(str(finding))
+"""Pages and entries, good or bad, that are followed of one list (H2)."""
+_MAX_CURSOR = 65_536
+BUDGET = 256 * 1024 * 1024
+"""Bytes that are read of one server (H25)."""
 
 
 @dataclass(slots=True)
@@ -43,8 +39,13 @@ class Listing:
     """What a list held: the good entries, every fault, and whether it was followed to its end."""
 
     skills: list[RemoteSkill] = field(default_factory=list[RemoteSkill])
-    findings: list[Finding] = field(default_factory=list[Finding])
+    findings: Findings = field(default_factory=Findings)
     complete: bool = True
+
+    def end(self, finding: Finding) -> None:
+        """Note why it was not followed to its end."""
+        self.complete = False
+        self.findings.add(finding)
 
 
 class SkillsClient:
@@ -53,9 +54,10 @@ class SkillsClient:
     Nothing is cached: what is answered is what the server says now (H15).
     """
 
-    def __init__(self, client: Client, limits: Limits | None = None) -> None:
+    def __init__(self, client: Client, limits: Limits | None = None, budget: int = BUDGET) -> None:
         self._client = client
-        self._limits = limits or Limits()
+        self.limits = limits or Limits()
+        self._budget = self._left = budget
 
     @property
     def declared(self) -> Mapping[str, Any] | None:
@@ -66,36 +68,35 @@ class SkillsClient:
 
     @property
     def reads_directories(self) -> bool:
+        """Whether `read_directory` may be called: the server says exactly `true` (H1)."""
         return self.declared is not None and self.declared.get("directoryRead") is True
 
+    @property
+    def offers_prompts(self) -> bool:
+        """Whether the server declares prompts."""
+        return self._client.server_capabilities.prompts is not None
+
     async def list(self) -> Listing:
-        """Follow `skills/list` to its end. One bad entry hides no other (H5). Raises `MCPError`."""
+        """Follow `skills/list` to its end. One bad entry hides no other (H5).
+
+        Raises `FindingError` or `MCPError`.
+        """
         listing, seen = Listing(), set[str]()
-        async for result in self._pages(SKILLS_LIST, {}, listing):
-            entries = result.get("skills")
-            if not isinstance(entries, list):
-                listing.findings.append(Finding(SKILLS_LIST, Fault.LIST_SHAPE, "`skills` is not a list"))
-                continue
-            for entry in cast("list[object]", entries):
-                parsed = parse_entry(entry, self._limits)
-                if not isinstance(parsed, RemoteSkill):
-                    listing.findings += parsed
-                elif parsed.uri in seen:
-                    listing.findings.append(Finding(parsed.uri, Fault.ENTRY_TWICE, "it is listed twice"))
-                else:
-                    seen.add(parsed.uri)
-                    listing.skills.append(parsed)
-            if len(listing.skills) >= MAX_ENTRIES:
-                listing.complete = False
-                told = f"it has more than {MAX_ENTRIES:,} entries; no more were asked for"
-                listing.findings.append(Finding(SKILLS_LIST, Fault.LIST_ENDLESS, told))
-                break
+        async for entry in self._entries(SKILLS_LIST, "skills", {}, listing):
+            parsed = parse_entry(entry, self.limits)
+            if not isinstance(parsed, RemoteSkill):
+                listing.findings.add(*parsed)
+            elif parsed.uri in seen:
+                listing.findings.add(Finding(parsed.uri, Fault.ENTRY_TWICE, "it is listed twice"))
+            else:
+                seen.add(parsed.uri)
+                listing.skills.append(parsed)
         return listing
 
     async def get(self, uri: str) -> RemoteSkill:
         """Return the skill at `uri`, listed or not (H3). Raises `FindingError` or `MCPError`."""
         result = await self._ask(SKILLS_GET, {"uri": uri})
-        parsed = parse_entry(result.get("skill"), self._limits)
+        parsed = parse_entry(result.get("skill"), self.limits)
         if not isinstance(parsed, RemoteSkill):
             raise FindingError(parsed[0])
         if parsed.uri != uri:
@@ -103,11 +104,14 @@ class SkillsClient:
             raise FindingError(Finding(uri, Fault.ENTRY_OTHER, told))
         return parsed
 
-    async def read(self, uri: str, limit: int | None = None) -> bytes:
+    async def read(self, uri: str, size: int = 1) -> bytes:
         """Return the bytes at `uri`: one block, of that very URI, and not too long (H25).
 
-        Raises `FindingError` or `MCPError`.
+        Every read counts towards the budget. If that does not hold the `size` that was listed, nothing is
+        asked. Raises `FindingError` or `MCPError`.
         """
+        if size > self._left:
+            raise FindingError(self._spent(uri))
         result = await self._ask(RESOURCES_READ, {"uri": uri})
         blocks = result.get("contents")
         if not isinstance(blocks, list) or len(cast("list[object]", blocks)) != 1:
@@ -115,58 +119,97 @@ class SkillsClient:
         block = cast("list[Any]", blocks)[0]
         if not isinstance(block, dict) or cast("dict[str, Any]", block).get("uri") != uri:
             raise FindingError(Finding(uri, Fault.READ_SHAPE, "the answer is about another URI"))
-        return _content(uri, cast("dict[str, Any]", block), self._limits.bytes if limit is None else limit)
+        weight, left = _weight(cast("dict[str, Any]", block)), self._left
+        self._left -= max(weight, 1)  # so that no number of empty files is free
+        if weight > left:
+            raise FindingError(self._spent(uri))
+        return _content(uri, cast("dict[str, Any]", block), self.limits.bytes)
 
     async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
         """Return the direct children of a folder. Raises `FindingError` or `MCPError`."""
         listing, children = Listing(), list[Mapping[str, Any]]()
-        async for result in self._pages(DIRECTORY_READ, {"uri": uri}, listing):
-            found = result.get("resources")
-            if not isinstance(found, list):
-                raise FindingError(Finding(uri, Fault.LIST_SHAPE, "`resources` is not a list"))
-            children += [child for child in cast("list[Any]", found) if isinstance(child, dict)]
-        if listing.findings:
-            raise FindingError(listing.findings[0])
+        async for child in self._entries(DIRECTORY_READ, "resources", {"uri": uri}, listing):
+            if not _is_child(uri, child):
+                raise FindingError(
+                    Finding(uri, Fault.LIST_SHAPE, "an entry is no direct child of the folder")
+                )
+            children.append(cast("Mapping[str, Any]", child))
+        listing.findings.raise_first()
         return children
 
     async def prompts(self) -> AsyncGenerator[Mapping[str, Any]]:
-        """Yield every prompt that the server lists. Raises `MCPError`."""
+        """Yield every prompt that the server lists. Raises `FindingError` or `MCPError`."""
         listing = Listing()
-        async for result in self._pages(PROMPTS_LIST, {}, listing):
-            for prompt in cast("list[Any]", result.get("prompts") or []):
-                if isinstance(prompt, dict):
-                    yield cast("Mapping[str, Any]", prompt)
-        if listing.findings:
-            raise FindingError(listing.findings[0])
+        async for prompt in self._entries(PROMPTS_LIST, "prompts", {}, listing):
+            if isinstance(prompt, dict):
+                yield cast("Mapping[str, Any]", prompt)
+        listing.findings.raise_first()
 
     async def prompt(self, name: str) -> Mapping[str, Any]:
-        """Return what `prompts/get` answers. Raises `MCPError`."""
+        """Return what `prompts/get` answers. Raises `FindingError` or `MCPError`."""
         return await self._ask(PROMPTS_GET, {"name": name})
 
-    async def _ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        return await ask(self._client, method, **params)
+    def _spent(self, uri: str) -> Finding:
+        told = f"it was left out: {self._budget:,} bytes are read of one server"
+        return Finding(uri, Fault.READ_BUDGET, told)
 
-    async def _pages(
-        self, method: str, params: Mapping[str, Any], listing: Listing
-    ) -> AsyncGenerator[dict[str, Any]]:
-        """Yield each page. An empty cursor is one, too; a repeated one ends the list (H2)."""
+    async def _ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return await ask(self._client, method, **params)
+        except ValidationError as error:  # of the SDK, which knows the shape of some answers
+            place = ".".join(map(str, error.errors(include_url=False, include_input=False)[0]["loc"]))
+            told = f"the answer is not what the protocol says, at {quoted(place)}"
+            raise FindingError(Finding(str(params.get("uri", method)), Fault.READ_SHAPE, told)) from error
+
+    async def _entries(
+        self, method: str, key: str, params: Mapping[str, Any], listing: Listing
+    ) -> AsyncGenerator[object]:
+        """Yield each entry of each page. An empty cursor is one, too; a repeated one ends the list (H2)."""
         cursors: set[str] = set()
-        asked = dict(params)
+        asked, count = dict(params), 0
         for _ in range(MAX_PAGES):
             result = await self._ask(method, asked)
-            yield result
+            entries = result.get(key)
+            if not isinstance(entries, list):
+                listing.findings.add(Finding(method, Fault.LIST_SHAPE, f"`{key}` is not a list"))
+                entries = []
+            for entry in cast("list[object]", entries):
+                if count == MAX_ENTRIES:
+                    told = f"it has more than {MAX_ENTRIES:,} entries; no more were looked at"
+                    listing.end(Finding(method, Fault.LIST_ENDLESS, told))
+                    return
+                count += 1
+                yield entry
             cursor = result.get("nextCursor")
             if cursor is None:
                 return
-            if not isinstance(cursor, str) or cursor in cursors:
-                told = "a cursor came twice" if isinstance(cursor, str) else "a cursor is not a text"
+            if not isinstance(cursor, str) or len(cursor) > _MAX_CURSOR:
+                told = "a cursor is not a text of reasonable length"
+                break
+            if cursor in cursors:
+                told = "a cursor came twice"
                 break
             cursors.add(cursor)
             asked = {**params, "cursor": cursor}
         else:
             told = f"it has more than {MAX_PAGES:,} pages; no more were asked for"
-        listing.complete = False
-        listing.findings.append(Finding(method, Fault.LIST_ENDLESS, told))
+        listing.end(Finding(method, Fault.LIST_ENDLESS, told))
+
+
+def _is_child(folder: str, child: object) -> bool:
+    uri = cast("Mapping[str, Any]", child).get("uri") if isinstance(child, dict) else None
+    below = f"{folder.rstrip('/')}/"
+    if not isinstance(uri, str) or not uri.startswith(below):
+        return False
+    name = unquote(uri.removeprefix(below).removesuffix("/"))  # a folder may end in a slash
+    return name not in {"", ".", ".."} and not {"/", "\\", "\0"} & set(name)
+
+
+def _weight(block: Mapping[str, Any]) -> int:
+    """Return how many bytes a block brought, be they of use or not."""
+    text, blob = block.get("text"), block.get("blob")
+    weight = len(text.encode(errors="surrogatepass")) if isinstance(text, str) else 0
+    return weight + (len(blob.rstrip("=")) * 3 // 4 if isinstance(blob, str) else 0)
 
 
 def _content(uri: str, block: Mapping[str, Any], limit: int) -> bytes:

@@ -8,13 +8,15 @@ from urllib.parse import unquote
 from mcp.shared.exceptions import MCPError
 
 from skillwire.authoring.stitching import stitch
-from skillwire.host.client import FindingError, SkillsClient, refusal
+from skillwire.host.client import SkillsClient, refusal
 from skillwire.model.uri import SKILL_FILE
-from skillwire.wire.findings import Fault, Finding
+from skillwire.wire.findings import Fault, Finding, FindingError
 from skillwire.wire.messages import PROMPTS_LIST, RESOURCES_META, SKILL_META
 
 _AROUND = 24
 """Bytes that are shown on each side of the first difference."""
+_MAX_NAME = 4096
+"""Characters of the name of a prompt, and of the URI of its skill."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +31,30 @@ class SurfaceReport:
 
 
 async def compare_surfaces(client: SkillsClient) -> AsyncGenerator[SurfaceReport]:
-    """Compare every prompt that says which skill it is made of with what the resources of that give."""
+    """Compare every prompt that says which skill it is made of with what the resources of that give.
+
+    A server that declares no prompts, or not the extension (H1), is asked nothing.
+    """
+    if client.declared is None or not client.offers_prompts:
+        return
     try:
-        prompts = [prompt async for prompt in client.prompts()]
+        async for prompt in client.prompts():
+            meta = prompt.get("_meta")
+            skill = cast("Mapping[str, Any]", meta).get(SKILL_META) if isinstance(meta, dict) else None
+            if isinstance(skill, str):
+                yield await _compare(client, str(prompt.get("name")), skill, cast("Mapping[str, Any]", meta))
     except FindingError as error:
         yield SurfaceReport("", "", finding=error.finding)
-        return
     except MCPError as error:
         yield SurfaceReport("", "", finding=refusal(PROMPTS_LIST, error))
-        return
-    for prompt in prompts:
-        meta = prompt.get("_meta")
-        skill = cast("Mapping[str, Any]", meta).get(SKILL_META) if isinstance(meta, dict) else None
-        if isinstance(skill, str):
-            yield await _compare(client, str(prompt.get("name")), skill, cast("Mapping[str, Any]", meta))
 
 
 async def _compare(client: SkillsClient, name: str, skill: str, meta: Mapping[str, Any]) -> SurfaceReport:
+    if max(len(name), len(skill)) > _MAX_NAME:
+        told = "its name, or the URI of its skill, is not a text of reasonable length"
+        return SurfaceReport(
+            name[:_AROUND], skill[:_AROUND], finding=Finding(name[:_AROUND], Fault.SURFACE_SHAPE, told)
+        )
     try:
         uris = await _resources(client, skill, meta)
         said = _text(name, await client.prompt(name))
@@ -67,6 +76,9 @@ async def _resources(client: SkillsClient, skill: str, meta: Mapping[str, Any]) 
     named = meta.get(RESOURCES_META)
     if isinstance(named, list) and named:
         uris = [str(each) for each in cast("list[object]", named)]
+        if len(uris) > client.limits.files:
+            told = f"its prompt names {len(uris):,} files; the limit is {client.limits.files:,}"
+            raise FindingError(Finding(skill, Fault.SURFACE_SHAPE, told))
     else:
         files = (await client.get(skill)).files
         if files is None:

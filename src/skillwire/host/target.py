@@ -1,29 +1,14 @@
 """What a person names to reach a server: a URL, or a command that starts one."""
 
-import os
 import shlex
-import tempfile
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Any, TextIO, cast
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
-from mcp import Client, StdioServerParameters
-from mcp.client.stdio import stdio_client
-
-from skillwire.model.display import quoted, visible
-from skillwire.model.errors import SkillwireError, UsageError
+from skillwire.model.display import quoted
+from skillwire.model.errors import UsageError
 
 COMMAND = "stdio:"
 """What stands before a command where a server is meant. `-- command` means the same."""
-_PATIENCE = 60.0
-"""Seconds for one answer."""
-_LAST_WORDS = 2000
-"""Bytes of what a program said before it ended."""
-
-
-class UnreachableError(SkillwireError):
-    """No server answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +20,9 @@ class Target:
     url: str | None = None
     command: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Variables that a command gets beside those of the person."""
+    token: str | None = field(default=None, repr=False)
+    """The bearer token for the URL, and for no other origin."""
 
     @classmethod
     def parse(cls, text: str) -> "Target":
@@ -53,44 +41,11 @@ class Target:
             hint="write a URL, or the command that starts one behind `--`, as in `-- python server.py`",
         )
 
-
-@asynccontextmanager
-async def connected(target: Target, mode: Any = "auto") -> AsyncGenerator[Client]:
-    """Yield a client of the server. Raises `UnreachableError`, with what it last said where that is known."""
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
-        client = Client(_transport(target, said), read_timeout_seconds=_PATIENCE, mode=mode)
-        try:
-            await client.__aenter__()
-        except Exception as error:  # whatever it is: there is no connection
-            reasons = ", ".join(dict.fromkeys(_reasons(error)))
-            raise UnreachableError(
-                f"{quoted(target.label)} does not answer: {reasons}{_words(said)}"
-            ) from error
-        try:
-            yield client
-        finally:
-            await client.__aexit__(None, None, None)
-
-
-def _transport(target: Target, said: TextIO) -> Any:
-    if target.url is not None:
-        return target.url
-    program, *arguments = target.command
-    env = {**os.environ, **target.env} if target.env else None
-    # What it says on its standard error is kept from the terminal: it may hold anything.
-    return stdio_client(StdioServerParameters(command=program, args=arguments, env=env), errlog=said)
-
-
-def _reasons(error: BaseException) -> Iterator[str]:
-    if isinstance(error, BaseExceptionGroup):
-        inner: tuple[BaseException, ...] = cast("Any", error).exceptions
-        for each in inner:
-            yield from _reasons(each)
-    else:
-        yield visible(str(error) or type(error).__name__, 300)
-
-
-def _words(said: TextIO) -> str:
-    said.seek(0)
-    lines = said.read()[-_LAST_WORDS:].strip().splitlines()
-    return f"; it said: {visible(lines[-1], 300)}" if lines else ""
+    def with_token(self, token: str | None) -> "Target":
+        """Return the target with a bearer token. Raises `UsageError` where none can be sent."""
+        if token is not None and self.url is None:
+            raise UsageError(
+                "a bearer token is for a URL, and this server is started by a command",
+                hint="leave out `--token-env`: the command gets all your variables",
+            )
+        return replace(self, token=token)

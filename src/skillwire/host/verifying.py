@@ -5,16 +5,15 @@ from enum import IntEnum
 
 from mcp.shared.exceptions import MCPError
 
-from skillwire.host.client import FindingError, SkillsClient, refusal
-from skillwire.wire.findings import Fault, Finding
+from skillwire.host.client import SkillsClient, refusal
+from skillwire.wire.findings import Fault, Finding, FindingError, Findings
 from skillwire.wire.messages import EXTENSION, SKILLS_LIST
 from skillwire.wire.remote import RemoteFile, RemoteSkill
 from skillwire.wire.verify import file_faults, frontmatter_faults
 
-BUDGET = 256 * 1024 * 1024
-"""Bytes that are read of one server (H25)."""
-
-_INCOMPLETE = frozenset({Fault.LIST_ENDLESS, Fault.READ_FAILED, Fault.READ_BUDGET, Fault.ENTRY_LIMITS})
+_INCOMPLETE = frozenset(
+    {Fault.LIST_ENDLESS, Fault.READ_FAILED, Fault.READ_BUDGET, Fault.ENTRY_LIMITS, Fault.TIMEOUT}
+)
 """What keeps something from being verified, and proves nothing else."""
 
 
@@ -37,90 +36,129 @@ class SkillReport:
     files: int = 0
     size: int = 0
     findings: list[Finding] = field(default_factory=list[Finding])
+    good: bool = True
+    """Whether there was no finding, kept or not."""
 
 
 @dataclass(slots=True)
 class Report:
-    """Everything that was found out about a server."""
+    """Everything that was found out about a server. It is filled bit by bit, and good at any moment."""
 
     skills: list[SkillReport] = field(default_factory=list[SkillReport])
-    findings: list[Finding] = field(default_factory=list[Finding])
-    """Those that belong to no skill among the others."""
+    found: Findings = field(default_factory=Findings)
+
+    def note(self, *found: Finding, skill: SkillReport | None = None) -> None:
+        """Add what was found, of a skill or of none among the others."""
+        for finding in found:
+            kept = len(self.found.kept)
+            self.found.add(finding)
+            if skill is not None:
+                skill.good = False
+                skill.findings += self.found.kept[kept:]
+
+    def take(self, found: Findings) -> None:
+        """Add what was found in a list, with all that it did not keep."""
+        self.note(*found.kept)
+        self.found.more += found.more
+        self.found.faults |= found.faults
+
+    @property
+    def count(self) -> int:
+        """How many findings there were, kept or not."""
+        return len(self.found.kept) + self.found.more
 
     def all_findings(self) -> list[Finding]:
-        return [*self.findings, *(finding for skill in self.skills for finding in skill.findings)]
+        """Return what was kept; if that is not everything, the last says how many more there were."""
+        more = f"and {self.found.more:,} more"
+        return [*self.found.kept, *([Finding("findings", Fault.MORE, more)] if self.found.more else [])]
+
+    def other_findings(self) -> list[Finding]:
+        """Return those that belong to no skill among the others."""
+        owned = {id(finding) for skill in self.skills for finding in skill.findings}
+        return [finding for finding in self.all_findings() if id(finding) not in owned]
 
     def outcome(self, *, require_digests: bool = False) -> Outcome:
-        faults = {finding.fault for finding in self.all_findings()}
-        if faults - _INCOMPLETE:
+        if self.found.faults - _INCOMPLETE:
             return Outcome.NONCONFORMANT
-        if faults:
+        if self.found.faults:
             return Outcome.INCOMPLETE
         if require_digests and any(skill.dynamic for skill in self.skills):
             return Outcome.NO_DIGESTS
         return Outcome.VERIFIED
 
 
-async def verify_server(client: SkillsClient, budget: int = BUDGET) -> Report:
-    """Read every file of every skill that a server lists, and compare it with its entry."""
-    report = Report()
+async def verify_server(client: SkillsClient, report: Report | None = None) -> Report:
+    """Read every file of every skill that a server lists, and compare it with its entry.
+
+    What is found stands in `report` at once, so that it is there if this is cancelled.
+    """
+    report = report or Report()
     if client.declared is None:  # and then its methods are not to be called (H1)
         told = f"the server does not declare the extension `{EXTENSION}`"
-        report.findings.append(Finding(SKILLS_LIST, Fault.LIST_SHAPE, told))
+        report.note(Finding(SKILLS_LIST, Fault.LIST_SHAPE, told))
         return report
     try:
         listing = await client.list()
-    except MCPError as error:
-        report.findings.append(refusal(SKILLS_LIST, error))
+    except FindingError as error:
+        report.note(error.finding)
         return report
-    report.findings += listing.findings
+    except MCPError as error:
+        report.note(refusal(SKILLS_LIST, error))
+        return report
+    report.take(listing.findings)
     for skill in listing.skills:
-        verified = await _verify_skill(client, skill, budget)
-        budget -= verified.size
-        report.skills.append(verified)
+        await _Skill(client, skill, report).verify()
     return report
 
 
-async def _verify_skill(client: SkillsClient, skill: RemoteSkill, budget: int) -> SkillReport:
-    report = SkillReport(skill.uri, dynamic=skill.files is None)
-    try:
-        if await client.get(skill.uri) != skill:
-            told = "`skills/get` and `skills/list` say different things of it"
-            report.findings.append(Finding(skill.uri, Fault.ENTRY_OTHER, told))
-    except FindingError as error:
-        report.findings.append(error.finding)
-    except MCPError as error:
-        report.findings.append(refusal(skill.uri, error))
-    if skill.files is None:
-        content = await _read(client, skill.uri, None, report, budget)
+class _Skill:
+    """One skill, being verified."""
+
+    def __init__(self, client: SkillsClient, skill: RemoteSkill, report: Report) -> None:
+        self._client, self._skill, self._report = client, skill, report
+        self._own = SkillReport(skill.uri, dynamic=skill.files is None)
+
+    async def verify(self) -> None:
+        await self._get()
+        if self._skill.files is None:
+            self._document(await self._read(self._skill.uri))
+        for file in self._skill.files or ():
+            content = await self._read(file.uri, file)
+            if file.uri == self._skill.uri:
+                self._document(content)
+        self._report.skills.append(self._own)
+
+    def _note(self, *found: Finding) -> None:
+        self._report.note(*found, skill=self._own)
+
+    async def _get(self) -> None:
+        uri = self._skill.uri
+        try:
+            if await self._client.get(uri) != self._skill:
+                told = "`skills/get` and `skills/list` say different things of it"
+                self._note(Finding(uri, Fault.ENTRY_OTHER, told))
+        except FindingError as error:
+            self._note(error.finding)
+        except MCPError as error:
+            self._note(refusal(uri, error))
+
+    def _document(self, content: bytes | None) -> None:
         if content is not None:
-            report.findings += frontmatter_faults(skill, content)
-    for file in skill.files or ():
-        content = await _read(client, file.uri, file, report, budget - report.size)
-        if content is not None and file.uri == skill.uri:
-            report.findings += frontmatter_faults(skill, content)
-    return report
+            self._note(*frontmatter_faults(self._skill, content))
 
-
-async def _read(
-    client: SkillsClient, uri: str, file: RemoteFile | None, report: SkillReport, budget: int
-) -> bytes | None:
-    """Return the bytes of a file that is as listed; note what is wrong with any other."""
-    if file is not None and file.size > budget:
-        told = f"it was not read: {BUDGET:,} bytes are read of one server"
-        report.findings.append(Finding(uri, Fault.READ_BUDGET, told))
-        return None
-    try:
-        content = await client.read(uri)
-    except FindingError as error:
-        report.findings.append(error.finding)
-        return None
-    except MCPError as error:
-        report.findings.append(refusal(uri, error))
-        return None
-    report.size += len(content)
-    if faults := [] if file is None else list(file_faults(file, content)):
-        report.findings += faults
-        return None
-    report.files += 1
-    return content
+    async def _read(self, uri: str, file: RemoteFile | None = None) -> bytes | None:
+        """Return the bytes of a file that is as listed; note what is wrong with any other."""
+        try:
+            content = await self._client.read(uri, 1 if file is None else file.size)
+        except FindingError as error:
+            self._note(error.finding)
+            return None
+        except MCPError as error:
+            self._note(refusal(uri, error))
+            return None
+        self._own.size += len(content)
+        if faults := [] if file is None else list(file_faults(file, content)):
+            self._note(*faults)
+            return None
+        self._own.files += 1
+        return content

@@ -1,9 +1,13 @@
 """What is wrong with something that a server sent, told so that its operator can mend it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from skillwire.model.display import visible
+from skillwire.model.errors import SkillwireError
+
+MAX_FINDINGS = 1000
+"""Findings that are kept. All are counted."""
 
 
 class Fault(StrEnum):
@@ -31,6 +35,9 @@ class Fault(StrEnum):
     # Both surfaces
     SURFACE_SHAPE = "surface-shape"
     SURFACE_DIFFERS = "surface-differs"
+    # All of them
+    TIMEOUT = "timeout"
+    MORE = "more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +54,33 @@ class Finding:
 
     def __str__(self) -> str:
         return visible(f"{self.uri}: {self.message}")
+
+
+class FindingError(SkillwireError):
+    """Something that a server sent cannot be used."""
+
+    def __init__(self, finding: Finding) -> None:
+        self.finding = finding
+        super().__init__(str(finding))
+
+
+@dataclass(slots=True)
+class Findings:
+    """The first findings of what may be very many, how many more there were, and every fault among them."""
+
+    kept: list[Finding] = field(default_factory=list[Finding])
+    more: int = 0
+    faults: set[Fault] = field(default_factory=set[Fault])
+
+    def add(self, *found: Finding) -> None:
+        for finding in found:
+            self.faults.add(finding.fault)
+            if len(self.kept) < MAX_FINDINGS:
+                self.kept.append(finding)
+            else:
+                self.more += 1
+
+    def raise_first(self) -> None:
+        """Raise `FindingError` if there is any."""
+        if self.kept:
+            raise FindingError(self.kept[0])

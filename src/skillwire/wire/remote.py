@@ -142,6 +142,8 @@ def _file(uri: str, item: object) -> RemoteFile | Finding:
 
 def _path_fault(path: str) -> str | None:
     """Return why a path below the skill's folder leads elsewhere, also once it is decoded (H7, H19)."""
+    if len(path) > _MAX_URI:
+        return "has a path of unreasonable length"
     decoded = unquote(path)
     if any(segment in {"", ".", ".."} for segment in decoded.split("/")):
         return "is not in the skill's folder"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from skillwire.model.digest import Digest
+from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.skillmd.document import read_document
 from skillwire.wire.findings import Fault, Finding
@@ -27,13 +28,15 @@ def frontmatter_faults(skill: RemoteSkill, document: bytes) -> Iterator[Finding]
         return
     for key in sorted(read.frontmatter.keys() | skill.frontmatter.keys()):
         if key not in skill.frontmatter:
-            yield Finding(skill.uri, Fault.FRONTMATTER, f"the entry leaves out the field `{key}`")
+            yield Finding(skill.uri, Fault.FRONTMATTER, f"the entry leaves out the field {quoted(key)}")
         elif key not in read.frontmatter:
             yield Finding(
-                skill.uri, Fault.FRONTMATTER, f"the document has no field `{key}`, and the entry has"
+                skill.uri, Fault.FRONTMATTER, f"the document has no field {quoted(key)}, and the entry has"
             )
         elif not same(read.frontmatter[key], skill.frontmatter[key]):
-            yield Finding(skill.uri, Fault.FRONTMATTER, f"the field `{key}` is not what the document says")
+            yield Finding(
+                skill.uri, Fault.FRONTMATTER, f"the field {quoted(key)} is not what the document says"
+            )
 
 
 def same(one: Json, other: Json) -> bool:

@@ -1,0 +1,62 @@
+"""A connection to a server, bounded in time and size, that keeps what the server says from the terminal."""
+
+import os
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any, TextIO, cast
+
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from skillwire.host.last_words import LastWords
+from skillwire.host.quiet import quiet
+from skillwire.host.target import Target
+from skillwire.host.web import over_http
+from skillwire.model.display import quoted, visible
+from skillwire.model.errors import SkillwireError
+
+_PATIENCE = 60.0
+"""Seconds for one answer."""
+
+
+class UnreachableError(SkillwireError):
+    """No server answered."""
+
+
+@asynccontextmanager
+async def connected(target: Target, mode: Any = "auto") -> AsyncGenerator[Client]:
+    """Yield a client of the server. Raises `UnreachableError`, with what it last said where that is known."""
+    with quiet(), LastWords() as words:
+        client = Client(_transport(target, words.file), read_timeout_seconds=_PATIENCE, mode=mode)
+        try:
+            await client.__aenter__()
+        except Exception as error:  # whatever it is: there is no connection
+            reasons = ", ".join(dict.fromkeys(_reasons(error)))
+            said = f"; it said: {last}" if (last := words.last_line()) else ""
+            raise UnreachableError(f"{quoted(target.label)} does not answer: {reasons}{said}") from error
+        try:
+            yield client
+        finally:
+            await client.__aexit__(None, None, None)
+
+
+def _transport(target: Target, said: TextIO) -> Any:
+    if target.url is not None:
+        return over_http(target.url, target.token)
+    program, *arguments = target.command
+    parameters = StdioServerParameters(
+        command=program,
+        args=arguments,
+        env={**os.environ, **target.env},  # it is the person's own command, with the person's variables
+        encoding_error_handler="replace",  # bytes that are no text cost one answer, not the connection
+    )
+    return stdio_client(parameters, errlog=said)
+
+
+def _reasons(error: BaseException) -> Iterator[str]:
+    if isinstance(error, BaseExceptionGroup):
+        inner: tuple[BaseException, ...] = cast("Any", error).exceptions
+        for each in inner:
+            yield from _reasons(each)
+    else:
+        yield visible(str(error) or type(error).__name__, 300)

@@ -1,0 +1,162 @@
+"""`verify` and programs that misbehave: slow, loud, or talking nonsense; and what a program is given."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from skillwire.host.last_words import LastWords
+from skillwire.wire.findings import Fault
+from tests.support.peers import HttpServer, skillwire
+from tests.support.posting import PostingSite
+
+SERVER = """
+from skillwire import Skill
+from skillwire.server import SkillServer
+server = SkillServer("s").add(Skill("x", "---\\nname: x\\ndescription: X.\\n---\\n"))
+server.run()
+"""
+TOKEN = "s3cret-t0ken"
+
+
+def run(*arguments: str | Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
+    given = {**os.environ, **(env or {})}
+    return subprocess.run(
+        skillwire("verify", *arguments), capture_output=True, timeout=60, check=False, env=given
+    )
+
+
+def program(tmp_path: Path, before: str = "", server: str = SERVER) -> list[str]:
+    file = tmp_path / "server.py"
+    file.write_text(f"import os, sys\n{before}\n{server}", "utf-8")
+    return ["--", sys.executable, str(file)]
+
+
+def test_a_program_gets_the_variables_of_the_person(tmp_path: Path) -> None:
+    command = program(tmp_path, 'assert os.environ["SKILLS_OF"] == "me", "not given"')
+    assert run(*command, env={"SKILLS_OF": "me"}).returncode == 0
+    assert b"not given" in run(*command, env={"SKILLS_OF": "you"}).stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "b'\\x1b[31mnot JSON'",
+        "b'[' * 100_000",
+        "b'\\xff\\xfe'",
+        'b\'{"jsonrpc": "2.0", "id": "?", "result": 7}\'',
+    ],
+)
+def test_nonsense_on_the_standard_output_is_kept_from_the_terminal(tmp_path: Path, line: str) -> None:
+    done = run(*program(tmp_path, f"sys.stdout.buffer.write({line} + b'\\n'); sys.stdout.flush()"))
+    assert done.returncode == 0
+    assert done.stderr == b"verified: 1 of 1 skill as listed; 0 findings\n"
+
+
+def test_a_loud_program_is_neither_kept_waiting_nor_kept_whole(tmp_path: Path) -> None:
+    shout = "for _ in range(300): sys.stderr.write('x' * 10_000)\nsys.stderr.flush()"
+    assert run(*program(tmp_path, shout)).returncode == 0
+
+
+def test_of_what_a_program_says_only_the_tail_is_kept() -> None:
+    with LastWords() as words:
+        words.file.write("a\n" * 1_000_000 + "the \x1b[31mend\n")
+        assert words.last_line() == "the \\x1b[31mend"
+        kept: bytes = words._tail  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - it is the point
+    assert len(kept) <= 2000
+
+
+SLOW = """
+import json
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    if asked["method"] == "server/discover":
+        answer = {"error": {"code": -32601, "message": "Method not found"}}
+    elif asked["method"] == "initialize":
+        answer = {"result": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"extensions": {"io.modelcontextprotocol/skills": {}}},
+            "serverInfo": {"name": "slow", "version": "1"},
+        }}
+    elif asked["method"] == "skills/list":
+        entry = {"uri": "skill://x/SKILL.md", "frontmatter": {"name": "x", "description": "X."}}
+        answer = {"result": {"skills": [{**entry, "resources": "dynamic"}]}}
+    elif asked["method"] == "skills/get":
+        answer = {"error": {"code": -32602, "message": "never heard of it"}}
+    else:
+        continue  # and never answer
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
+"""
+
+
+def test_what_was_found_in_time_is_told(tmp_path: Path) -> None:
+    done = run("--timeout", "3", "--json", *program(tmp_path, server=SLOW))
+    assert done.returncode == 8, done.stderr
+    told = json.loads(done.stdout)
+    assert told["outcome"] == "incomplete"
+    assert [finding["fault"] for finding in told["findings"]] == [Fault.READ_FAILED, Fault.TIMEOUT]
+    assert told["findings"][1]["message"] == "not everything was looked at in 3 seconds"
+
+
+def test_an_answer_that_breaks_the_protocol_is_a_finding(tmp_path: Path) -> None:
+    answering = 'answer = {"result": {"contents": {"\x1b[31m": 7}}}'
+    done = run(*program(tmp_path, server=SLOW.replace("continue  # and never answer", answering)))
+    assert done.returncode == 7, done.stderr
+    assert b"skill://x/SKILL.md: the answer is not what the protocol says, at `" in done.stdout
+    assert done.stderr == b"nonconformant: 0 of 1 skill as listed; 2 findings\n"
+
+
+def test_a_program_that_never_answers_is_left_in_time(tmp_path: Path) -> None:
+    done = run("--timeout", "0.5", *program(tmp_path, server="sys.stdin.read()"))
+    assert done.returncode == 4
+    assert b"not everything was looked at in 0.5 seconds: no answer came" in done.stderr
+    assert b"hint: wait longer, with `--timeout`" in done.stderr
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
+def test_a_timeout_is_a_number_of_seconds(seconds: str) -> None:
+    done = run(f"--timeout={seconds}", "http://127.0.0.1:1/mcp")
+    assert done.returncode == 2
+    assert b"--timeout" in done.stderr
+
+
+def test_a_server_behind_a_token_is_verified(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x/SKILL.md").write_bytes(b"---\nname: x\ndescription: X.\n---\n")
+    env = {**os.environ, "OURS": TOKEN}
+    with HttpServer(
+        tmp_path, "--no-config", "--http", "127.0.0.1:0", "--token-env", "OURS", env=env
+    ) as server:
+        assert run(server.url).returncode == 4
+        done = run(server.url, "--token-env", "OURS", env=env)
+    assert done.returncode == 0, done.stderr
+    assert TOKEN.encode() not in done.stdout + done.stderr
+
+
+def test_a_token_is_never_sent_elsewhere_nor_printed() -> None:
+    with PostingSite() as elsewhere, PostingSite(status=307, location=elsewhere.url) as site:
+        done = run(site.url, "--token-env", "OURS", env={"OURS": TOKEN})
+    assert done.returncode == 4
+    assert {each["authorization"] for each in site.headers} == {f"Bearer {TOKEN}"}
+    assert all("authorization" not in each for each in elsewhere.headers)
+    assert TOKEN.encode() not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "value", "told"),
+    [
+        (["http://127.0.0.1:1/mcp"], "", b"is empty or not set"),
+        (["http://127.0.0.1:1/mcp"], "a b", b"characters that no header can carry"),
+        (["--", "python"], TOKEN, b"a bearer token is for a URL"),
+    ],
+)
+def test_a_token_that_cannot_be_sent_is_wrong_usage(arguments: list[str], value: str, told: bytes) -> None:
+    done = run("--token-env", "OURS", *arguments, env={"OURS": value})
+    assert done.returncode == 2
+    assert told in done.stderr

@@ -1,0 +1,67 @@
+"""Answers over HTTP have a bounded size, and a token has one origin."""
+
+import gzip
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+
+from skillwire.host.web import (
+    _Bearer,  # pyright: ignore[reportPrivateUsage] - the SDK follows no redirect that could show it
+    over_http,
+)
+from tests.support.posting import PostingSite
+
+pytestmark = pytest.mark.anyio
+
+
+async def refusal(site: PostingSite, limit: int) -> str:
+    with site:
+        client = Client(over_http(site.url, limit=limit), mode="legacy", read_timeout_seconds=10)
+        with pytest.raises((MCPError, ExceptionGroup)) as refused:
+            await client.__aenter__()
+    return str(_innermost(refused.value))
+
+
+def _innermost(error: Any) -> Any:
+    inner = getattr(error, "exceptions", None)
+    return _innermost(inner[0]) if inner else error
+
+
+@pytest.mark.rule("H25")
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [(200, "the answer has more than 1,000 bytes"), (400, "Server returned an error response")],
+)
+async def test_an_answer_that_is_too_long_is_not_read_to_its_end(status: int, told: str) -> None:
+    assert told in await refusal(PostingSite(b'"' + b"x" * 100_000 + b'"', status), 1000)
+
+
+@pytest.mark.rule("H25")
+async def test_an_event_that_is_too_long_is_not_read_to_its_end() -> None:
+    site = PostingSite(b"data: " + b"x" * 100_000 + b"\n\n", content_type="text/event-stream")
+    assert "ended without a response" in await refusal(site, 1000)
+
+
+@pytest.mark.rule("H25")
+async def test_a_compressed_answer_is_not_unpacked() -> None:
+    said = await refusal(PostingSite(gzip.compress(b"0" * 1_000_000), content_encoding="gzip"), 100_000)
+    assert "the answer is compressed, which was not asked for" in said
+
+
+@pytest.mark.parametrize(
+    ("url", "sent"),
+    [
+        ("https://example.com/mcp", True),
+        ("https://EXAMPLE.com:443/other", True),
+        ("http://example.com/mcp", False),
+        ("https://example.com:8443/mcp", False),
+        ("https://sub.example.com/mcp", False),
+    ],
+)
+def test_a_token_goes_to_its_own_origin_only(url: str, *, sent: bool) -> None:
+    request = httpx2.Request("POST", url, headers={"Authorization": "Bearer left-over"})
+    next(_Bearer(httpx2.URL("https://example.com/mcp"), "t").auth_flow(request))
+    assert request.headers.get("authorization") == ("Bearer t" if sent else None)
