@@ -9,7 +9,7 @@ from skillwire.skillmd.scalar_text import scalar
 
 
 def write_frontmatter(fields: Mapping[str, Json]) -> str:
-    """Return a frontmatter with both fences, a line for each field. Raises `ValueError` for NaN or infinity."""
+    """Return a frontmatter with both fences, a line for each field. Raises `ValueError` for NaN."""
     lines = [f"{scalar(key)}: {_value(value)}\n" for key, value in fields.items()]
     return "".join(["---\n", *lines, "---\n"])
 
