@@ -8,7 +8,7 @@ server = SkillServer("reports-demo")
 
 
 @server.skill("reports/daily", description="What happened today. Use before you plan.")
-async def daily(_request: SkillRequest) -> str:
+async def daily() -> str:
     return "# Today\n\nThree refunds are waiting.\n"
 
 

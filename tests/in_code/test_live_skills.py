@@ -334,3 +334,23 @@ def test_a_server_can_run_in_one_loop_after_another() -> None:
             return await read(client)
 
     assert anyio.run(use) == anyio.run(use)
+
+
+async def test_a_function_that_needs_no_request_takes_none() -> None:
+    server = SkillServer("live")
+
+    @server.skill("one", description="One.")
+    async def one() -> str:
+        return "first"
+
+    @server.skill("two", description="Two.")
+    def two() -> str:
+        return "second"
+
+    assert callable(one)
+    assert callable(two)
+    async with Client(server.build()) as client:
+        assert (await read(client, "skill://one/SKILL.md")).endswith("first")
+        assert (await read(client, "skill://two/SKILL.md")).endswith("second")
+    with pytest.raises(AuthoringError, match="wants other arguments"):
+        live(lambda a, b: "x")  # pyright: ignore[reportUnknownLambdaType] - that is the point

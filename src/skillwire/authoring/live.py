@@ -27,8 +27,8 @@ class SkillRequest:
 
 Text: TypeAlias = str | bytes | None
 """A whole `SKILL.md`, or one without its frontmatter; None if there is no such skill."""
-Resolver: TypeAlias = Callable[[SkillRequest], Text | Awaitable[Text]]
-"""Makes the text of a skill. A plain function runs in a thread, so that it holds up nobody."""
+Resolver: TypeAlias = Callable[[SkillRequest], Text | Awaitable[Text]] | Callable[[], Text | Awaitable[Text]]
+"""Makes the text of a skill, from a request or from nothing. A plain function runs in a thread of its own."""
 Values: TypeAlias = Sequence[str] | Callable[[str], Sequence[str] | Awaitable[Sequence[str]]]
 """All values of a parameter; or a function from what somebody has typed to values that come to mind."""
 

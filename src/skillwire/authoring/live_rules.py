@@ -1,7 +1,8 @@
 """What an author may say of content that is made when it is read."""
 
+import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from skillwire.authoring.rules import AuthoringError
@@ -14,6 +15,20 @@ def check_function(path: str, function: object) -> None:
     if not callable(function):
         rule = f"is to be made by `{function!r}`, which is no function"
         raise AuthoringError("the skill", path, rule, "give a function that takes a `SkillRequest`")
+    if not takes(function, 1) and not takes(function, 0):
+        rule = "is to be made by a function that wants other arguments than a `SkillRequest`"
+        raise AuthoringError("the skill", path, rule, "write it as in `def daily(request)` or `def daily()`")
+
+
+def takes(function: Callable[..., object], arguments: int) -> bool:
+    """Whether a function can be called with so many arguments."""
+    try:
+        inspect.signature(function).bind(*range(arguments))
+    except TypeError:
+        return False
+    except ValueError:  # one that is written in C says nothing of itself
+        return arguments == 1
+    return True
 
 
 def check_timeout(timeout: object) -> None:

@@ -4,11 +4,13 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 import anyio
 
-from skillwire.authoring.live import LiveSkill, SkillRequest, Text, Values
+from skillwire.authoring.live import LiveSkill, SkillRequest, Text
+from skillwire.authoring.live_rules import takes
 from skillwire.authoring.threads import Threads
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
@@ -43,7 +45,9 @@ async def resolve(
 async def _made(skill: LiveSkill, request: SkillRequest) -> object:
     """Return what the author's function returns. Whatever it raises is its own trouble, and nobody else's."""
     try:
-        return await _called(skill.resolver, request)
+        return await (
+            _called(skill.resolver, request) if takes(skill.resolver, 1) else _called(skill.resolver)
+        )
     except asyncio.CancelledError as error:
         if (task := asyncio.current_task()) is None or task.cancelling():
             raise  # we are cancelled, and not something that the function waited for
@@ -57,12 +61,10 @@ def _failed(request: SkillRequest) -> SourceError:
     return SourceError(f"the function that makes {quoted(request.uri)} failed; the server's log says more")
 
 
-def suggestions(values: Values) -> Suggest:
+def suggestions(values: Callable[[str], object]) -> Suggest:
     """Return the function behind a parameter, made safe to ask."""
 
     async def suggest(typed: str) -> Sequence[str]:
-        if not callable(values):
-            return values
         try:
             with anyio.fail_after(5):
                 return list(await _called(values, typed))
@@ -73,11 +75,11 @@ def suggestions(values: Values) -> Suggest:
     return suggest
 
 
-async def _called(function: Callable[[Any], Any], argument: object) -> Any:
+async def _called(function: Callable[..., Any], *arguments: object) -> Any:
     """Call a function of either kind. A plain one runs in a thread, and is left alone there if it is late."""
     if inspect.iscoroutinefunction(function):
-        return await function(argument)
-    made = await _THREADS.run(function, argument)
+        return await function(*arguments)
+    made = await _THREADS.run(partial(function, *arguments))
     return await made if inspect.isawaitable(made) else made
 
 

@@ -28,7 +28,7 @@ class Threads:
         self._free = threading.Semaphore(most)
         self._gone: set[anyio.Event] = set()
 
-    async def run(self, function: Callable[[Any], Any], argument: object) -> Any:
+    async def run(self, function: Callable[[], Any]) -> Any:
         """Return what a function returns, or raise what it raises. If we are cancelled, it is left alone."""
         while not self._free.acquire(blocking=False):
             await self._place()
@@ -36,7 +36,7 @@ class Threads:
 
         def work() -> None:
             try:
-                outcome.value = function(argument)
+                outcome.value = function()
             except BaseException as error:  # noqa: BLE001 - whoever waits for it decides
                 outcome.error = error
             finally:

@@ -2,7 +2,7 @@
 
 import functools
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -10,7 +10,7 @@ import anyio
 from mcp.server.lowlevel.server import Server
 
 from skillwire.authoring.folder import returns_path
-from skillwire.authoring.live import DEFAULT_TIMEOUT, LiveSkill, SkillRequest, Text, Values, description_of
+from skillwire.authoring.live import DEFAULT_TIMEOUT, LiveSkill, Resolver, Values, description_of
 from skillwire.authoring.named_folder import NamedFolder, check_nothing_said
 from skillwire.authoring.registry import Skills
 from skillwire.authoring.rules import AuthoringError
@@ -27,7 +27,7 @@ from skillwire.server.skills import Offering, all_surfaces
 from skillwire.server.stdio import serve_stdio
 from skillwire.wire.shapes import Contents, ListedResource, PromptMessage
 
-Function = TypeVar("Function", bound=Callable[[SkillRequest], Text | Awaitable[Text]] | Callable[[], Path])
+Function = TypeVar("Function", bound=Resolver | Callable[[], Path])
 
 FOR_HOSTS = Offering(every_client=False)
 """What a server built in code offers unless it says otherwise: no tools, and no prompts but its own."""
