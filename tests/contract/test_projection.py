@@ -81,7 +81,7 @@ def test_a_projection_holds_the_block_as_the_contract_says() -> None:
         "metadata:\n"
         "  owner: '7'\n"
         "  x-personal-mcp.id: refunds\n"
-        "  x-personal-mcp.version: 1.0.0\n"
+        "  x-personal-mcp.version: '1.0.0'\n"
         '  x-personal-mcp.tags: \'["billing","money back"]\'\n'
         "  x-personal-mcp.capabilities: '[\"resource://skills/refunds/document\"]'\n"
         "  x-personal-mcp.depends_on: '[\"orders\"]'\n"

@@ -4,8 +4,11 @@ import re
 
 from skillwire.skillmd.scalars import is_plain_text
 
-# Letters, digits and a few signs that mean nothing in YAML; never a space or a sign at either end.
-_PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._/()+-]*[A-Za-z0-9.)])?")
+# A letter, then letters, digits and a few signs that mean nothing in YAML; no space or sign at the end.
+# What begins with a digit may be a number, a date or a time of day to somebody.
+_PLAIN = re.compile(r"[A-Za-z](?:[A-Za-z0-9 ._/()+-]*[A-Za-z0-9.)])?")
+_TRUTHS = frozenset({"y", "n", "yes", "no", "on", "off"})
+"""Text in YAML 1.2, and something else to readers of YAML 1.1."""
 _FENCE = "---"
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
@@ -16,7 +19,7 @@ def scalar(text: str) -> str:
     `skills-ref` ends the frontmatter at the first three dashes anywhere, so they are never written as such.
     """
     if _FENCE not in text:
-        if _PLAIN.fullmatch(text) and is_plain_text(text):
+        if _PLAIN.fullmatch(text) and text.lower() not in _TRUTHS and is_plain_text(text):
             return text
         if text.isprintable():
             return "'" + text.replace("'", "''") + "'"
