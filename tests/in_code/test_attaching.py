@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 
 from skillwire import AuthoringError, LiveSkill, Skill, SkillRequest, Skills
 from skillwire.host.asking import ask
-from skillwire.model.errors import ConflictError, UsageError
+from skillwire.model.errors import ConflictError
 from skillwire.server import Offering, SkillServer, attach
 from tests.in_code.conftest import refunds
 from tests.support.clients import ERAS, text_of
@@ -335,16 +335,16 @@ async def test_skills_are_attached_once(skills: Skills) -> None:
 
 
 async def test_what_cannot_be_attached_is_refused_with_what_to_do(skills: Skills) -> None:
-    with pytest.raises(UsageError, match="is nothing that skills can be attached to"):
+    with pytest.raises(AuthoringError, match="is nothing that skills can be attached to"):
         attach("server", skills)  # pyright: ignore[reportArgumentType] - that is the point
-    with pytest.raises(UsageError, match="is nothing that can be served"):
+    with pytest.raises(AuthoringError, match="is nothing that can be served"):
         attach(sdk_server(), 7)  # pyright: ignore[reportArgumentType] - that is the point
 
     async def listen(_context: Any, _params: Any) -> types.SubscriptionsListenResult:
         raise NotImplementedError
 
     own_way: Server[Any] = Server("x", on_subscriptions_listen=listen)
-    with pytest.raises(UsageError, match="in its own way"):
+    with pytest.raises(AuthoringError, match="in its own way"):
         attach(own_way, skills)
     attach(own_way, skills, bus=InMemorySubscriptionBus())
     taken: Server[Any] = Server("x")

@@ -9,7 +9,8 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel.server import Server
 from mcp.server.subscriptions import ListenHandler, SubscriptionBus
 
-from skillwire.model.errors import ConflictError, UsageError
+from skillwire.authoring.rules import AuthoringError
+from skillwire.model.errors import ConflictError
 from skillwire.server.announce import LISTEN, SUBSCRIBE, UNSUBSCRIBE, Announcer
 from skillwire.server.build import all_instructions
 from skillwire.server.gathering import Gathered
@@ -121,9 +122,8 @@ def _bus_of(server: Server[Any]) -> SubscriptionBus | None:
     if entry is None:
         return None
     if not isinstance(entry.handler, ListenHandler):
-        raise UsageError(
-            f"the server answers `{LISTEN}` in its own way, and clients would not hear of changed skills",
-            hint="hand over what its events are published on: `attach(server, skills, bus=bus)`",
-        )
+        rule = "is answered by the server in its own way, and clients would not hear of changed skills"
+        fix = "hand over what its events are published on: `attach(server, skills, bus=bus)`"
+        raise AuthoringError("the method", LISTEN, rule, fix)
     # The SDK has no public way from its handler to the bus that it was made with.
     return entry.handler._bus  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]

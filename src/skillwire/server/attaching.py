@@ -11,7 +11,6 @@ from skillwire.authoring.folder import caller_folder
 from skillwire.authoring.registry import Skills
 from skillwire.authoring.rules import AuthoringError
 from skillwire.authoring.skill import Skill
-from skillwire.model.errors import UsageError
 from skillwire.server.attached import Attached
 from skillwire.server.gathering import Servable, gathered
 from skillwire.server.skill_server import FOR_HOSTS, SkillServer
@@ -60,10 +59,9 @@ def attach(
     elif _is_fastmcp(server):
         import_module("skillwire.server.fastmcp.plugin").plug_in(server, everything, offering)
     else:
-        raise UsageError(
-            f"a `{type(server).__name__}` is nothing that skills can be attached to",
-            hint="attach them to a `Server` or `MCPServer` of the official SDK, or to a `FastMCP`",
-        )
+        fix = "attach them to a `Server` or `MCPServer` of the official SDK, or to a `FastMCP`"
+        rule = "is nothing that skills can be attached to"
+        raise AuthoringError("the value", repr(server), rule, fix)
 
 
 def _with_prompt(parts: Sequence[Servable], prompt: str) -> Skills:

@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from skillwire.authoring.live import LiveSkill
 from skillwire.authoring.registry import Skills
+from skillwire.authoring.rules import AuthoringError
 from skillwire.authoring.skill import Skill
 from skillwire.authoring.source import CodeSource
 from skillwire.catalog.library import Library
-from skillwire.model.errors import UsageError
 from skillwire.sources.base import Source
 from skillwire.sources.directory import DirectorySource
 
@@ -44,9 +44,7 @@ def gathered(parts: Iterable[Servable], *, label: str, base: Path) -> Gathered:
             case str() | os.PathLike():
                 sources.append(DirectorySource(base / part, keep_good=True))
             case _:
-                raise UsageError(
-                    f"`{type(part).__name__}` is nothing that can be served",
-                    hint="hand over a `Skill`, `Skills`, a source, or the path of a folder",
-                )
+                fix = "hand over a `Skill`, `Skills`, a source, or the path of a folder"
+                raise AuthoringError("the value", repr(part), "is nothing that can be served", fix)
     written = [CodeSource(skills, label=label)] if len(skills) else []
     return Gathered(Library([*written, *sources]), skills.prompts)
