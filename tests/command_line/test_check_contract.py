@@ -332,3 +332,84 @@ def test_a_folder_that_is_in_no_repository_is_wrong_usage(
     assert done.code == 2
     assert "error: `skills` is in no git repository" in done.err
     assert "hint: leave `--changed-since` out" in done.err
+
+
+def test_nothing_that_a_repository_configures_is_run(repository: Path, cli: Cli) -> None:
+    ran = repository / "ran"
+    run = f"sh -c 'touch {ran}; cat'"
+    hook = write(repository / "hooks", {"post-index-change": f"#!/bin/sh\ntouch {ran}\n"})
+    (hook / "post-index-change").chmod(0o755)
+    settings = {
+        "filter.x.clean": run,
+        "filter.x.process": run,
+        "diff.x.textconv": run,
+        "diff.x.command": run,
+        "diff.external": run,
+        "core.fsmonitor": run,
+        "core.pager": run,
+        "core.hooksPath": str(hook),
+    }
+    for name, value in settings.items():
+        git("config", name, value, cwd=repository)
+    write(repository, {".gitattributes": "* filter=x diff=x\n"})
+    broken_everywhere(repository / "skills")
+    os.utime(repository / "skills/orders/SKILL.md", (1, 1))
+    assert len(cli("check", "skills", "--contract", "--changed-since", "HEAD", "--json").json) == 3
+    assert not ran.exists()
+
+
+def test_a_repository_of_somebody_else_needs_the_trust_of_the_user(
+    repository: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.fspath(repository.parent / "settings"))
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    monkeypatch.setattr("skillwire.cli.contract.worktree.local_environment", lambda: dict(os.environ))
+    done = cli("check", "skills", "--changed-since", "HEAD")
+    assert done.code == 2
+    assert "git does not trust `skills`" in done.err
+    assert "hint: if you trust it: `git config --global --add safe.directory" in done.err
+    trust = ("config", "--global", "--add", "safe.directory", repository)
+    git(*trust, cwd=repository, env={"GIT_CONFIG_GLOBAL": os.environ["GIT_CONFIG_GLOBAL"]})
+    assert cli("check", "skills", "--changed-since", "HEAD").code == 0
+
+
+def test_text_that_git_wrote_with_other_line_ends_has_not_changed(repository: Path, cli: Cli) -> None:
+    broken_everywhere(repository / "skills")
+    commit(repository)
+    file = repository / "skills/one/SKILL.md"
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    assert cli("check", "skills", "--contract", "--changed-since", "HEAD", "--json").json == []
+
+
+def test_files_that_are_not_checked_out_have_not_changed(repository: Path, cli: Cli) -> None:
+    git("update-index", "--skip-worktree", "skills/orders/SKILL.md", cwd=repository)
+    (repository / "skills/orders/SKILL.md").unlink()
+    assert cli("check", "skills", "--contract", "--changed-since", "HEAD", "--json").json == []
+
+
+@pytest.mark.parametrize("object_format", ["sha1", "sha256"])
+def test_changes_in_a_submodule_count(team: Path, cli: Cli, object_format: str) -> None:
+    inner = team / "inner"
+    broken_everywhere(inner)
+    for folder in (inner, team / "skills"):
+        git("init", "-q", f"--object-format={object_format}", cwd=folder)
+    commit(inner)
+    allowed = ("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", inner, "sub")
+    git(*allowed, cwd=team / "skills")
+    commit(team / "skills")
+    check = ("check", "skills", "--contract", "--changed-since", "HEAD", "--json")
+    assert cli(*check).json == []
+    write_contract_skill(team / "skills/sub", "two", block("two", version=2.0))
+    assert rules(cli(*check).json) == [("sub/two/SKILL.md", "contract-version-type")]
+    commit(team / "skills/sub")
+    assert rules(cli(*check).json) == [("sub/two/SKILL.md", "contract-version-type")]
+    commit(team / "skills")
+    assert cli(*check).json == []
+
+
+def test_a_repository_inside_that_git_does_not_know_is_new(repository: Path, cli: Cli) -> None:
+    inner = repository / "skills/more"
+    broken_everywhere(inner)
+    git("init", "-q", cwd=inner)
+    commit(inner)
+    assert len(cli("check", "skills", "--contract", "--changed-since", "HEAD", "--json").json) == 3
