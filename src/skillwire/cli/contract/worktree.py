@@ -6,7 +6,7 @@ Git only lists names and ids. To compare content it would run filters, so the fi
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,7 +35,8 @@ class Known:
         try:
             mode = path.lstat().st_mode
             if stat.S_ISLNK(mode):
-                return self.mode == _LINK and self._names(os.fsencode(path.readlink()))
+                to = os.fsencode(path.readlink())
+                return self.mode == _LINK and self._names(len(to), [to])
             if not stat.S_ISREG(mode) or self.mode == _LINK:
                 return False
             return self._is_in(path)
@@ -46,22 +47,18 @@ class Known:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size > _MOST_TEXT:
-                digest = self._digest(size)
-                while part := file.read(_MOST_TEXT):
-                    digest.update(part)
-                return digest.hexdigest() == self.id
+                return self._names(size, iter(lambda: file.read(_MOST_TEXT), b""))
             content = file.read()
         # Where git writes text with the line ends of the machine, the commit still holds `\n`.
-        return self._names(content) or self._names(content.replace(b"\r\n", b"\n"))
+        spellings = (content, content.replace(b"\r\n", b"\n"))
+        return any(self._names(len(each), [each]) for each in spellings)
 
-    def _names(self, content: bytes) -> bool:
-        digest = self._digest(len(content))
-        digest.update(content)
-        return digest.hexdigest() == self.id
-
-    def _digest(self, size: int) -> "hashlib._Hash":
+    def _names(self, size: int, parts: Iterable[bytes]) -> bool:
         kind = "sha256" if len(self.id) == _SHA256_DIGITS else "sha1"
-        return hashlib.new(kind, b"blob %d\0" % size, usedforsecurity=False)
+        digest = hashlib.new(kind, b"blob %d\0" % size, usedforsecurity=False)
+        for part in parts:
+            digest.update(part)
+        return digest.hexdigest() == self.id
 
 
 @dataclass(frozen=True, slots=True)
