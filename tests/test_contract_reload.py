@@ -126,6 +126,20 @@ async def test_a_strict_server_keeps_the_last_good_registry_until_all_is_mended(
         assert await at.versions() == {"orders": "2.0.0", "refunds": "1.5.0"}
 
 
+@pytest.mark.parametrize("tolerant", [False, True])
+async def test_a_live_skill_is_no_part_of_the_repository_and_holds_up_nothing(*, tolerant: bool) -> None:
+    async def now() -> bytes:
+        return b"---\nname: live\ndescription: A program that is connected.\n---\n"
+
+    async with stage(tolerant=tolerant) as at:
+        at.source.put(MemorySkill("live", {"SKILL.md": now}))
+        at.source.put(skill("orders", block("orders", version="2.0.0")))
+        await at.told()
+        assert await at.versions() == {"orders": "2.0.0", "refunds": "1.0.0"}
+        assert "skill://live/SKILL.md" in await at.addresses()
+        assert PROBLEMS not in await at.addresses()
+
+
 async def test_a_tolerant_server_keeps_only_the_broken_skill_as_it_was() -> None:
     async with stage(tolerant=True) as at:
         at.source.put(skill("orders", block("orders", version=2.0)))

@@ -219,14 +219,30 @@ def test_a_fix_is_written_with_yes_and_what_is_left_is_reported(team: Path, cli:
     done = cli("check", "skills/orders", "--contract", "--fix", "--yes")
     assert done.code == 1
     assert [line.rpartition("(")[2] for line in done.out.splitlines()[::2]] == [
-        "error: contract-version-format, line 7)"
+        "error: contract-version-type, line 7)"
     ]
     text = (team / "skills/orders/SKILL.md").read_text()
-    assert 'version: "1.5"\n' in text
+    assert "version: 1.5\n" in text
+    hint = 'quote it, and write all three numbers: `version: "1.5.0"`; if it says `1.50`, `version: "1.50.0"`'
+    assert hint in done.out
     assert "    - resource://skills/orders/document\n---\n\n# Steps\n" in text
     file = team / "skills/orders/SKILL.md"
-    file.write_text(file.read_text().replace('"1.5"', '"1.5.0"'))
+    file.write_text(file.read_text().replace("1.5", '"1.5.0"'))
     assert cli("check", "skills", "--contract", "--fix").code == 0
+
+
+def test_a_version_that_only_its_author_knows_is_left_alone(team: Path, cli: Cli) -> None:
+    write_contract_skill(team / "skills", "orders", block("orders", version=1.5))
+    before = tree_stamps(team)
+    done = cli("check", "skills", "--contract", "--fix", "--yes")
+    assert (done.code, tree_stamps(team)) == (1, before)
+
+
+def test_a_reference_that_is_broken_is_not_said_to_be_served(team: Path, cli: Cli) -> None:
+    references = {"gone": {"path": "references/gone.md"}, "out": {"path": "../out.md"}}
+    write_contract_skill(team / "skills", "orders", block("orders", references=references))
+    found = cli("check", "skills/orders", "--contract", "--json").json
+    assert [each["rule"] for each in found] == ["contract-reference-missing", "contract-reference-path"]
 
 
 def test_a_fix_keeps_the_mode_of_a_file_and_follows_no_link_elsewhere(team: Path, cli: Cli) -> None:
@@ -332,3 +348,84 @@ def test_a_folder_that_is_in_no_repository_is_wrong_usage(
     assert done.code == 2
     assert "error: `skills` is in no git repository" in done.err
     assert "hint: leave `--changed-since` out" in done.err
+
+
+def test_nothing_that_a_repository_configures_is_run(repository: Path, cli: Cli) -> None:
+    ran = repository / "ran"
+    run = f"sh -c 'touch {ran}; cat'"
+    hook = write(repository / "hooks", {"post-index-change": f"#!/bin/sh\ntouch {ran}\n"})
+    (hook / "post-index-change").chmod(0o755)
+    settings = {
+        "filter.x.clean": run,
+        "filter.x.process": run,
+        "diff.x.textconv": run,
+        "diff.x.command": run,
+        "diff.external": run,
+        "core.fsmonitor": run,
+        "core.pager": run,
+        "core.hooksPath": str(hook),
+    }
+    for name, value in settings.items():
+        git("config", name, value, cwd=repository)
+    write(repository, {".gitattributes": "* filter=x diff=x\n"})
+    broken_everywhere(repository / "skills")
+    os.utime(repository / "skills/orders/SKILL.md", (1, 1))
+    assert len(cli("check", "skills", "--contract", "--changed-since", "HEAD", "--json").json) == 3
+    assert not ran.exists()
+
+
+def test_a_repository_of_somebody_else_needs_the_trust_of_the_user(
+    repository: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.fspath(repository.parent / "settings"))
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    monkeypatch.setattr("skillwire.cli.contract.worktree.local_environment", lambda: dict(os.environ))
+    done = cli("check", "skills", "--changed-since", "HEAD")
+    assert done.code == 2
+    assert "git does not trust `skills`" in done.err
+    assert "hint: if you trust it: `git config --global --add safe.directory" in done.err
+    trust = ("config", "--global", "--add", "safe.directory", repository)
+    git(*trust, cwd=repository, env={"GIT_CONFIG_GLOBAL": os.environ["GIT_CONFIG_GLOBAL"]})
+    assert cli("check", "skills", "--changed-since", "HEAD").code == 0
+
+
+def test_text_that_git_wrote_with_other_line_ends_has_not_changed(repository: Path, cli: Cli) -> None:
+    broken_everywhere(repository / "skills")
+    commit(repository)
+    file = repository / "skills/one/SKILL.md"
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    assert cli("check", "skills", "--contract", "--changed-since", "HEAD", "--json").json == []
+
+
+def test_files_that_are_not_checked_out_have_not_changed(repository: Path, cli: Cli) -> None:
+    git("update-index", "--skip-worktree", "skills/orders/SKILL.md", cwd=repository)
+    (repository / "skills/orders/SKILL.md").unlink()
+    assert cli("check", "skills", "--contract", "--changed-since", "HEAD", "--json").json == []
+
+
+@pytest.mark.parametrize("object_format", ["sha1", "sha256"])
+def test_changes_in_a_submodule_count(team: Path, cli: Cli, object_format: str) -> None:
+    inner = team / "inner"
+    broken_everywhere(inner)
+    for folder in (inner, team / "skills"):
+        git("init", "-q", f"--object-format={object_format}", cwd=folder)
+    commit(inner)
+    allowed = ("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", inner, "sub")
+    git(*allowed, cwd=team / "skills")
+    commit(team / "skills")
+    check = ("check", "skills", "--contract", "--changed-since", "HEAD", "--json")
+    assert cli(*check).json == []
+    write_contract_skill(team / "skills/sub", "two", block("two", version=2.0))
+    assert rules(cli(*check).json) == [("sub/two/SKILL.md", "contract-version-type")]
+    commit(team / "skills/sub")
+    assert rules(cli(*check).json) == [("sub/two/SKILL.md", "contract-version-type")]
+    commit(team / "skills")
+    assert cli(*check).json == []
+
+
+def test_a_repository_inside_that_git_does_not_know_is_new(repository: Path, cli: Cli) -> None:
+    inner = repository / "skills/more"
+    broken_everywhere(inner)
+    git("init", "-q", cwd=inner)
+    commit(inner)
+    assert len(cli("check", "skills", "--contract", "--changed-since", "HEAD", "--json").json) == 3

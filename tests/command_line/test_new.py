@@ -31,6 +31,21 @@ def test_a_new_skill_with_the_block_keeps_the_contract(cli: Cli, key: list[str])
     assert cli("project", "skills", "--out", "upload", *key).code == 0
 
 
+@pytest.mark.parametrize("key", ["", " ", "name", "metadata", "k" * 2000])
+def test_a_key_that_no_block_can_have_is_wrong_usage(cli: Cli, here: Path, key: str) -> None:
+    done = cli("new", "refunds", "--contract", f"--block-key={key}")
+    assert (done.code, done.raw) == (2, b"")
+    assert done.err.startswith("error: ")
+    assert "hint: name a" in done.err
+    assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize("verb", ["check", "graph"])
+def test_the_key_is_looked_at_wherever_it_is_given(cli: Cli, verb: str) -> None:
+    cli("new", "refunds", "--contract")
+    assert cli(verb, "refunds", "--block-key", "name").code == 2
+
+
 def test_what_is_there_is_never_overwritten(cli: Cli, here: Path) -> None:
     cli("new", "refunds")
     (here / "refunds/SKILL.md").write_text("mine")

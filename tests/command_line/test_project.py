@@ -4,9 +4,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from skills_ref import validate  # pyright: ignore[reportMissingTypeStubs] - it has annotations, but no marker
 
+from skillwire.cli.contract.projecting import plan_for
+from skillwire.cli.contract.projecting import write as write_projection
+from skillwire.cli.library import load_library
+from skillwire.cli.site_folder import LIST_OF_OURS, SiteFolder
 from skillwire.contract.projection import restored
 from skillwire.contract.subject import BLOCK_KEY
 from skillwire.skillmd.document import read_document
@@ -170,3 +175,86 @@ def test_a_folder_without_skills_is_not_projected(team: Path, cli: Cli) -> None:
     (team / "empty").mkdir()
     assert cli("project", "empty", "--out", "upload").code == 1
     assert not (team / "upload").exists()
+
+
+# Links, and ends in the middle
+
+
+@pytest.mark.parametrize("to", ["skills", "skills/deep", "nowhere"])
+def test_nothing_is_written_or_removed_behind_a_link(team: Path, cli: Cli, to: str) -> None:
+    cli("project", "skills", "--out", "upload")
+    for target in ("fresh", "upload"):
+        (team / target).mkdir(exist_ok=True)
+        shutil.rmtree(team / target / "deep", ignore_errors=True)
+        (team / target / "deep").symlink_to(team / to)
+        before = tree_stamps(team / "skills")
+        done = cli("project", "skills", "--out", target)
+        assert done.code == 2
+        assert "is behind a link, and what that leads to is never written" in done.err
+        assert "hint: remove the link, or choose another `--out`" in done.err
+        assert tree_stamps(team / "skills") == before
+        assert not (team / "nowhere").exists()
+        assert cli("project", "skills", "--out", target, "--check").code == 1
+
+
+def test_what_is_behind_a_link_is_not_removed_when_its_skill_is_gone(team: Path, cli: Cli) -> None:
+    cli("project", "skills", "--out", "upload")
+    shutil.rmtree(team / "skills/rich")
+    (team / "upload/rich").rename(team / "mine")
+    (team / "upload/rich").symlink_to(team / "mine")
+    assert cli("project", "skills", "--out", "upload").code == 0
+    assert (team / "mine/SKILL.md").is_file()
+
+
+def test_a_link_in_place_of_a_file_is_replaced_and_its_target_stays(team: Path, cli: Cli) -> None:
+    cli("project", "skills", "--out", "upload")
+    script, source = team / "upload/deep/outer/scripts/run.sh", team / "skills/deep/outer/notes.md"
+    script.unlink()
+    script.symlink_to(source)
+    before = tree_stamps(team / "skills")
+    assert cli("project", "skills", "--out", "upload", "--check").code == 1
+    assert cli("project", "skills", "--out", "upload").code == 0
+    assert not script.is_symlink()
+    assert tree_stamps(team / "skills") == before
+
+
+def test_a_projection_that_was_ended_is_finished_by_the_next_one(
+    team: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(*_: object) -> None:
+        raise RuntimeError("ended")
+
+    library = load_library(["skills"], follow_links=False)
+    site = SiteFolder(team / "upload", "project")
+    with monkeypatch.context() as dying:
+        dying.setattr("skillwire.cli.contract.projecting._set_mode", ended)
+        dying.setattr(SiteFolder, "note", ended)  # as after `kill -9`: nobody writes down what is there
+        with pytest.raises(RuntimeError, match="ended"):
+            anyio.run(write_projection, library, plan_for(library, BLOCK_KEY), site)
+    assert files(team / "upload").keys() == {"coding/SKILL.md"}
+    write_contract_skill(team / "skills", "coding", license="MIT")
+    write(team / "upload/coding", {".SKILL.md.o4whc0ro": "half", ".other.o4whc0ro": "mine"})
+    write(team / "upload", {f".{LIST_OF_OURS}.o4whc0ro": "half"})
+    assert cli("project", "skills", "--out", "upload", "--check").code == 1
+    done = cli("project", "skills", "--out", "upload")
+    assert (done.code, done.err.splitlines()[-1]) == (0, "7 skills projected to `upload`")
+    hidden = {path.name for path in (team / "upload").rglob(".*")}
+    assert hidden == {LIST_OF_OURS, ".other.o4whc0ro"}
+    assert cli("project", "skills", "--out", "upload", "--check").code == 0
+
+
+def test_a_file_of_somebody_else_is_told_with_the_right_verb(team: Path, cli: Cli) -> None:
+    write(team / "upload/plain", {"SKILL.md": "mine\n"})
+    for _ in range(2):
+        told = cli("project", "skills", "--out", "upload").err
+        assert "is there already, and was not written by `skillwire project`" in told
+    assert (team / "upload/plain/SKILL.md").read_text() == "mine\n"
+
+
+def test_without_its_list_a_projection_is_not_current(team: Path, cli: Cli) -> None:
+    cli("project", "skills", "--out", "upload")
+    (team / "upload" / LIST_OF_OURS).unlink()
+    done = cli("project", "skills", "--out", "upload", "--check")
+    assert (done.code, done.out) == (1, f"missing: {LIST_OF_OURS}\n")
+    cli("project", "skills", "--out", "upload")
+    assert cli("project", "skills", "--out", "upload", "--check").code == 0

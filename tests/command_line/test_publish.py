@@ -290,3 +290,14 @@ def test_a_description_is_as_long_as_the_format_allows(good: Path, cli: Cli) -> 
     write(good / "good/refunds", {"SKILL.md": skill_md("refunds", "word " * 400)})
     cli("publish", "good", "--out", "site")
     assert len(published()["refunds"].description) == 1024
+
+
+def test_nothing_is_published_through_a_link(tmp_path: Path, cli: Cli) -> None:
+    write_skill(tmp_path / "skills", "refunds")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "site/.well-known").symlink_to(tmp_path / "elsewhere")
+    done = cli("publish", tmp_path / "skills", "--out", tmp_path / "site")
+    assert done.code == 2
+    assert "is behind a link" in done.err
+    assert list((tmp_path / "elsewhere").iterdir()) == []

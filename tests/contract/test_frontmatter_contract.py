@@ -287,6 +287,20 @@ def test_icons_are_as_in_mcp(icons: Any) -> None:
     assert set(refused(frontmatter("refunds", block(icons=icons))).values()) == {Rule.CONTRACT_ICONS}
 
 
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 1e20])
+def test_a_number_that_would_lose_digits_is_refused_wherever_it_stands(number: float) -> None:
+    found = refused(frontmatter("refunds", block(own={"a": [1, number]}, other=number)))
+    assert found == {
+        f"{BLOCK_KEY}.own.a[1]": Rule.CONTRACT_NUMBER_SIZE,
+        f"{BLOCK_KEY}.other": Rule.CONTRACT_NUMBER_SIZE,
+    }
+
+
+def test_numbers_of_64_bits_are_kept() -> None:
+    raw = frontmatter("refunds", block(own=[2**64 - 1, -(2**63), 0.5]))
+    assert validate_skill_frontmatter(raw, "refunds").raw == raw
+
+
 def test_aliases_are_unique_in_the_whole_skill() -> None:
     references = {
         "a": {"path": POLICY, "aliases": ["old"]},

@@ -109,7 +109,7 @@ SCALARS = st.one_of(
     st.none(),
     st.booleans(),
     st.integers(-(2**63), 2**63),
-    st.floats(allow_nan=False, allow_infinity=False),
+    st.floats(-(2**63), 2**63),
     st.text(max_size=12),
 )
 VALUES = st.recursive(

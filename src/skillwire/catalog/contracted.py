@@ -35,11 +35,14 @@ class Contracted:
 def contracted(
     catalog: Catalog, key: str, before: Contracted | None = None, more: Sequence[SkillFacts] = ()
 ) -> Contracted:
-    """Check every skill of `catalog`, and `more` skills that it could not hold."""
+    """Check every skill of `catalog`, and `more` skills that it could not hold.
+
+    The skill of a program that is connected is no part of the repository, and comes and goes: it is left out.
+    """
     old: Mapping[str, tuple[Entry, CheckedSkill]] = before.known if before is not None else {}
     known: dict[str, tuple[Entry, CheckedSkill]] = {}
     for uri, entry in catalog.entries.items():
-        if not entry.listed:
+        if not entry.listed or entry.dynamic:
             continue
         last = old.get(uri)
         if last is None or last[0] is not entry:

@@ -16,6 +16,7 @@ from skillwire.model.errors import UsageError
 from skillwire.model.name import NAME_RULE, is_skill_name, proposed_name
 from skillwire.model.uri import SKILL_FILE
 from skillwire.skillmd.frontmatter import split
+from skillwire.skillmd.unreadable import UnreadableError
 from skillwire.skillmd.yaml12 import load
 
 
@@ -75,3 +76,6 @@ def _must_keep_the_contract(text: str, name: str, key: str) -> None:
     except ContractError as error:
         first = error.problems[0]
         raise UsageError(f"the contract has no such skill: {first.message}", hint=first.hint) from error
+    except UnreadableError as error:
+        hint = "name a plain key with `--block-key`"
+        raise UsageError(f"nobody could read such a skill: {error.message}", hint) from error

@@ -4,6 +4,22 @@ from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
 
+from skillwire.contract.subject import BLOCK_KEY, STANDARD
+from skillwire.model.display import quoted
+from skillwire.model.errors import UsageError
+
+
+def _must_be_a_key(_type: object, key: object) -> None:
+    """Raise `UsageError` if no block can stand under this key."""
+    if not isinstance(key, str) or not key.strip():
+        raise UsageError("`--block-key` is empty", hint=f"name a key, such as {quoted(BLOCK_KEY)}")
+    if key in STANDARD:
+        raise UsageError(
+            f"`--block-key` cannot be {quoted(key)}, which is a field of every skill",
+            hint=f"name a key of your own, such as {quoted(BLOCK_KEY)}",
+        )
+
+
 SkillArgument: TypeAlias = Annotated[
     str, Parameter(name="SKILL", help="A skill's folder, its URI, its path, or its name.")
 ]
@@ -17,5 +33,10 @@ From: TypeAlias = Annotated[
 FollowLinks: TypeAlias = Annotated[bool, Parameter(help="Also look where links lead, outside the folder.")]
 AsJson: TypeAlias = Annotated[bool, Parameter(help="Print JSON, for programs.")]
 BlockKey: TypeAlias = Annotated[
-    str, Parameter(name="--block-key", help="The key of the contract's block; `x-personal-mcp` by default.")
+    str,
+    Parameter(
+        name="--block-key",
+        validator=_must_be_a_key,
+        help="The key of the contract's block; `x-personal-mcp` by default.",
+    ),
 ]

@@ -52,7 +52,7 @@ def project(
         raise SourceError("nothing is projected: mend the errors above first")
     if not plan.files:
         raise SourceError(f"nothing is projected: {NO_SKILLS}")
-    site = SiteFolder(out)
+    site = SiteFolder(out, "project")
     if check:
         return _told_differences(plan, anyio.run(differences, library, plan, site), out, json=json)
     anyio.run(write, library, plan, site)

@@ -49,7 +49,7 @@ def publish(
     errors = [problem for problem in library.catalog.problems if _matters(problem)]
     choice = choose(library.catalog)
     _must_be_worth_it(errors, choice)
-    site = SiteFolder(out / FOLDER)
+    site = SiteFolder(out, "publish", FOLDER)
     artifacts, left_out = anyio.run(_write, library, choice, site)
     if json:
         print_json(_told(site, artifacts, left_out, errors))
@@ -101,6 +101,7 @@ async def _write_skills(
         if isinstance(page, LeftOut):
             left_out.append(page)
             continue
+        site.plan(page.files)
         for path, content in page.files.items():
             site.write(path, content)
         artifacts.append(page.artifact)

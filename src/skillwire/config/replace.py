@@ -1,8 +1,9 @@
 """Changing a file that other programs read and change: one writer at a time, and never half a file."""
 
 import os
+import re
 import sys
-from collections.abc import Generator
+from collections.abc import Container, Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -12,6 +13,7 @@ if sys.platform != "win32":
 
 _FOR_OTHERS = 0o644
 """Who may read a new file. One that exists keeps what it has."""
+_TEMPORARY = re.compile(r"\.(.+)\.[a-z0-9_]{8}", re.DOTALL)
 
 
 @contextmanager
@@ -44,3 +46,11 @@ def replace_file(path: Path, content: bytes) -> None:
         except BaseException:
             Path(file.name).unlink(missing_ok=True)
             raise
+
+
+def left_in(folder: Path, names: Container[str]) -> Iterator[Path]:
+    """Yield what writers that were ended in the middle left in `folder` of files with these names."""
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        found = _TEMPORARY.fullmatch(path.name)
+        if found is not None and found[1] in names and path.is_file() and not path.is_symlink():
+            yield path

@@ -1,5 +1,6 @@
 """The rules for the block: who the skill is, which version, its tags, its icons, what it depends on."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 
 from skillwire.contract.semver import is_semver, proposed_version
@@ -8,6 +9,9 @@ from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.name import is_skill_name
 from skillwire.model.problem import Rule
+
+_LOST_ZERO = re.compile(r"[0-9]+\.[1-9]")
+"""To YAML `1.10` is the same number as `1.1`, and nobody can tell which one was written."""
 
 
 def id_missing(subject: Subject) -> Iterator[Fault]:
@@ -42,6 +46,8 @@ def version_type(subject: Subject) -> Iterator[Fault]:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         message = f"`{value}` is a number, not text"
         hint = f'quote it, and write all three numbers: `version: "{proposed_version(str(value))}"`'
+        if _LOST_ZERO.fullmatch(str(value)):
+            hint += f'; if it says `{value}0`, `version: "{proposed_version(f"{value}0")}"`'
     else:
         message, hint = "the version is not text", 'write `version: "1.0.0"`'
     yield Fault(subject.way("version"), Rule.CONTRACT_VERSION_TYPE, message, hint)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
+from skillwire.contract.references import is_served
 from skillwire.contract.subject import Fault, Subject, first_wrong, texts
 from skillwire.contract.uris import document_uri, published, reference_uri, root_uri
 from skillwire.model.display import quoted
@@ -58,8 +59,9 @@ def capability_unserved(subject: Subject) -> Iterator[Fault]:
 def capability_undeclared(subject: Subject) -> Iterator[Fault]:
     value = subject.block.get("capabilities")
     declared = set(texts(value))
-    for ref_id, _ in subject.references() if isinstance(value, list) else ():
-        if (uri := reference_uri(subject.namespace, ref_id)) not in declared:
+    for ref_id, reference in subject.references() if isinstance(value, list) else ():
+        uri = reference_uri(subject.namespace, ref_id)
+        if uri not in declared and is_served(subject, reference):
             message = f"the reference {quoted(ref_id)} is served, and not among the capabilities"
             hint = f"add {quoted(uri)}"
             yield Fault(subject.way("capabilities"), Rule.CONTRACT_CAPABILITY_UNDECLARED, message, hint)

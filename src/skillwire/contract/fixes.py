@@ -1,5 +1,6 @@
 """What can be mended without asking: the faults that have one right answer. One function for each rule."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any, cast
@@ -15,6 +16,8 @@ from skillwire.skillmd.rules import tools_in
 from skillwire.skillmd.scalar_text import scalar
 from skillwire.skillmd.unreadable import UnreadableError
 from skillwire.skillmd.yaml12 import load
+
+_COMMENT = re.compile(r"#.*")
 
 
 def fixed(content: bytes, rules: Iterable[Rule], key: str, folder: str | None) -> bytes:
@@ -45,15 +48,6 @@ def _tools(draft: Draft, subject: Subject, wanted: dict[str, Json]) -> Iterator[
     if isinstance(value, str):
         wanted["allowed-tools"] = tools = " ".join(tools_in(value))
         yield from _replaced(draft, ("allowed-tools",), scalar(tools))
-
-
-def _version(draft: Draft, subject: Subject, wanted: dict[str, Json]) -> Iterator[Edit]:
-    value, way = subject.block.get("version"), subject.way("version")
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        place = draft.places[way]
-        written = draft.text[place.start : place.end]
-        _block(wanted, subject)["version"] = written
-        yield from _replaced(draft, way, f'"{written}"')
 
 
 def _tags(draft: Draft, subject: Subject, wanted: dict[str, Json]) -> Iterator[Edit]:
@@ -88,8 +82,8 @@ def _capabilities(draft: Draft, subject: Subject, wanted: dict[str, Json]) -> It
         if empty is not None:
             yield Edit(empty.start, empty.end, f" {listed}" if empty.start == empty.end else listed)
             return
-        separator = ", " if subject.block else ""
         closing = draft.text.rindex("}", place.start, place.end)
+        separator = ", " if subject.block and not _ends_in_comma(draft, subject.key, closing) else ""
         yield Edit(closing, closing, f"{separator}capabilities: {listed}")
         return
     first = next(iter(subject.block), None)
@@ -119,7 +113,6 @@ Fix = Callable[[Draft, Subject, dict[str, Json]], Iterable[Edit]]
 
 FIXES: Mapping[Rule, Fix] = {
     Rule.ALLOWED_TOOLS_FORMAT: _tools,
-    Rule.CONTRACT_VERSION_TYPE: _version,
     Rule.CONTRACT_TAG_DUPLICATE: _tags,
     Rule.CONTRACT_CAPABILITIES_MISSING: _capabilities,
 }
@@ -131,6 +124,12 @@ def _replaced(draft: Draft, way: Way, text: str) -> Iterator[Edit]:
     # The first line of a block scalar may end in a comment, which must not go; its line break stays, too.
     if not (written.startswith(("|", ">")) and "#" in written.partition("\n")[0]):
         yield Edit(place.start, place.end, text + ("\n" if written.endswith("\n") else ""))
+
+
+def _ends_in_comma(draft: Draft, key: str, closing: int) -> bool:
+    """Whether a comma stands behind the last value of a block in braces, which ends at `closing`."""
+    last = max(place.end for way, place in draft.places.items() if len(way) > 1 and way[0] == key)
+    return "," in _COMMENT.sub("", draft.text[last:closing])
 
 
 def _block(wanted: dict[str, Json], subject: Subject) -> dict[str, Any]:

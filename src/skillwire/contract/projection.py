@@ -7,6 +7,7 @@ from typing import Any
 
 from skillwire.contract.frontmatter import allowed_tools, metadata_of
 from skillwire.contract.severity import SEVERITIES
+from skillwire.contract.subject import STANDARD
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.problem import Problem, Rule, Severity
@@ -15,7 +16,6 @@ from skillwire.skillmd.rules import MAX_COMPATIBILITY, separated_by_commas
 from skillwire.skillmd.scalar_text import scalar
 from skillwire.skillmd.yaml12 import load
 
-STANDARD = ("name", "description", "license", "compatibility", "allowed-tools", "metadata")
 _PLAIN = ("id", "version")
 _FIRST = (*_PLAIN, "tags", "capabilities", "depends_on", "references", "icons")
 

@@ -102,6 +102,12 @@ def reference_alias(subject: Subject) -> Iterator[Fault]:
         taken.setdefault(alias, "another alias")
 
 
+def is_served(subject: Subject, reference: Mapping[str, Json]) -> bool:
+    """Whether a reference names a file that is there, as far as anybody knows."""
+    path, files = reference.get("path"), subject.facts.files
+    return _path_fault(path) is None and (files is None or path in files)
+
+
 CHECKS: tuple[Callable[[Subject], Iterable[Fault]], ...] = (
     references_type,
     reference_id,

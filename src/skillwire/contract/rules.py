@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from skillwire.contract import block, capabilities, references, standard
+from skillwire.contract import block, capabilities, numbers, references, standard
 from skillwire.contract.subject import Fault, SkillFacts, Subject
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
@@ -13,6 +13,7 @@ _FOR_THE_BLOCK: tuple[Callable[[Subject], Iterable[Fault]], ...] = (
     *block.CHECKS,
     *references.CHECKS,
     *capabilities.CHECKS,
+    *numbers.CHECKS,
 )
 
 

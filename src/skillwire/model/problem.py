@@ -114,6 +114,7 @@ class Rule(StrEnum):
     CONTRACT_REFERENCE_FIELD = "contract-reference-field"
     CONTRACT_REFERENCE_ALIAS = "contract-reference-alias"
     CONTRACT_ICONS = "contract-icons"
+    CONTRACT_NUMBER_SIZE = "contract-number-size"
     CONTRACT_LINK_MISSING = "contract-link-missing"
     CONTRACT_FILE_UNREFERENCED = "contract-file-unreferenced"
     CONTRACT_BODY_LENGTH = "contract-body-length"

@@ -7,16 +7,12 @@ from pathlib import Path
 
 from skillwire.catalog.library import Library
 from skillwire.cli.contract.folders import SkillFolders, is_folder
+from skillwire.cli.contract.worktree import WorkingCopy
 from skillwire.contract.repository import CheckedSkill
 from skillwire.model.display import quoted
 from skillwire.model.errors import SourceError, UsageError
 from skillwire.model.problem import Problem
 from skillwire.model.uri import SKILL_FILE
-from skillwire.sources.git.program import Git
-
-# Only names are asked for: nothing that a repository configures is run for it.
-_SETTINGS = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false")
-_MOST_NAMES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +41,11 @@ class Changed:
         return (file.parent.name for file in self.files if file.name == SKILL_FILE and not file.exists())
 
 
-async def changed_since(revision: str, library: Library) -> Changed:
-    """Ask git what differs from where `revision` and the working copy parted. Raises `UsageError`."""
+async def changed_since(revision: str, library: Library, skills: SkillFolders) -> Changed:
+    """Return what differs from where `revision` and the working copy parted. Raises `UsageError`."""
+    if revision.startswith("-"):
+        raise _no_such_revision(revision, "it begins with `-`")
+    linked = {_real(folder) for folder in skills.folders.values()}
     files: set[Path] = set()
     for source in library.sources:
         if not is_folder(source.place):
@@ -54,7 +53,7 @@ async def changed_since(revision: str, library: Library) -> Changed:
                 f"`--changed-since` needs folders, and {quoted(source.place)} is none",
                 hint="name a folder in a git repository",
             )
-        files |= await _changed_in(Path(source.place), revision)
+        files |= await _changed_in(Path(source.place), linked, revision)
     return Changed.of(files)
 
 
@@ -78,28 +77,15 @@ def _folder(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-async def _changed_in(folder: Path, revision: str) -> set[Path]:
-    if revision.startswith("-"):
-        raise _no_such_revision(revision, "it begins with `-`")
-    git = Git.local()
+async def _changed_in(folder: Path, linked: set[Path], revision: str) -> set[Path]:
+    copy = await WorkingCopy.around(folder)
+    root = _real(folder)
+    elsewhere = {each for each in linked if not each.is_relative_to(root) and each.is_relative_to(copy.top)}
     try:
-        top = Path((await git.run(*_SETTINGS, "rev-parse", "--show-toplevel", folder=folder)).text)
-    except SourceError as error:
-        hint = "leave `--changed-since` out, or name a folder in a repository"
-        raise UsageError(f"{quoted(str(folder))} is in no git repository: {error}", hint=hint) from error
-    try:
-        base = await git.run(*_SETTINGS, "merge-base", revision, "HEAD", folder=folder)
+        base = await copy.parted_from(revision)
+        return await copy.changed(base, [root, *elsewhere])
     except SourceError as error:
         raise _no_such_revision(revision, str(error)) from error
-    found: set[Path] = set()
-    for command in (
-        ("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", base.text, "--"),
-        ("ls-files", "--others", "--exclude-standard", "-z", "--full-name"),
-    ):
-        listed = await git.run(*_SETTINGS, *command, folder=top, most=_MOST_NAMES)
-        names = listed.content.decode(errors="surrogateescape").split("\0")
-        found |= {_real(top / name) for name in names if name}
-    return found
 
 
 def _real(path: Path) -> Path:

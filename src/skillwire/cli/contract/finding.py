@@ -49,7 +49,7 @@ class Question:
         repository = skills.contracted.repository
         wanted = repository.skills
         if self.since is not None:
-            wanted = tuple((await changed_since(self.since, library)).affected(skills))
+            wanted = tuple((await changed_since(self.since, library, skills)).affected(skills))
         if self.contract:
             problems = [*skills.contracted.others, *await all_problems(library, skills, wanted)]
             good = sum(1 for _ in repository.sound)

@@ -10,9 +10,10 @@ from pathlib import Path
 from skillwire.catalog.contracted import facts_of, shown_path
 from skillwire.catalog.library import Library
 from skillwire.cli.contract.folders import is_folder
-from skillwire.cli.site_folder import SiteFolder
-from skillwire.contract.projection import STANDARD, project, projection_problems, restored
+from skillwire.cli.site_folder import LIST_OF_OURS, SiteFolder
+from skillwire.contract.projection import project, projection_problems, restored
 from skillwire.contract.repository import check_one, check_together
+from skillwire.contract.subject import STANDARD
 from skillwire.model.display import quoted
 from skillwire.model.entry import Entry
 from skillwire.model.errors import UsageError
@@ -83,6 +84,7 @@ def plan_for(library: Library, key: str) -> Plan:
 async def write(library: Library, plan: Plan, site: SiteFolder) -> None:
     """Write every file that is not there yet, and remove what an earlier projection left."""
     try:
+        site.plan(plan.files)
         async for path, content in _contents(library, plan):
             site.write(path, content)
             _set_mode(site.folder / path, executable=plan.files[path].executable)
@@ -96,14 +98,17 @@ async def differences(library: Library, plan: Plan, site: SiteFolder) -> dict[st
     """Return how the folder differs from the plan: by what is missing, other, or left over."""
     found: dict[str, list[str]] = {"missing": [], "differs": [], "left over": []}
     async for path, content in _contents(library, plan):
-        target = site.folder / path
-        there = _there(target)
+        there = site.content(path)
         if there is None:
             found["missing"].append(path)
-        elif there != content or _is_executable(target) != plan.files[path].executable:
+        elif there != content or _is_executable(site.folder / path) != plan.files[path].executable:
             found["differs"].append(path)
+    if not site.has_list:  # without it nobody knows what is left over
+        found["missing"].append(LIST_OF_OURS)
+    elif site.unfinished:
+        found["differs"].append(LIST_OF_OURS)
     others = sorted(site.ours - plan.files.keys())
-    found["left over"].extend(path for path in others if _there(site.folder / path) is not None)
+    found["left over"].extend(path for path in others if site.content(path) is not None)
     return found
 
 
@@ -135,10 +140,3 @@ def _set_mode(file: Path, *, executable: bool) -> None:
     wanted = mode | 0o111 if executable else mode & ~0o111
     if wanted != mode:
         file.chmod(wanted)
-
-
-def _there(file: Path) -> bytes | None:
-    try:
-        return file.read_bytes()
-    except OSError:
-        return None
