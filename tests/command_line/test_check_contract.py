@@ -214,28 +214,21 @@ def test_a_fix_shows_a_diff_and_without_a_terminal_changes_nothing(team: Path, c
     assert tree_stamps(team) == before
 
 
-def test_a_fix_is_written_with_yes_and_what_is_left_is_reported(team: Path, cli: Cli) -> None:
+def test_a_fix_is_written_with_yes(team: Path, cli: Cli) -> None:
     write_contract_skill(team / "skills", "orders", FIXABLE, allowed_tools="Read, Grep")
-    done = cli("check", "skills/orders", "--contract", "--fix", "--yes")
-    assert done.code == 1
-    assert [line.rpartition("(")[2] for line in done.out.splitlines()[::2]] == [
-        "error: contract-version-type, line 7)"
-    ]
+    assert cli("check", "skills/orders", "--contract", "--fix", "--yes").code == 0
     text = (team / "skills/orders/SKILL.md").read_text()
-    assert "version: 1.5\n" in text
-    hint = 'quote it, and write all three numbers: `version: "1.5.0"`; if it says `1.50`, `version: "1.50.0"`'
-    assert hint in done.out
+    assert 'version: "1.5.0"\n' in text
     assert "    - resource://skills/orders/document\n---\n\n# Steps\n" in text
-    file = team / "skills/orders/SKILL.md"
-    file.write_text(file.read_text().replace("1.5", '"1.5.0"'))
     assert cli("check", "skills", "--contract", "--fix").code == 0
 
 
-def test_a_version_that_only_its_author_knows_is_left_alone(team: Path, cli: Cli) -> None:
-    write_contract_skill(team / "skills", "orders", block("orders", version=1.5))
-    before = tree_stamps(team)
-    done = cli("check", "skills", "--contract", "--fix", "--yes")
-    assert (done.code, tree_stamps(team)) == (1, before)
+def test_what_a_fix_leaves_is_reported(team: Path, cli: Cli) -> None:
+    write_contract_skill(team / "skills", "orders", {**FIXABLE, "id": "other"}, allowed_tools="Read, Grep")
+    done = cli("check", "skills/orders", "--contract", "--fix", "--yes")
+    assert done.code == 1
+    assert "contract-id" in done.out
+    assert "contract-version" not in done.out
 
 
 def test_a_reference_that_is_broken_is_not_said_to_be_served(team: Path, cli: Cli) -> None:

@@ -37,9 +37,17 @@ CASES = {
         "allowed-tools: > # why\n  Read,\n  Grep\n",
         "allowed-tools: > # why\n  Read,\n  Grep\n",
     ),
-    "a version that is a number, of which nobody knows the third part": (
+    "a version that is a number": (
         f"x-personal-mcp:\n  version: 1.10   # next\n  capabilities: [{DOCUMENT}]\n",
-        f"x-personal-mcp:\n  version: 1.10   # next\n  capabilities: [{DOCUMENT}]\n",
+        f'x-personal-mcp:\n  version: "1.10.0"   # next\n  capabilities: [{DOCUMENT}]\n',
+    ),
+    "a version that is a whole number": (
+        f"x-personal-mcp: {{version: 2, capabilities: [{DOCUMENT}]}}\n",
+        f'x-personal-mcp: {{version: "2.0.0", capabilities: [{DOCUMENT}]}}\n',
+    ),
+    "a version that is a number in no way that versions are written": (
+        f"x-personal-mcp: {{version: 0x10, capabilities: [{DOCUMENT}]}}\n",
+        f"x-personal-mcp: {{version: 0x10, capabilities: [{DOCUMENT}]}}\n",
     ),
     "a version that is text": (
         f"x-personal-mcp: {{version: 1.0.0, capabilities: [{DOCUMENT}]}}\n",
@@ -95,7 +103,7 @@ def test_a_fault_with_one_right_answer_is_mended_and_comments_and_order_stay(bef
 def test_line_breaks_marks_and_bodies_stay_as_they_are() -> None:
     before = b"\xef\xbb\xbf--- \r\nname: refunds\r\nx-personal-mcp:\r\n  version: 1.0\r\n---\t\r\nbody \xff\n"
     after = before.replace(
-        b"1.0\r\n", b"1.0\r\n  capabilities:\r\n    - resource://skills/refunds/document\r\n"
+        b"1.0\r\n", b'"1.0.0"\r\n  capabilities:\r\n    - resource://skills/refunds/document\r\n'
     )
     assert fixed(before, FIXES, BLOCK_KEY, "refunds") == after
 
@@ -125,8 +133,8 @@ def test_nothing_else_changes_whatever_stands_around(
     assert isinstance(inner, dict)
     assert inner["tags"] == list(dict.fromkeys(tags))
     assert isinstance(inner["capabilities"], list)
-    assert {key: inner[key] for key in block if key != "tags"} == {
-        key: value for key, value in block.items() if key != "tags"
+    assert {key: inner[key] for key in block if key not in {"tags", "version"}} == {
+        key: value for key, value in block.items() if key not in {"tags", "version"}
     }
     rest = {key: value for key, value in raw.items() if key not in {BLOCK_KEY, "allowed-tools"}}
     assert {key: found[key] for key in rest} == rest

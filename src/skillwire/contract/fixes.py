@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from skillwire.contract.block import repeated
 from skillwire.contract.edits import Draft, Edit
+from skillwire.contract.semver import proposed_version
 from skillwire.contract.subject import SkillFacts, Subject
 from skillwire.contract.uris import published
 from skillwire.model.entry import Json
@@ -18,6 +19,8 @@ from skillwire.skillmd.unreadable import UnreadableError
 from skillwire.skillmd.yaml12 import load
 
 _COMMENT = re.compile(r"#.*")
+_SHORT_VERSION = re.compile(r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*))?")
+"""One or two parts of a version, which is a number to YAML."""
 
 
 def fixed(content: bytes, rules: Iterable[Rule], key: str, folder: str | None) -> bytes:
@@ -48,6 +51,17 @@ def _tools(draft: Draft, subject: Subject, wanted: dict[str, Json]) -> Iterator[
     if isinstance(value, str):
         wanted["allowed-tools"] = tools = " ".join(tools_in(value))
         yield from _replaced(draft, ("allowed-tools",), scalar(tools))
+
+
+def _version(draft: Draft, subject: Subject, wanted: dict[str, Json]) -> Iterator[Edit]:
+    """Quote a number as it is written, with the parts that it leaves out: `1.10` is the version `1.10.0`."""
+    value, way = subject.block.get("version"), subject.way("version")
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        place = draft.places[way]
+        written = draft.text[place.start : place.end].strip()
+        if _SHORT_VERSION.fullmatch(written):
+            _block(wanted, subject)["version"] = version = proposed_version(written)
+            yield from _replaced(draft, way, f'"{version}"')
 
 
 def _tags(draft: Draft, subject: Subject, wanted: dict[str, Json]) -> Iterator[Edit]:
@@ -113,6 +127,7 @@ Fix = Callable[[Draft, Subject, dict[str, Json]], Iterable[Edit]]
 
 FIXES: Mapping[Rule, Fix] = {
     Rule.ALLOWED_TOOLS_FORMAT: _tools,
+    Rule.CONTRACT_VERSION_TYPE: _version,
     Rule.CONTRACT_TAG_DUPLICATE: _tags,
     Rule.CONTRACT_CAPABILITIES_MISSING: _capabilities,
 }
