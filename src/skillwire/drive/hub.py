@@ -7,8 +7,9 @@ from typing import TypeAlias
 from uuid import uuid4
 
 import anyio
+import orjson
 
-from skillwire.drive.errors import DeniedError, FullError, NoSuchPathError, RefusedError
+from skillwire.drive.errors import DeniedError, FullError, NoSuchPathError, RefusedError, UnsendableError
 from skillwire.drive.hooks import Hooks, Invocation, Request
 from skillwire.drive.limits import DriveLimits
 from skillwire.drive.messages import (
@@ -221,7 +222,19 @@ class Hub:
             request.headers,
             request.auth,
         )
-        return await online.session.ask(call.request_id, call.to_json())
+        return await online.session.ask(call.request_id, self._sendable(call))
+
+    def _sendable(self, call: CallClient) -> bytes:
+        """Return a call as it is sent. Raises `UnsendableError`: the fault is the caller's."""
+        try:
+            message = orjson.dumps(call.to_json())
+        except TypeError as error:  # too deep, a number of more than 64 bits, half a character
+            raise UnsendableError(f"the request is no JSON that can be sent: {error}") from error
+        if len(message) > self.limits.body:
+            raise UnsendableError(
+                f"the request has {len(message):,} bytes; the limit is {self.limits.body:,}"
+            )
+        return message
 
     # Life and death
 

@@ -17,6 +17,8 @@ class DriveLimits:
     """Calls that one client has not answered yet."""
     waiting: int = 256
     """Messages that wait for a client which does not fetch them."""
+    waiting_bytes: int = 2 * 1024 * 1024
+    """Bytes of those messages."""
     ping_seconds: float = 30.0
     silence_seconds: float = 90.0
     """After how long a client counts as gone that says nothing."""

@@ -1,0 +1,149 @@
+"""Values that no program should send and no caller should ask with: they fail alone."""
+
+import logging
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+
+from skillwire.drive.errors import UnsendableError
+from skillwire.drive.hooks import Hooks, Invocation, Request
+from skillwire.drive.limits import DriveLimits
+from skillwire.drive.supervision import supervised
+from tests.support.drive import driving, ending, program, registration, skills
+from tests.support.peers import PATIENCE
+
+pytestmark = pytest.mark.anyio
+
+
+def nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def deep(_call: dict[str, Any]) -> dict[str, Any]:
+    """Answer with what can be read but not be written."""
+    return {"ok": True, "data": nested(300)}
+
+
+UNDESCRIBED: list[dict[str, Any]] = [{"type": "skill", "path": "/y/skill.md"}]
+
+
+async def test_an_answer_that_is_nested_too_deep_fails_its_call_and_the_server_stays() -> None:
+    async with (
+        driving() as drive,
+        program(drive, registration("app", UNDESCRIBED), deep) as client,
+        Client(drive.mcp) as host,
+    ):
+        await client.until_called()
+        await drive.until_library(lambda: bool(drive.library.catalog.problems))
+        read = await drive.get("/skills/app/y")
+        assert (read.status_code, read.json()["error"]["code"]) == (502, "handler_error")
+        called: Any = await host.call_tool(
+            "callPath", {"clientId": "app", "method": "GET", "path": "/y/skill.md"}
+        )
+        assert called.is_error
+        assert "nested more than 100 deep" in called.structured_content["error"]["message"]
+        async with program(drive, registration("other", skills("/a/skill.md"))):
+            assert (await drive.get("/skills/other/a")).status_code == 200
+
+
+async def test_another_message_that_is_nested_too_deep_ends_its_session() -> None:
+    async with driving() as drive, program(drive, registration("app", [])) as client:
+        await client.say({"type": "ping", "timestamp": 1, "more": nested(300)})
+        assert await ending(client.connection) == (1008, "the message: nested more than 100 deep")
+
+
+class Broken(Hooks):
+    """Has a bug."""
+
+    async def authorize_invocation(self, invocation: Invocation) -> None:
+        raise KeyError(invocation.descriptor.path.text)
+
+
+async def test_a_hook_with_a_bug_leaves_a_skill_without_a_description_and_the_server_stays(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with driving(hooks=Broken()) as drive, program(drive, registration("app", UNDESCRIBED)):
+        await drive.until_library(lambda: bool(drive.library.catalog.problems))
+        assert "no description for `/y/skill.md` of `app`" in caplog.text
+        async with program(drive, registration("other", skills("/a/skill.md"))):
+            await drive.until_library(lambda: "skill://other/a/SKILL.md" in drive.library.catalog.entries)
+
+
+async def test_work_that_crashes_is_logged_and_begins_again(caplog: pytest.LogCaptureFixture) -> None:
+    begun = 0
+
+    async def work() -> None:
+        nonlocal begun
+        begun += 1
+        if begun < 3:
+            raise RuntimeError("a bug")
+
+    with caplog.at_level(logging.ERROR), anyio.fail_after(PATIENCE):
+        await supervised(work, "the work", pause=0)
+    assert begun == 3
+    assert caplog.text.count("the work failed; it begins again") == 2
+
+
+ENDPOINT: list[dict[str, Any]] = [{"type": "endpoint", "method": "POST", "path": "/act"}]
+
+
+async def test_a_number_that_cannot_be_sent_is_the_callers_fault_and_the_program_stays() -> None:
+    asked = {"clientId": "app", "method": "POST", "path": "/act"}
+    async with (
+        driving() as drive,
+        program(drive, registration("app", ENDPOINT)) as client,
+        Client(drive.mcp) as host,
+    ):
+        refused: Any = await host.call_tool("callPath", {**asked, "body": 10**30})
+        assert refused.structured_content["error"]["code"] == "bad_request"
+        assert client.calls == []
+        assert not (await host.call_tool("callPath", asked)).is_error
+
+
+@pytest.mark.parametrize("body", [nested(300), "x" * 1024 * 1024, "\ud800"], ids=["deep", "large", "half"])
+async def test_a_body_that_cannot_be_sent_reaches_no_program(body: Any) -> None:
+    async with driving() as drive, program(drive, registration("app", ENDPOINT)) as client:
+        with pytest.raises(UnsendableError) as caught:
+            await drive.hub.call("app", Request("POST", "/act", body=body))
+        assert caught.value.error.code == "bad_request"
+        assert await drive.hub.call("app", Request("POST", "/act")) == "# /act"
+        assert len(client.calls) == 1
+
+
+async def test_a_call_that_is_over_waits_for_nobody() -> None:
+    """A program on the loop that fetches nothing keeps no message in memory for it."""
+    async with driving(limits=DriveLimits(answer_seconds=0.05)) as drive:
+        session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
+        headers = {"x-mdp-session-id": session}
+        message = registration("app", skills("/a/skill.md"))
+        await drive.http.post("/mdp/http-loop/send", json={"message": message}, headers=headers)
+        assert (await drive.get("/skills/app/a")).status_code == 504
+        (online,) = drive.hub.clients
+        assert online.session.outbox.held == 0
+        assert (await drive.get("/mdp/http-loop/poll?waitMs=0", headers=headers)).status_code == 204
+
+
+async def test_messages_that_wait_are_bounded_in_bytes() -> None:
+    limits = DriveLimits(waiting_bytes=1000)
+    async with driving(limits=limits) as drive:
+        session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
+        headers = {"x-mdp-session-id": session}
+        message = registration("app", skills("/a/skill.md"))
+        await drive.http.post("/mdp/http-loop/send", json={"message": message}, headers=headers)
+        answer = await drive.get(f"/skills/app/a?q={'x' * 1000}")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "not_ready")
+
+
+async def test_a_wait_of_thousands_of_digits_is_the_longest_wait() -> None:
+    async with driving() as drive:
+        session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
+        headers = {"x-mdp-session-id": session}
+        ping = {"message": {"type": "ping", "timestamp": 1}}
+        await drive.http.post("/mdp/http-loop/send", json=ping, headers=headers)
+        answer = await drive.get(f"/mdp/http-loop/poll?waitMs={'9' * 5000}", headers=headers)
+        assert answer.json() == {"message": {"type": "pong", "timestamp": 1}}
