@@ -1,15 +1,19 @@
 """Values that no program should send and no caller should ask with: they fail alone."""
 
+import json
 import logging
 from typing import Any
 
 import anyio
 import pytest
 from mcp import Client
+from websockets.asyncio.client import connect
 
+from skillwire.drive import bridge
 from skillwire.drive.errors import UnsendableError
 from skillwire.drive.hooks import Hooks, Invocation, Request
 from skillwire.drive.limits import DriveLimits
+from skillwire.drive.registration import MAX_ABOUT, MAX_DESCRIPTOR
 from skillwire.drive.supervision import supervised
 from tests.support.drive import driving, ending, program, registration, skills
 from tests.support.peers import PATIENCE
@@ -147,3 +151,65 @@ async def test_a_wait_of_thousands_of_digits_is_the_longest_wait() -> None:
         await drive.http.post("/mdp/http-loop/send", json=ping, headers=headers)
         answer = await drive.get(f"/mdp/http-loop/poll?waitMs={'9' * 5000}", headers=headers)
         assert answer.json() == {"message": {"type": "pong", "timestamp": 1}}
+
+
+@pytest.mark.parametrize("name", ["name", "description", "version", "platform", "metadata"])
+async def test_what_a_program_says_of_itself_is_bounded(name: str) -> None:
+    async with driving() as drive:
+        large: Any = {"x": "x" * MAX_ABOUT} if name == "metadata" else "x" * MAX_ABOUT
+        message = registration("app", [])
+        message["client"][name] = large
+        async with connect(drive.socket, proxy=None) as connection:
+            await connection.send(json.dumps(message))
+            code, reason = await ending(connection)
+        assert (code, reason.startswith(f"client.{name}: has 4,")) == (1008, True)
+
+
+async def test_what_a_program_says_of_a_path_is_bounded() -> None:
+    async with driving() as drive, program(drive, registration("app", [])) as client:
+        paths = skills("/a/skill.md", inputSchema={"x": "x" * MAX_DESCRIPTOR})
+        await client.say({"type": "updateClientCatalog", "clientId": "app", "paths": paths})
+        code, reason = await ending(client.connection)
+        assert (code, reason.startswith("paths[0].path: `/a/skill.md` comes with 8,")) == (1008, True)
+
+
+async def test_what_all_programs_register_is_bounded_in_bytes() -> None:
+    about = {"type": "skill", "path": "/a/skill.md", "more": "x" * 500}
+    async with driving(limits=DriveLimits(total_bytes=1000)) as drive:
+        for _ in range(3):  # what is gone counts no more, and what comes again counts once
+            async with program(drive, registration("one", [about])) as one:
+                await one.say(registration("one", [about]))
+                async with connect(drive.socket, proxy=None) as connection:
+                    await connection.send(json.dumps(registration("two", [about])))
+                    code, reason = await ending(connection)
+                assert (code, reason) == (1008, "what all clients register may have 1,000 bytes together")
+            await drive.until_online()
+
+
+async def test_lists_of_programs_and_paths_show_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bridge, "MAX_ANSWERS", 600)
+    paths = skills(*(f"/s{at}/skill.md" for at in range(20)))
+    async with (
+        driving() as drive,
+        program(drive, registration("app", paths)),
+        program(drive, registration("small", [])),
+        Client(drive.mcp) as host,
+    ):
+        found: Any = (await host.call_tool("listPaths", {})).structured_content
+        assert 0 < len(found["paths"]) < 20
+        assert found["leftOut"].startswith(f"{20 - len(found['paths'])} more; name a `clientId`")
+        found = (await host.call_tool("listClients", {})).structured_content
+        assert (found["clients"], found["leftOut"]) == ([], "2 more; `search` for fewer")
+
+
+async def test_a_session_on_which_nobody_registers_makes_room_for_others() -> None:
+    limits = DriveLimits(sessions=2, register_seconds=0.1)
+    async with (
+        driving(limits=limits) as drive,
+        program(drive, registration("app", skills("/a/skill.md"))) as client,
+        connect(drive.socket, proxy=None) as idle,
+    ):
+        assert await ending(idle) == (1000, "no client has registered on this session")
+        async with program(drive, registration("other", [])):
+            assert (await drive.get("/skills/app/a")).status_code == 200
+            assert client.connection.close_code is None

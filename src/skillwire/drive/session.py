@@ -71,7 +71,7 @@ class Session:
         self.auth_source = "none"
         self.table = PathTable()
         self.connected_at = self.seen_at = time.time()
-        self.seen = self.pinged = time.monotonic()
+        self.seen = self.pinged = self.nameless = time.monotonic()
         self.closing: Closing | None = None
         self.over = anyio.Event()
         self._limits = limits
