@@ -7,13 +7,16 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client
+from starlette.datastructures import Headers
 from websockets.asyncio.client import connect
 
 from skillwire.drive import bridge
+from skillwire.drive.cookie import NAME, AuthCookie
 from skillwire.drive.errors import UnsendableError
 from skillwire.drive.hooks import Hooks, Invocation, Request
 from skillwire.drive.limits import DriveLimits
-from skillwire.drive.registration import MAX_ABOUT, MAX_DESCRIPTOR
+from skillwire.drive.reading import Fields, ShapeError
+from skillwire.drive.registration import MAX_ABOUT, MAX_DESCRIPTOR, Auth
 from skillwire.drive.supervision import supervised
 from tests.support.drive import driving, ending, program, registration, skills
 from tests.support.peers import PATIENCE
@@ -213,3 +216,29 @@ async def test_a_session_on_which_nobody_registers_makes_room_for_others() -> No
         async with program(drive, registration("other", [])):
             assert (await drive.get("/skills/app/a")).status_code == 200
             assert client.connection.close_code is None
+
+
+async def test_an_introduction_that_is_nested_too_deep_is_a_bad_request() -> None:
+    async with driving() as drive:
+        body = json.dumps({"auth": {"metadata": {"x": nested(500)}}})
+        answer = await drive.http.post("/mdp/auth", content=body)
+        assert (answer.status_code, answer.json()) == (
+            400,
+            {"error": "the body is nested more than 100 deep"},
+        )
+
+
+@pytest.mark.parametrize("neighbour", ["odd name=1", "a[]=1", "=", "a", '{"b":1}=c', "é=é"])
+def test_an_odd_neighbour_spoils_no_cookie(neighbour: str) -> None:
+    cookies = AuthCookie()
+    sealed = f"{NAME}={cookies.sealed(Auth(token='guest'))}"
+    for line in (f"{neighbour}; {sealed}", f"{sealed}; {neighbour}", f"{NAME}=forged; {sealed};"):
+        headers = Headers(raw=[(b"cookie", line.encode("latin-1"))])
+        assert cookies.of(headers) == Auth(token="guest")
+
+
+def test_a_field_without_a_name_is_checked_like_any_other() -> None:
+    with pytest.raises(ShapeError, match="must be text"):
+        Fields.of({"headers": {"": 1}}).texts_or_none("headers")
+    with pytest.raises(ShapeError, match="no field"):
+        Fields.of({"": 1}).only(["path"])
