@@ -1,11 +1,13 @@
 """Values that no program should send and no caller should ask with: they fail alone."""
 
+import base64
 import json
 import logging
 from typing import Any
 
 import anyio
 import pytest
+from anyio.abc import ByteSendStream
 from mcp import Client
 from starlette.datastructures import Headers
 from websockets.asyncio.client import connect
@@ -18,10 +20,18 @@ from skillwire.drive.limits import DriveLimits
 from skillwire.drive.reading import Fields, ShapeError
 from skillwire.drive.registration import MAX_ABOUT, MAX_DESCRIPTOR, Auth
 from skillwire.drive.supervision import supervised
+from skillwire.server import socket_protocol
 from tests.support.drive import driving, ending, program, registration, skills
 from tests.support.peers import PATIENCE
 
 pytestmark = pytest.mark.anyio
+
+HANDSHAKE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": base64.b64encode(bytes(16)).decode(),
+}
 
 
 def nested(depth: int) -> Any:
@@ -242,3 +252,24 @@ def test_a_field_without_a_name_is_checked_like_any_other() -> None:
         Fields.of({"headers": {"": 1}}).texts_or_none("headers")
     with pytest.raises(ShapeError, match="no field"):
         Fields.of({"": 1}).only(["path"])
+
+
+async def flood(stream: ByteSendStream, content: bytes) -> None:
+    """Send it again and again."""
+    while True:
+        await stream.send(content)
+
+
+async def test_a_program_that_pings_and_never_reads_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket_protocol, "MAX_UNREAD", 64 * 1024)
+    ping = b"\x89\xfd" + bytes(4) + bytes(125)
+    async with driving() as drive:
+        host, _, port = drive.authority.partition(":")
+        async with await anyio.connect_tcp(host, int(port)) as stream:
+            asked = (f"{name}: {value}\r\n" for name, value in HANDSHAKE.items())
+            await stream.send(f"GET / HTTP/1.1\r\nHost: {drive.authority}\r\n{''.join(asked)}\r\n".encode())
+            assert b" 101 " in await stream.receive()
+            with anyio.fail_after(PATIENCE), pytest.raises(anyio.BrokenResourceError):
+                await flood(stream, ping * 1000)
+        async with program(drive, registration("app", [])):
+            assert len(drive.hub.clients) == 1
