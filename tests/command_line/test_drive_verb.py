@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from skillwire.cli.app import run
+from skillwire.drive import bridge
 from skillwire.drive.tree import ListedPath, tree_lines
 from tests.support.command_line import Cli
 from tests.support.drive import Drive, driving, program, registration, skills
@@ -123,3 +124,20 @@ def test_what_a_server_sends_cannot_leave_its_line() -> None:
     lines = list(tree_lines([hostile]))
     assert len(lines) == 2
     assert all(line.isprintable() for line in lines)
+
+
+@pytest.mark.anyio
+async def test_half_a_tree_is_not_shown_as_a_whole_one(
+    shop: Drive, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bridge, "MAX_ANSWERS", 300)
+    assert await in_thread(lambda: run(["drive", "tree", shop.base])) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "lists more than fits into one answer" in shown.err
+    assert "hint: name one with `--client ID`" in shown.err
+
+
+def test_an_address_that_is_none_is_a_matter_of_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["drive", "tree", "http://["]) == 2
+    assert "server `http://[` is not a URL such as" in capsys.readouterr().err

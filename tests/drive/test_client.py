@@ -4,11 +4,18 @@ import json
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillwire.drive.carrying import RefusedByServerError, ReplacedError, ServerAddress
+from skillwire.drive.carrying import (
+    LoopCarrier,
+    LostError,
+    RefusedByServerError,
+    ReplacedError,
+    ServerAddress,
+)
 from skillwire.drive.client import Backoff, DriveClient
 from skillwire.drive.errors import DeniedError
 from skillwire.drive.exposing import MAX_RESULT, LiveContext, LiveRequest, Options
@@ -313,3 +320,75 @@ def test_pauses_grow_and_end_somewhere(attempt: int) -> None:
 def test_a_program_that_exposes_skills_loads_no_server_and_no_sdk() -> None:
     loaded = loaded_by("import skillwire.drive.client")
     assert {"mcp", "mcp_types", "pydantic", "starlette", "uvicorn", "yaml"} & loaded == set()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("value", [float("nan"), [float("inf")], {"a": (1, -float("inf"))}, 10**30, "\ud800"])
+async def test_a_value_that_is_no_json_fails_its_call_and_the_program_stays(
+    transport: str, value: Any
+) -> None:
+    async with driving() as drive:
+        client = client_of(drive, transport)
+        client.expose("/odd/skill.md", Options(description="Odd."), lambda: value)
+        client.expose("/good/skill.md", Options(description="Good."), lambda: {"none": None})
+        async with client:
+            odd = await drive.get("/skills/app/odd")
+            assert (odd.status_code, odd.json()["error"]["code"]) == (502, "handler_error")
+            assert (await drive.get("/skills/app/good")).json() == {"data": {"none": None}}
+
+
+@pytest.mark.anyio
+async def test_a_value_that_is_nested_too_deep_fails_its_call() -> None:
+    value: Any = 1
+    for _ in range(99):
+        value = [value]
+    async with driving() as drive:
+        client = client_of(drive, "http")
+        client.expose("/deep/skill.md", Options(description="Deep."), lambda: value)
+        async with client:
+            answer = await drive.get("/skills/app/deep")
+            assert (answer.status_code, "nested" in answer.json()["error"]["message"]) == (502, True)
+
+
+def test_half_a_character_is_refused_where_it_is_said() -> None:
+    client = DriveClient("ws://127.0.0.1:1", id="app", name="App")
+    with pytest.raises(InvalidValueError, match="whole characters"):
+        client.expose("/a/skill.md", "# A", description="half \ud800")
+    with pytest.raises(InvalidValueError, match="whole characters"):
+        client.expose("/a/skill.md", "half \ud800")
+    with pytest.raises(InvalidValueError, match="is not JSON"):
+        DriveClient("ws://127.0.0.1:1", id="app", name="half \ud800")
+    assert client.exposed == []
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_a_text_with_frontmatter_is_listed_as_it_says_and_can_be_read(transport: str) -> None:
+    text = "---\nname: own\ndescription: >-\n  Its own\n  words.\n---\n# Own\n\nA paragraph.\n"
+    async with driving() as drive:
+        client = client_of(drive, transport)
+        client.expose("/own/skill.md", text)
+        async with client:
+            uri = "skill://app/own/SKILL.md"
+            await drive.until_library(lambda: uri in drive.library.catalog.entries)
+            assert drive.library.catalog.entries[uri].description == "Its own words."
+            assert (await drive.library.read(uri)).content.endswith(b"A paragraph.\n")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("body", [b"<html>", b"[]", b"{}", b'{"sessionId": 1}'])
+async def test_a_server_that_begins_no_session_is_no_connection(body: bytes) -> None:
+    def answer(_request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, content=body)
+
+    transport = httpx2.MockTransport(answer)
+    async with httpx2.AsyncClient(base_url="http://127.0.0.1:1/", transport=transport) as http:
+        with pytest.raises(LostError, match="began no session"):
+            await LoopCarrier(http).begin()
+
+
+@pytest.mark.parametrize("url", ["http://[", "http://x:port", "ws://x:99999", "http://x:0"])
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(InvalidValueError, match="is not a URL such as"):
+        ServerAddress.parse(url)

@@ -9,9 +9,12 @@ from mcp.shared.exceptions import MCPError
 
 from skillwire.catalog.library import Library
 from skillwire.drive.documents import description_in, document, head
+from skillwire.drive.hub import Hub
 from skillwire.drive.limits import DriveLimits
+from skillwire.drive.session import Connection, Mode
+from skillwire.drive.source import DriveSource
 from skillwire.model.entry import Json
-from skillwire.model.errors import SourceError
+from skillwire.model.errors import NotServedError, SourceError
 from skillwire.model.problem import Rule, Severity
 from skillwire.skillmd.document import read_document
 from skillwire.sources.memory import MemorySkill, MemorySource
@@ -293,6 +296,24 @@ async def test_a_live_skill_may_stand_inside_another_but_not_inside_one_that_lis
         "skill://programs/fixed/inner/SKILL.md",  # the complete list of `fixed` has no room for it
     ]
     assert (await library.read("skill://outer/inner/SKILL.md")).content == inner["SKILL.md"]
+
+
+@pytest.mark.parametrize(("client", "spelled"), [("billing", "billing"), ("my:app", "my%3Aapp")])
+async def test_a_pattern_answers_nothing_inside_a_skill_that_lists_its_files(
+    client: str, spelled: str
+) -> None:
+    hub = Hub()
+    fixed = MemorySource([MemorySkill(f"{client}/refunds", {"SKILL.md": skill_md("refunds")})])
+    library = Library([fixed, DriveSource(hub)])
+    session = hub.connect(Connection(Mode.WEBSOCKET))
+    await hub.receive(session, registration(client, skills("/refunds/:id/skill.md", "/free/:id/skill.md")))
+    catalog = await library.load()
+    assert catalog.serves(f"skill://{spelled}/free/42/SKILL.md")
+    assert catalog.serves(f"skill://{spelled}/refunds/SKILL.md")
+    inside = f"skill://{spelled}/refunds/42/SKILL.md"
+    assert not catalog.serves(inside)
+    with pytest.raises(NotServedError):
+        await library.read(inside)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from urllib.parse import unquote
 
 from skillwire.model.entry import Entry, LiveFile, SkillFile
 from skillwire.model.errors import NotServedError
 from skillwire.model.problem import Problem
 from skillwire.model.template import SkillTemplate
+from skillwire.model.uri import SKILL_FILE, parents, root_uri
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,15 @@ class Catalog:
 
     def _filled(self, uri: str) -> Entry | None:
         """Return the skill at `uri` among those that are in no list."""
-        return next((entry for each in self.templates if (entry := each.entry(uri)) is not None), None)
+        found = (each for template in self.templates if (each := template.entry(uri)) is not None)
+        entry = next(found, None)
+        return None if entry is None or self._inside_another(entry) else entry
+
+    def _inside_another(self, entry: Entry) -> bool:
+        """Whether a skill stands in the folder of one whose list of files is complete, without it (S8)."""
+        spelled = root_uri(unquote(part) for part in entry.path.split("/"))
+        around = (self.entries.get(f"{above}/{SKILL_FILE}") for above in parents(spelled))
+        return any(outer is not None and not outer.dynamic for outer in around)
 
     def problems_of(self, entry: Entry) -> tuple[Problem, ...]:
         """Return what is wrong with a skill that is served all the same."""

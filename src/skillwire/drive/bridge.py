@@ -1,6 +1,7 @@
 """Four tools that let a model find out what running programs offer, and call it."""
 
 from datetime import UTC, datetime
+from itertools import accumulate
 
 import anyio
 import orjson
@@ -16,7 +17,7 @@ from skillwire.surfaces.base import Call
 from skillwire.surfaces.toolbox import Run, Tool, structured
 
 MAX_ANSWERS = 16 * 1024 * 1024
-"""Bytes of all answers to one `callPaths` together."""
+"""Bytes of all that one tool answers."""
 
 _TEXT: Json = {"type": "string"}
 _TEXTS: Json = {"type": "object", "additionalProperties": {"type": "string"}}
@@ -123,7 +124,7 @@ class _Bridge:
             for each in self._hub.clients
             if _holds(search, each.info.id, each.info.name, each.info.about.get("description"))
         ]
-        return structured({"clients": found})
+        return structured(_fitting("clients", found, "`search` for fewer"))
 
     async def list_paths(self, call: Call) -> dict[str, Json]:
         fields = _arguments(call, "clientId", "search", "depth")
@@ -136,7 +137,7 @@ class _Bridge:
             for each in online.info.paths
             if (depth is None or each.path.depth <= depth) and _matches(search, each)
         ]
-        return structured({"paths": paths})
+        return structured(_fitting("paths", paths, "name a `clientId`, `search`, or ask for less `depth`"))
 
     async def call_path(self, call: Call) -> dict[str, Json]:
         fields = _arguments(call, "clientId", *_REQUEST)
@@ -203,6 +204,15 @@ def _bounded(answers: list[dict[str, Json]]) -> list[Json]:
         too_much = failure(CallError(ErrorCode.TRANSPORT_ERROR, message))
         shown.append(answer if left >= 0 else {"clientId": answer["clientId"], **too_much})
     return shown
+
+
+def _fitting(name: str, found: list[Json], advice: str) -> dict[str, Json]:
+    """Return what was found, as much as fits; the rest is counted."""
+    sizes = accumulate(len(orjson.dumps(each, option=orjson.OPT_INDENT_2)) for each in found)
+    fits = sum(1 for size in sizes if size <= MAX_ANSWERS)
+    shown: dict[str, Json] = {name: found[:fits]}
+    left = len(found) - fits
+    return {**shown, "leftOut": f"{left:,} more; {advice}"} if left else shown
 
 
 def _client(online: Online) -> dict[str, Json]:

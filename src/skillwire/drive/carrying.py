@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 from urllib.parse import urlsplit
 
 import anyio
@@ -19,6 +19,9 @@ from skillwire.model.entry import Json
 from skillwire.model.errors import InvalidValueError, SkillwireError
 
 REPLACED = 4000
+_SCHEMES = frozenset({"ws", "wss", "http", "https"})
+_URL_RULE = "a URL such as `ws://127.0.0.1:8765`"
+_JSON = {"content-type": "application/json"}
 _WAIT_MS = 25_000
 _PATIENCE = 10.0
 """Seconds for a request that does not wait for a message."""
@@ -55,9 +58,13 @@ class ServerAddress:
 
         Raises `InvalidValueError`.
         """
-        parts = urlsplit(text)
-        if parts.scheme not in {"ws", "wss", "http", "https"} or not parts.hostname:
-            raise InvalidValueError("server", text, "a URL such as `ws://127.0.0.1:8765`")
+        try:
+            parts = urlsplit(text)
+            known = parts.scheme in _SCHEMES and parts.port != 0
+        except ValueError as error:
+            raise InvalidValueError("server", text, _URL_RULE) from error
+        if not known or not parts.hostname:
+            raise InvalidValueError("server", text, _URL_RULE)
         # What `skillwire serve` prints for MCP clients will do as well.
         path = parts.path.rstrip("/").removesuffix("/mcp")
         local = parts.hostname in {"localhost", "::1"} or parts.hostname.startswith("127.")
@@ -132,7 +139,7 @@ async def _over_loop(address: ServerAddress, headers: Mapping[str, str]) -> Asyn
         timeout=_PATIENCE,
         trust_env=not address.local,
     ) as http:
-        carrier = _LoopCarrier(http)
+        carrier = LoopCarrier(http)
         await carrier.begin()
         try:
             yield carrier
@@ -141,33 +148,42 @@ async def _over_loop(address: ServerAddress, headers: Mapping[str, str]) -> Asyn
                 await carrier.end()
 
 
-class _LoopCarrier(Carrier):
+class LoopCarrier(Carrier):
+    """A session over single requests."""
+
     def __init__(self, http: httpx2.AsyncClient) -> None:
         self._http = http
         self._session: dict[str, str] = {}
 
     async def begin(self) -> None:
-        answer = await self._ask("POST", "connect", json={})
-        self._session = {SESSION_HEADER: str(orjson.loads(answer.content)["sessionId"])}
+        """Open the session. Raises `LostError` or `RefusedByServerError`."""
+        found = _fields((await self._ask("POST", "connect", b"{}")).content).get("sessionId")
+        if not isinstance(found, str) or not found.isascii():
+            raise LostError("the server began no session; is it one with live skills?")
+        self._session = {SESSION_HEADER: found}
 
     async def end(self) -> None:
+        """End the session, if it has not ended."""
         try:
             await self._ask("POST", "disconnect")
         except (LostError, RefusedByServerError):
             return  # it is over in any case
 
     async def send(self, message: Mapping[str, Json]) -> None:
-        await self._ask("POST", "send", json={"message": message})
+        await self._ask("POST", "send", orjson.dumps({"message": message}))
 
     async def receive(self) -> object:
         while True:
-            answer = await self._ask("GET", f"poll?waitMs={_WAIT_MS}", timeout=_PATIENCE + _WAIT_MS / 1000)
+            answer = await self._ask("GET", f"poll?waitMs={_WAIT_MS}", patience=_PATIENCE + _WAIT_MS / 1000)
             if answer.status_code == 200:
-                return orjson.loads(answer.content)["message"]
+                return _fields(answer.content).get("message")
 
-    async def _ask(self, method: str, path: str, **more: Any) -> httpx2.Response:
+    async def _ask(
+        self, method: str, path: str, body: bytes = b"", patience: float = _PATIENCE
+    ) -> httpx2.Response:
+        headers = {**self._session, **(_JSON if body else {})}
         try:
-            answer = await self._http.request(method, path, headers=self._session, **more)
+            answer = await self._http.request(method, path, headers=headers, content=body, timeout=patience)
         except httpx2.TransportError as error:
             raise LostError(f"cannot reach {quoted(str(self._http.base_url))}: {error}") from error
         if answer.is_success:

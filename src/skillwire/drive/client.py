@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Self, TypeVar, overload
 
 import anyio
+import orjson
 
 from skillwire.drive.carrying import LostError, RefusedByServerError, ServerAddress, carried
 from skillwire.drive.conversation import Conversation
 from skillwire.drive.exposing import Exposures, Options, Resolver
 from skillwire.drive.registration import Auth, checked_id, without_none
 from skillwire.model.entry import Json
-from skillwire.model.errors import UsageError
+from skillwire.model.errors import InvalidValueError, UsageError
 from skillwire.model.mime import MARKDOWN
 
 _log = logging.getLogger(__name__)
@@ -68,6 +69,7 @@ class DriveClient:
                 metadata=None if metadata is None else dict(metadata),
             ),
         }
+        _must_be_json("program", self._about)
         self._headers = {} if token is None else {"authorization": f"Bearer {token}"}
         self._auth = auth
         self._backoff = backoff or Backoff()
@@ -199,3 +201,10 @@ class DriveClient:
         client: dict[str, Json] = {**self._about, "paths": self._exposures.descriptors()}
         auth = None if self._auth is None else self._auth.to_json()
         return {"type": "registerClient", "client": client, **without_none(auth=auth)}
+
+
+def _must_be_json(what: str, value: dict[str, Json]) -> None:
+    try:
+        orjson.dumps(value)
+    except TypeError as error:
+        raise InvalidValueError(what, ascii(value), f"JSON: {error}") from error

@@ -5,6 +5,7 @@ DriveError
 ├── RefusedError          a client said what it may not say: its session ends
 └── CallFailedError       a call has no result, and why
     ├── NoSuchPathError       no such client, or no such path of it
+    ├── UnsendableError       what was asked cannot be sent to a client
     ├── DeniedError           a hook does not allow it
     ├── TimedOutError         the client did not answer in time
     ├── GoneError             the client went away before it answered
@@ -44,6 +45,10 @@ class CallFailedError(DriveError):
 
 class NoSuchPathError(CallFailedError):
     code = ErrorCode.NOT_FOUND
+
+
+class UnsendableError(CallFailedError):
+    code = ErrorCode.BAD_REQUEST
 
 
 class DeniedError(CallFailedError):

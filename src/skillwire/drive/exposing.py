@@ -1,13 +1,15 @@
 """What a program exposes: paths, and the functions that answer them."""
 
 import inspect
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import anyio
 import orjson
 
+from skillwire.drive.depth import MAX_DEPTH, TOO_DEEP, too_deep
 from skillwire.drive.describing import described
 from skillwire.drive.messages import CallClient, CallError, ErrorCode
 from skillwire.drive.paths import PROMPT_LEAVES, SKILL_LEAVES, LivePath, best_match
@@ -16,9 +18,14 @@ from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.errors import InvalidValueError
 from skillwire.model.mime import MARKDOWN
+from skillwire.skillmd.frontmatter import split
+from skillwire.skillmd.unreadable import UnreadableError
 
 MAX_RESULT = 1024 * 1000
 """Bytes of an answer: with what stands around it, as much as a server takes."""
+
+_AROUND = 2
+"""Levels that stand around an answer when it is sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +101,18 @@ class Exposures:
     def put(self, path: str, options: Options, resolver: Resolver) -> None:
         """Expose a path, or replace what was exposed there. Raises `InvalidValueError`."""
         parsed = LivePath.parse(path)
+        for text in (options.description or "", options.content_type):
+            _must_be_sendable("description", text)
         self._exposed[path] = Exposed(parsed, _type(parsed), options, resolver, _taken(path, resolver))
         self.changed.set()
 
     def put_text(self, path: str, text: str, options: Options) -> None:
-        """Expose a text. Without a description, its first paragraph is one."""
-        told = options.description or described(text) or None
+        """Expose a text. Without a description, its first paragraph is one.
+
+        One with frontmatter describes itself: the server, which has a parser for it, finds the words there.
+        """
+        _must_be_sendable("text", text)
+        told = options.description or (None if _has_frontmatter(text) else described(text) or None)
         self.put(path, Options(told, options.content_type), lambda: text)
 
     def remove(self, path: str) -> None:
@@ -171,12 +184,42 @@ def _failed(code: ErrorCode, message: str) -> dict[str, Json]:
     return {"ok": False, "error": CallError(code, message).to_json()}
 
 
+def _has_frontmatter(text: str) -> bool:
+    try:
+        split(text.encode())
+    except UnreadableError:
+        return False
+    return True
+
+
+def _must_be_sendable(what: str, text: str) -> None:
+    """Refuse half of a surrogate pair, which no message can hold. Raises `InvalidValueError`."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidValueError(what, ascii(text), "text of whole characters") from error
+
+
 def _sendable(answer: dict[str, Json]) -> dict[str, Json]:
     """Return `answer`, or why it cannot be sent."""
     try:
-        size = len(orjson.dumps(answer))
+        content = orjson.dumps(answer)
     except TypeError as error:
         return _failed(ErrorCode.HANDLER_ERROR, f"the resolver returned what is no JSON: {error}")
+    size = len(content)
+    if too_deep(answer, MAX_DEPTH - _AROUND):
+        return _failed(ErrorCode.HANDLER_ERROR, f"the answer is {TOO_DEEP}")
+    if b"null" in content and _holds_no_number(answer):
+        return _failed(ErrorCode.HANDLER_ERROR, "the resolver returned NaN or an infinity, which is no JSON")
     if size > MAX_RESULT:
         return _failed(ErrorCode.HANDLER_ERROR, f"the answer has {size:,} bytes; the limit is {MAX_RESULT:,}")
     return answer
+
+
+def _holds_no_number(value: object) -> bool:
+    """Whether a float in `value` is none that JSON knows: it would be sent as null."""
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    if isinstance(value, dict):
+        return any(map(_holds_no_number, cast("dict[str, object]", value).values()))
+    return isinstance(value, (list, tuple)) and any(map(_holds_no_number, cast("list[object]", value)))

@@ -7,8 +7,9 @@ from typing import TypeAlias
 from uuid import uuid4
 
 import anyio
+import orjson
 
-from skillwire.drive.errors import DeniedError, FullError, NoSuchPathError, RefusedError
+from skillwire.drive.errors import DeniedError, FullError, NoSuchPathError, RefusedError, UnsendableError
 from skillwire.drive.hooks import Hooks, Invocation, Request
 from skillwire.drive.limits import DriveLimits
 from skillwire.drive.messages import (
@@ -60,6 +61,7 @@ class Hub:
         self._sessions: dict[str, Session] = {}
         self._clients: dict[str, Online] = {}
         self._paths = 0
+        self._bytes = 0
         self._ended: dict[str, Closing] = {}
         """How the last sessions of the HTTP loop ended: nobody was there to be told."""
         self._listeners: list[Listener] = []
@@ -151,11 +153,17 @@ class Hub:
         before = 0 if known is None else len(known.info.paths)
         if self._paths - before + len(client.paths) > self.limits.total_paths:
             raise FullError(f"all clients together may have {self.limits.total_paths:,} paths")
+        before = 0 if known is None else known.info.size
+        if self._bytes - before + client.size > self.limits.total_bytes:
+            raise FullError(f"what all clients register may have {self.limits.total_bytes:,} bytes together")
 
     def _admit(self, session: Session, client: ClientInfo) -> None:
         self._must_fit(client)
         known = self._clients.get(client.id)
-        self._paths += len(client.paths) - (0 if known is None else len(known.info.paths))
+        if known is not None:
+            self._forget(known.info)
+        self._paths += len(client.paths)
+        self._bytes += client.size
         session.client = client
         session.table = PathTable.of(client.paths)
         self._revision += 1
@@ -164,11 +172,16 @@ class Hub:
 
     def _withdraw(self, session: Session) -> None:
         client, session.client, session.table = session.client, None, PathTable()
+        session.nameless = time.monotonic()
         known = None if client is None else self._clients.get(client.id)
         if known is not None and known.session is session:
             del self._clients[known.info.id]
-            self._paths -= len(known.info.paths)
+            self._forget(known.info)
             self._tell()
+
+    def _forget(self, client: ClientInfo) -> None:
+        self._paths -= len(client.paths)
+        self._bytes -= client.size
 
     # What there is
 
@@ -221,18 +234,32 @@ class Hub:
             request.headers,
             request.auth,
         )
-        return await online.session.ask(call.request_id, call.to_json())
+        return await online.session.ask(call.request_id, self._sendable(call))
+
+    def _sendable(self, call: CallClient) -> bytes:
+        """Return a call as it is sent. Raises `UnsendableError`: the fault is the caller's."""
+        try:
+            message = orjson.dumps(call.to_json())
+        except TypeError as error:  # too deep, a number of more than 64 bits, half a character
+            raise UnsendableError(f"the request is no JSON that can be sent: {error}") from error
+        if len(message) > self.limits.body:
+            raise UnsendableError(
+                f"the request has {len(message):,} bytes; the limit is {self.limits.body:,}"
+            )
+        return message
 
     # Life and death
 
     async def run(self) -> None:
         """Ask for signs of life, and end the sessions that give none, until cancelled."""
         while True:
-            await anyio.sleep(self.limits.ping_seconds / 3)
+            await anyio.sleep(min(self.limits.ping_seconds, self.limits.register_seconds) / 3)
             now = time.monotonic()
             for session in tuple(self._sessions.values()):
                 if now - session.seen > self.limits.silence_seconds:
                     self.leave(session)
+                elif session.client is None and now - session.nameless > self.limits.register_seconds:
+                    self.leave(session, Closing(NORMAL.code, "no client has registered on this session"))
                 elif now - session.pinged >= self.limits.ping_seconds:
                     session.pinged = now
                     session.post(ping(int(time.time() * 1000)))

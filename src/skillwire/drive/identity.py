@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from skillwire.drive.cookie import MAX_AGE, MAX_COOKIE, AuthCookie, set_cookie
+from skillwire.drive.depth import TOO_DEEP, too_deep
 from skillwire.drive.limits import DriveLimits
 from skillwire.drive.loop_names import LOOP_PATH
 from skillwire.drive.reading import Fields, ShapeError
@@ -78,6 +79,8 @@ def _answer(value: str, max_age: int, request: Request) -> Response:
 
 
 def _posted(value: object) -> Auth | None:
+    if too_deep(value):
+        raise HttpError(400, f"the body is {TOO_DEEP}")
     try:
         part = Fields.of(value).part_or_none("auth")
         return None if part is None else Auth.read(part)

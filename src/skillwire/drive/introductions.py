@@ -1,5 +1,6 @@
 """Descriptions that clients did not send: made from the text, once, without holding anybody up."""
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -11,6 +12,9 @@ from skillwire.drive.errors import CallFailedError
 from skillwire.drive.hooks import Request
 from skillwire.drive.hub import Hub, Online
 from skillwire.drive.registration import GET, Descriptor, PathType
+from skillwire.model.display import quoted
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class Introductions:
         name, told = online.info.id, dict.fromkeys(paths, "")
         try:
             for path in paths:
-                told[path] = description_in(await self._hub.call(name, Request(GET, path), [PathType.SKILL]))
+                told[path] = await self._description(name, path)
         except CallFailedError:
             pass  # then these skills have none, and a problem says so
         finally:
@@ -78,6 +82,16 @@ class Introductions:
         self._known[name] = _Known(online, told)
         self._learned()
         self._look()  # it may have registered other paths meanwhile
+
+    async def _description(self, name: str, path: str) -> str:
+        """Return what the text of a path says of it. Raises `CallFailedError`."""
+        try:
+            return description_in(await self._hub.call(name, Request(GET, path), [PathType.SKILL]))
+        except CallFailedError:
+            raise
+        except Exception:  # noqa: BLE001 - a bug in a hook, or an odd text: the other skills stay
+            _log.exception("no description for %s of %s", quoted(path), quoted(name))
+            return ""
 
 
 def _undescribed(online: Online) -> list[str]:

@@ -11,12 +11,18 @@ class DriveLimits:
     """Clients that are connected at the same time."""
     total_paths: int = 50_000
     """Paths of all clients together."""
+    total_bytes: int = 32 * 1024 * 1024
+    """Bytes of what all clients together say of themselves and their paths."""
     body: int = 1024 * 1024
     """Bytes of one message, or of one request's body."""
     calls: int = 64
     """Calls that one client has not answered yet."""
     waiting: int = 256
     """Messages that wait for a client which does not fetch them."""
+    waiting_bytes: int = 2 * 1024 * 1024
+    """Bytes of those messages."""
+    register_seconds: float = 10.0
+    """How long a session may last without a client."""
     ping_seconds: float = 30.0
     silence_seconds: float = 90.0
     """After how long a client counts as gone that says nothing."""

@@ -64,7 +64,13 @@ def _paths(url: str, answer: httpx2.Response) -> list[ListedPath]:
     try:
         message = Fields.of(orjson.loads(answer.content))
         content = message.part("result").part("structuredContent")
-        return [ListedPath.read(part.values) for part in content.parts("paths", _MOST)]
+        left_out = content.text_or_none("leftOut")
+        paths = [ListedPath.read(part.values) for part in content.parts("paths", _MOST)]
     except (orjson.JSONDecodeError, ShapeError) as error:
         hint = "is it an MCP server with live skills? `skillwire serve --http 8765 --drive` is one"
         raise ListingError(f"{quoted(url)} has no list of live paths", hint) from error
+    if left_out is not None:  # half a tree would look like a whole one
+        raise ListingError(
+            f"{quoted(url)} lists more than fits into one answer", "name one with `--client ID`"
+        )
+    return paths

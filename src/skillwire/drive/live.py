@@ -9,6 +9,7 @@ from skillwire.drive.hooks import Hooks
 from skillwire.drive.hub import Hub
 from skillwire.drive.limits import DriveLimits
 from skillwire.drive.source import DriveSource
+from skillwire.drive.supervision import supervised
 
 
 class LiveSkills:
@@ -28,9 +29,9 @@ class LiveSkills:
     async def running(self) -> AsyncGenerator[None]:
         """Look after the clients meanwhile. At the end, their sessions end."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self.hub.run)
+            tasks.start_soon(supervised, self.hub.run, "looking after live programs")
             for source in self._sources:
-                tasks.start_soon(source.run)
+                tasks.start_soon(supervised, source.run, "asking for descriptions")
             try:
                 yield
             finally:

@@ -13,11 +13,11 @@ from skillwire.drive.identity import Identities
 from skillwire.drive.loop_names import SESSION_HEADER
 from skillwire.drive.reading import Fields, ShapeError
 from skillwire.drive.session import Closing, Connection, Mode, Session
-from skillwire.drive.web import HttpError, json_response, queries, read_json
-from skillwire.model.entry import Json
+from skillwire.drive.web import JSON_TYPE, HttpError, json_response, queries, read_json
 
 _DEFAULT_WAIT_MS = 25_000
 _MAX_WAIT_MS = 60_000
+_DIGITS = 9
 
 
 class LoopEndpoint:
@@ -61,7 +61,7 @@ class LoopEndpoint:
             raise self._over(session.id)
         if message is None:
             return Response(status_code=204)
-        return json_response({"message": message})
+        return Response(b'{"message":' + message + b"}", media_type=JSON_TYPE)
 
     async def disconnect(self, request: Request) -> Response:
         """Answer `POST disconnect`: end a session."""
@@ -81,9 +81,9 @@ class LoopEndpoint:
         return HttpError(404, ending.reason or "the session is over", ending.code)
 
 
-async def _next_message(session: Session, request: Request, seconds: float) -> dict[str, Json] | None:
+async def _next_message(session: Session, request: Request, seconds: float) -> bytes | None:
     """Return the next message; None when the time is up, the session over, or whoever asked gone."""
-    if (found := session.message_now()) is not None:
+    if (found := session.outbox.take_now()) is not None:
         return found
 
     async def hang_up_with_the_client(scope: anyio.CancelScope) -> None:
@@ -97,7 +97,7 @@ async def _next_message(session: Session, request: Request, seconds: float) -> d
     with anyio.move_on_after(seconds):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(hang_up_with_the_client, tasks.cancel_scope)
-            found = await session.next_message()
+            found = await session.outbox.take()
             tasks.cancel_scope.cancel()
     return found
 
@@ -108,4 +108,5 @@ def _wait_ms(asked: Mapping[str, str]) -> int:
         return _DEFAULT_WAIT_MS
     if not text.isascii() or not text.isdigit():
         raise HttpError(400, "`waitMs` must be a whole number of milliseconds")
-    return min(int(text), _MAX_WAIT_MS)
+    # Python reads no number of thousands of digits.
+    return _MAX_WAIT_MS if len(text) > _DIGITS else min(int(text), _MAX_WAIT_MS)

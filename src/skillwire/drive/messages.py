@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias, TypeVar
 
-from skillwire.drive.reading import Fields
+from skillwire.drive.depth import TOO_DEEP, too_deep
+from skillwire.drive.reading import Fields, ShapeError
 from skillwire.drive.registration import METHODS, Auth, ClientInfo, Descriptor, read_paths, without_none
 from skillwire.model.entry import Json
 
@@ -13,6 +14,7 @@ PROTOCOL = "mdp"
 PROTOCOL_VERSION = "2.0.0"
 PROTOCOL_RANGES = ("^2.0.0",)
 
+_RESULT = "callClientResult"
 _Said = TypeVar("_Said")
 
 
@@ -110,8 +112,17 @@ class CallClient:
 
 
 def read_client_message(value: object) -> ClientMessage:
-    """Return what a client said. Raises `ShapeError`."""
-    return _read(Fields.of(value), _FROM_CLIENT)
+    """Return what a client said. Raises `ShapeError`.
+
+    An answer that is nested too deep fails the call that it answers, and no more.
+    """
+    fields = Fields.of(value)
+    if not too_deep(value):
+        return _read(fields, _FROM_CLIENT)
+    if fields.values.get("type") != _RESULT:
+        raise ShapeError(f"the message: {TOO_DEEP}")
+    error = CallError(ErrorCode.HANDLER_ERROR, f"the program's answer is {TOO_DEEP}")
+    return CallResult(fields.text("requestId"), error=error)
 
 
 def read_server_message(value: object) -> CallClient | Ping | Pong:
@@ -180,7 +191,7 @@ _FROM_CLIENT: dict[str, Callable[[Fields], ClientMessage]] = {
     "registerClient": _register,
     "updateClientCatalog": _update,
     "unregisterClient": _unregister,
-    "callClientResult": _result,
+    _RESULT: _result,
     "ping": _ping,
     "pong": _pong,
 }

@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
+import orjson
+
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.errors import SkillwireError
@@ -70,6 +72,11 @@ class Fields:
             raise self.fault(name, "must be a whole number above zero")
         return found
 
+    def within(self, name: str, limit: int) -> None:
+        """Refuse a field that has more than `limit` bytes as JSON."""
+        if (size := json_size(self.values.get(name))) > limit:
+            raise self.fault(name, f"has {size:,} bytes; the limit is {limit:,}")
+
     def mapping_or_none(self, name: str) -> dict[str, Json] | None:
         found = self.values.get(name)
         if found is not None and not isinstance(found, dict):
@@ -81,7 +88,8 @@ class Fields:
         found = self.mapping_or_none(name)
         if found is None:
             return None
-        if wrong := next((key for key, value in found.items() if not isinstance(value, str)), None):
+        wrong = next((key for key, value in found.items() if not isinstance(value, str)), None)
+        if wrong is not None:
             raise self.fault(f"{name}.{wrong}", "must be text")
         return cast("dict[str, str]", found)
 
@@ -115,7 +123,8 @@ class Fields:
 
     def only(self, known: Collection[str]) -> None:
         """Refuse fields that nobody knows: they are usually misspelt."""
-        if unknown := next((each for each in self.values if each not in known), None):
+        unknown = next((each for each in self.values if each not in known), None)
+        if unknown is not None:
             names = ", ".join(f"`{each}`" for each in known)
             raise ShapeError(
                 f"{self.where or 'the arguments'}: no field {quoted(unknown)}; there are {names}"
@@ -126,3 +135,11 @@ class Fields:
 
     def place(self, name: str) -> str:
         return f"{self.where}.{name}" if self.where else name
+
+
+def json_size(value: Json) -> int:
+    """Return how many bytes a value has as JSON. Raises `ShapeError` for one that cannot be sent."""
+    try:
+        return len(orjson.dumps(value))
+    except TypeError as error:
+        raise ShapeError(f"no JSON that can be sent: {error}") from error

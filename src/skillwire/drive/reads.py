@@ -14,6 +14,7 @@ from skillwire.drive.errors import (
     NoSuchPathError,
     ResolverError,
     TimedOutError,
+    UnsendableError,
 )
 from skillwire.drive.hooks import Request
 from skillwire.drive.hub import Hub
@@ -27,6 +28,7 @@ ALLOWED = "GET, HEAD, OPTIONS"
 _ROUTE = "skills"
 _STATUS: dict[type[CallFailedError], int] = {
     DeniedError: 400,
+    UnsendableError: 400,
     NoSuchPathError: 404,
     ResolverError: 502,
     GoneError: 503,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from skillwire.drive.paths import PROMPT_LEAVES, SKILL_LEAVES, LivePath
-from skillwire.drive.reading import Fields, ShapeError
+from skillwire.drive.reading import Fields, ShapeError, json_size
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.errors import InvalidValueError
@@ -15,9 +15,14 @@ GET = "GET"
 METHODS = (GET, "POST", "PUT", "PATCH", "DELETE")
 MAX_PATHS = 1000
 """Paths of one client."""
+MAX_DESCRIPTOR = 8 * 1024
+"""Bytes of all that is said of one path."""
+MAX_ABOUT = 4 * 1024
+"""Bytes of each thing that a client says of itself."""
 RESERVED_IDS = frozenset({"mcp", "ui", "skills", "mdp", "healthz"})
 """Names of other routes: a client of that name could not be told from them."""
 
+_ABOUT = ("name", "description", "version", "platform", "metadata")
 _CONTENT_TYPE = re.compile(r"[\w.+-]+/[\w.+*-]+(?:; ?[\w.+-]+=[\w.+-]+)*", re.ASCII)
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._~@:+-]{0,127}", re.ASCII)
 
@@ -73,6 +78,8 @@ class Descriptor:
     method: str
     sent: Mapping[str, Json]
     """All that the client says of it, as it was sent: listings show it so."""
+    size: int = 0
+    """Bytes of that."""
 
     @property
     def description(self) -> str | None:
@@ -96,7 +103,12 @@ class Descriptor:
         content_type = fields.text_or_none("contentType")
         if content_type is not None and not _CONTENT_TYPE.fullmatch(content_type):
             raise fields.fault("contentType", f"{quoted(content_type)} is no type such as `text/markdown`")
-        return cls(kind, path, method, dict(fields.values))
+        size = json_size(dict(fields.values))
+        if size > MAX_DESCRIPTOR:
+            raise fields.fault(
+                "path", f"`{path.text}` comes with {size:,} bytes; the limit is {MAX_DESCRIPTOR:,}"
+            )
+        return cls(kind, path, method, dict(fields.values), size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +121,15 @@ class ClientInfo:
     about: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """What else it says of itself: description, version, platform, metadata."""
 
+    @property
+    def size(self) -> int:
+        """Bytes of all that it says."""
+        return json_size(dict(self.about)) + sum(each.size for each in self.paths)
+
     @classmethod
     def read(cls, fields: Fields) -> "ClientInfo":
+        for name in _ABOUT:
+            fields.within(name, MAX_ABOUT)
         about = without_none(
             description=fields.text_or_none("description"),
             version=fields.text_or_none("version"),

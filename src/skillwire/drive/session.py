@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+import orjson
 
 from skillwire.drive.errors import BusyError, CallFailedError, GoneError, ResolverError, TimedOutError
 from skillwire.drive.limits import DriveLimits
 from skillwire.drive.messages import CallError, CallResult
+from skillwire.drive.outbox import Outbox
 from skillwire.drive.registration import Auth, ClientInfo
 from skillwire.drive.table import PathTable
 from skillwire.model.entry import Json
@@ -70,56 +71,37 @@ class Session:
         self.auth_source = "none"
         self.table = PathTable()
         self.connected_at = self.seen_at = time.time()
-        self.seen = self.pinged = time.monotonic()
+        self.seen = self.pinged = self.nameless = time.monotonic()
         self.closing: Closing | None = None
         self.over = anyio.Event()
         self._limits = limits
         self._pending: dict[str, _Pending] = {}
-        self._outbox: MemoryObjectSendStream[dict[str, Json]]
-        self._inbox: MemoryObjectReceiveStream[dict[str, Json]]
-        self._outbox, self._inbox = anyio.create_memory_object_stream(limits.waiting)
+        self.outbox = Outbox(limits.waiting, limits.waiting_bytes)
 
     def touch(self) -> None:
         """Note a sign of life."""
         self.seen, self.seen_at = time.monotonic(), time.time()
 
-    def post(self, message: dict[str, Json]) -> bool:
-        """Put a message where the client will fetch it; False if it does not fetch them."""
-        try:
-            self._outbox.send_nowait(message)
-        except (anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            return False
-        return True
+    def post(self, message: dict[str, Json]) -> None:
+        """Put a message where the client will fetch it; one that fetches none misses it."""
+        self.outbox.put(orjson.dumps(message))
 
-    def message_now(self) -> dict[str, Json] | None:
-        """Return what the client must be told next, if there is something."""
-        try:
-            return self._inbox.receive_nowait()
-        except (anyio.WouldBlock, anyio.EndOfStream, anyio.ClosedResourceError):
-            return None
-
-    async def next_message(self) -> dict[str, Json] | None:
-        """Return what the client must be told next, as soon as there is something; None at the end."""
-        try:
-            return await self._inbox.receive()
-        except (anyio.EndOfStream, anyio.ClosedResourceError):
-            return None
-
-    async def ask(self, request_id: str, call: dict[str, Json]) -> Json:
+    async def ask(self, request_id: str, call: bytes) -> Json:
         """Send a call and return what the client answers. Raises `CallFailedError`."""
         client_id = "" if self.client is None else self.client.id
         if self.closing is not None:
             raise GoneError(client_id)
         if len(self._pending) >= self._limits.calls:
             raise BusyError(client_id)
+        if (posted := self.outbox.put(call)) is None:
+            raise BusyError(client_id)
         pending = self._pending[request_id] = _Pending()
         try:
-            if not self.post(call):
-                raise BusyError(client_id)
             with anyio.move_on_after(self._limits.answer_seconds):
                 await pending.answered.wait()
         finally:
             del self._pending[request_id]
+            self.outbox.drop(posted)  # nobody waits for the answer any more
         match pending.result:
             case None:
                 raise TimedOutError(client_id, self._limits.answer_seconds)
@@ -139,11 +121,11 @@ class Session:
         """End the session: what was posted before can still be fetched, what is unanswered has failed."""
         self.closing = closing
         self.over.set()
-        self._outbox.close()
+        self.outbox.close()
         client_id = "" if self.client is None else self.client.id
         for pending in self._pending.values():
             pending.answer(GoneError(client_id))
 
     def discard(self) -> None:
         """Throw away what nobody will fetch any more."""
-        self._inbox.close()
+        self.outbox.clear()

@@ -12,6 +12,7 @@ from starlette.types import Scope
 
 from skillwire.model.errors import SkillwireError
 
+JSON_TYPE = "application/json; charset=utf-8"
 _MALFORMED = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _FORWARDED = frozenset({"content-type", "user-agent"})
 
@@ -73,7 +74,7 @@ def _may_be_forwarded(name: str) -> bool:
 
 def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     content = orjson.dumps(value)
-    return Response(content, status, headers, media_type="application/json; charset=utf-8")
+    return Response(content, status, headers, media_type=JSON_TYPE)
 
 
 def _decoded(raw: bytes, where: str) -> str:

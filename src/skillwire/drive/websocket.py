@@ -64,8 +64,8 @@ class SocketEndpoint:
     async def _write(self, session: Session, websocket: WebSocket, scope: anyio.CancelScope) -> None:
         """Send what is posted; at the end of the session, say why."""
         try:
-            while (message := await session.next_message()) is not None:
-                await websocket.send_text(orjson.dumps(message).decode())
+            while (message := await session.outbox.take()) is not None:
+                await websocket.send_text(message.decode())
             closing = session.closing or NORMAL
             await websocket.close(closing.code, closing.short_reason())
         except (WebSocketDisconnect, RuntimeError):

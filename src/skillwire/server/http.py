@@ -27,6 +27,8 @@ from skillwire.server.streams import StreamCloser
 MCP_PATH = "/mcp"
 _MAX_SESSIONS = 1000
 _MAX_CONNECTIONS = 1000
+_SOCKETS = "skillwire.server.socket_protocol:BoundedSocket"
+"""By name: a server without WebSockets need not load it."""
 _LAST_ANSWERS = 1
 """Seconds that open requests have after the signal to stop. A stream that never ends gets no more."""
 
@@ -103,7 +105,7 @@ def _config(app: ASGIApp, annex: Annex) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=http_protocol(),
-        ws="none" if annex.message_bytes is None else "websockets-sansio",
+        ws="none" if annex.message_bytes is None else _SOCKETS,
         ws_max_size=annex.message_bytes or 0,
         ws_ping_interval=None,  # sessions look for signs of life themselves
         ws_per_message_deflate=False,  # it keeps more memory for each connection than its messages have

@@ -1,0 +1,65 @@
+"""What waits to be fetched by a client: in order, within bounds, and only for as long as it matters."""
+
+import anyio
+
+
+class Outbox:
+    """Messages that are ready to be sent."""
+
+    def __init__(self, messages: int, size: int) -> None:
+        """Hold so many messages at most, and so many bytes."""
+        self._messages = messages
+        self._size = size
+        self._waiting: dict[int, bytes] = {}
+        self._put = 0
+        self._held = 0
+        self._closed = False
+        self._news = anyio.Event()
+
+    @property
+    def held(self) -> int:
+        """Bytes that wait."""
+        return self._held
+
+    def put(self, message: bytes) -> int | None:
+        """Add a message; return its number, or None if there is no room or nobody to fetch it."""
+        if self._closed or len(self._waiting) >= self._messages or self._held + len(message) > self._size:
+            return None
+        self._put += 1
+        self._waiting[self._put] = message
+        self._held += len(message)
+        self._wake()
+        return self._put
+
+    def drop(self, number: int) -> None:
+        """Forget a message. If it was fetched, that changes nothing."""
+        self._held -= len(self._waiting.pop(number, b""))
+
+    def take_now(self) -> bytes | None:
+        """Return the next message, if there is one."""
+        if not self._waiting:
+            return None
+        message = self._waiting.pop(next(iter(self._waiting)))
+        self._held -= len(message)
+        return message
+
+    async def take(self) -> bytes | None:
+        """Return the next message as soon as there is one; None at the end."""
+        while (message := self.take_now()) is None and not self._closed:
+            await self._news.wait()
+        return message
+
+    def close(self) -> None:
+        """Take no more messages. Those that wait can still be fetched."""
+        self._closed = True
+        self._wake()
+
+    def clear(self) -> None:
+        """Take no more messages, and forget those that wait."""
+        self._waiting.clear()
+        self._held = 0
+        self.close()
+
+    def _wake(self) -> None:
+        news, self._news = self._news, anyio.Event()
+        news.set()
