@@ -1,5 +1,6 @@
 """Skills that are in the model's context, each with the entry that it was loaded from (H14)."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from skillwire.host.hosted import HostedSkill, Identity
@@ -40,7 +41,7 @@ class Acting:
     def named(self, name: str, registry: Registry) -> Held:
         """Return what is held by that name, also if no list has it any more. Raises `NotLoadedError`.
 
-        The name means what it means in the registry, so that no skill is taken for another of that name (H10).
+        It means what it means in the registry, so that no skill is taken for another of that name (H10).
         """
         with suppress(RequestError):
             if (known := self.held.get(registry.resolve(name).identity)) is not None:

@@ -32,6 +32,7 @@ class Fault(StrEnum):
     SIZE = "size"
     DIGEST = "digest"
     FRONTMATTER = "frontmatter"
+    UNLISTED = "unlisted"
     # Both surfaces
     SURFACE_SHAPE = "surface-shape"
     SURFACE_DIFFERS = "surface-differs"
