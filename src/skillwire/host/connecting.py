@@ -33,7 +33,8 @@ async def connected(target: Target, mode: Any = "auto") -> AsyncGenerator[Client
         except Exception as error:  # whatever it is: there is no connection
             reasons = ", ".join(dict.fromkeys(_reasons(error)))
             said = f"; it said: {last}" if (last := words.last_line()) else ""
-            raise UnreachableError(f"{quoted(target.label)} does not answer: {reasons}{said}") from error
+            told = f"{quoted(target.label)} does not answer: {reasons}{said}"
+            raise UnreachableError(f"{told} ({visible(target.spelled, 200)})") from error
         try:
             yield client
         finally:
@@ -42,11 +43,12 @@ async def connected(target: Target, mode: Any = "auto") -> AsyncGenerator[Client
 
 def _transport(target: Target, said: TextIO) -> Any:
     if target.url is not None:
-        return over_http(target.url, target.token)
+        return over_http(target.url, target.token, target.headers)
     program, *arguments = target.command
     parameters = StdioServerParameters(
         command=program,
         args=arguments,
+        cwd=target.cwd,
         env={**os.environ, **target.env},  # it is the person's own command, with the person's variables
         encoding_error_handler="replace",  # bytes that are no text cost one answer, not the connection
     )
