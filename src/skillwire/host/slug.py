@@ -1,26 +1,20 @@
-"""Labels: what a server is called here. They fit into a URI, a path and a command line as they are (H9)."""
+"""Labels for what has none: made of a name in a file, of a URL, or of a command."""
 
 import re
 from collections.abc import Container, Sequence
 from itertools import chain, count
 from urllib.parse import urlsplit
 
-LABEL_RULE = "1-64 letters, digits, `.`, `_` and `-`, beginning with a letter or digit"
-_LENGTH = 64
-_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+from skillwire.host.label import LABEL_LENGTH
+
 _OTHERS = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 _WORDS = 3
 """Words of a command that its label is made of. What follows an option may be a secret."""
 
 
-def is_label(text: str) -> bool:
-    """Whether `text` may be the label of a server."""
-    return _LABEL.fullmatch(text) is not None
-
-
 def slug(text: str) -> str:
     """Return the label nearest to `text`."""
-    return _OTHERS.sub("-", text).strip("._-")[:_LENGTH].rstrip("._-") or "server"
+    return _OTHERS.sub("-", text).strip("._-")[:LABEL_LENGTH].rstrip("._-") or "server"
 
 
 def url_slug(url: str) -> str:
@@ -44,7 +38,7 @@ def command_slug(command: Sequence[str]) -> str:
 
 def free_label(label: str, taken: Container[str]) -> str:
     """Return `label`, or the first of `label-2`, `label-3`, … that is not taken."""
-    numbered = (f"{label[: _LENGTH - len(end)]}{end}" for end in (f"-{number}" for number in count(2)))
+    numbered = (f"{label[: LABEL_LENGTH - len(end)]}{end}" for end in (f"-{number}" for number in count(2)))
     return next(each for each in chain([label], numbered) if each not in taken)
 
 

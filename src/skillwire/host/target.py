@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from skillwire.host.slug import LABEL_RULE, command_slug, is_label, url_slug
+from skillwire.host.label import checked_label
+from skillwire.host.slug import command_slug, url_slug
 from skillwire.model.display import quoted
 from skillwire.model.errors import InvalidValueError, UsageError
 
@@ -38,8 +39,7 @@ class Target:
     """How a file writes the URL or command: with the names of variables, not with what they hold."""
 
     def __post_init__(self) -> None:
-        if not is_label(self.label):
-            raise InvalidValueError("label", self.label, LABEL_RULE)
+        checked_label(self.label)
         if (self.url is None) != bool(self.command):
             raise InvalidValueError("server", self.label, "reached by a URL or by a command, and not by both")
         if not self.spelled:

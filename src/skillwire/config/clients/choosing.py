@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from skillwire.config.clients.known import Known, KnownServer, known_servers
-from skillwire.host.slug import free_label, is_label
+from skillwire.host.label import is_label
+from skillwire.host.slug import free_label
 from skillwire.host.target import COMMAND, Target
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import UsageError
