@@ -48,7 +48,8 @@ async def connected(
             await client.__aenter__()
         except Exception as error:  # whatever it is: there is no connection
             said = f"; it said: {last}" if (last := words.last_line()) else ""
-            told = f"{quoted(target.label)} does not answer: {reason(error)}{said}"
+            why = reason(error).replace(target.url or "", target.spelled) if target.url else reason(error)
+            told = f"{quoted(target.label)} does not answer: {why}{said}"
             raise UnreachableError(f"{told} ({visible(target.spelled, 200)})") from error
         try:
             yield client
