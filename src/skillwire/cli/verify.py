@@ -17,9 +17,11 @@ from skillwire.host.target import Target
 from skillwire.host.verifying import Outcome, Report, SkillReport, verify_server
 from skillwire.model.display import visible
 from skillwire.model.errors import UsageError
+from skillwire.wire.dialect import Integrity
 from skillwire.wire.findings import Fault, Finding
 
 _TIMEOUT = 300.0
+_PROMISED = {Integrity.FULL: "", Integrity.PART: "digests in part, ", Integrity.NONE: "no digests, "}
 _NOT_COMPARED = "no prompt names its skill: nothing was compared"
 
 
@@ -47,6 +49,9 @@ def verify(
     require_digests: Annotated[
         bool, Parameter(help="Skills whose content is made when it is read count as a fault.")
     ] = False,
+    drafts: Annotated[
+        bool, Parameter(help="Also read what a server says in the words of an early draft. It is a finding.")
+    ] = True,
     timeout: Annotated[
         float, Parameter(name="--timeout", help="Seconds after which what was found so far is told.")
     ] = _TIMEOUT,
@@ -77,7 +82,7 @@ def verify(
     target = Target.parse(server).with_token(token_from(token_env, os.environ))
     found = _Found()
     try:
-        anyio.run(_verify, target, found, surfaces, timeout)
+        anyio.run(_verify, target, found, surfaces, drafts, timeout)
     except UnreachableError as error:
         print_error(str(error), hint="is the server running, and is that its address or command?")
         return Outcome.UNREACHABLE
@@ -96,13 +101,13 @@ def verify(
     return outcome
 
 
-async def _verify(target: Target, found: _Found, surfaces: bool, timeout: float) -> None:  # noqa: ASYNC109, FBT001
+async def _verify(target: Target, found: _Found, surfaces: bool, drafts: bool, timeout: float) -> None:  # noqa: ASYNC109, FBT001
     """Fill `found` for as long as there is time."""
     with anyio.move_on_after(timeout):
         async with connected(target) as connection:
             found.answered = True
-            client = SkillsClient(connection)
-            await verify_server(client, found.report)
+            client = SkillsClient(connection, old_flags=drafts)
+            await verify_server(client, found.report, drafts=drafts)
             if surfaces and client.declared is not None:
                 async for each in compare_surfaces(client):
                     found.compared.append(each)
@@ -115,7 +120,7 @@ async def _verify(target: Target, found: _Found, surfaces: bool, timeout: float)
 
 def _print(found: _Found) -> None:
     for skill in found.report.skills:
-        state = "dynamic, " if skill.dynamic else ""
+        state = "dynamic, " if skill.dynamic else _PROMISED[skill.integrity]
         told = f"{state}{counted(skill.files, 'file')}, {counted(skill.size, 'byte')} as listed"
         data().print(f"{visible(skill.uri)}: {told if skill.good else 'NOT as listed'}")
     for each in found.compared:
@@ -140,6 +145,7 @@ def _summary(found: _Found, outcome: Outcome) -> str:
 def _as_json(target: Target, found: _Found, outcome: Outcome) -> Any:
     return {
         "server": visible(target.label),
+        "dialect": found.report.dialect,
         "outcome": outcome.name.lower().replace("_", "-"),
         "skills": [_skill(skill) for skill in found.report.skills],
         "surfaces": [
@@ -156,6 +162,7 @@ def _skill(skill: SkillReport) -> dict[str, Any]:
     return {
         "uri": visible(skill.uri),
         "dynamic": skill.dynamic,
+        "integrity": skill.integrity,
         "files": skill.files,
         "bytes": skill.size,
         "findings": [finding.to_json() for finding in skill.findings],
