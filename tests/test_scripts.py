@@ -205,7 +205,8 @@ def test_hygiene_finds_every_planted_fault(repository: Path) -> None:
 
 LISTEN = """
 import { createServer } from "node:net";
-const forms = [[0], [0, 5], [0, undefined], [{ port: 0 }], [0, "127.0.0.1"], [{ port: 0, host: "127.0.0.1" }]];
+const host = "127.0.0.1";
+const forms = [[0], [0, 5], [0, undefined], [{ port: 0 }], [0, host], [{ port: 0, host }]];
 for (const form of forms) {
   const server = createServer();
   await new Promise((told) => server.listen(...form, told));
