@@ -1,13 +1,15 @@
 """A connection to a server, bounded in time and size, that keeps what the server says from the terminal."""
 
 import os
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, TextIO, cast
 
 from mcp import Client, StdioServerParameters
+from mcp.client.session import MessageHandlerFnT
 from mcp.client.stdio import stdio_client
 
+from skillwire.host.ending import noticing
 from skillwire.host.last_words import LastWords
 from skillwire.host.quiet import quiet
 from skillwire.host.target import Target
@@ -24,16 +26,31 @@ class UnreachableError(SkillwireError):
 
 
 @asynccontextmanager
-async def connected(target: Target, mode: Any = "auto") -> AsyncGenerator[Client]:
-    """Yield a client of the server. Raises `UnreachableError`, with what it last said where that is known."""
+async def connected(
+    target: Target,
+    mode: Any = "auto",
+    *,
+    on_message: MessageHandlerFnT | None = None,
+    on_end: Callable[[], None] = lambda: None,
+) -> AsyncGenerator[Client]:
+    """Yield a client of the server. Raises `UnreachableError`, with what it last said where that is known.
+
+    `on_message` gets what the server says unasked; `on_end` is called when it can say nothing more.
+    """
     with quiet(), LastWords() as words:
-        client = Client(_transport(target, words.file), read_timeout_seconds=_PATIENCE, mode=mode)
+        client = Client(
+            noticing(_transport(target, words.file), on_end),
+            read_timeout_seconds=_PATIENCE,
+            mode=mode,
+            message_handler=on_message,
+        )
         try:
             await client.__aenter__()
         except Exception as error:  # whatever it is: there is no connection
-            reasons = ", ".join(dict.fromkeys(_reasons(error)))
             said = f"; it said: {last}" if (last := words.last_line()) else ""
-            raise UnreachableError(f"{quoted(target.label)} does not answer: {reasons}{said}") from error
+            why = reason(error).replace(target.url or "", target.spelled) if target.url else reason(error)
+            told = f"{quoted(target.label)} does not answer: {why}{said}"
+            raise UnreachableError(f"{told} ({visible(target.spelled, 200)})") from error
         try:
             yield client
         finally:
@@ -42,15 +59,21 @@ async def connected(target: Target, mode: Any = "auto") -> AsyncGenerator[Client
 
 def _transport(target: Target, said: TextIO) -> Any:
     if target.url is not None:
-        return over_http(target.url, target.token)
+        return over_http(target.url, target.token, target.headers)
     program, *arguments = target.command
     parameters = StdioServerParameters(
         command=program,
         args=arguments,
+        cwd=target.cwd,
         env={**os.environ, **target.env},  # it is the person's own command, with the person's variables
         encoding_error_handler="replace",  # bytes that are no text cost one answer, not the connection
     )
     return stdio_client(parameters, errlog=said)
+
+
+def reason(error: BaseException) -> str:
+    """Return why there is no connection, in the words of whatever failed; each of them once."""
+    return ", ".join(dict.fromkeys(_reasons(error)))
 
 
 def _reasons(error: BaseException) -> Iterator[str]:

@@ -1,0 +1,187 @@
+"""The host: folders and servers under labels of its own, and what a person decides about their skills."""
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Self
+from weakref import WeakSet
+
+from skillwire.host.approval import Approver
+from skillwire.host.changes import Changes
+from skillwire.host.connected import ConnectedServer
+from skillwire.host.consent import Consent
+from skillwire.host.folder import FolderProvider
+from skillwire.host.hosted import HostedSkill
+from skillwire.host.inspection import Inspection, inspected
+from skillwire.host.keeping import Keeping
+from skillwire.host.link import ServerLink
+from skillwire.host.paths import listed_file, unlisted
+from skillwire.host.permissions import wanted_tools
+from skillwire.host.places import Places
+from skillwire.host.provider import Provider
+from skillwire.host.pull import pulled
+from skillwire.host.refusing import VerificationError, told_of
+from skillwire.host.registry import HostProblem, Registry
+from skillwire.host.session import Session
+from skillwire.host.state.state import State
+from skillwire.host.target import Target
+from skillwire.model.display import quoted
+from skillwire.model.errors import UsageError
+from skillwire.model.limits import Limits
+
+PATIENCE = 60.0
+"""Seconds that one place has to list its skills."""
+
+
+class Host:
+    """Finds skills, asks before they are used, and verifies whatever is read. Use it as a context manager.
+
+    Nothing is read from a server until somebody loads a skill, or a person asks for its files (H11).
+    """
+
+    def __init__(
+        self,
+        servers: Iterable[Target] = (),
+        folders: Mapping[str, str | os.PathLike[str]] | None = None,
+        *,
+        providers: Iterable[Provider] = (),
+        approve: Approver | None = None,
+        state: State | None = None,
+        drafts: bool = False,
+        limits: Limits | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        """Take servers by their targets, the person's own folders by labels, and any other `providers`.
+
+        `approve` asks a person; without it, no skill of a server is loaded (H30). Without a `state`, nothing
+        is kept after this host is gone. With `drafts`, servers may speak dialects from before the extension.
+        """
+        limits = limits or Limits()
+        self._links = [ServerLink(target, drafts=drafts, limits=limits) for target in servers]
+        own = [FolderProvider(label, root, limits) for label, root in (folders or {}).items()]
+        if state is not None:
+            for root in (folders or {}).values():
+                state.keep_apart(Path(root))  # or what was fetched would be taken for the person's own (H24)
+        self._keeping = Keeping(state)
+        everything = [*own, *self._links, *providers]
+        self._places = Places(everything, self._keeping, limits, patience, self._notice)
+        self._approve = approve
+        self._sessions: WeakSet[Session] = WeakSet()
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        for link in self._links:
+            await self._bind(link.label, link.target.identity)
+            await self._stack.enter_async_context(link)
+        for each in self._places.providers.values():
+            if isinstance(each, ConnectedServer) and each.identity is not None:
+                await self._bind(each.label, each.identity)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def _bind(self, label: str, identity: str) -> None:
+        if await self._keeping.bind(label, identity):
+            told = "it is another server than before; what was approved of it, and kept, is gone"
+            self._places.notes.append(HostProblem(label, told))
+
+    # Finding
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Every place, the person's own first."""
+        return tuple(self._places.providers)
+
+    @property
+    def registry(self) -> Registry:
+        """What there was when somebody last looked."""
+        return self._places.registry
+
+    async def discover(self) -> Registry:
+        """List every place at once, and return what there is. Many who ask at once share one look (H29).
+
+        A place that cannot be reached, or says what makes no sense, is a problem beside the skills of others.
+        """
+        return await self._places.discover()
+
+    async def find(self, name: str) -> HostedSkill:
+        """Return the skill that `name` means; `label:URI` also if no list has it (H3).
+
+        Raises what `Registry.resolve` and `lookup` raise.
+        """
+        return await self._places.find(name)
+
+    async def lookup(self, label: str, uri: str) -> HostedSkill:
+        """Return the skill at `uri` as its place has it now, listed or not (H3). Raises `HostError`."""
+        return await self._places.lookup(label, uri)
+
+    # Judging
+
+    async def inspect(self, skill: HostedSkill) -> Inspection:
+        """Return all that can be said of a skill without reading a file of it (H11)."""
+        return inspected(skill, await self.diff(skill))
+
+    async def diff(self, skill: HostedSkill) -> Changes | None:
+        """Return in what it differs from the version that was approved; None if none was (H11)."""
+        before = await self._keeping.approved(skill)
+        return None if before is None else Changes.between(before, skill.skill)
+
+    async def approve(self, skill: HostedSkill) -> None:
+        """Keep a person's approval of this very version. Raises `UsageError` where that cannot be."""
+        if skill.local:
+            raise UsageError(f"the skill {skill.quoted} is your own", hint="it needs no approval")
+        if not self._keeping.can_keep(skill):
+            raise UsageError(
+                f"{skill.origin}: an approval of the skill {skill.quoted} cannot be kept",
+                hint="it needs a digest for every file, and a host that has a state",
+            )
+        await self._keeping.approve(skill)
+        await self._places.judge_again(skill.identity)
+
+    async def revoke(self, skill: HostedSkill) -> None:
+        """Take an approval back, here and in every session."""
+        await self._keeping.revoke(skill)
+        for session in self._sessions:
+            session.withdraw(skill.identity)
+        await self._places.judge_again(skill.identity)
+
+    async def grant(self, skill: HostedSkill, tools: Iterable[str]) -> None:
+        """Let a skill use tools that its frontmatter asks for, as long as it stays what it is (H21).
+
+        Raises `UsageError` for others, and `StateError` where no approval is kept.
+        """
+        wanted, given = wanted_tools(skill.skill), frozenset(tools)
+        if not given <= wanted:
+            extra = ", ".join(map(quoted, sorted(given - wanted)))
+            raise UsageError(
+                f"the skill {skill.quoted} does not ask for {extra}", hint="grant what it asks for, or less"
+            )
+        await self._keeping.grant(skill, given)
+
+    # Reading, for a person
+
+    async def read(self, skill: HostedSkill, path: str) -> bytes:
+        """Return one file for a person to look at. It is no load: nothing is approved by it (H12)."""
+        with told_of(skill.origin, skill.skill.uri):
+            file = listed_file(skill.skill, path)
+        if file is None:
+            raise VerificationError(skill.origin, unlisted(skill.skill, path))
+        return await self._places.content(skill, file)
+
+    async def pull(self, skill: HostedSkill, dest: Path) -> Path:
+        """Write all files of a skill below `dest`, each verified, and return its folder (H11)."""
+        return await pulled(self._places, skill, dest)
+
+    # Conversations
+
+    def session(self) -> Session:
+        """Return a new conversation: with its own approvals, and its own skills in context."""
+        session = Session(self._places, Consent(self._approve, self._keeping))
+        self._sessions.add(session)
+        return session
+
+    def _notice(self, registry: Registry) -> None:
+        for session in self._sessions:
+            session.notice(registry)

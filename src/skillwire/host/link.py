@@ -1,0 +1,230 @@
+"""One server under its label: connected when it is first asked, and again after it was lost."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, Self, TypeVar
+
+import anyio
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, REQUEST_TIMEOUT
+
+from skillwire.host.client import Listing, SkillsClient
+from skillwire.host.connecting import UnreachableError, connected
+from skillwire.host.connection import Connect, Connection
+from skillwire.host.target import Target
+from skillwire.model.display import quoted
+from skillwire.model.limits import Limits
+from skillwire.wire.findings import Fault, Finding, FindingError
+from skillwire.wire.messages import DIRECTORY_READ, EXTENSION, SKILLS_LIST
+from skillwire.wire.remote import RemoteSkill
+
+_LOST = frozenset({CONNECTION_CLOSED, INVALID_REQUEST})
+"""What is answered where the other end is gone; the second by a server that was started anew meanwhile."""
+_TRIES = 2
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+"""Seconds between two attempts to reach a server that somebody listens to."""
+
+Value = TypeVar("Value")
+
+
+class ServerLink:
+    """Asks one server for skills, for as long as the link is open, whatever becomes of its connections.
+
+    Nothing is kept of what it says. A connection belongs to a task of its own, so that anybody may ask, and
+    be cancelled, at any time. Use it as a context manager, or `close` it.
+    """
+
+    local = False
+    """What a server says is never the person's own."""
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        drafts: bool = False,
+        limits: Limits | None = None,
+        connect: Connect | None = None,
+    ) -> None:
+        """`connect` makes connections that are not made to the target itself."""
+        self.target = target
+        self.drafts = drafts
+        self._limits = limits or Limits()
+        self._connect: Connect = connect or partial(connected, target)
+        self._connection: Connection | None = None
+        self._leaving: set[Connection] = set()
+        self._client: tuple[Client, SkillsClient] | None = None
+        self._listing: asyncio.Task[Listing] | None = None
+        self._listings: set[asyncio.Task[Listing]] = set()
+        """The one that newcomers get, and older ones that somebody may still wait for."""
+        self._declared: Mapping[str, Any] | None = None
+        self._closed = False
+        self._news = 0
+        self._hearers: list[anyio.Event] = []
+
+    @property
+    def label(self) -> str:
+        return self.target.label
+
+    @property
+    def declared(self) -> Mapping[str, Any] | None:
+        """What the server declared of the extension when it was last reached; None if it did not (H1)."""
+        return self._declared
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End everything that is under way, and wait until nothing of it is left."""
+        self._closed = True
+        with anyio.CancelScope(shield=True):  # each of these ends by itself, in a few seconds at most
+            for listing in self._listings:
+                listing.cancel()
+            await asyncio.gather(*self._listings, return_exceptions=True)
+            if self._connection is not None:
+                self._leaving.add(self._connection)
+            await asyncio.gather(*(connection.close() for connection in self._leaving))
+            self._leaving.clear()
+
+    async def list(self) -> Listing:
+        """Follow `skills/list` to its end. Many who ask at once get one listing (H29).
+
+        Raises `UnreachableError`, `FindingError` or `MCPError`.
+        """
+        if self._listing is None or self._listing.done():
+            self._listing = asyncio.create_task(self._list())
+            self._listings.add(self._listing)
+            self._listing.add_done_callback(self._forget)
+        return await asyncio.shield(self._listing)
+
+    async def get(self, uri: str) -> RemoteSkill:
+        """Return the skill at `uri`, listed or not (H3). Raises as `list` does."""
+        return await self._ask(lambda client: _declaring(client).get(uri))
+
+    async def read(self, uri: str, size: int = 1) -> bytes:
+        """Return the bytes at `uri`. `size` is what was listed. Raises as `list` does."""
+        return await self._ask(lambda client: client.read(uri, size))
+
+    async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
+        """Return the direct children of a folder. Raises as `list` does."""
+
+        async def read(client: SkillsClient) -> "list[Mapping[str, Any]]":
+            if not client.reads_directories:  # and then the method is not to be called (H1)
+                told = f"the server does not declare `{DIRECTORY_READ}`"
+                raise FindingError(Finding(uri, Fault.LIST_SHAPE, told))
+            return await client.read_directory(uri)
+
+        return await self._ask(read)
+
+    async def heard(self) -> AsyncGenerator[None]:
+        """Yield whenever the skills may be others: the server says so, is gone, or is there again.
+
+        Whoever listens keeps it connected. What is said while the listener is busy is told once, afterwards.
+        """
+        known, away, pause = self._news, False, _FIRST_PAUSE
+        while not self._closed:
+            connection = self._connected()
+            try:
+                await connection.client()
+            except UnreachableError:
+                away = True
+            else:
+                connection.listener.begin()
+                if not away:
+                    await self._news_since(known)
+                known, away = self._news, False
+                yield
+            if connection.over:  # also if it comes back each time, and is lost again
+                await anyio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+            else:
+                pause = _FIRST_PAUSE
+
+    async def _news_since(self, known: int) -> None:
+        news = anyio.Event()
+        self._hearers.append(news)
+        try:
+            if known == self._news:
+                await news.wait()
+        finally:
+            self._hearers.remove(news)
+
+    def _tell(self) -> None:
+        self._news += 1
+        self._listing = None  # what is under way may be of before
+        for hearer in self._hearers:
+            hearer.set()
+
+    def _forget(self, listing: asyncio.Task[Listing]) -> None:
+        self._listings.discard(listing)
+        if not listing.cancelled():
+            listing.exception()  # seen, though perhaps nobody waits for it any more
+
+    async def _list(self) -> Listing:
+        self._client = None  # another listing, another budget
+
+        async def list_all(client: SkillsClient) -> Listing:
+            if client.declared is None:  # and then its methods are not to be called (H1)
+                listing = Listing()
+                listing.end(_undeclared())
+                return listing
+            return await client.list()
+
+        listing = await self._ask(list_all)
+        if self._connection is not None:
+            self._connection.listener.attend(listing.skills)
+        return listing
+
+    async def _ask(self, call: Callable[[SkillsClient], Awaitable[Value]]) -> Value:
+        """Return what the server answers; if it is lost meanwhile, what it answers once it is back.
+
+        All that is asked for is read, so to ask twice does no harm.
+        """
+        for _ in range(_TRIES):
+            connection = self._connected()
+            try:
+                return await call(self._asking(await connection.client()))
+            except UnreachableError:
+                if not connection.stood:
+                    raise
+            except MCPError as error:
+                if error.code not in _LOST | {REQUEST_TIMEOUT}:
+                    raise
+                connection.drop()
+                if error.code == REQUEST_TIMEOUT:  # it hangs: a new one may not, but nobody waits for that
+                    raise UnreachableError(f"{quoted(self.label)} does not answer in time") from error
+            except RuntimeError:  # of the SDK, whose client is closed: its connection ended between two calls
+                if not connection.over:
+                    raise
+        raise UnreachableError(f"{quoted(self.label)} was lost while it was asked")
+
+    def _connected(self) -> Connection:
+        """Return the connection that stands, or is being made. Raises `UnreachableError` once closed."""
+        if self._closed:
+            raise UnreachableError(f"{quoted(self.label)} is not asked any more: the link is closed")
+        if self._connection is None or self._connection.over:
+            if self._connection is not None:
+                self._leaving.add(self._connection)
+            self._leaving = {each for each in self._leaving if not each.gone}
+            self._connection = Connection(self.label, self._connect, self._tell)
+        return self._connection
+
+    def _asking(self, client: Client) -> SkillsClient:
+        if self._client is None or self._client[0] is not client:
+            self._client = (client, SkillsClient(client, self._limits))
+            self._declared = self._client[1].declared
+        return self._client[1]
+
+
+def _declaring(client: SkillsClient) -> SkillsClient:
+    if client.declared is None:
+        raise FindingError(_undeclared())
+    return client
+
+
+def _undeclared() -> Finding:
+    return Finding(SKILLS_LIST, Fault.LIST_SHAPE, f"the server does not declare the extension `{EXTENSION}`")

@@ -1,0 +1,154 @@
+"""One conversation with a model: which skills it was given, and what of them it may read."""
+
+import anyio
+
+from skillwire.host.acting import Acting, Held
+from skillwire.host.changes import Changes
+from skillwire.host.consent import Consent
+from skillwire.host.held_files import HeldFiles
+from skillwire.host.hosted import HostedSkill, Identity, origin_of
+from skillwire.host.permissions import is_for_models
+from skillwire.host.places import Places
+from skillwire.host.prompt import catalog_prompt
+from skillwire.host.reading import Reading
+from skillwire.host.refusing import ChangedError, NotApprovedError, VerificationError, told_of
+from skillwire.host.registry import Registry
+from skillwire.host.session_tools import session_tools
+from skillwire.host.state.manifest import content_of
+from skillwire.host.tagging import resource_text, shown_text, skill_text
+from skillwire.host.tools import AgentTool
+from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
+from skillwire.wire.verify import file_faults
+
+
+class Session:
+    """Loads skills for a model, and reads the files of those that are loaded. A host makes it."""
+
+    def __init__(self, places: Places, consent: Consent) -> None:
+        self._places, self._consent = places, consent
+        self._files = HeldFiles(places, consent)
+        self._acting = Acting()
+        self._loading = anyio.Lock()
+
+    @property
+    def acting(self) -> tuple[HostedSkill, ...]:
+        """The skills that are in the model's context, each as it was loaded (H14)."""
+        return tuple(each.skill for each in self._acting.held.values())
+
+    def catalog_prompt(self, tokens: int = DEFAULT_TOKENS) -> str:
+        """Return the list of skills for the model, in about so many tokens (H27)."""
+        return catalog_prompt(self._places.registry, tokens)
+
+    def tools(self, *, resources: bool = False) -> tuple[AgentTool, ...]:
+        """Return the tools for the model; with `resources`, one that reads any resource of a server."""
+        return session_tools(self, resources=resources)
+
+    # Loading
+
+    async def load(self, name: str) -> Reading:
+        """Give a skill to the model: ask, read, verify, hold its entry (H13, H14). Raises `SkillwireError`.
+
+        A skill that changed since it was listed is a new question, asked once.
+        """
+        skill = await self._places.find(name)
+        async with self._loading:
+            try:
+                return await self._load(skill)
+            except ChangedError:
+                return await self._load(self._places.registry.skill(skill.identity))
+
+    async def load_for_model(self, name: str) -> Reading:
+        """Load a skill because the model asks for it. Its author may have kept it for people."""
+        skill = await self._places.find(name)
+        if not is_for_models(skill.skill):
+            told = f"the skill {skill.quoted} is not for models to load; ask the user to start it"
+            raise NotApprovedError(skill.origin, told)
+        return await self.load(skill.handle)
+
+    def release(self, name: str) -> None:
+        """Stop acting on a skill. Call it when no copy of its `SKILL.md` is in the context, not before."""
+        self._acting.end(self._held(name))
+
+    async def _load(self, skill: HostedSkill) -> Reading:
+        if not await self._consent.to_load(skill):
+            raise NotApprovedError(skill.origin, f"the user did not approve the skill {skill.quoted}")
+        fresh = self._places.registry.get(skill.identity)
+        if fresh is not None and content_of(fresh.skill) != content_of(skill.skill):
+            # It became another while the person was thinking.
+            raise ChangedError(skill, str(Changes.between(skill.skill, fresh.skill)))
+        held = Held(skill)
+        content = await self._files.document(held)
+        self._acting.begin(held)
+        return Reading(skill.label, skill.skill.uri, content, skill_text(skill, content.decode()))
+
+    # Reading
+
+    async def read_file(self, name: str, path: str) -> Reading:
+        """Return a file of a skill that is loaded, by its path there (H14, H19). Raises `SkillwireError`."""
+        return await self._files.read(self._held(name), path)
+
+    async def list_files(self, name: str, path: str = "") -> str:
+        """Return the files below a folder of a loaded skill, for the model (H16). Raises `SkillwireError`."""
+        return await self._files.list(self._held(name), path)
+
+    async def read_for_model(self, name: str, path: str) -> str:
+        """Return a file as the model is given it, or the list of files in a folder."""
+        if self._files.is_folder(self._held(name), path):
+            return await self.list_files(name, path)
+        return (await self.read_file(name, path)).text
+
+    async def read_resource(self, server: str, uri: str) -> Reading:
+        """Return a resource of a server. That is never a load, whatever it is (H12). Raises `SkillwireError`.
+
+        A file of a loaded skill is read as such. While skills of other servers are acted on, a person is
+        asked each time, because they may be behind it (H22).
+        """
+        provider = self._places.provider(server)
+        origin = origin_of(server, local=provider.local)
+        others = tuple(each for each in self._acting.foreign() if each.label != server)
+        if others and not await self._consent.to_read_elsewhere(others, server, uri):
+            whose = ", ".join(dict.fromkeys(each.origin for each in others))
+            told = f"the user did not approve this read, which a skill of {whose} may have caused"
+            raise NotApprovedError(origin, told)
+        if (held := self._acting.around(server, uri)) is not None:
+            return await self._files.read(held, uri)
+        listed = self._places.registry.file((server, uri))
+        with told_of(origin, uri):
+            content = await provider.read(uri, 1 if listed is None else listed.size or 1)
+        if listed is not None and (faults := tuple(file_faults(listed, content))):
+            raise VerificationError(origin, *faults)
+        text = resource_text(server, uri, shown_text(content), local=provider.local)
+        return Reading(server, uri, content, text)
+
+    # Acting
+
+    async def may_execute(self, what: str) -> bool:
+        """Whether code may run now. While a server's skill is acted on, a person is asked (H21)."""
+        acting = self._acting.foreign()
+        return not acting or await self._consent.to_execute(what, acting)
+
+    async def allowed_tools(self, name: str) -> frozenset[str]:
+        """Return the tools that a loaded skill may use without a question: of a server's, what was granted.
+
+        Nothing else in a frontmatter has an effect, and nothing at all in that of a nested skill (H18, H21).
+        """
+        held = self._held(name)
+        await self._files.must_be_approved(held)
+        return await self._places.granted(held.skill)
+
+    # What others notice
+
+    def notice(self, registry: Registry) -> None:
+        """Take note of fresh entries: what is another now needs to be approved again (H15)."""
+        for identity, held in self._acting.held.items():
+            fresh = registry.get(identity)
+            if fresh is not None and content_of(fresh.skill) != content_of(held.skill.skill):
+                held.changed = held.changed or str(Changes.between(held.skill.skill, fresh.skill))
+        self._consent.notice(registry)
+
+    def withdraw(self, identity: Identity) -> None:
+        """Forget that a person approved a skill."""
+        self._consent.withdraw(identity)
+
+    def _held(self, name: str) -> Held:
+        return self._acting.named(name, self._places.registry)
