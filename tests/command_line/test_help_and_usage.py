@@ -43,7 +43,7 @@ OPTIONS = {
     "list": ["--json", "--follow-links"],
     "show": ["--from", "--json"],
     "read": ["--from", "--json", "--raw"],
-    "verify": ["--surfaces", "--require-digests", "--timeout", "--token-env", "--json"],
+    "verify": ["--surfaces", "--require-digests", "--no-drafts", "--timeout", "--token-env", "--json"],
     "sources": ["--label", "--prefix", "--token-env", "--config", "--json"],
     "publish": ["--out", "--json", "--follow-links"],
     "project": ["--out", "--check", "--json", "--block-key", "--follow-links"],

@@ -13,6 +13,7 @@ from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, REQUEST_TIMEOUT
 from skillwire.host.client import Listing, SkillsClient
 from skillwire.host.connecting import UnreachableError, connected
 from skillwire.host.connection import Connect, Connection
+from skillwire.host.dialects.client import DraftsClient
 from skillwire.host.target import Target
 from skillwire.model.display import quoted
 from skillwire.model.limits import Limits
@@ -54,7 +55,7 @@ class ServerLink:
         self._connect: Connect = connect or partial(connected, target)
         self._connection: Connection | None = None
         self._leaving: set[Connection] = set()
-        self._client: tuple[Client, SkillsClient] | None = None
+        self._client: tuple[Client, SkillsClient | DraftsClient] | None = None
         self._listing: asyncio.Task[Listing] | None = None
         self._listings: set[asyncio.Task[Listing]] = set()
         """The one that newcomers get, and older ones that somebody may still wait for."""
@@ -103,7 +104,7 @@ class ServerLink:
 
     async def get(self, uri: str) -> RemoteSkill:
         """Return the skill at `uri`, listed or not (H3). Raises as `list` does."""
-        return await self._ask(lambda client: _declaring(client).get(uri))
+        return await self._ask(lambda client: self._declaring(client).get(uri))
 
     async def read(self, uri: str, size: int = 1) -> bytes:
         """Return the bytes at `uri`. `size` is what was listed. Raises as `list` does."""
@@ -112,7 +113,7 @@ class ServerLink:
     async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
         """Return the direct children of a folder. Raises as `list` does."""
 
-        async def read(client: SkillsClient) -> "list[Mapping[str, Any]]":
+        async def read(client: SkillsClient | DraftsClient) -> "list[Mapping[str, Any]]":
             if not client.reads_directories:  # and then the method is not to be called (H1)
                 told = f"the server does not declare `{DIRECTORY_READ}`"
                 raise FindingError(Finding(uri, Fault.LIST_SHAPE, told))
@@ -167,8 +168,8 @@ class ServerLink:
     async def _list(self) -> Listing:
         self._client = None  # another listing, another budget
 
-        async def list_all(client: SkillsClient) -> Listing:
-            if client.declared is None:  # and then its methods are not to be called (H1)
+        async def list_all(client: SkillsClient | DraftsClient) -> Listing:
+            if client.declared is None and not self.drafts:  # and then its methods are not to be called (H1)
                 listing = Listing()
                 listing.end(_undeclared())
                 return listing
@@ -179,7 +180,7 @@ class ServerLink:
             self._connection.listener.attend(listing.skills)
         return listing
 
-    async def _ask(self, call: Callable[[SkillsClient], Awaitable[Value]]) -> Value:
+    async def _ask(self, call: Callable[[SkillsClient | DraftsClient], Awaitable[Value]]) -> Value:
         """Return what the server answers; if it is lost meanwhile, what it answers once it is back.
 
         All that is asked for is read, so to ask twice does no harm.
@@ -213,17 +214,17 @@ class ServerLink:
             self._connection = Connection(self.label, self._connect, self._tell)
         return self._connection
 
-    def _asking(self, client: Client) -> SkillsClient:
+    def _asking(self, client: Client) -> SkillsClient | DraftsClient:
         if self._client is None or self._client[0] is not client:
-            self._client = (client, SkillsClient(client, self._limits))
-            self._declared = self._client[1].declared
+            asked = SkillsClient(client, self._limits, old_flags=self.drafts)
+            self._client = (client, DraftsClient(asked) if self.drafts else asked)
+            self._declared = asked.declared
         return self._client[1]
 
-
-def _declaring(client: SkillsClient) -> SkillsClient:
-    if client.declared is None:
-        raise FindingError(_undeclared())
-    return client
+    def _declaring(self, client: SkillsClient | DraftsClient) -> SkillsClient | DraftsClient:
+        if client.declared is None and not self.drafts:
+            raise FindingError(_undeclared())
+        return client
 
 
 def _undeclared() -> Finding:
