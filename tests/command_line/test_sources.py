@@ -32,7 +32,7 @@ def test_a_drive_letter_makes_a_folder(good: Path, cli: Cli, argument: str) -> N
 
 
 @pytest.mark.parametrize(
-    "argument", ["s3:x", "ftp://host.example/", "mailto:me", "mcp+https://host.example/mcp"]
+    "argument", ["s3:x", "ftp://host.example/", "mailto:me", "mcp+ftp://host.example/mcp"]
 )
 def test_a_source_of_an_unknown_kind_is_refused_with_the_known_ones(
     good: Path, cli: Cli, argument: str
@@ -53,6 +53,8 @@ def test_a_source_of_an_unknown_kind_is_refused_with_the_known_ones(
         ("git+https://host.example/r#/etc", "path"),
         ("http://host.example/", "https"),
         ("https://me:secret@host.example/", ""),
+        ("mcp+http://host.example/mcp", "https"),
+        ("mcp+https://me:secret@host.example/mcp", "--token-env"),
     ],
 )
 def test_an_address_that_cannot_be_is_wrong_usage(good: Path, cli: Cli, argument: str, reason: str) -> None:

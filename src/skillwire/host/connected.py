@@ -58,4 +58,6 @@ class ConnectedServer:
         try:
             return await answer
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
-            raise UnreachableError(f"{quoted(self.label)} does not answer: the connection is closed") from error
+            raise UnreachableError(
+                f"{quoted(self.label)} does not answer: the connection is closed"
+            ) from error

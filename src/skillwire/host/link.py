@@ -1,6 +1,7 @@
 """One server under its label: connected when it is first asked, and again after it was lost."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Self, TypeVar
@@ -25,6 +26,9 @@ _LOST = frozenset({CONNECTION_CLOSED, INVALID_REQUEST})
 _TRIES = 2
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 """Seconds between two attempts to reach a server that somebody listens to."""
+
+_IDLE = 50
+"""How many times as long as a listing takes, nobody asks for the next one without a reason."""
 
 Value = TypeVar("Value")
 
@@ -60,6 +64,7 @@ class ServerLink:
         """The one that newcomers get, and older ones that somebody may still wait for."""
         self._declared: Mapping[str, Any] | None = None
         self._closed = False
+        self._took = 0.0
         self._news = 0
         self._hearers: list[anyio.Event] = []
 
@@ -93,6 +98,7 @@ class ServerLink:
     async def list(self) -> Listing:
         """Follow `skills/list` to its end. Many who ask at once get one listing (H29).
 
+        It is empty where `declared` is None: then no method of the extension is to be called (H1).
         Raises `UnreachableError`, `FindingError` or `MCPError`.
         """
         if self._listing is None or self._listing.done():
@@ -120,10 +126,11 @@ class ServerLink:
 
         return await self._ask(read)
 
-    async def heard(self) -> AsyncGenerator[None]:
+    async def heard(self, every: float | None = None) -> AsyncGenerator[None]:
         """Yield whenever the skills may be others: the server says so, is gone, or is there again.
 
         Whoever listens keeps it connected. What is said while the listener is busy is told once, afterwards.
+        With `every`, it is also time again after so many seconds, or later if a listing takes long.
         """
         known, away, pause = self._news, False, _FIRST_PAUSE
         while not self._closed:
@@ -131,11 +138,14 @@ class ServerLink:
             try:
                 await connection.client()
             except UnreachableError:
-                away = True
+                if not away:
+                    away = True
+                    yield
             else:
                 connection.listener.begin()
                 if not away:
-                    await self._news_since(known)
+                    with anyio.move_on_after(None if every is None else max(every, _IDLE * self._took)):
+                        await self._news_since(known)
                 known, away = self._news, False
                 yield
             if connection.over:  # also if it comes back each time, and is lost again
@@ -168,13 +178,11 @@ class ServerLink:
         self._client = None  # another listing, another budget
 
         async def list_all(client: SkillsClient) -> Listing:
-            if client.declared is None:  # and then its methods are not to be called (H1)
-                listing = Listing()
-                listing.end(_undeclared())
-                return listing
-            return await client.list()
+            return Listing() if client.declared is None else await client.list()
 
+        begin = time.monotonic()
         listing = await self._ask(list_all)
+        self._took = time.monotonic() - begin
         if self._connection is not None:
             self._connection.listener.attend(listing.skills)
         return listing
