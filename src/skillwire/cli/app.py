@@ -14,7 +14,7 @@ from skillwire import __version__
 from skillwire.cli.find import NoSuchSkillError
 from skillwire.cli.output import manual, print_error, print_problems, talk
 from skillwire.model.display import quoted
-from skillwire.model.errors import InvalidValueError, SkillwireError, UsageError
+from skillwire.model.errors import InvalidValueError, SkillwireError, StateError, UsageError
 
 COMMAND = "stdio:"
 """What a command that starts a server begins with, as one word."""
@@ -92,6 +92,8 @@ def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) ->
         case UsageError():
             print_error(str(error), hint=error.hint)
             return WRONG_USAGE
+        case StateError():
+            print_error(str(error), hint=error.hint)
         case NoSuchSkillError():
             print_error(str(error), hint=error.hint)
             print_problems(talk(), error.problems)
