@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from skillwire.cli.find import Found, NoSuchSkillError, find_skill
 from skillwire.config.clients.choosing import label_in
 from skillwire.config.clients.known import Known, known_servers
 from skillwire.config.kinds import SCHEME, local_path
@@ -62,9 +63,30 @@ def _is_server(argument: str, known: Callable[[], Known]) -> bool:
     return True
 
 
-def server_of(skill: str) -> tuple[str, str] | None:
-    """Return the label and the rest of `label:name`; None if `skill` is not spelled so."""
+def local_or_servers(
+    skill: str, arguments: Sequence[str] | None, *, follow_links: bool = False
+) -> Found | tuple[str, ...]:
+    """Return a skill of a source, or the servers to look for it on.
+
+    A server's skill never stands in for one of the person's own (H10). Raises `UsageError` or
+    `NoSuchSkillError`.
+    """
+    places = Places.of(arguments)
+    if (label := label_of(skill)) is not None:
+        return places.servers or (f"{label}:",)
+    is_path = skill.startswith((".", "/", "~"))
+    if places.servers and not places.sources and not is_path:
+        return places.servers
+    try:
+        return find_skill(skill, places.sources, follow_links=follow_links)
+    except NoSuchSkillError:
+        if not places.servers or is_path:
+            raise
+        return places.servers
+
+
+def label_of(skill: str) -> str | None:
+    """Return the label in `label:name` and `label:URI`; None if a skill is not spelled so."""
     label, colon, rest = skill.partition(":")
     spelled_so = colon and rest and not rest.startswith("//") and is_label(label)
-    return (label, rest) if spelled_so and not Path(skill).exists() else None
-
+    return label if spelled_so and not Path(skill).exists() else None

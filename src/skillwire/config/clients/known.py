@@ -60,6 +60,11 @@ class KnownServer:
         return self.place.in_repository and (self.starts_a_program or bool(self.declared.used))
 
     @property
+    def ready(self) -> bool:
+        """Whether it can be reached, if nobody minds."""
+        return self.declared.enabled and self.declared.target is not None and not self.same_as
+
+    @property
     def state(self) -> str:
         """Whether it can be asked for skills, in a few words."""
         if not self.declared.enabled:
