@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from skillwire.host.state.approvals import NotKeptError, Standing
 from skillwire.host.state.manifest import content_of
 from skillwire.host.state.state import State
+from skillwire.model.digest import Digest
 from skillwire.model.errors import StateError
-from skillwire.wire.remote import RemoteFile, RemoteSkill
+from skillwire.wire.dialect import Dialect
+from skillwire.wire.remote import RemoteDelivery, RemoteFile, RemoteSkill
 from tests.support.remote_skills import FILES, URI, dynamic_skill, remote_file, remote_skill
 
 SKILL = remote_skill()
@@ -127,6 +129,23 @@ def test_a_dynamic_skill_is_never_kept(state: State) -> None:
 def test_a_skill_without_its_own_document_among_its_files_is_never_kept(state: State) -> None:
     with pytest.raises(NotKeptError):
         state.approvals.approve("shop", with_files(remote_file("skill://refunds/logo.png", b"x")))
+
+
+@pytest.mark.rule("H17")
+@pytest.mark.parametrize("dialect", [dialect for dialect in Dialect if dialect is not Dialect.FINAL])
+def test_a_draft_that_does_not_list_every_file_is_never_kept(state: State, dialect: Dialect) -> None:
+    part = (RemoteDelivery(URI, Digest.of(b"# Refunds\n")),)
+    with pytest.raises(NotKeptError, match="not all its files have digests"):
+        state.approvals.approve("shop", replace(SKILL, files=None, dialect=dialect, deliveries=part))
+
+
+@pytest.mark.rule("H17")
+def test_a_draft_that_lists_every_digest_and_no_size_is_kept(state: State) -> None:
+    files = tuple(replace(file, size=None) for file in SKILL.files or ())
+    draft = replace(SKILL, files=files, dialect=Dialect.DRAFT_C)
+    state.approvals.approve("shop", draft)
+    assert state.approvals.standing("shop", draft) is Standing.APPROVED
+    assert state.approvals.approved("shop", URI) == draft
 
 
 def test_a_person_may_take_an_approval_back_and_give_it_again(state: State) -> None:

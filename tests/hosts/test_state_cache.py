@@ -2,6 +2,7 @@
 
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,16 @@ def test_a_file_of_another_length_is_noticed(state: State, content: bytes) -> No
     state.cache.put("shop", FILE, CONTENT)
     path_of(state).write_bytes(content)
     assert state.cache.get("shop", FILE) is None
+
+
+@pytest.mark.rule("H15")
+def test_a_file_that_a_draft_lists_without_a_size_is_kept_by_its_digest(state: State) -> None:
+    unsized = replace(FILE, size=None)
+    assert state.cache.put("shop", unsized, CONTENT)
+    assert state.cache.get("shop", unsized) == CONTENT
+    assert [cached.size for cached in state.cache.ls()] == [len(CONTENT)]
+    path_of(state).write_bytes(CONTENT + b"x")
+    assert state.cache.get("shop", unsized) is None
 
 
 def test_a_file_that_the_server_lists_with_another_digest_now_is_not_given_out(state: State) -> None:

@@ -150,6 +150,11 @@ def overwritten(path: Path) -> None:
     path.write_bytes(content[:100] + b"\xff" * (len(content) - 100))
 
 
+def last_page_overwritten(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:-4096] + b"\xff" * 4096)
+
+
 def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
@@ -166,7 +171,9 @@ def of_no_version(path: Path) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize("damage", [garbage, overwritten, cut, without_a_table, of_no_version])
+@pytest.mark.parametrize(
+    "damage", [garbage, overwritten, last_page_overwritten, cut, without_a_table, of_no_version]
+)
 def test_a_damaged_database_is_moved_aside_and_nothing_is_approved(
     tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:

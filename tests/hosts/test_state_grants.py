@@ -63,6 +63,7 @@ def test_a_grant_goes_with_its_approval(state: State) -> None:
         state.grants.grant("shop", SKILL, ["Read"])
         assert state.grants.granted("shop", SKILL) == {"Read"}
         take_back()
+        assert [approval.tools for approval in state.approvals.all()] == [()]
         assert state.grants.granted("shop", SKILL) == frozenset()
         state.approvals.approve("shop", SKILL)
         assert state.grants.granted("shop", SKILL) == frozenset()

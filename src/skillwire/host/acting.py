@@ -40,15 +40,19 @@ class Acting:
     def named(self, name: str, registry: Registry) -> Held:
         """Return what is held by that name, also if no list has it any more. Raises `NotLoadedError`.
 
-        The name means what it means in the registry, so that no skill is taken for another of that name (H10).
+        It means what it means in the registry, so that no skill is taken for another of that name (H10).
         """
-        with suppress(RequestError):
-            if (known := self.held.get(registry.resolve(name).identity)) is not None:
-                return known
-            raise NotLoadedError(name)
         try:
-            own = Registry(each.skill for each in self.held.values())
-            return self.held[own.resolve(name).identity]
+            known = registry.resolve(name).identity
+        except RequestError:  # what was loaded may not be listed any more
+            known = self._own_name(name)
+        if known not in self.held:
+            raise NotLoadedError(name)
+        return self.held[known]
+
+    def _own_name(self, name: str) -> Identity:
+        try:
+            return Registry(each.skill for each in self.held.values()).resolve(name).identity
         except RequestError as error:
             raise NotLoadedError(name) from error
 

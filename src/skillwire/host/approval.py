@@ -1,4 +1,4 @@
-"""Questions to a person, and the answers. A question holds all that there is to know before any file is read."""
+"""Questions to a person, and the answers. A question holds all that is known before any file is read."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class LoadRequest:
     inspection: Inspection
     """What there is to know: whose it is, its files with their sizes, and what is different from before."""
     can_be_kept: bool = False
-    """Whether `KEEP` is more than `ONCE`: the skill has a digest for each file, and there is where to keep it."""
+    """Whether `KEEP` is more than `ONCE`: each file has a digest, and there is where to keep it."""
 
     @property
     def skill(self) -> HostedSkill:

@@ -1,10 +1,8 @@
 """In what two versions of a skill differ, as far as their entries tell: no file is read for it (H11, H17)."""
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from skillwire.host.paths import path_in
-from skillwire.model.digest import Digest
 from skillwire.model.plain import plain
 from skillwire.wire.remote import RemoteSkill
 from skillwire.wire.verify import same
@@ -12,15 +10,6 @@ from skillwire.wire.verify import same
 _SHOWN = 20
 """Differences that a sentence names."""
 _SHOWN_FIELD = 64
-
-
-Contents: TypeAlias = frozenset[tuple[str, Digest]]
-"""Every file by URI and digest, in no order: what an approval is bound to (H17)."""
-
-
-def contents_of(skill: RemoteSkill) -> Contents | None:
-    """Return what an approval of the skill is bound to; None where there is nothing to bind it to."""
-    return None if skill.files is None else frozenset((file.uri, file.digest) for file in skill.files)
 
 
 @dataclass(frozen=True, slots=True)

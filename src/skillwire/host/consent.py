@@ -13,12 +13,16 @@ from skillwire.host.approval import (
     Request,
     nobody,
 )
-from skillwire.host.changes import Changes, Contents, contents_of
+from skillwire.host.changes import Changes
 from skillwire.host.hosted import HostedSkill, Identity
 from skillwire.host.inspection import inspected
 from skillwire.host.keeping import Keeping
-from skillwire.host.standing import Standing
+from skillwire.host.registry import Registry
+from skillwire.host.state.approvals import Standing
+from skillwire.host.state.manifest import content_of
 from skillwire.wire.remote import RemoteSkill
+
+_YES = frozenset({Answer.ONCE, Answer.KEEP})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,7 @@ class _Given:
     """What was known when it was given."""
 
     def is_for(self, skill: HostedSkill) -> bool:
-        return contents_of(self.skill) == contents_of(skill.skill)
+        return content_of(self.skill) == content_of(skill.skill)
 
 
 class Consent:
@@ -42,14 +46,15 @@ class Consent:
         self._given: dict[Identity, _Given] = {}
         self._before: dict[Identity, RemoteSkill] = {}
         """What there was a yes to, of skills that are others now."""
-        self._running: set[frozenset[tuple[Identity, Contents | None]]] = set()
+        self._running: set[frozenset[tuple[Identity, str | None]]] = set()
+        """Skills with whose content code may run, together."""
         self._asking = anyio.Lock()
 
-    def covers(self, skill: HostedSkill) -> bool:
+    async def covers(self, skill: HostedSkill) -> bool:
         """Whether somebody said yes to this skill as it is here, and nobody took it back."""
         if skill.local:
             return True
-        now, given = self._keeping.standing(skill), self._given.get(skill.identity)
+        now, given = await self._keeping.standing(skill), self._given.get(skill.identity)
         if given is None or not given.is_for(skill):
             return now is Standing.APPROVED
         return now is not Standing.REVOKED or given.standing is Standing.REVOKED
@@ -59,50 +64,49 @@ class Consent:
         if skill.local:
             return True
         async with self._asking:
-            lasting = contents_of(skill.skill) is not None
-            if lasting and self.covers(skill):
+            if content_of(skill.skill) is not None and await self.covers(skill):
                 return True
             can_be_kept = self._keeping.can_keep(skill)
-            answer = await self._ask(LoadRequest(inspected(skill, self._changes(skill)), can_be_kept))
-            if answer is Answer.KEEP and can_be_kept:
-                self._keeping.approve(skill)
-                self._given.pop(skill.identity, None)
-            elif answer in {Answer.ONCE, Answer.KEEP}:
-                self._given[skill.identity] = _Given(skill.skill, self._keeping.standing(skill))
-            else:
-                self.withdraw(skill.identity)
+            request = LoadRequest(inspected(skill, await self._changes(skill)), can_be_kept)
+            answer = await self._ask(request)
+            self.withdraw(skill.identity)
+            if answer not in _YES:
                 return False
+            if answer is Answer.KEEP and can_be_kept:
+                await self._keeping.approve(skill)
+            else:
+                self._given[skill.identity] = _Given(skill.skill, await self._keeping.standing(skill))
             return True
 
     async def to_execute(self, what: str, skills: tuple[HostedSkill, ...]) -> bool:
         """Ask whether something may run. `KEEP` holds for these very skills, in this session (H21)."""
-        acting = frozenset((each.identity, contents_of(each.skill)) for each in skills)
-        bound = all(contents is not None for _, contents in acting)
+        acting = frozenset((each.identity, content_of(each.skill)) for each in skills)
         if acting in self._running:
             return True
         answer = await self._one_question(ExecutionRequest(what, skills))
-        if answer is Answer.KEEP and bound:
+        if answer is Answer.KEEP and all(content is not None for _, content in acting):
             self._running.add(acting)
-        return answer in {Answer.ONCE, Answer.KEEP}
+        return answer in _YES
 
     async def to_read_elsewhere(self, skills: tuple[HostedSkill, ...], server: str, uri: str) -> bool:
         """Ask whether another server may be asked, each time anew (H22)."""
-        return await self._one_question(ForeignReadRequest(skills, server, uri)) in {Answer.ONCE, Answer.KEEP}
+        return await self._one_question(ForeignReadRequest(skills, server, uri)) in _YES
 
-    def notice(self, skill: HostedSkill) -> None:
-        """Take note of a fresh entry: a yes to another version is gone, and does not come back (H15, H17)."""
-        given = self._given.get(skill.identity)
-        if given is not None and not given.is_for(skill):
-            self._before[skill.identity] = given.skill
-            self.withdraw(skill.identity)
+    def notice(self, registry: Registry) -> None:
+        """Take note of fresh entries: a yes to another version is gone, and does not come back (H15, H17)."""
+        for identity, given in list(self._given.items()):
+            fresh = registry.get(identity)
+            if fresh is not None and not given.is_for(fresh):
+                self._before[identity] = given.skill
+                self.withdraw(identity)
 
     def withdraw(self, identity: Identity) -> None:
         """Forget what was said of a skill."""
         self._given.pop(identity, None)
         self._running = {each for each in self._running if identity not in {one for one, _ in each}}
 
-    def _changes(self, skill: HostedSkill) -> Changes | None:
-        before = self._keeping.approved(skill) or self._before.get(skill.identity)
+    async def _changes(self, skill: HostedSkill) -> Changes | None:
+        before = await self._keeping.approved(skill) or self._before.get(skill.identity)
         return None if before is None else Changes.between(before, skill.skill) or None
 
     async def _one_question(self, request: Request) -> Answer:

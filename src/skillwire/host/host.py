@@ -28,7 +28,7 @@ from skillwire.host.pull import pulled
 from skillwire.host.refusing import HostError, VerificationError, told_of
 from skillwire.host.registry import HostProblem, Registry
 from skillwire.host.session import Session
-from skillwire.host.state import State
+from skillwire.host.state.state import State
 from skillwire.host.target import Target
 from skillwire.model.display import quoted
 from skillwire.model.errors import BadParamsError, ConflictError, UsageError
@@ -69,9 +69,11 @@ class Host:
         self._links = [ServerLink(target, drafts=drafts, limits=self.limits) for target in servers]
         own = [FolderProvider(label, root, self.limits) for label, root in (folders or {}).items()]
         self._providers = _by_label([*own, *self._links, *providers])
+        if state is not None:
+            for root in (folders or {}).values():
+                state.keep_apart(Path(root))
         self._approve = approve
-        self._state = state
-        self._keeping = Keeping(state, self._bound())
+        self._keeping = Keeping(state)
         self._patience = patience
         self._sessions: WeakSet[Session] = WeakSet()
         self._looked_up: dict[Identity, RemoteSkill] = {}
@@ -81,7 +83,11 @@ class Host:
 
     async def __aenter__(self) -> Self:
         for link in self._links:
+            await self._keeping.bind(link.label, link.target.identity)
             await self._stack.enter_async_context(link)
+        for each in self._providers.values():
+            if isinstance(each, ConnectedServer) and each.identity is not None:
+                await self._keeping.bind(each.label, each.identity)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -106,7 +112,7 @@ class Host:
                 async with anyio.create_task_group() as tasks:
                     for provider in self._providers.values():
                         tasks.start_soon(self._list, provider, listings)
-                self._take({label: listings[label] for label in self._providers})
+                await self._take({label: listings[label] for label in self._providers})
                 self._rounds += 1
         return self.registry
 
@@ -128,18 +134,19 @@ class Host:
         with told_of(origin_of(label, local=provider.local), SKILLS_GET):
             skill = await provider.get(uri)
         self._looked_up[label, uri] = skill
-        self._swap(self.registry.having(self._hosted(provider, skill)))
+        hosted = HostedSkill(label, provider.local, skill)
+        self._swap(self.registry.having(await self._judged(hosted)))
         return self.registry.skill((label, uri))
 
     # Judging
 
-    def inspect(self, skill: HostedSkill) -> Inspection:
+    async def inspect(self, skill: HostedSkill) -> Inspection:
         """Return all that can be said of a skill without reading a file of it (H11)."""
-        return inspected(skill, self.diff(skill))
+        return inspected(skill, await self.diff(skill))
 
-    def diff(self, skill: HostedSkill) -> Changes | None:
+    async def diff(self, skill: HostedSkill) -> Changes | None:
         """Return in what it differs from the version that was approved; None if none was (H11)."""
-        before = self._keeping.approved(skill)
+        before = await self._keeping.approved(skill)
         return None if before is None else Changes.between(before, skill.skill)
 
     async def approve(self, skill: HostedSkill) -> None:
@@ -151,23 +158,25 @@ class Host:
                 f"{skill.origin}: an approval of {skill.quoted} cannot be kept",
                 hint="it needs a digest for every file, and a host that has a state",
             )
-        self._keeping.approve(skill)
-        self._judge_again(skill.identity)
+        await self._keeping.approve(skill)
+        await self._judge_again(skill.identity)
 
     async def revoke(self, skill: HostedSkill) -> None:
         """Take an approval back, here and in every session."""
-        self._keeping.revoke(skill)
+        await self._keeping.revoke(skill)
         for session in self._sessions:
             session.withdraw(skill.identity)
-        self._judge_again(skill.identity)
+        await self._judge_again(skill.identity)
 
     async def grant(self, skill: HostedSkill, tools: Iterable[str]) -> None:
         """Let a skill use tools that its frontmatter asks for, as long as it stays what it is (H21)."""
         wanted, given = wanted_tools(skill.skill), frozenset(tools)
         if not given <= wanted:
             extra = ", ".join(map(quoted, sorted(given - wanted)))
-            raise UsageError(f"{skill.quoted} does not ask for {extra}", hint="grant what it asks for, or less")
-        self._keeping.grant(skill, given)
+            raise UsageError(
+                f"{skill.quoted} does not ask for {extra}", hint="grant what it asks for, or less"
+            )
+        await self._keeping.grant(skill, given)
 
     # Reading, for a person
 
@@ -199,19 +208,19 @@ class Host:
 
     async def content(self, skill: HostedSkill, file: RemoteFile) -> bytes:
         """Return the bytes of a file if they are what the entry promises (H15). Raises `HostError`."""
-        if (kept := self._keeping.cached(skill, file)) is not None:
+        if (kept := await self._keeping.cached(skill, file)) is not None:
             return kept
         with told_of(skill.origin, file.uri):
             content = await self.provider(skill.label).read(file.uri, file.size or 1)
         if faults := tuple(file_faults(file, content)):
             raise VerificationError(skill.origin, *faults)
-        self._keeping.cache(skill, file, content)
+        await self._keeping.cache(skill, file, content)
         return content
 
-    def granted(self, skill: HostedSkill) -> frozenset[str]:
+    async def granted(self, skill: HostedSkill) -> frozenset[str]:
         """Return the tools that a skill may use without a question: its own, or those that were granted."""
         wanted = wanted_tools(skill.skill)
-        return wanted if skill.local else wanted & self._keeping.granted(skill)
+        return wanted if skill.local else wanted & await self._keeping.granted(skill)
 
     async def _list(self, provider: Provider, listings: dict[str, Listing | HostProblem]) -> None:
         origin = origin_of(provider.label, local=provider.local)
@@ -224,7 +233,7 @@ class Host:
         except HostError as error:
             listings[provider.label] = HostProblem(provider.label, error.told)
 
-    def _take(self, listings: Mapping[str, Listing | HostProblem]) -> None:
+    async def _take(self, listings: Mapping[str, Listing | HostProblem]) -> None:
         """Make the registry of what all places said, with what they have beside their lists (H3)."""
         skills: list[HostedSkill] = []
         problems: list[HostProblem] = []
@@ -234,38 +243,27 @@ class Host:
                 continue
             listed = {skill.uri: skill for skill in listing.skills}
             beside = {uri: each for (whose, uri), each in self._looked_up.items() if whose == label}
-            provider = self._providers[label]
-            skills += [self._hosted(provider, each) for each in {**beside, **listed}.values()]
+            local = self._providers[label].local
+            skills += [HostedSkill(label, local, each) for each in {**beside, **listed}.values()]
             problems += [HostProblem(label, str(finding)) for finding in listing.findings.kept]
             if listing.findings.more:
                 problems.append(HostProblem(label, f"and {listing.findings.more:,} more"))
-        self._swap(Registry(skills, problems))
+        known = await self._keeping.judged(skills)
+        judged = (replace(each, standing=known.get(each.identity, each.standing)) for each in skills)
+        self._swap(Registry(judged, problems))
 
-    def _hosted(self, provider: Provider, skill: RemoteSkill) -> HostedSkill:
-        """Return a skill with what is known of its approval: another content than was approved ends it (H17)."""
-        hosted = HostedSkill(provider.label, provider.local, skill)
-        return hosted if provider.local else replace(hosted, standing=self._keeping.standing(hosted))
+    async def _judged(self, skill: HostedSkill) -> HostedSkill:
+        """Return a skill with how it stands: other content than was approved ends an approval (H17)."""
+        return skill if skill.local else replace(skill, standing=await self._keeping.standing(skill))
 
-    def _judge_again(self, identity: Identity) -> None:
+    async def _judge_again(self, identity: Identity) -> None:
         if (known := self.registry.get(identity)) is not None:
-            self._swap(self.registry.having(replace(known, standing=self._keeping.standing(known))))
+            self._swap(self.registry.having(await self._judged(known)))
 
     def _swap(self, registry: Registry) -> None:
         self.registry = registry
         for session in self._sessions:
             session.notice(registry)
-
-    def _bound(self) -> set[str]:
-        """Bind each label to what it stands for: what is kept under it belongs to that (H28)."""
-        if self._state is None:
-            return set()
-        identities = {link.label: link.target.identity for link in self._links}
-        for each in self._providers.values():
-            if isinstance(each, ConnectedServer) and each.identity is not None:
-                identities[each.label] = each.identity
-        for label, identity in identities.items():
-            self._state.bind(label, identity)
-        return set(identities)
 
 
 def _by_label(providers: Iterable[Provider]) -> dict[str, Provider]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import unquote
 
-from skillwire.host.standing import Standing
+from skillwire.host.state.approvals import Standing
 from skillwire.model.display import quoted
 from skillwire.model.plain import plain
 from skillwire.model.uri import SCHEME
@@ -28,8 +28,8 @@ class HostedSkill:
     skill: RemoteSkill
     handle: str = ""
     """What people and models call it, and no other."""
-    standing: Standing | None = None
-    """What is known of its approval; None for a local one."""
+    standing: Standing = Standing.UNKNOWN
+    """What is known of its approval. A local one needs none."""
 
     @property
     def identity(self) -> Identity:

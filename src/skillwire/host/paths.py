@@ -26,7 +26,7 @@ def relative(path: str) -> str:
     leads_out = ".." in decoded.replace("\\", "/").split("/") or decoded.startswith(("/", "\\"))
     if leads_out or "\\" in decoded or not decoded.isprintable():
         raise FindingError(
-            Finding(path[:_SHOWN], Fault.UNLISTED, "no path below the folder of the skill is written so")
+            Finding(path[:_SHOWN], Fault.UNLISTED, "that is no path below the folder of the skill")
         )
     return "/".join(segments)
 
@@ -61,5 +61,5 @@ def live_uri(skill: RemoteSkill, path: str) -> str:
 
 def unlisted(skill: RemoteSkill, path: str) -> Finding:
     """Return what is wrong with reading a file that the entry does not list: it is no file of the skill."""
-    told = f"{quoted(path)} is not among the files of its entry"
+    told = f"{quoted(path)} is not among its files; an empty path lists them"
     return Finding(skill.uri, Fault.UNLISTED, told)

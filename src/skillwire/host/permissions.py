@@ -6,7 +6,15 @@ from skillwire.wire.remote import RemoteSkill
 
 ALLOWED_TOOLS = "allowed-tools"
 _DESCRIBING = frozenset(
-    {"name", "description", "license", "compatibility", "metadata", "disable-model-invocation", "user-invocable"}
+    {
+        "name",
+        "description",
+        "license",
+        "compatibility",
+        "metadata",
+        "disable-model-invocation",
+        "user-invocable",
+    }
 )
 """Fields that only describe a skill, or narrow who may start it."""
 _SHOWN = 200

@@ -39,13 +39,13 @@ async def pulled(reader: Reads, skill: HostedSkill, dest: Path) -> Path:
             hint="there is nothing that could be kept",
         )
     folder = dest.joinpath(skill.label, *_place(skill))
-    if os.path.lexists(folder):
-        raise UsageError(f"{quoted(str(folder))} is there already", hint="remove it, or choose another folder")
+    await anyio.to_thread.run_sync(_must_be_free, folder)
     paths = {file.uri: unquote(file.uri.removeprefix(f"{skill.skill.root}/")) for file in files}
     for path in paths.values():
         if fault := portable_fault(path):
             raise VerificationError(
-                skill.origin, Finding(skill.skill.uri, Fault.ENTRY_RESOURCES, f"the file {quoted(path)} {fault}")
+                skill.origin,
+                Finding(skill.skill.uri, Fault.ENTRY_RESOURCES, f"the file {quoted(path)} {fault}"),
             )
     contents = {paths[file.uri]: await reader.content(skill, file) for file in files}
     if faults := tuple(frontmatter_faults(skill.skill, contents[paths[skill.skill.uri]])):
@@ -65,6 +65,13 @@ def _place(skill: HostedSkill) -> list[str]:
     return path.split("/")
 
 
+def _must_be_free(folder: Path) -> None:
+    if os.path.lexists(folder):
+        raise UsageError(
+            f"{quoted(str(folder))} is there already", hint="remove it, or choose another folder"
+        )
+
+
 def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Write beside the folder, and give it its name when it is complete."""
     try:
@@ -80,4 +87,6 @@ def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
             shutil.rmtree(beside, ignore_errors=True)
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
-        raise UsageError(f"{quoted(str(folder))} cannot be written: {reason}", hint="choose another folder") from error
+        raise UsageError(
+            f"{quoted(str(folder))} cannot be written: {reason}", hint="choose another folder"
+        ) from error

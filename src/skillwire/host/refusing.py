@@ -7,7 +7,7 @@ HostError
 └── UnavailableError    the server did not answer, or refused
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from mcp.shared.exceptions import MCPError
@@ -52,8 +52,8 @@ class UnavailableError(HostError):
 
 
 @contextmanager
-def told_of(origin: str, uri: str) -> Iterator[None]:
-    """Turn whatever a place raises into what a host raises: the SDK stumbles in many ways over what is sent."""
+def told_of(origin: str, uri: str) -> Generator[None]:
+    """Turn whatever a place raises into what a host raises: the SDK stumbles in many ways over nonsense."""
     try:
         yield
     except HostError:

@@ -1,4 +1,4 @@
-"""Every skill of every place, and which of them a name means. A name is a label, never an identity (H9, H10)."""
+"""Every skill of every place, and which of them a name means. A name is no identity (H9, H10)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -11,6 +11,7 @@ from skillwire.model.display import quoted
 from skillwire.model.errors import RequestError
 from skillwire.model.plain import plain
 from skillwire.model.uri import SKILL_FILE
+from skillwire.wire.remote import RemoteFile
 
 _SHOWN = 10
 """Skills that a message names."""
@@ -70,6 +71,15 @@ class Registry:
     def skill(self, identity: Identity) -> HostedSkill:
         return self._by_identity[identity]
 
+    def file(self, identity: Identity) -> RemoteFile | None:
+        """Return what the entries of that place promise of a file, if any of them lists it."""
+        label, uri = identity
+        inside = (
+            each for each in self.skills if each.label == label and uri.startswith(f"{each.skill.root}/")
+        )
+        files = (file for each in inside for file in each.skill.files or () if file.uri == uri)
+        return next(files, None)
+
     def having(self, skill: HostedSkill) -> "Registry":
         """Return the registry in which this skill is as it is now, beside all others."""
         known = {**self._by_identity, skill.identity: skill}
@@ -78,9 +88,9 @@ class Registry:
     def resolve(self, name: str) -> HostedSkill:
         """Return the skill that a person or a model means.
 
-        `label:name`, `label:path/to/name` and `label:URI` mean a skill of that place. A bare name or path means
-        the one skill that has it; the person's own before any server's, so that no server can take its place
-        (H10). Raises `UnknownNameError`, `AmbiguousNameError` or `NoLabelError`.
+        `label:name`, `label:path/to/name` and `label:URI` mean a skill of that place. A bare name or path
+        means the one skill that has it; the person's own before any server's, so that no server can take its
+        place (H10). Raises `UnknownNameError`, `AmbiguousNameError` or `NoLabelError`.
         """
         if (found := self._by_handle.get(name)) is not None:
             return found
@@ -116,7 +126,9 @@ class Registry:
             told = ", ".join(f"{each.quoted} ({each.origin})" for each in found[:_SHOWN])
             more = f" and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
             own = [each for each in found if each.local]
-            means = f"{quoted(name)} alone means your own" if len(own) == 1 else "none is meant by the name alone"
+            means = (
+                f"{quoted(name)} alone means your own" if len(own) == 1 else "none is meant by the name alone"
+            )
             yield HostProblem("", f"{len(found)} skills share the name {quoted(name)}: {told}{more}; {means}")
         if (rest := len(shared) - _MAX_CLASHES) > 0:
             yield HostProblem("", f"{rest:,} more names are shared by several skills")

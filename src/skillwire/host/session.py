@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 import anyio
 
 from skillwire.host.acting import Acting, Held
-from skillwire.host.changes import Changes, contents_of
+from skillwire.host.changes import Changes
 from skillwire.host.consent import Consent
 from skillwire.host.hosted import HostedSkill, Identity, origin_of
 from skillwire.host.paths import files_below, listed_file, live_uri, path_in, unlisted
+from skillwire.host.permissions import is_for_models
 from skillwire.host.prompt import catalog_prompt
 from skillwire.host.refusing import (
     ChangedError,
@@ -21,10 +22,10 @@ from skillwire.host.refusing import (
 )
 from skillwire.host.registry import Registry
 from skillwire.host.session_tools import session_tools
+from skillwire.host.state.manifest import content_of
 from skillwire.host.tagging import file_text, list_text, resource_text, skill_text
 from skillwire.host.tools import AgentTool
 from skillwire.model.mime import is_text
-from skillwire.model.uri import SKILL_FILE
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.wire.findings import Fault, Finding, FindingError
 from skillwire.wire.remote import RemoteFile
@@ -69,7 +70,7 @@ class Session:
     # Loading
 
     async def load(self, name: str) -> Reading:
-        """Give a skill to the model: ask, read, verify, and hold its entry (H13, H14). Raises `SkillwireError`.
+        """Give a skill to the model: ask, read, verify, hold its entry (H13, H14). Raises `SkillwireError`.
 
         A skill that changed since it was listed is a new question, asked once.
         """
@@ -83,7 +84,7 @@ class Session:
     async def _load(self, skill: HostedSkill) -> Reading:
         if not await self._consent.to_load(skill):
             raise NotApprovedError(skill.origin, f"the user did not approve the skill {skill.quoted}")
-        held = Held(skill)
+        held = self._still_there(skill)
         main = skill.skill.main
         content = await (self._live(held, skill.skill.uri) if main is None else self._verified(held, main))
         faults = list(frontmatter_faults(skill.skill, content))
@@ -91,12 +92,27 @@ class Session:
             faults.append(Finding(skill.skill.uri, Fault.READ_SHAPE, "it is not text"))
         if faults:
             raise await self._failure(held, VerificationError(skill.origin, *faults))
-        self._must_be_approved(held)
+        await self._must_be_approved(held)
         self._acting.held[skill.identity] = held
         return Reading(skill.label, skill.skill.uri, content, skill_text(skill, content.decode()))
 
+    def _still_there(self, skill: HostedSkill) -> Held:
+        """Return what will be held, unless the skill became another while a person was thinking."""
+        fresh = self._host.registry.get(skill.identity)
+        if fresh is not None and content_of(fresh.skill) != content_of(skill.skill):
+            raise ChangedError(skill, str(Changes.between(skill.skill, fresh.skill)))
+        return Held(skill)
+
+    async def load_for_model(self, name: str) -> Reading:
+        """Load a skill because the model asks for it: one that is for people to start is not (H21)."""
+        skill = await self._host.find(name)
+        if not is_for_models(skill.skill):
+            told = f"the skill {skill.quoted} is not for models to load; ask the user to start it"
+            raise NotApprovedError(skill.origin, told)
+        return await self.load(skill.handle)
+
     def release(self, name: str) -> None:
-        """Stop acting on a skill. Call it when no copy of its `SKILL.md` is in the context, and not before."""
+        """Stop acting on a skill. Call it when no copy of its `SKILL.md` is in the context, not before."""
         self._acting.end(self._acting.named(name, self._host.registry))
 
     # Reading
@@ -105,7 +121,7 @@ class Session:
         """Return a file of a skill that is loaded, by its path there (H14, H19). Raises `SkillwireError`."""
         held = self._acting.named(name, self._host.registry)
         skill = held.skill
-        self._must_be_approved(held)
+        await self._must_be_approved(held)
         with told_of(skill.origin, skill.skill.uri):
             file = listed_file(skill.skill, path)
         if file is not None:
@@ -116,16 +132,25 @@ class Session:
             content = await self._live(held, uri)
         else:  # whatever the server has there now, it is no file of the skill
             raise VerificationError(skill.origin, unlisted(skill.skill, path))
-        self._must_be_approved(held)
+        await self._must_be_approved(held)
         shown = path_in(held.skill.skill, uri)
         told = content.decode() if is_text(content) else f"({len(content):,} bytes that are not text)"
         return Reading(skill.label, uri, content, file_text(skill, shown, told))
 
+    async def read_for_model(self, name: str, path: str) -> str:
+        """Return a file as the model is given it, or the list of files in a folder."""
+        skill = self._acting.named(name, self._host.registry).skill
+        folder = path in {"", ".", "./"} or path.endswith("/")
+        if skill.skill.files is not None and not folder and "://" not in path:
+            with told_of(skill.origin, skill.skill.uri):
+                folder = listed_file(skill.skill, path) is None and bool(files_below(skill.skill, path))
+        return await self.list_files(name, path) if folder else (await self.read_file(name, path)).text
+
     async def list_files(self, name: str, path: str = "") -> str:
-        """Return the files below a folder of a loaded skill, for the model. The entry knows them all (H16)."""
+        """Return the files below a folder of a loaded skill, for the model: those of its entry (H16)."""
         held = self._acting.named(name, self._host.registry)
         skill = held.skill
-        self._must_be_approved(held)
+        await self._must_be_approved(held)
         with told_of(skill.origin, skill.skill.uri):
             if skill.skill.files is not None:
                 below = files_below(skill.skill, path)
@@ -139,10 +164,10 @@ class Session:
         return list_text(skill, path, "\n".join(shown))
 
     async def read_resource(self, server: str, uri: str) -> Reading:
-        """Return a resource of a server. It is never a load, whatever it holds (H12). Raises `SkillwireError`.
+        """Return a resource of a server. That is never a load, whatever it is (H12). Raises `SkillwireError`.
 
-        A file of a loaded skill is read as such. While skills of other servers are acted on, a person is asked
-        each time, because they may be behind it (H22).
+        A file of a loaded skill is read as such. While skills of other servers are acted on, a person is
+        asked each time, because they may be behind it (H22).
         """
         provider = self._host.provider(server)
         others = tuple(each for each in self._acting.foreign() if each.label != server)
@@ -168,14 +193,14 @@ class Session:
         acting = self._acting.foreign()
         return not acting or await self._consent.to_execute(what, acting)
 
-    def allowed_tools(self, name: str) -> frozenset[str]:
+    async def allowed_tools(self, name: str) -> frozenset[str]:
         """Return the tools that a loaded skill may use without a question: of a server's, what was granted.
 
         Nothing else in a frontmatter has an effect, and nothing at all in that of a nested skill (H18, H21).
         """
         held = self._acting.named(name, self._host.registry)
-        self._must_be_approved(held)
-        return self._host.granted(held.skill)
+        await self._must_be_approved(held)
+        return await self._host.granted(held.skill)
 
     # What others notice
 
@@ -183,11 +208,9 @@ class Session:
         """Take note of fresh entries: who is another now needs to be approved again (H15)."""
         for identity, held in self._acting.held.items():
             fresh = registry.get(identity)
-            if fresh is not None and contents_of(fresh.skill) != contents_of(held.skill.skill):
+            if fresh is not None and content_of(fresh.skill) != content_of(held.skill.skill):
                 held.changed = held.changed or str(Changes.between(held.skill.skill, fresh.skill))
-        for fresh in map(registry.get, self._consent.asked):
-            if fresh is not None:
-                self._consent.notice(fresh)
+        self._consent.notice(registry)
 
     def withdraw(self, identity: Identity) -> None:
         """Forget that a person approved a skill."""
@@ -195,12 +218,12 @@ class Session:
 
     # Verifying
 
-    def _must_be_approved(self, held: Held) -> None:
+    async def _must_be_approved(self, held: Held) -> None:
         if held.skill.local:
             return
         if held.changed:
             raise ChangedError(held.skill, held.changed)
-        if not self._consent.covers(held.skill):
+        if not await self._consent.covers(held.skill):
             told = f"the approval of the skill {held.skill.quoted} does not hold any more"
             raise NotApprovedError(held.skill.origin, told)
 
@@ -229,7 +252,7 @@ class Session:
             fresh = await self._host.lookup(*skill.identity)
         except HostError:
             return error
-        if contents_of(fresh.skill) == contents_of(skill.skill):
+        if content_of(fresh.skill) == content_of(skill.skill):
             return error
         held.changed = str(Changes.between(skill.skill, fresh.skill))
         return ChangedError(skill, held.changed)
@@ -237,6 +260,3 @@ class Session:
 
 def _line(path: str, size: int | None) -> str:
     return path if size is None else f"{path} ({size:,} bytes)"
-
-
-__all__ = ["SKILL_FILE", "Reading", "Session"]

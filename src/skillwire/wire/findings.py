@@ -33,6 +33,7 @@ class Fault(StrEnum):
     SIZE = "size"
     DIGEST = "digest"
     FRONTMATTER = "frontmatter"
+    UNLISTED = "unlisted"
     ARCHIVE = "archive"
     # Both surfaces
     SURFACE_SHAPE = "surface-shape"

@@ -61,7 +61,7 @@ class Cache:
         path = cache_path(self.folder, label, file.uri)
         try:
             with path.open("rb") as opened:
-                content = opened.read(file.size + 1)
+                content = opened.read((self._limit if file.size is None else file.size) + 1)
         except OSError:
             return None
         if any(file_faults(file, content)):
@@ -78,7 +78,7 @@ class Cache:
         """
         for fault in file_faults(file, content):
             raise FindingError(fault)
-        if file.size > self._limit:
+        if len(content) > self._limit:
             return False
         try:
             staged = self._stage(content)
@@ -88,7 +88,7 @@ class Cache:
             # The file gets its name within the transaction, so that no purge comes in between.
             with self._database.writing() as connection:
                 self._labels.must_hold(connection, label)
-                self._place(connection, label, file, staged)
+                self._place(connection, label, file, staged, len(content))
         except OSError:
             return False
         finally:
@@ -155,9 +155,11 @@ class Cache:
                 raise
         return Path(file.name)
 
-    def _place(self, connection: sqlite3.Connection, label: str, file: RemoteFile, staged: Path) -> None:
+    def _place(
+        self, connection: sqlite3.Connection, label: str, file: RemoteFile, staged: Path, size: int
+    ) -> None:
         path = cache_path(self.folder, label, file.uri)
-        row = (label, stored(file.uri), file.digest.text, file.size)
+        row = (label, stored(file.uri), file.digest.text, size)
         connection.execute(
             "INSERT OR REPLACE INTO cached (label, uri, digest, size) VALUES (?, ?, ?, ?)", row
         )

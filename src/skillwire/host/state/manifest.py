@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 from skillwire.model.digest import Digest
+from skillwire.wire.dialect import Dialect
 from skillwire.wire.remote import RemoteFile, RemoteSkill
 
 
@@ -22,14 +23,15 @@ def content_of(skill: RemoteSkill) -> str | None:
 def written(skill: RemoteSkill) -> str:
     """Return the entry as JSON, for later."""
     files = [[file.uri, file.digest.text, file.size] for file in skill.files or ()]
-    return json.dumps({"uri": skill.uri, "frontmatter": skill.frontmatter, "files": files})
+    entry = {"uri": skill.uri, "frontmatter": skill.frontmatter, "files": files, "dialect": skill.dialect}
+    return json.dumps(entry)
 
 
 def read(text: str) -> RemoteSkill | None:
     """Return the entry that was written, or None if it is damaged."""
     try:
         value: Any = json.loads(text)
-        files = tuple(RemoteFile(str(uri), Digest(digest), int(size)) for uri, digest, size in value["files"])
-        return RemoteSkill(str(value["uri"]), dict(value["frontmatter"]), files)
+        files = tuple(RemoteFile(uri, Digest(digest), size) for uri, digest, size in value["files"])
+        return RemoteSkill(value["uri"], dict(value["frontmatter"]), files, Dialect(value["dialect"]))
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
