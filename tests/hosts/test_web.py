@@ -8,8 +8,10 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from skillwire.host.connecting import UnreachableError, connected
+from skillwire.host.target import Target
 from skillwire.host.web import (
-    _Bearer,  # pyright: ignore[reportPrivateUsage] - the SDK follows no redirect that could show it
+    _OwnOrigin,  # pyright: ignore[reportPrivateUsage] - the SDK follows no redirect that could show it
     over_http,
 )
 from tests.support.posting import PostingSite
@@ -63,5 +65,28 @@ async def test_a_compressed_answer_is_not_unpacked() -> None:
 )
 def test_a_token_goes_to_its_own_origin_only(url: str, *, sent: bool) -> None:
     request = httpx2.Request("POST", url, headers={"Authorization": "Bearer left-over"})
-    next(_Bearer(httpx2.URL("https://example.com/mcp"), "t").auth_flow(request))
+    headers = {"Authorization": "Bearer t"}
+    next(_OwnOrigin(httpx2.URL("https://example.com/mcp"), headers).auth_flow(request))
     assert request.headers.get("authorization") == ("Bearer t" if sent else None)
+
+
+def test_headers_go_to_their_own_origin_only_and_leave_the_protocol_alone() -> None:
+    headers = {"X-Key": "k", "Accept": "nonsense", "Mcp-Session-Id": "theirs", "Host": "elsewhere"}
+    own = _OwnOrigin(httpx2.URL("https://example.com/mcp"), headers)
+    for url, sent in (("https://example.com/a", "k"), ("https://example.org/a", None)):
+        request = httpx2.Request("POST", url, headers={"Accept": "application/json"})
+        next(own.auth_flow(request))
+        assert request.headers.get("x-key") == sent
+        assert request.headers["accept"] == "application/json"
+        assert "mcp-session-id" not in request.headers
+        assert request.headers["host"] == httpx2.URL(url).host
+
+
+async def test_headers_of_a_target_are_sent() -> None:
+    with PostingSite(status=500) as site:
+        target = Target("a", url=site.url, headers={"X-Key": "k"}, token="t")
+        with pytest.raises(UnreachableError, match="`a` does not answer") as error:
+            async with connected(target):
+                pass
+    assert {(each["x-key"], each["authorization"]) for each in site.headers} == {("k", "Bearer t")}
+    assert site.url in str(error.value)

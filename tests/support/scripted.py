@@ -1,6 +1,7 @@
 """A server that says exactly what a test wants it to say, honest or not."""
 
 import base64
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +37,12 @@ def entry_of(name: str, files: Mapping[str, bytes]) -> dict[str, Any]:
     }
 
 
+def document_of(name: str, fields: Mapping[str, Any] | None = None, body: str = "# Steps\n") -> bytes:
+    """Return a `SKILL.md` with further fields, which are written as JSON: that is YAML, too."""
+    more = "".join(f"{key}: {json.dumps(value)}\n" for key, value in (fields or {}).items())
+    return f"---\nname: {name}\ndescription: Does {name}.\n{more}---\n{body}".encode()
+
+
 def block_of(uri: str, content: bytes) -> dict[str, Any]:
     try:
         return {"uri": uri, "mimeType": "text/plain", "text": content.decode()}
@@ -61,6 +68,33 @@ class ScriptedServer:
     """What `resources/directory/read` answers for a URI."""
     declared: Any = field(default_factory=lambda: {"directoryRead": True})
     asked: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
+
+    def publish(
+        self,
+        path: str,
+        more: Mapping[str, bytes] | None = None,
+        fields: Mapping[str, Any] | None = None,
+        body: str = "# Steps\n",
+        scheme: str = "skill",
+    ) -> str:
+        """Serve this skill honestly, in the place of whatever was there; return its URI."""
+        root, name = f"{scheme}://{path}", path.rpartition("/")[2]
+        files = {f"{root}/SKILL.md": document_of(name, fields, body)}
+        files |= {f"{root}/{each}": content for each, content in (more or {}).items()}
+        entry = {
+            "uri": f"{root}/SKILL.md",
+            "frontmatter": {"name": name, "description": f"Does {name}.", **(fields or {})},
+            "resources": entry_of(name, files)["resources"],
+        }
+        kept: list[Any] = [each for each in self.entries if each.get("uri") != entry["uri"]]
+        self.entries = [*kept, entry]
+        others = {uri: each for uri, each in self.files.items() if not uri.startswith(f"{root}/")}
+        self.files = {**others, **files}
+        return entry["uri"]
+
+    def count(self, method: str) -> int:
+        """Return how often a method was called."""
+        return sum(each == method for each, _ in self.asked)
 
     def server(self) -> Server[Any]:
         server: Server[Any] = Server("scripted")

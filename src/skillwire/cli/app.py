@@ -14,7 +14,7 @@ from skillwire import __version__
 from skillwire.cli.find import NoSuchSkillError
 from skillwire.cli.output import manual, print_error, print_problems, talk
 from skillwire.model.display import quoted
-from skillwire.model.errors import InvalidValueError, SkillwireError, UsageError
+from skillwire.model.errors import InvalidValueError, SkillwireError, StateError, UsageError
 
 COMMAND = "stdio:"
 """What a command that starts a server begins with, as one word."""
@@ -31,6 +31,8 @@ class Verb:
     help: str
     takes_command: bool = False
     """Whether it takes a server, which may be the command behind `--`."""
+    command_option: str = ""
+    """The option that such a command is the value of; without one, it is an argument."""
 
 
 VERBS = {
@@ -38,9 +40,28 @@ VERBS = {
     "check": Verb(
         "skillwire.cli.check:check", "Report every problem of every skill, and what to do about it."
     ),
-    "list": Verb("skillwire.cli.list_skills:list_skills", "List the skills that would be served."),
-    "show": Verb("skillwire.cli.show:show", "Show one skill: frontmatter, files, digests, problems."),
-    "read": Verb("skillwire.cli.read:read", "Print a file of a skill, checked against its digest."),
+    "list": Verb(
+        "skillwire.cli.list_skills:list_skills",
+        "List the skills that would be served, and those of servers.",
+        takes_command=True,
+    ),
+    "show": Verb(
+        "skillwire.cli.show:show",
+        "Show one skill: frontmatter, files, digests, problems.",
+        takes_command=True,
+        command_option="--from",
+    ),
+    "read": Verb(
+        "skillwire.cli.read:read",
+        "Print a file of a skill, checked against its digest.",
+        takes_command=True,
+        command_option="--from",
+    ),
+    "servers": Verb(
+        "skillwire.cli.servers:servers",
+        "List the servers that files on this machine name.",
+        takes_command=True,
+    ),
     "verify": Verb(
         "skillwire.cli.verify:verify",
         "Check that a server keeps what it promises of its skills.",
@@ -80,7 +101,8 @@ def with_command(arguments: Sequence[str]) -> list[str]:
     if verb is None or not verb.takes_command or "--" not in arguments:
         return list(arguments)
     at = list(arguments).index("--")
-    return [*arguments[:at], f"{COMMAND}{shlex.join(arguments[at + 1 :])}"]
+    command = f"{COMMAND}{shlex.join(arguments[at + 1 :])}"
+    return [*arguments[:at], *([verb.command_option] if verb.command_option else []), command]
 
 
 def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) -> int:
@@ -92,6 +114,8 @@ def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) ->
         case UsageError():
             print_error(str(error), hint=error.hint)
             return WRONG_USAGE
+        case StateError():
+            print_error(str(error), hint=error.hint)
         case NoSuchSkillError():
             print_error(str(error), hint=error.hint)
             print_problems(talk(), error.problems)

@@ -1,7 +1,6 @@
 """`skillwire verify`: whether a server keeps what it promises of its skills."""
 
 import math
-import os
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -9,7 +8,7 @@ import anyio
 from cyclopts import Parameter
 
 from skillwire.cli.output import counted, data, print_error, print_json, talk
-from skillwire.config.settings import token_from
+from skillwire.cli.reaching import Allow, TokenEnv, reached
 from skillwire.host.client import SkillsClient
 from skillwire.host.connecting import UnreachableError, connected
 from skillwire.host.surfaces import SurfaceReport, compare_surfaces
@@ -17,9 +16,11 @@ from skillwire.host.target import Target
 from skillwire.host.verifying import Outcome, Report, SkillReport, verify_server
 from skillwire.model.display import visible
 from skillwire.model.errors import UsageError
+from skillwire.wire.dialect import Integrity
 from skillwire.wire.findings import Fault, Finding
 
 _TIMEOUT = 300.0
+_PROMISED = {Integrity.FULL: "", Integrity.PART: "digests in part, ", Integrity.NONE: "no digests, "}
 _NOT_COMPARED = "no prompt names its skill: nothing was compared"
 
 
@@ -37,7 +38,8 @@ class _Found:
 
 def verify(
     server: Annotated[
-        str, Parameter(name="SERVER", help="The URL of a server; or `--` and the command that starts one.")
+        str,
+        Parameter(name="SERVER", help="A server's label or URL; or `--` and the command that starts one."),
     ],
     /,
     *,
@@ -47,12 +49,14 @@ def verify(
     require_digests: Annotated[
         bool, Parameter(help="Skills whose content is made when it is read count as a fault.")
     ] = False,
+    drafts: Annotated[
+        bool, Parameter(help="Also read what a server says in the words of an early draft. It is a finding.")
+    ] = True,
     timeout: Annotated[
         float, Parameter(name="--timeout", help="Seconds after which what was found so far is told.")
     ] = _TIMEOUT,
-    token_env: Annotated[
-        str | None, Parameter(help="The environment variable with the bearer token to send to a URL.")
-    ] = None,
+    token_env: TokenEnv = None,
+    allow: Allow = None,
     json: Annotated[bool, Parameter(help="Print everything that was found as JSON.")] = False,
 ) -> int:
     """Read every file of every skill of a server, and compare it with what is listed.
@@ -67,6 +71,7 @@ def verify(
 
     ```
     skillwire verify http://127.0.0.1:8765/mcp
+    skillwire verify github
     skillwire verify --surfaces -- python server.py
     ```
     """
@@ -74,10 +79,10 @@ def verify(
         raise UsageError(
             f"`--timeout {timeout}` is no number of seconds above zero", hint="as in `--timeout 60`"
         )
-    target = Target.parse(server).with_token(token_from(token_env, os.environ))
+    (target,) = reached([server], allow, token_env)
     found = _Found()
     try:
-        anyio.run(_verify, target, found, surfaces, timeout)
+        anyio.run(_verify, target, found, surfaces, drafts, timeout)
     except UnreachableError as error:
         print_error(str(error), hint="is the server running, and is that its address or command?")
         return Outcome.UNREACHABLE
@@ -96,13 +101,13 @@ def verify(
     return outcome
 
 
-async def _verify(target: Target, found: _Found, surfaces: bool, timeout: float) -> None:  # noqa: ASYNC109, FBT001
+async def _verify(target: Target, found: _Found, surfaces: bool, drafts: bool, timeout: float) -> None:  # noqa: ASYNC109, FBT001
     """Fill `found` for as long as there is time."""
     with anyio.move_on_after(timeout):
         async with connected(target) as connection:
             found.answered = True
-            client = SkillsClient(connection)
-            await verify_server(client, found.report)
+            client = SkillsClient(connection, old_flags=drafts)
+            await verify_server(client, found.report, drafts=drafts)
             if surfaces and client.declared is not None:
                 async for each in compare_surfaces(client):
                     found.compared.append(each)
@@ -115,7 +120,7 @@ async def _verify(target: Target, found: _Found, surfaces: bool, timeout: float)
 
 def _print(found: _Found) -> None:
     for skill in found.report.skills:
-        state = "dynamic, " if skill.dynamic else ""
+        state = "dynamic, " if skill.dynamic else _PROMISED[skill.integrity]
         told = f"{state}{counted(skill.files, 'file')}, {counted(skill.size, 'byte')} as listed"
         data().print(f"{visible(skill.uri)}: {told if skill.good else 'NOT as listed'}")
     for each in found.compared:
@@ -139,7 +144,9 @@ def _summary(found: _Found, outcome: Outcome) -> str:
 
 def _as_json(target: Target, found: _Found, outcome: Outcome) -> Any:
     return {
-        "server": visible(target.label),
+        "server": target.label,
+        "address": visible(target.spelled),
+        "dialect": found.report.dialect,
         "outcome": outcome.name.lower().replace("_", "-"),
         "skills": [_skill(skill) for skill in found.report.skills],
         "surfaces": [
@@ -156,6 +163,7 @@ def _skill(skill: SkillReport) -> dict[str, Any]:
     return {
         "uri": visible(skill.uri),
         "dynamic": skill.dynamic,
+        "integrity": skill.integrity,
         "files": skill.files,
         "bytes": skill.size,
         "findings": [finding.to_json() for finding in skill.findings],

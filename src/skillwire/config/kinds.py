@@ -7,7 +7,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from skillwire.host.label import fitting_label
+from skillwire.host.slug import url_slug
 from skillwire.model.display import quoted
 from skillwire.model.errors import InvalidValueError, SourceError, UsageError
 from skillwire.model.limits import Limits
@@ -142,7 +142,7 @@ def _open_publisher(address: Address, options: SourceOptions) -> Source:
 
 
 def _server_label(argument: str) -> str:
-    return fitting_label(argument[len(_SERVER) :].partition("?")[0])
+    return url_slug(argument[len(_SERVER) :])
 
 
 def _open_server(address: Address, options: SourceOptions) -> Source:

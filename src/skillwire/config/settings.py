@@ -2,6 +2,9 @@
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
+
+from platformdirs import user_state_path
 
 from skillwire.model.display import quoted
 from skillwire.model.errors import UsageError
@@ -12,6 +15,7 @@ _WHOLE_NUMBER = re.compile(r"0*[1-9][0-9]{0,14}", re.ASCII)
 
 SKILLS_DIR = "SKILLS_DIR"
 CACHE_DIR = "SKILLWIRE_CACHE_DIR"
+STATE_DIR = "SKILLWIRE_STATE_DIR"
 MAX_FILE_SIZE_MB = ("SKILLWIRE_MAX_FILE_SIZE_MB", "MAX_FILE_SIZE_MB")
 """The second is an older name that people have in their configuration."""
 LIMITS = {
@@ -32,6 +36,12 @@ def limits_from(environment: Mapping[str, str], configured: Mapping[str, int] | 
         if variable in environment
     }
     return Limits(**chosen)
+
+
+def state_folder_from(environment: Mapping[str, str]) -> Path:
+    """Return where approvals, and files of other people's servers, are kept."""
+    chosen = environment.get(STATE_DIR)
+    return Path(chosen) if chosen else user_state_path("skillwire", appauthor=False)
 
 
 def max_file_bytes_from(environment: Mapping[str, str]) -> int:

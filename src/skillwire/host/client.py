@@ -14,12 +14,14 @@ from pydantic import ValidationError
 from skillwire.host.asking import ask
 from skillwire.model.display import quoted, visible
 from skillwire.model.limits import Limits
+from skillwire.wire.declaring import declared_settings, reads_directories
+from skillwire.wire.dialect import Dialect
 from skillwire.wire.findings import Fault, Finding, FindingError, Findings
 from skillwire.wire.messages import (
     DIRECTORY_READ,
-    EXTENSION,
     PROMPTS_GET,
     PROMPTS_LIST,
+    RESOURCES_LIST,
     RESOURCES_READ,
     SKILLS_GET,
     SKILLS_LIST,
@@ -41,6 +43,19 @@ class Listing:
     skills: list[RemoteSkill] = field(default_factory=list[RemoteSkill])
     findings: Findings = field(default_factory=Findings)
     complete: bool = True
+    dialect: Dialect | None = None
+    """What the server spoke; None if it told of no skill in any that was tried."""
+    _seen: set[str] = field(default_factory=set[str], repr=False)
+
+    def take(self, parsed: "RemoteSkill | list[Finding]") -> None:
+        """Add a skill that is not there yet, or why there is none."""
+        if not isinstance(parsed, RemoteSkill):
+            self.findings.add(*parsed)
+        elif parsed.uri in self._seen:
+            self.findings.add(Finding(parsed.uri, Fault.ENTRY_TWICE, "it is listed twice"))
+        else:
+            self._seen.add(parsed.uri)
+            self.skills.append(parsed)
 
     def end(self, finding: Finding) -> None:
         """Note why it was not followed to its end."""
@@ -54,49 +69,75 @@ class SkillsClient:
     Nothing is cached: what is answered is what the server says now (H15).
     """
 
-    def __init__(self, client: Client, limits: Limits | None = None, budget: int = BUDGET) -> None:
+    def __init__(
+        self,
+        client: Client,
+        limits: Limits | None = None,
+        budget: int = BUDGET,
+        *,
+        old_flags: bool = False,
+    ) -> None:
+        """`old_flags`: believe also where servers declared the extension before that was settled."""
         self._client = client
+        self._old_flags = old_flags
         self.limits = limits or Limits()
         self._budget = self._left = budget
 
     @property
     def declared(self) -> Mapping[str, Any] | None:
         """What the server declares of the extension; None if it does not declare it (H1)."""
-        extensions = self._client.server_capabilities.extensions or {}
-        settings: object = extensions.get(EXTENSION)
-        return cast("Mapping[str, Any]", settings) if isinstance(settings, dict) else None
+        capabilities = self._client.server_capabilities
+        return declared_settings(
+            capabilities.extensions, capabilities.experimental if self._old_flags else None
+        )
 
     @property
     def reads_directories(self) -> bool:
         """Whether `read_directory` may be called: the server says exactly `true` (H1)."""
-        return self.declared is not None and self.declared.get("directoryRead") is True
+        return reads_directories(self.declared, old_flags=self._old_flags)
+
+    @property
+    def declares_as_before(self) -> bool:
+        """Whether what is declared is believed only because of `old_flags`."""
+        settings = declared_settings(self._client.server_capabilities.extensions)
+        return settings != self.declared or reads_directories(settings) != self.reads_directories
+
+    @property
+    def offers_resources(self) -> bool:
+        """Whether the server declares resources."""
+        return self._client.server_capabilities.resources is not None
 
     @property
     def offers_prompts(self) -> bool:
         """Whether the server declares prompts."""
         return self._client.server_capabilities.prompts is not None
 
+    def refill(self) -> None:
+        """Begin a new budget."""
+        self._left = self._budget
+
     async def list(self) -> Listing:
         """Follow `skills/list` to its end. One bad entry hides no other (H5).
 
         Raises `FindingError` or `MCPError`.
         """
-        listing, seen = Listing(), set[str]()
-        async for entry in self._entries(SKILLS_LIST, "skills", {}, listing):
-            parsed = parse_entry(entry, self.limits)
-            if not isinstance(parsed, RemoteSkill):
-                listing.findings.add(*parsed)
-            elif parsed.uri in seen:
-                listing.findings.add(Finding(parsed.uri, Fault.ENTRY_TWICE, "it is listed twice"))
-            else:
-                seen.add(parsed.uri)
-                listing.skills.append(parsed)
+        listing = Listing(dialect=Dialect.FINAL)
+        async for entry in self.entries(listing):
+            listing.take(parse_entry(entry, self.limits))
         return listing
 
-    async def get(self, uri: str) -> RemoteSkill:
+    def entries(self, listing: Listing) -> AsyncGenerator[object]:
+        """Yield each entry of `skills/list` as it came; `listing` is told why there are no more."""
+        return self._entries(SKILLS_LIST, "skills", {}, listing)
+
+    def resources(self, listing: Listing) -> AsyncGenerator[object]:
+        """Yield each entry of `resources/list` as it came; `listing` is told why there are no more."""
+        return self._entries(RESOURCES_LIST, "resources", {}, listing)
+
+    async def get(self, uri: str, dialect: Dialect = Dialect.FINAL) -> RemoteSkill:
         """Return the skill at `uri`, listed or not (H3). Raises `FindingError` or `MCPError`."""
         result = await self._ask(SKILLS_GET, {"uri": uri})
-        parsed = parse_entry(result.get("skill"), self.limits)
+        parsed = parse_entry(result.get("skill"), self.limits, dialect)
         if not isinstance(parsed, RemoteSkill):
             raise FindingError(parsed[0])
         if parsed.uri != uri:
@@ -104,26 +145,35 @@ class SkillsClient:
             raise FindingError(Finding(uri, Fault.ENTRY_OTHER, told))
         return parsed
 
-    async def read(self, uri: str, size: int = 1) -> bytes:
+    async def read(self, uri: str, size: int | None = 1) -> bytes:
         """Return the bytes at `uri`: one block, of that very URI, and not too long (H25).
 
         Every read counts towards the budget. If that does not hold the `size` that was listed, nothing is
         asked. Raises `FindingError` or `MCPError`.
         """
-        if size > self._left:
-            raise FindingError(self._spent(uri))
-        result = await self._ask(RESOURCES_READ, {"uri": uri})
-        blocks = result.get("contents")
-        if not isinstance(blocks, list) or len(cast("list[object]", blocks)) != 1:
+        blocks = await self._blocks(uri, 1 if size is None else size)
+        if len(blocks) != 1:
             raise FindingError(Finding(uri, Fault.READ_SHAPE, "the answer is not one block of content"))
-        block = cast("list[Any]", blocks)[0]
-        if not isinstance(block, dict) or cast("dict[str, Any]", block).get("uri") != uri:
+        if blocks[0].get("uri") != uri:
             raise FindingError(Finding(uri, Fault.READ_SHAPE, "the answer is about another URI"))
-        weight, left = _weight(cast("dict[str, Any]", block)), self._left
-        self._left -= max(weight, 1)  # so that no number of empty files is free
-        if weight > left:
-            raise FindingError(self._spent(uri))
-        return _content(uri, cast("dict[str, Any]", block), self.limits.bytes)
+        return self._taken(uri, blocks[0])
+
+    async def read_all(self, uri: str) -> dict[str, bytes]:
+        """Return every block at `uri`, by its own URI: as many as a skill has files, each once.
+
+        Only servers from before the extension answer so. Raises `FindingError` or `MCPError`.
+        """
+        blocks = await self._blocks(uri, 1)
+        if len(blocks) > self.limits.files:
+            told = f"the answer has {len(blocks):,} blocks; the limit is {self.limits.files:,}"
+            raise FindingError(Finding(uri, Fault.READ_SHAPE, told))
+        files: dict[str, bytes] = {}
+        for block in blocks:
+            own: object = block.get("uri")
+            if not isinstance(own, str) or own in files:
+                raise FindingError(Finding(uri, Fault.READ_SHAPE, "a block has no URI of its own"))
+            files[own] = self._taken(own, block)
+        return files
 
     async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
         """Return the direct children of a folder. Raises `FindingError` or `MCPError`."""
@@ -148,6 +198,22 @@ class SkillsClient:
     async def prompt(self, name: str) -> Mapping[str, Any]:
         """Return what `prompts/get` answers. Raises `FindingError` or `MCPError`."""
         return await self._ask(PROMPTS_GET, {"name": name})
+
+    async def _blocks(self, uri: str, size: int) -> "list[dict[str, Any]]":
+        if size > self._left:
+            raise FindingError(self._spent(uri))
+        blocks = (await self._ask(RESOURCES_READ, {"uri": uri})).get("contents")
+        if not isinstance(blocks, list):
+            raise FindingError(Finding(uri, Fault.READ_SHAPE, "the answer has no list `contents`"))
+        return [each if isinstance(each, dict) else {} for each in cast("list[Any]", blocks)]
+
+    def _taken(self, uri: str, block: Mapping[str, Any]) -> bytes:
+        """Return what a block holds, and count it."""
+        weight, left = _weight(block), self._left
+        self._left -= max(weight, 1)  # so that no number of empty files is free
+        if weight > left:
+            raise FindingError(self._spent(uri))
+        return _content(uri, block, self.limits.bytes)
 
     def _spent(self, uri: str) -> Finding:
         told = f"it was left out: {self._budget:,} bytes are read of one server"

@@ -12,7 +12,7 @@ from skillwire.host.label import checked_label
 from skillwire.model.display import quoted
 from skillwire.model.limits import Limits
 from skillwire.wire.findings import Fault, Finding, FindingError
-from skillwire.wire.messages import DIRECTORY_READ, EXTENSION, SKILLS_GET
+from skillwire.wire.messages import DIRECTORY_READ, EXTENSION, SKILLS_LIST
 from skillwire.wire.remote import RemoteSkill
 
 _T = TypeVar("_T")
@@ -36,13 +36,15 @@ class ConnectedServer:
         return self._skills.declared
 
     async def list(self) -> Listing:
-        """Return what it lists: nothing, if it never said that it has skills (H1)."""
-        return Listing() if self.declared is None else await self._asked(self._skills.list())
+        if self.declared is not None:
+            return await self._asked(self._skills.list())
+        listing = Listing()
+        listing.end(_undeclared())
+        return listing
 
     async def get(self, uri: str) -> RemoteSkill:
         if self.declared is None:
-            told = f"the server does not declare the extension `{EXTENSION}`"
-            raise FindingError(Finding(SKILLS_GET, Fault.LIST_SHAPE, told))
+            raise FindingError(_undeclared())
         return await self._asked(self._skills.get(uri))
 
     async def read(self, uri: str, size: int = 1) -> bytes:
@@ -61,3 +63,8 @@ class ConnectedServer:
             raise UnreachableError(
                 f"{quoted(self.label)} does not answer: the connection is closed"
             ) from error
+
+
+def _undeclared() -> Finding:
+    """Return why its methods are not called (H1)."""
+    return Finding(SKILLS_LIST, Fault.LIST_SHAPE, f"the server does not declare the extension `{EXTENSION}`")

@@ -48,9 +48,9 @@ async def connected(
             await client.__aenter__()
         except Exception as error:  # whatever it is: there is no connection
             said = f"; it said: {last}" if (last := words.last_line()) else ""
-            raise UnreachableError(
-                f"{quoted(target.label)} does not answer: {reason(error)}{said}"
-            ) from error
+            why = reason(error).replace(target.url or "", target.spelled) if target.url else reason(error)
+            told = f"{quoted(target.label)} does not answer: {why}{said}"
+            raise UnreachableError(f"{told} ({visible(target.spelled, 200)})") from error
         try:
             yield client
         finally:
@@ -59,11 +59,12 @@ async def connected(
 
 def _transport(target: Target, said: TextIO) -> Any:
     if target.url is not None:
-        return over_http(target.url, target.token)
+        return over_http(target.url, target.token, target.headers)
     program, *arguments = target.command
     parameters = StdioServerParameters(
         command=program,
         args=arguments,
+        cwd=target.cwd,
         env={**os.environ, **target.env},  # it is the person's own command, with the person's variables
         encoding_error_handler="replace",  # bytes that are no text cost one answer, not the connection
     )

@@ -10,7 +10,7 @@ from skillwire.wire.remote import RemoteSkill
 class Provider(Protocol):
     """One place, under the label that the host gave it.
 
-    Its methods raise `SkillwireError` or `MCPError`; nothing that they return has been compared with anything.
+    Its methods raise `SkillwireError` or `MCPError`. Nothing that they return was compared with anything.
     """
 
     @property

@@ -28,7 +28,7 @@ class Published:
     remote: RemoteSkill
     entry: Entry
     files: Mapping[str, RemoteFile]
-    """What the server calls each file, by its path. Empty for a dynamic skill."""
+    """What the server calls each file, by its path. Empty for one that does not promise them all."""
 
     def is_of(self, remote: RemoteSkill, root: str) -> bool:
         """Whether nothing would be different if it were published anew."""
@@ -101,7 +101,8 @@ def _published(
     label: str, path: list[str], skill: RemoteSkill, known: Published | None
 ) -> Published | list[Problem]:
     shown = "/".join(path)
-    files = {_file_path(skill, file): file for file in skill.files or ()}
+    # A list without sizes promises too little to be passed on: it is as if nothing were promised.
+    files = {_file_path(skill, file): file for file in skill.files or () if skill.sized}
     if faults := [replace(each, hint=_MEND) for each in path_problems(shown, files)]:
         return faults
     root = root_uri([label, *path])
@@ -125,10 +126,10 @@ def _file_path(skill: RemoteSkill, file: RemoteFile) -> str:
 
 def _entry_files(skill: RemoteSkill, files: Mapping[str, RemoteFile]) -> tuple[SkillFile | LiveFile, ...]:
     """Return the files, with types that their names suggest: nothing is read to find out (H11)."""
-    if skill.files is None:
+    if not skill.sized:
         return (LiveFile(SKILL_FILE, MARKDOWN),)
     return tuple(
-        SkillFile(path, mime_type(path, text="." not in path.rpartition("/")[2]), file.digest, file.size)
+        SkillFile(path, mime_type(path, text="." not in path.rpartition("/")[2]), file.digest, file.size or 0)
         for path, file in sorted(files.items(), key=lambda each: (each[0] != SKILL_FILE, each[0]))
     )
 

@@ -3,10 +3,11 @@
 import shlex
 import time
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Protocol
 
 import anyio
+from anyio.to_thread import run_sync
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
@@ -16,7 +17,7 @@ from skillwire.host.link import ServerLink
 from skillwire.host.publishing import Published, finding_problems, publish
 from skillwire.model.display import visible
 from skillwire.model.entry import Entry, LiveFile, SkillFile
-from skillwire.model.errors import AwayError, RefusedError, SourceError
+from skillwire.model.errors import AwayError, RefusedError, SourceError, StateError
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.model.uri import SKILL_FILE
 from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
@@ -34,13 +35,13 @@ _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0
 
 
 class FileCache(Protocol):
-    """Keeps files of servers that have been compared with their digests, under the label of the server."""
+    """Keeps files of servers under the label of the server. It is asked in a thread: disks may be slow."""
 
     def get(self, label: str, file: RemoteFile) -> bytes | None:
         """Return a file that is as promised, if it is there (H24)."""
         ...
 
-    def put(self, label: str, file: RemoteFile, content: bytes) -> None: ...
+    def put(self, label: str, file: RemoteFile, content: bytes) -> object: ...
 
 
 class ServerSource(Source):
@@ -138,16 +139,24 @@ class ServerSource(Source):
 
     async def _verified(self, file: RemoteFile) -> bytes:
         """Return a file that is as listed, from the cache or from the server (H13, H15)."""
-        content = None if self._cache is None else self._cache.get(self.label, file)
-        if content is None:
-            content = await self._fetch(file.uri, file.size)
-            for fault in file_faults(file, content):
-                raise self._refused(fault)
-            if self._cache is not None:
-                self._cache.put(self.label, file, content)
+        if (kept := await self._kept(file)) is not None:
+            return kept
+        content = await self._fetch(file.uri, file.size)
+        for fault in file_faults(file, content):
+            raise self._refused(fault)
+        if self._cache is not None:
+            with suppress(StateError):  # then it is fetched again
+                await run_sync(self._cache.put, self.label, file, content)
         return content
 
-    async def _fetch(self, uri: str, size: int = 1) -> bytes:
+    async def _kept(self, file: RemoteFile) -> bytes | None:
+        if self._cache is None:
+            return None
+        with suppress(StateError):  # then it is fetched
+            return await run_sync(self._cache.get, self.label, file)
+        return None
+
+    async def _fetch(self, uri: str, size: int | None = 1) -> bytes:
         if isinstance(self._trouble, AwayError) and self._followed:
             raise self._trouble
         try:
@@ -173,7 +182,9 @@ class ServerSource(Source):
             self._trouble = None
             self._skills = {skill.uri: skill for skill in listing.skills}
             self._findings = []
-            self._list_problems = [*self._undeclared(), *finding_problems(listing.findings)]
+            self._list_problems = [*finding_problems(listing.findings)]
+            if self._link.declared is None and not self._skills:
+                self._list_problems.append(_undeclared())
         self._fresh = True
 
     async def _ask_again(self, uri: str) -> None:
@@ -202,11 +213,10 @@ class ServerSource(Source):
             (*self._list_problems, *finding_problems(found), *publication.problems),
         )
 
-    def _undeclared(self) -> list[Problem]:
-        if self._link.declared is not None:
-            return []
-        told = f"the server does not declare the extension `{EXTENSION}`, so it is asked for no skills"
-        return [Problem(".", Rule.SERVER_LIST, Severity.WARNING, told, hint="leave it out, or upgrade it")]
-
     def _refused(self, fault: Finding) -> RefusedError:
         return RefusedError(f"`{self.label}` does not keep what it listed: {fault} ({fault.fault})")
+
+
+def _undeclared() -> Problem:
+    told = f"the server does not declare the extension `{EXTENSION}`, so it is asked for no skills"
+    return Problem(".", Rule.SERVER_LIST, Severity.WARNING, told, hint="leave it out, or upgrade it")

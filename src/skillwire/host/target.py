@@ -1,41 +1,58 @@
 """What a person names to reach a server: a URL, or a command that starts one."""
 
+import hashlib
+import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
+from skillwire.host.label import checked_label
+from skillwire.host.slug import command_slug, url_slug
 from skillwire.model.display import quoted
-from skillwire.model.errors import UsageError
+from skillwire.model.errors import InvalidValueError, UsageError
 
 COMMAND = "stdio:"
 """What stands before a command where a server is meant. `-- command` means the same."""
+_SERVER = "mcp+"
+"""What stands before a URL where it could be that of a publisher, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """How to reach one server."""
+    """How to reach one server. Whatever of it may be a secret is in no `repr`."""
 
     label: str
     """What the person calls it. Nothing that the server says of itself counts (H9)."""
-    url: str | None = None
-    command: tuple[str, ...] = ()
+    url: str | None = field(default=None, repr=False)
+    command: tuple[str, ...] = field(default=(), repr=False)
+    cwd: Path | None = None
+    """The folder that a command runs in; None for the current one, whichever that is."""
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """Variables that a command gets beside those of the person."""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """What is sent to the URL with each request, and to no other origin."""
     token: str | None = field(default=None, repr=False)
     """The bearer token for the URL, and for no other origin."""
+    spelled: str = ""
+    """How a file writes the URL or command: with the names of variables, not with what they hold."""
+
+    def __post_init__(self) -> None:
+        checked_label(self.label)
+        if (self.url is None) != bool(self.command):
+            raise InvalidValueError("server", self.label, "reached by a URL or by a command, and not by both")
+        if not self.spelled:
+            object.__setattr__(self, "spelled", shlex.join(self.command) if self.url is None else self.url)
 
     @classmethod
     def parse(cls, text: str) -> "Target":
         """Return the target of a URL, or of `stdio:` and a command. Raises `UsageError`."""
-        if text.startswith(("http://", "https://")):
-            return cls(text, url=text)
-        if text.startswith(COMMAND):
-            try:
-                words = shlex.split(text.removeprefix(COMMAND))
-            except ValueError as error:
-                raise UsageError(f"{quoted(text)} is no command: {error}", hint="close its quotes") from error
-            if words:
-                return cls(shlex.join(words), command=tuple(words))
+        url = text.removeprefix(_SERVER)
+        if url.startswith(("http://", "https://")):
+            return cls(url_slug(url), url=url, spelled=_without_secrets(url))
+        if text.startswith(COMMAND) and (words := _words(text)):
+            return cls(command_slug(words), command=words, cwd=_folder_that_matters(words))
         raise UsageError(
             f"{quoted(text)} is no server",
             hint="write a URL, or the command that starts one behind `--`, as in `-- python server.py`",
@@ -49,3 +66,38 @@ class Target:
                 hint="leave out `--token-env`: the command gets all your variables",
             )
         return replace(self, token=token)
+
+    @property
+    def identity(self) -> str:
+        """What the label stands for: this URL, or this command in this folder (H28).
+
+        It is kept, so it holds no secret: what may be one is there as a digest.
+        """
+        if self.url is not None:
+            known = _without_secrets(self.url)
+            return known if known == self.url else f"{known} {_digest([self.url])}"
+        folder = "" if self.cwd is None else str(self.cwd)
+        return f"{COMMAND}{self.command[0]} {_digest([*self.command, folder])}"
+
+
+def _words(text: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(text.removeprefix(COMMAND)))
+    except ValueError as error:
+        raise UsageError(f"{quoted(text)} is no command: {error}", hint="close its quotes") from error
+
+
+def _folder_that_matters(words: Sequence[str]) -> Path | None:
+    """Return the current folder if a word of the command is a file in it: elsewhere it would be another."""
+    here = (word for word in words if not Path(word).is_absolute() and Path(word).is_file())
+    return Path.cwd() if next(here, None) is not None else None
+
+
+def _without_secrets(url: str) -> str:
+    """Return a URL without the parts in which people put names and keys."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme.lower(), parts.netloc.rpartition("@")[2].lower(), parts.path, "", ""))
+
+
+def _digest(words: Sequence[str]) -> str:
+    return f"sha256:{hashlib.sha256(json.dumps(list(words)).encode(errors='surrogatepass')).hexdigest()}"

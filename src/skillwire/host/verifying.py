@@ -6,9 +6,11 @@ from enum import IntEnum
 from mcp.shared.exceptions import MCPError
 
 from skillwire.host.client import SkillsClient, refusal
+from skillwire.host.dialects.client import DraftsClient
+from skillwire.wire.dialect import Dialect, Integrity
 from skillwire.wire.findings import Fault, Finding, FindingError, Findings
 from skillwire.wire.messages import EXTENSION, SKILLS_LIST
-from skillwire.wire.remote import RemoteFile, RemoteSkill
+from skillwire.wire.remote import RemoteDelivery, RemoteFile, RemoteSkill
 from skillwire.wire.verify import file_faults, frontmatter_faults
 
 _INCOMPLETE = frozenset(
@@ -33,6 +35,7 @@ class SkillReport:
 
     uri: str
     dynamic: bool
+    integrity: Integrity = Integrity.FULL
     files: int = 0
     size: int = 0
     findings: list[Finding] = field(default_factory=list[Finding])
@@ -46,6 +49,7 @@ class Report:
 
     skills: list[SkillReport] = field(default_factory=list[SkillReport])
     found: Findings = field(default_factory=Findings)
+    dialect: Dialect | None = None
 
     def note(self, *found: Finding, skill: SkillReport | None = None) -> None:
         """Add what was found, of a skill or of none among the others."""
@@ -82,46 +86,56 @@ class Report:
             return Outcome.NONCONFORMANT
         if self.found.faults:
             return Outcome.INCOMPLETE
-        if require_digests and any(skill.dynamic for skill in self.skills):
+        if require_digests and any(skill.integrity is not Integrity.FULL for skill in self.skills):
             return Outcome.NO_DIGESTS
         return Outcome.VERIFIED
 
 
-async def verify_server(client: SkillsClient, report: Report | None = None) -> Report:
+async def verify_server(
+    client: SkillsClient, report: Report | None = None, *, drafts: bool = False
+) -> Report:
     """Read every file of every skill that a server lists, and compare it with its entry.
 
+    With `drafts`, also what a server says in the words of an early draft; that it does is a finding.
     What is found stands in `report` at once, so that it is there if this is cancelled.
     """
     report = report or Report()
     if client.declared is None:  # and then its methods are not to be called (H1)
         told = f"the server does not declare the extension `{EXTENSION}`"
         report.note(Finding(SKILLS_LIST, Fault.LIST_SHAPE, told))
-        return report
+        if not drafts:
+            return report
+    asked = DraftsClient(client) if drafts else client
     try:
-        listing = await client.list()
+        listing = await asked.list()
     except FindingError as error:
         report.note(error.finding)
         return report
     except MCPError as error:
         report.note(refusal(SKILLS_LIST, error))
         return report
+    report.dialect = listing.dialect
     report.take(listing.findings)
     for skill in listing.skills:
-        await _Skill(client, skill, report).verify()
+        await _Skill(asked, skill, report).verify()
     return report
 
 
 class _Skill:
     """One skill, being verified."""
 
-    def __init__(self, client: SkillsClient, skill: RemoteSkill, report: Report) -> None:
+    def __init__(self, client: SkillsClient | DraftsClient, skill: RemoteSkill, report: Report) -> None:
         self._client, self._skill, self._report = client, skill, report
-        self._own = SkillReport(skill.uri, dynamic=skill.files is None)
+        dynamic = skill.files is None and not skill.deliveries
+        self._own = SkillReport(skill.uri, dynamic, skill.integrity)
 
     async def verify(self) -> None:
-        await self._get()
-        if self._skill.files is None:
+        if self._skill.dialect.has_methods:
+            await self._get()
+        if self._skill.files is None and (self._skill.document or not self._skill.archives):
             self._document(await self._read(self._skill.uri))
+        for archive in self._skill.archives:
+            await self._unpack(archive)
         for file in self._skill.files or ():
             content = await self._read(file.uri, file)
             if file.uri == self._skill.uri:
@@ -145,6 +159,18 @@ class _Skill:
     def _document(self, content: bytes | None) -> None:
         if content is not None:
             self._note(*frontmatter_faults(self._skill, content))
+
+    async def _unpack(self, archive: RemoteDelivery) -> None:
+        assert isinstance(self._client, DraftsClient)
+        try:
+            files = await self._client.unpack(self._skill, archive)
+        except FindingError as error:
+            self._note(error.finding)
+        except MCPError as error:
+            self._note(refusal(archive.uri, error))
+        else:
+            self._own.files += len(files)
+            self._own.size += sum(map(len, files.values()))
 
     async def _read(self, uri: str, file: RemoteFile | None = None) -> bytes | None:
         """Return the bytes of a file that is as listed; note what is wrong with any other."""

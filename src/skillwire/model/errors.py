@@ -15,6 +15,7 @@ SkillwireError
 │   └── NotThereError       there is no such source, now
 ├── InvalidValueError   a value that breaks a rule, found where it is made
 ├── ConflictError       two parts that cannot work together
+├── StateError          what is remembered on this machine cannot be used
 └── UsageError          the operator asked for what cannot be done
 """
 
@@ -98,6 +99,14 @@ class InvalidValueError(SkillwireError, ValueError):
 
 class ConflictError(SkillwireError):
     """Two parts that claim the same thing."""
+
+
+class StateError(SkillwireError):
+    """What is remembered on this machine cannot be read or written."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        self.hint = hint
+        super().__init__(message)
 
 
 class UsageError(SkillwireError):

@@ -34,3 +34,9 @@ def archive_form(name: str, mime_type: str = "") -> ArchiveForm | None:
     """Return the form that the MIME type means; where it means none, the one that `name` ends in."""
     known = _BY_MIME_TYPE.get(mime_type.partition(";")[0].strip().lower())
     return known or next((form for end, form in _BY_SUFFIX.items() if name.lower().endswith(end)), None)
+
+
+def without_suffix(name: str) -> str:
+    """Return `name` without the suffix of an archive, where it has one."""
+    end = next((end for end in _BY_SUFFIX if name.lower().endswith(end)), "")
+    return name[: len(name) - len(end)]

@@ -25,6 +25,7 @@ class Fault(StrEnum):
     # Lists
     LIST_SHAPE = "list-shape"
     LIST_ENDLESS = "list-endless"
+    OLD_DRAFT = "old-draft"
     # Contents
     READ_FAILED = "read-failed"
     READ_SHAPE = "read-shape"
@@ -32,6 +33,8 @@ class Fault(StrEnum):
     SIZE = "size"
     DIGEST = "digest"
     FRONTMATTER = "frontmatter"
+    UNLISTED = "unlisted"
+    ARCHIVE = "archive"
     # Both surfaces
     SURFACE_SHAPE = "surface-shape"
     SURFACE_DIFFERS = "surface-differs"
@@ -79,6 +82,12 @@ class Findings:
                 self.kept.append(finding)
             else:
                 self.more += 1
+
+    def take(self, others: "Findings") -> None:
+        """Add what was found elsewhere, with all that was not kept there."""
+        self.add(*others.kept)
+        self.more += others.more
+        self.faults |= others.faults
 
     def raise_first(self) -> None:
         """Raise `FindingError` if there is any."""

@@ -1,23 +1,22 @@
 """Entries that somebody else's server sent: parsed one by one, believed in nothing (H4-H8)."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeGuard, cast
+from typing import cast
 from urllib.parse import unquote
 
 from skillwire.model.digest import Digest
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.limits import Limits
-from skillwire.model.name import NAME_RULE, is_skill_name
 from skillwire.model.path import folded
 from skillwire.model.uri import SKILL_FILE
+from skillwire.wire.archive_form import ArchiveForm
+from skillwire.wire.dialect import Dialect, Integrity
+from skillwire.wire.entry_rules import frontmatter_faults, is_object, is_uri_text, path_fault, uri_faults
 from skillwire.wire.findings import Fault, Finding
 
 DYNAMIC = "dynamic"
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
-_MAX_URI = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +25,33 @@ class RemoteFile:
 
     uri: str
     digest: Digest
-    size: int
+    size: int | None
+    """Its bytes. None in draft C, which does not tell: there, what really comes is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteDelivery:
+    """One way in which an early draft delivers a skill: its `SKILL.md`, or all its files in an archive."""
+
+    uri: str
+    """Where it is read."""
+    digest: Digest | None = None
+    form: ArchiveForm | None = None
+    """None for a `SKILL.md`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteSkill:
-    """An entry without a fault: its files are known, or it is dynamic."""
+    """An entry without a fault: its files are known, or they show when they are read."""
 
     uri: str
     frontmatter: Mapping[str, Json]
+    """Every field; in dialects that do not tell them all, those that they do."""
     files: tuple[RemoteFile, ...] | None
-    """None for content that is made when it is read."""
+    """None for content that is made when it is read, and for dialects that do not list files."""
+    dialect: Dialect = Dialect.FINAL
+    deliveries: tuple[RemoteDelivery, ...] = ()
+    """Where its files are, in dialects that do not list them."""
 
     @property
     def name(self) -> str:
@@ -56,100 +71,114 @@ class RemoteSkill:
         """Its `SKILL.md`, if that is promised."""
         return next((file for file in self.files or () if file.uri == self.uri), None)
 
+    @property
+    def document(self) -> RemoteDelivery | None:
+        """Its `SKILL.md` as an early draft delivers it."""
+        return next((each for each in self.deliveries if each.form is None), None)
 
-def parse_entry(value: object, limits: Limits | None = None) -> RemoteSkill | list[Finding]:
-    """Return the skill in an entry, or everything that is wrong with it. Never raises."""
-    if not _is_object(value):
+    @property
+    def archives(self) -> tuple[RemoteDelivery, ...]:
+        return tuple(each for each in self.deliveries if each.form is not None)
+
+    @property
+    def integrity(self) -> Integrity:
+        if self.files is not None:
+            return Integrity.FULL
+        return Integrity.PART if any(each.digest for each in self.deliveries) else Integrity.NONE
+
+    @property
+    def lasting(self) -> bool:
+        """Whether an approval can be bound to its content, and so outlast a session (H17)."""
+        return self.integrity is Integrity.FULL
+
+    @property
+    def sized(self) -> bool:
+        """Whether its bytes are known before they are read (H8)."""
+        return self.files is not None and all(file.size is not None for file in self.files)
+
+
+def parse_entry(
+    value: object, limits: Limits | None = None, dialect: Dialect = Dialect.FINAL
+) -> RemoteSkill | list[Finding]:
+    """Return the skill in an entry, or everything that is wrong with it. Never raises.
+
+    The `dialect` is the final one, or draft C.
+    """
+    if not is_object(value):
         return [Finding("skills", Fault.ENTRY_SHAPE, "an entry is not an object")]
     uri = value.get("uri")
-    if not isinstance(uri, str) or not 0 < len(uri) <= _MAX_URI:
+    if not is_uri_text(uri):
         return [
             Finding("skills", Fault.ENTRY_URI, "an entry has no `uri` that is a text of reasonable length")
         ]
     frontmatter = value.get("frontmatter")
-    found = [*_uri_faults(uri), *_frontmatter_faults(uri, frontmatter)]
-    files = _files(uri, value.get("resources", _MISSING), limits or Limits())
+    found = [*uri_faults(uri), *frontmatter_faults(uri, frontmatter)]
+    files = _files(uri, value.get("resources", _MISSING), limits or Limits(), dialect)
     if isinstance(files, list):
         found += files
     if found or isinstance(files, list):
         return found
-    return RemoteSkill(uri, cast("Mapping[str, Json]", frontmatter), files)
+    return RemoteSkill(uri, cast("Mapping[str, Json]", frontmatter), files, dialect)
 
 
 _MISSING = object()
 
 
-def _uri_faults(uri: str) -> Iterator[Finding]:
-    scheme = _SCHEME.match(uri)
-    if scheme is None:
-        yield Finding(uri, Fault.ENTRY_URI, "the `uri` has no scheme")
-    elif scheme[1].lower() == "file":  # it would be read on this machine (H4)
-        yield Finding(uri, Fault.ENTRY_URI, "the `uri` has the scheme `file:`, which no server may use")
-    if not uri.endswith(f"/{SKILL_FILE}"):
-        yield Finding(uri, Fault.ENTRY_URI, f"the `uri` does not end in `/{SKILL_FILE}`")
-
-
-def _frontmatter_faults(uri: str, frontmatter: object) -> Iterator[Finding]:
-    if not _is_object(frontmatter):
-        yield Finding(uri, Fault.ENTRY_SHAPE, "the `frontmatter` is not an object")
-        return
-    name = frontmatter.get("name")
-    if not isinstance(name, str) or not is_skill_name(name):
-        yield Finding(uri, Fault.ENTRY_NAME, f"the name {quoted(str(name))} is not {NAME_RULE}")
-    elif unquote(uri.removesuffix(f"/{SKILL_FILE}").rpartition("/")[2]) != name:
-        yield Finding(uri, Fault.ENTRY_NAME, f"the last part of its path is not its name, {quoted(name)}")
-    if not isinstance(frontmatter.get("description"), str):
-        yield Finding(uri, Fault.ENTRY_DESCRIPTION, "the `description` is not a text")
-
-
-def _files(uri: str, resources: object, limits: Limits) -> "tuple[RemoteFile, ...] | list[Finding] | None":
+def _files(
+    uri: str, resources: object, limits: Limits, dialect: Dialect
+) -> "tuple[RemoteFile, ...] | list[Finding] | None":
     if resources is _MISSING:
-        return [Finding(uri, Fault.ENTRY_RESOURCES, "there is no `resources`")]
+        missing = [Finding(uri, Fault.ENTRY_RESOURCES, "there is no `resources`")]  # (H6)
+        return None if dialect is Dialect.DRAFT_C else missing
     if resources == DYNAMIC:
         return None
     if not isinstance(resources, list):
         return [Finding(uri, Fault.ENTRY_RESOURCES, f"`resources` is neither a list nor `{DYNAMIC}`")]
     items = cast("Sequence[object]", resources)
-    if len(items) > limits.files:
-        told = f"it has {len(items):,} files; the limit is {limits.files:,}"
-        return [Finding(uri, Fault.ENTRY_LIMITS, told)]
-    parsed = [_file(uri, item) for item in items]
-    found = [each for each in parsed if isinstance(each, Finding)]
-    files = tuple(each for each in parsed if isinstance(each, RemoteFile))
+    return checked_files(uri, (_file(uri, item, dialect) for item in items), len(items), limits)
+
+
+def checked_files(
+    uri: str, parsed: "Iterator[RemoteFile | Finding]", count: int, limits: Limits
+) -> "tuple[RemoteFile, ...] | list[Finding]":
+    """Return the files of a skill, or everything that is wrong with them, alone and together (H7, H8)."""
+    if count > limits.files:
+        return [Finding(uri, Fault.ENTRY_LIMITS, f"it has {count:,} files; the limit is {limits.files:,}")]
+    each_alone = list(parsed)
+    found = [each for each in each_alone if isinstance(each, Finding)]
+    files = tuple(each for each in each_alone if isinstance(each, RemoteFile))
     found += _set_faults(uri, files, limits)
     return found or files
 
 
-def _file(uri: str, item: object) -> RemoteFile | Finding:
-    if not _is_object(item):
+def _file(uri: str, item: object, dialect: Dialect) -> RemoteFile | Finding:
+    if not is_object(item):
         return Finding(uri, Fault.ENTRY_RESOURCES, "an item of `resources` is not an object")
-    name, digest, size = item.get("uri"), item.get("digest"), item.get("size")
+    name = item.get("uri")
     if not isinstance(name, str) or not name.startswith(f"{uri.removesuffix(SKILL_FILE)}"):
         return Finding(
             uri, Fault.ENTRY_RESOURCES, f"the file {quoted(str(name))} is not in the skill's folder"
         )
-    if fault := _path_fault(name.removeprefix(uri.removesuffix(SKILL_FILE))):
+    told = "size" in item or dialect is not Dialect.DRAFT_C
+    return promised_file(uri, name, item.get("digest"), item.get("size"), sized=told)
+
+
+def promised_file(
+    uri: str, name: str, digest: object, size: object, *, sized: bool = True
+) -> RemoteFile | Finding:
+    """Return the file at the URI `name`, in the folder of the skill at `uri`, or what is wrong with it."""
+    if fault := path_fault(name.removeprefix(uri.removesuffix(SKILL_FILE))):
         return Finding(uri, Fault.ENTRY_RESOURCES, f"the file {quoted(name)} {fault}")
     parsed = Digest.parse(digest) if isinstance(digest, str) else None
     if parsed is None:
         return Finding(
             uri, Fault.ENTRY_RESOURCES, f"the digest of {quoted(name)} is not `sha256:` and 64 hex digits"
         )
+    if not sized:
+        return RemoteFile(name, parsed, None)
     if not isinstance(size, int) or isinstance(size, bool) or size < 0:
         return Finding(uri, Fault.ENTRY_RESOURCES, f"the size of {quoted(name)} is not a whole number")
     return RemoteFile(name, parsed, size)
-
-
-def _path_fault(path: str) -> str | None:
-    """Return why a path below the skill's folder leads elsewhere, also once it is decoded (H7, H19)."""
-    if len(path) > _MAX_URI:
-        return "has a path of unreasonable length"
-    decoded = unquote(path)
-    if any(segment in {"", ".", ".."} for segment in decoded.split("/")):
-        return "is not in the skill's folder"
-    if "\\" in decoded or "\0" in decoded:
-        return "has a character in its path that no file has"
-    return None
 
 
 def _set_faults(uri: str, files: Sequence[RemoteFile], limits: Limits) -> Iterator[Finding]:
@@ -164,10 +193,6 @@ def _set_faults(uri: str, files: Sequence[RemoteFile], limits: Limits) -> Iterat
             )
             yield Finding(uri, Fault.ENTRY_RESOURCES, told)
         seen.setdefault(key, file.uri)
-    if (total := sum(file.size for file in files)) > limits.bytes:
+    if (total := sum(file.size or 0 for file in files)) > limits.bytes:
         told = f"its files have {total:,} bytes; the limit is {limits.bytes:,}"
         yield Finding(uri, Fault.ENTRY_LIMITS, told)
-
-
-def _is_object(value: object) -> TypeGuard[dict[str, Any]]:
-    return isinstance(value, dict)

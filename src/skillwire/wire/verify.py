@@ -12,7 +12,7 @@ from skillwire.wire.remote import RemoteFile, RemoteSkill
 
 def file_faults(file: RemoteFile, content: bytes) -> Iterator[Finding]:
     """Yield how `content` differs from what was listed."""
-    if len(content) != file.size:
+    if file.size is not None and len(content) != file.size:
         told = f"it was listed with {file.size:,} bytes and has {len(content):,}"
         yield Finding(file.uri, Fault.SIZE, told)
     if (found := Digest.of(content)) != file.digest:
@@ -20,13 +20,17 @@ def file_faults(file: RemoteFile, content: bytes) -> Iterator[Finding]:
 
 
 def frontmatter_faults(skill: RemoteSkill, document: bytes) -> Iterator[Finding]:
-    """Yield every field in which a `SKILL.md` says something else than the entry."""
+    """Yield every field in which a `SKILL.md` says something else than the entry (H13).
+
+    In a dialect that tells only some fields, those are compared.
+    """
     read = read_document(document, skill.uri, None)
     if read.frontmatter is None:
         told = f"its frontmatter cannot be read: {read.problems[0].message}"
         yield Finding(skill.uri, Fault.FRONTMATTER, told)
         return
-    for key in sorted(read.frontmatter.keys() | skill.frontmatter.keys()):
+    told_keys = skill.frontmatter.keys()
+    for key in sorted(told_keys | read.frontmatter.keys() if skill.dialect.tells_frontmatter else told_keys):
         if key not in skill.frontmatter:
             yield Finding(skill.uri, Fault.FRONTMATTER, f"the entry leaves out the field {quoted(key)}")
         elif key not in read.frontmatter:

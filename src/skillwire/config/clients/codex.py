@@ -1,0 +1,37 @@
+"""Codex: `[mcp_servers.NAME]` in `config.toml`, with fields that name the variables of secrets."""
+
+from collections.abc import Iterator, Mapping
+
+from skillwire.config.clients.client import Client
+from skillwire.config.clients.declared import Declared, Entry, declared, entries, with_headers
+from skillwire.config.clients.document import Format, Place
+from skillwire.config.clients.surroundings import Surroundings
+from skillwire.config.clients.variables import NONE, EntryError, Variables
+from skillwire.host.target import Target
+
+
+def _places(around: Surroundings) -> Iterator[Place]:
+    yield from (Place(folder / ".codex/config.toml", folder, Format.TOML) for folder in around.projects)
+    yield Place(around.named("CODEX_HOME", around.home / ".codex") / "config.toml", format=Format.TOML)
+
+
+def _servers(document: Mapping[str, object], place: Place, around: Surroundings) -> Iterator[Declared]:
+    variables = Variables(NONE, around.environment)
+    for name, raw in entries(document, "mcp_servers"):
+        yield declared(name, raw, variables, place.project, _target)
+
+
+def _target(entry: Entry) -> Target:
+    if entry.has("command"):
+        return entry.program()
+    if not entry.has("url"):
+        raise EntryError("it has neither `command` nor `url`")
+    target = entry.site(headers="http_headers")
+    named = entry.plain_mapping("env_http_headers").items()
+    headers = {header: entry.variables.value(variable) for header, variable in named}
+    if variable := entry.plain("bearer_token_env_var"):
+        headers["Authorization"] = f"Bearer {entry.variables.value(variable)}"
+    return with_headers(target, headers)
+
+
+CODEX = Client("codex", "Codex", _places, _servers)

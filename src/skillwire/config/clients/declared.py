@@ -1,0 +1,197 @@
+"""What a file says of one server, made into a target or into the reason why there is none."""
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from skillwire.config.clients.document import as_object
+from skillwire.config.clients.variables import EntryError, Variables
+from skillwire.host.slug import slug
+from skillwire.host.target import Target
+from skillwire.model.display import quoted
+
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
+_STDIO = frozenset({"stdio", "local"})
+_HTTP = frozenset({"http", "streamable-http", "streamable_http", "streamablehttp", "remote"})
+OLD_TRANSPORT = "it speaks SSE, the transport before streamable HTTP, which is not supported"
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One server as a file names it."""
+
+    name: str
+    target: Target | None = None
+    problem: str = ""
+    """Why there is no target."""
+    enabled: bool = True
+    spelled: str = ""
+    """Its URL or command as it stands in the file."""
+    added: tuple[str, ...] = ()
+    """The variables that a program gets, as they stand in the file."""
+    used: frozenset[str] = frozenset()
+    """The variables of the person that the target holds the values of."""
+
+
+class Entry:
+    """One server of a file, read field by field. What is wrong with it raises `EntryError`."""
+
+    def __init__(self, raw: object, variables: Variables, folder: Path | None) -> None:
+        if not isinstance(raw, dict):
+            raise EntryError("it is not an object")
+        self._raw = as_object(cast("object", raw))
+        self.variables = variables
+        self.folder = folder
+        """Where a program runs that says nothing else, and where its paths begin."""
+        self.added: tuple[str, ...] = ()
+        """The variables that a program gets, as they stand in the file."""
+
+    def has(self, key: str) -> bool:
+        return self._raw.get(key) is not None
+
+    def flag(self, key: str, *, otherwise: bool) -> bool:
+        value = self._raw.get(key)
+        return value if isinstance(value, bool) else otherwise
+
+    def plain(self, key: str) -> str:
+        """Return a text as it stands in the file; empty if there is none."""
+        value = self._raw.get(key)
+        if value is None:
+            return ""
+        if not isinstance(value, str):
+            raise EntryError(f"`{key}` is not a text")
+        return value
+
+    def text(self, key: str) -> str:
+        """Return a text with its variables replaced."""
+        return self.variables.expand(self.plain(key))
+
+    def plain_list(self, key: str) -> list[str]:
+        value: Any = self._raw.get(key)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise EntryError(f"`{key}` is not a list")
+        return [_as_text(key, each) for each in cast("list[object]", value)]
+
+    def plain_mapping(self, key: str) -> dict[str, str]:
+        value: Any = self._raw.get(key)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise EntryError(f"`{key}` is not an object")
+        items = cast("dict[str, object]", value).items()
+        return {str(name): _as_text(key, each) for name, each in items if each is not None}
+
+    def mapping(self, key: str) -> dict[str, str]:
+        return {name: self.variables.expand(each) for name, each in self.plain_mapping(key).items()}
+
+    def program(self, key: str = "command", env: str = "env") -> Target:
+        """Return the target of a command."""
+        words = [self.plain(key), *self.plain_list("args")]
+        command = tuple(self.variables.expand(word) for word in words)
+        if not command[0].strip():
+            raise EntryError(f"`{key}` is empty")
+        if any("\0" in word for word in command):
+            raise EntryError("its command holds a character that no command can")
+        self.added = tuple(f"{name}={value}" for name, value in self.plain_mapping(env).items())
+        return Target(
+            "server", command=command, cwd=self._cwd(), env=self.mapping(env), spelled=shlex.join(words)
+        )
+
+    def site(self, key: str = "url", headers: str = "headers") -> Target:
+        """Return the target of a URL."""
+        url = self.text(key).strip()
+        if not re.match(r"https?://[^/]", url, re.IGNORECASE):
+            raise EntryError(f"`{key}` is no address of the web")
+        spelled = re.sub(r"//[^/@?#]*@|[?#].*$", _without_keys, self.plain(key), flags=re.DOTALL)
+        return with_headers(Target("server", url=url, spelled=spelled), self.mapping(headers))
+
+    def _cwd(self) -> Path | None:
+        given = self.text("cwd")
+        if not given:
+            return self.folder
+        path = Path(given).expanduser()
+        return path if path.is_absolute() else (self.folder or Path.cwd()) / path
+
+
+def with_headers(target: Target, headers: Mapping[str, str]) -> Target:
+    """Return the target with more headers. Raises `EntryError` if one cannot be sent."""
+    for name, value in headers.items():
+        if not _HEADER.fullmatch(name):
+            raise EntryError(f"{quoted(name)} is no name of a header")
+        if not value.isascii() or not value.isprintable():  # the value may be a secret
+            raise EntryError(f"the header {quoted(name)} holds characters that no header can carry")
+    return replace(target, headers={**target.headers, **headers})
+
+
+def either(entry: Entry, url: str = "url") -> Target:
+    """Return the target of an entry as most clients write it: `type` says which kind it is, else its keys."""
+    kind = entry.plain("type").lower() or ("stdio" if entry.has("command") else "http")
+    if kind == "sse" or (not entry.has("type") and entry.plain(url).rstrip("/").endswith("/sse")):
+        raise EntryError(OLD_TRANSPORT)
+    if kind in _STDIO:
+        return entry.program()
+    if kind in _HTTP:
+        return entry.site(url)
+    raise EntryError(f"its `type` {quoted(kind)} is not known")
+
+
+def declared(
+    name: str,
+    raw: object,
+    variables: Variables,
+    folder: Path | None = None,
+    make: Callable[[Entry], Target] = either,
+) -> Declared:
+    """Return what `make` makes of an entry, or the reason why nothing can be made of it."""
+    known = Declared(name, enabled=not _is_off(raw), spelled=_spelled(raw))
+    try:
+        entry = Entry(raw, replace(variables, used=set()), folder)
+        target = replace(make(entry), label=slug(name))
+    except EntryError as error:
+        return replace(known, problem=str(error))
+    return replace(known, target=target, added=entry.added, used=frozenset(entry.variables.used))
+
+
+def entries(document: Mapping[str, object], *keys: str) -> Iterator[tuple[str, object]]:
+    """Yield the servers below a key, or below keys inside each other. Nothing there means no servers."""
+    found: object = document
+    for key in keys:
+        found = as_object(found).get(key)
+    yield from ((str(name), raw) for name, raw in as_object(found).items())
+
+
+def _without_keys(match: re.Match[str]) -> str:
+    return "//" if match[0].startswith("//") else ""
+
+
+def _is_off(raw: object) -> bool:
+    fields = as_object(raw)
+    return fields.get("enabled") is False or fields.get("disabled") is True
+
+
+def _spelled(raw: object) -> str:
+    """Return the URL or command of an entry that may be broken, as well as it can be told."""
+    fields = as_object(raw)
+    where = next((fields[key] for key in ("httpUrl", "url", "uri") if isinstance(fields.get(key), str)), None)
+    if where is not None:
+        return str(where)
+    words = [fields.get("command") or fields.get("cmd"), *_listed(fields.get("args"))]
+    return shlex.join(word for word in words if isinstance(word, str))
+
+
+def _listed(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _as_text(key: str, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (int, float)):  # people write `"PORT": 8080`, and `true`
+        return json.dumps(value)
+    raise EntryError(f"`{key}` holds something that is not a text")

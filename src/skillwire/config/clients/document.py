@@ -1,0 +1,87 @@
+"""A file of a client: where it is, whose it is, and what it says."""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import cast
+
+import yaml
+
+from skillwire.config.clients.jsonc import parse_jsonc
+from skillwire.model.errors import SkillwireError
+
+_MAX_BYTES = 64 * 1024 * 1024
+"""Some clients keep everything that was ever said in the same file."""
+
+
+class UnreadableError(SkillwireError):
+    """Why nothing can be known of a file. The other files can be read."""
+
+
+class Format(Enum):
+    """How a file is written. JSON may have comments everywhere: some of the clients allow them."""
+
+    JSON = "JSON"
+    TOML = "TOML"
+    YAML = "YAML"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a client looks for servers."""
+
+    path: Path
+    project: Path | None = None
+    """The folder of the repository that the file is part of; None for a file of the person's own."""
+    format: Format = Format.JSON
+
+    @property
+    def in_repository(self) -> bool:
+        """Whether somebody else may have written it."""
+        return self.project is not None
+
+    def exists(self) -> bool:
+        try:
+            return self.path.is_file()  # a pipe would keep us waiting
+        except OSError:
+            return False
+
+    def read(self) -> Mapping[str, object]:
+        """Return what the file says. Raises `UnreadableError`."""
+        try:
+            if self.path.stat().st_size > _MAX_BYTES:
+                raise UnreadableError(f"it has more than {_MAX_BYTES:,} bytes")
+            text = self.path.read_bytes().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise UnreadableError("it is not UTF-8") from error
+        except OSError as error:
+            raise UnreadableError(error.strerror or "it cannot be read") from error
+        try:
+            value = _PARSERS[self.format](text)
+        except RecursionError as error:
+            raise UnreadableError("it is nested too deeply") from error
+        except (ValueError, yaml.YAMLError) as error:  # and what TOML and JSON raise is a ValueError
+            raise UnreadableError(f"it is not {self.format.value}: {error}") from error
+        if value is None:  # an empty YAML file
+            return {}
+        if not isinstance(value, dict):
+            raise UnreadableError("it does not hold an object")
+        return cast("Mapping[str, object]", value)
+
+
+def as_object(value: object) -> Mapping[str, object]:
+    """Return the fields of an object; what is none has none."""
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+
+
+def _parse_json(text: str) -> object:
+    return parse_jsonc(text) if text.strip() else {}
+
+
+_PARSERS: Mapping[Format, Callable[[str], object]] = {
+    Format.JSON: _parse_json,
+    Format.TOML: tomllib.loads,
+    Format.YAML: yaml.safe_load,
+}

@@ -1,0 +1,38 @@
+"""Gemini CLI: `settings.json` of a project, and of a person. Variables are `$NAME` and `${NAME}`."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import cast
+
+from skillwire.config.clients.client import Client
+from skillwire.config.clients.declared import Declared, Entry, declared, either, entries
+from skillwire.config.clients.document import Place
+from skillwire.config.clients.surroundings import Surroundings
+from skillwire.config.clients.variables import BRACES_AND_BARE, Variables
+from skillwire.host.target import Target
+
+
+def _places(around: Surroundings) -> Iterator[Place]:
+    yield from (Place(folder / ".gemini/settings.json", folder) for folder in around.projects)
+    yield Place(around.home / ".gemini/settings.json")
+
+
+def _servers(document: Mapping[str, object], place: Place, around: Surroundings) -> Iterator[Declared]:
+    variables = Variables(BRACES_AND_BARE, around.environment)
+    lists = dict(entries(document, "mcp"))
+    allowed, excluded = (_names(lists.get(key)) for key in ("allowed", "excluded"))
+    for name, raw in entries(document, "mcpServers"):
+        found = declared(name, raw, variables, place.project, _target)
+        wanted = (allowed is None or name in allowed) and name not in (excluded or ())
+        yield replace(found, enabled=found.enabled and wanted)
+
+
+def _target(entry: Entry) -> Target:
+    return entry.site("httpUrl") if entry.has("httpUrl") else either(entry)
+
+
+def _names(value: object) -> list[object] | None:
+    return cast("list[object]", value) if isinstance(value, list) else None
+
+
+GEMINI = Client("gemini", "Gemini CLI", _places, _servers)

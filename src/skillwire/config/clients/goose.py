@@ -1,0 +1,47 @@
+"""Goose: `extensions` in `config.yaml`, of which some are servers. Secrets are in its own store."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from skillwire.config.clients.client import Client
+from skillwire.config.clients.declared import OLD_TRANSPORT, Declared, Entry, declared, entries, with_headers
+from skillwire.config.clients.document import Format, Place, as_object
+from skillwire.config.clients.surroundings import Surroundings
+from skillwire.config.clients.variables import BRACES_AND_BARE, NONE, EntryError, Variables
+from skillwire.host.target import Target
+from skillwire.model.display import quoted
+
+_SERVERS = frozenset({"stdio", "streamable_http", "sse"})
+"""The other types are parts of Goose itself."""
+
+
+def _places(around: Surroundings) -> Iterator[Place]:
+    folder = around.application_data / "Block/goose/config"
+    base = folder if around.platform == "win32" else around.configuration / "goose"
+    yield Place(base / "config.yaml", format=Format.YAML)
+
+
+def _servers(document: Mapping[str, object], _place: Place, around: Surroundings) -> Iterator[Declared]:
+    for name, raw in entries(document, "extensions"):
+        if as_object(raw).get("type") in _SERVERS:
+            yield declared(name, raw, Variables(NONE, around.environment), make=_target)
+
+
+def _target(entry: Entry) -> Target:
+    kind = entry.plain("type")
+    if kind == "sse":
+        raise EntryError(OLD_TRANSPORT)
+    envs = entry.plain_mapping("envs")
+    for name in entry.plain_list("env_keys"):
+        if name not in envs and name not in entry.variables.environment:
+            raise EntryError(f"the variable {quoted(name)} is in the store of Goose, and is not set here")
+    if kind == "stdio":
+        return entry.program("cmd", "envs")
+    known = {**entry.variables.environment, **envs}
+    headers = Variables(BRACES_AND_BARE, known, used=entry.variables.used)
+    texts = entry.plain_mapping("headers").items()
+    target = entry.site("uri", headers="")
+    return with_headers(replace(target, headers={}), {name: headers.expand(text) for name, text in texts})
+
+
+GOOSE = Client("goose", "Goose", _places, _servers)

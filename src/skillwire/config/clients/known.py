@@ -1,0 +1,152 @@
+"""Every server that a file on this machine names, each under a label of its own."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from skillwire.config.clients.claude_code import CLAUDE_CODE
+from skillwire.config.clients.claude_desktop import CLAUDE_DESKTOP
+from skillwire.config.clients.client import Client
+from skillwire.config.clients.codex import CODEX
+from skillwire.config.clients.cursor import CURSOR
+from skillwire.config.clients.declared import Declared
+from skillwire.config.clients.document import Place, UnreadableError
+from skillwire.config.clients.gemini import GEMINI
+from skillwire.config.clients.goose import GOOSE
+from skillwire.config.clients.project import PROJECT
+from skillwire.config.clients.surroundings import Surroundings
+from skillwire.config.clients.vscode import VSCODE
+from skillwire.host.slug import free_label, slug
+from skillwire.host.target import Target
+
+CLIENTS: tuple[Client, ...] = (
+    CLAUDE_CODE,
+    CLAUDE_DESKTOP,
+    VSCODE,
+    CURSOR,
+    CODEX,
+    GEMINI,
+    GOOSE,
+    PROJECT,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownServer:
+    """A server that a file names."""
+
+    label: str
+    client: Client
+    place: Place
+    declared: Declared
+    same_as: str = ""
+    """The label under which another file names the very same server."""
+    taken_by: str = ""
+    """The client that has the label it would have had."""
+
+    @property
+    def target(self) -> Target | None:
+        """How to reach it; None if that cannot be known."""
+        target = self.declared.target
+        return None if target is None else replace(target, label=self.label)
+
+    @property
+    def starts_a_program(self) -> bool:
+        return self.declared.target is not None and self.declared.target.url is None
+
+    @property
+    def asks_first(self) -> bool:
+        """Whether a person must agree: somebody else may have written what runs, or where a secret goes."""
+        return self.place.in_repository and (self.starts_a_program or bool(self.declared.used))
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can be reached, if nobody minds."""
+        return self.declared.enabled and self.declared.target is not None and not self.same_as
+
+    @property
+    def state(self) -> str:
+        """Whether it can be asked for skills, in a few words."""
+        if not self.declared.enabled:
+            return "disabled"
+        if self.declared.problem:
+            return self.declared.problem
+        if self.same_as:
+            return f"the same as `{self.same_as}`"
+        return "asks first" if self.asks_first else "ready"
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableFile:
+    """A file that says nothing, and why."""
+
+    client: Client
+    place: Place
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """All that the files say."""
+
+    servers: tuple[KnownServer, ...] = ()
+    unreadable: tuple[UnreadableFile, ...] = ()
+    labels: Mapping[str, KnownServer] = field(default_factory=dict[str, KnownServer])
+
+
+def known_servers(environment: Mapping[str, str], folder: Path | None = None) -> Known:
+    """Return every server that a file names: the person's own files, and those of the project at `folder`.
+
+    One broken file hides no other, and one broken server hides no other in its file.
+    """
+    around = Surroundings.of(environment, folder)
+    found: list[tuple[Client, Place, Declared]] = []
+    unreadable: list[UnreadableFile] = []
+    for client, place in _files(around):
+        try:
+            document = place.read()
+            found.extend((client, place, each) for each in client.servers(document, place, around))
+        except UnreadableError as error:
+            unreadable.append(UnreadableFile(client, place, str(error)))
+    servers = tuple(_labelled(found))
+    return Known(servers, tuple(unreadable), {each.label: each for each in servers if not each.same_as})
+
+
+def _files(around: Surroundings) -> Iterator[tuple[Client, Place]]:
+    """Yield each file that exists, once, the person's own first: no project can pass for them."""
+    places = [(client, place) for client in CLIENTS for place in client.places(around)]
+    seen: set[Path] = set()
+    for client, place in sorted(places, key=lambda each: each[1].in_repository):
+        path = place.path.absolute()
+        if path not in seen and place.exists():
+            seen.add(path)
+            yield client, place
+
+
+def _labelled(found: Iterable[tuple[Client, Place, Declared]]) -> Iterator[KnownServer]:
+    """Give each server a label. Whose file it is counts first: a label of the person's own is never taken."""
+    holders: dict[str, KnownServer] = {}
+    for client, place, declared in sorted(
+        found, key=lambda each: (each[1].in_repository, not each[2].enabled)
+    ):
+        label = slug(declared.name)
+        server = KnownServer(label, client, place, declared)
+        if (holder := holders.get(label)) is not None:
+            if _same(holder, server):
+                yield replace(server, same_as=label)
+                continue
+            label = free_label(slug(f"{label}.{client.name}"), holders)
+            server = replace(server, label=label, taken_by=holder.client.title)
+        holders[label] = server
+        yield server
+
+
+def _same(one: KnownServer, other: KnownServer) -> bool:
+    """Whether two files mean the same server, with the same secrets."""
+    if one.target is None or other.target is None:
+        return False
+    return one.declared.enabled >= other.declared.enabled and _bare(one.target) == _bare(other.target)
+
+
+def _bare(target: Target) -> Target:
+    return replace(target, label="server", spelled="-")

@@ -1,0 +1,62 @@
+"""In what two versions of a skill differ, as far as their entries tell: no file is read for it (H11, H17)."""
+
+from dataclasses import dataclass
+
+from skillwire.host.paths import path_in
+from skillwire.model.plain import plain
+from skillwire.wire.remote import RemoteSkill
+from skillwire.wire.verify import same
+
+_SHOWN = 20
+"""Differences that a sentence names."""
+_SHOWN_FIELD = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is different now, by the paths of files and the names of fields."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    rotated: tuple[str, ...] = ()
+    """Files that have other bytes."""
+    fields: tuple[str, ...] = ()
+    """Fields of the frontmatter."""
+    integrity: bool = False
+    """Whether it has digests now and had none, or the other way round."""
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed or self.rotated or self.fields or self.integrity)
+
+    def __str__(self) -> str:
+        parts = [
+            *(f"`{path}` is new" for path in self.added),
+            *(f"`{path}` is gone" for path in self.removed),
+            *(f"`{path}` has other bytes" for path in self.rotated),
+            *(f"the field `{field}` says something else" for field in self.fields),
+            *(["it has digests and had none, or the other way round"] if self.integrity else []),
+        ]
+        more = len(parts) - _SHOWN
+        return ", ".join(parts[:_SHOWN]) + (f" and {more} more" if more > 0 else "") or "nothing"
+
+    @classmethod
+    def between(cls, before: RemoteSkill, after: RemoteSkill) -> "Changes":
+        old = {file.uri: file.digest for file in before.files or ()}
+        new = {file.uri: file.digest for file in after.files or ()}
+        keys = sorted(before.frontmatter.keys() | after.frontmatter.keys())
+        return cls(
+            added=tuple(path_in(after, uri) for uri in new if uri not in old),
+            removed=tuple(path_in(before, uri) for uri in old if uri not in new),
+            rotated=tuple(path_in(after, uri) for uri in new if uri in old and old[uri] != new[uri]),
+            fields=tuple(_shown(key) for key in keys if not _same_field(before, after, key)),
+            integrity=(before.files is None) != (after.files is None),
+        )
+
+
+def _same_field(before: RemoteSkill, after: RemoteSkill, key: str) -> bool:
+    there = key in before.frontmatter and key in after.frontmatter
+    return there and same(before.frontmatter[key], after.frontmatter[key])
+
+
+def _shown(key: str) -> str:
+    return plain(key, _SHOWN_FIELD)

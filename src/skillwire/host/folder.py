@@ -1,0 +1,68 @@
+"""A folder of the person's own skills, as one more place that skills come from."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from skillwire.catalog.library import Library
+from skillwire.host.client import Listing
+from skillwire.host.label import checked_label
+from skillwire.model.entry import Entry
+from skillwire.model.limits import Limits
+from skillwire.model.problem import Severity
+from skillwire.sources.directory import DirectorySource
+from skillwire.wire.findings import Fault, Finding, FindingError
+from skillwire.wire.remote import RemoteSkill, parse_entry
+from skillwire.wire.translate import directory_resource, file_resource, skill_entry
+
+
+class FolderProvider:
+    """The folder itself if it is a skill, else all skills below it. Nobody has to approve them."""
+
+    local = True
+
+    def __init__(self, label: str, root: str | os.PathLike[str], limits: Limits | None = None) -> None:
+        self.label = checked_label(label)
+        self._limits = limits or Limits()
+        self._library = Library([DirectorySource(root, label=label, limits=self._limits)])
+
+    async def list(self) -> Listing:
+        """Look at the folder. Every skill that is left out is a finding."""
+        catalog = await self._library.load()
+        listing = Listing()
+        for problem in catalog.problems:
+            if problem.severity is Severity.ERROR:
+                listing.findings.add(Finding(problem.path, Fault.ENTRY_SHAPE, problem.message))
+        for uri in catalog.listing:
+            try:
+                listing.skills.append(self._parsed(catalog.entries[uri]))
+            except FindingError as error:
+                listing.findings.add(error.finding)
+        return listing
+
+    async def get(self, uri: str) -> RemoteSkill:
+        await self._library.load()  # it may have changed: nobody watches it
+        return self._parsed(await self._library.skill(uri))
+
+    async def read(self, uri: str, size: int = 1) -> bytes:  # noqa: ARG002 - the library bounds what it reads
+        await self._library.ready()
+        return (await self._library.read(uri)).content
+
+    async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
+        await self._library.ready()
+        catalog = self._library.catalog
+        children: list[Mapping[str, Any]] = []
+        for child in catalog.children(uri):
+            served = catalog.files.get(child)
+            children.append(
+                directory_resource(child)
+                if served is None
+                else file_resource(child, served.entry, served.file)
+            )
+        return children
+
+    def _parsed(self, entry: Entry) -> RemoteSkill:
+        parsed = parse_entry(skill_entry(entry), self._limits)
+        if not isinstance(parsed, RemoteSkill):
+            raise FindingError(parsed[0])
+        return parsed

@@ -1,0 +1,92 @@
+"""All files of a skill in a folder, because a person asked for them (H11)."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import unquote
+
+import anyio.to_thread
+
+from skillwire.host.hosted import HostedSkill
+from skillwire.host.refusing import VerificationError
+from skillwire.model.display import quoted
+from skillwire.model.errors import UsageError
+from skillwire.model.path import portable_fault
+from skillwire.model.uri import SCHEME
+from skillwire.wire.findings import Fault, Finding
+from skillwire.wire.remote import RemoteFile
+from skillwire.wire.verify import frontmatter_faults
+
+
+class Reads(Protocol):
+    """Who reads files, and verifies them."""
+
+    async def content(self, skill: HostedSkill, file: RemoteFile) -> bytes: ...
+
+
+async def pulled(reader: Reads, skill: HostedSkill, dest: Path) -> Path:
+    """Write a skill below `dest`, in folders that say whose it is, and return its own (H9).
+
+    It is there whole, or not at all. Raises `UsageError` or `HostError`.
+    """
+    files = skill.skill.files
+    if files is None:
+        raise UsageError(
+            f"{skill.quoted} has no list of files: its content is made when it is read",
+            hint="there is nothing that could be kept",
+        )
+    folder = dest.joinpath(skill.label, *_place(skill))
+    await anyio.to_thread.run_sync(_must_be_free, folder)
+    paths = {file.uri: unquote(file.uri.removeprefix(f"{skill.skill.root}/")) for file in files}
+    for path in paths.values():
+        if fault := portable_fault(path):
+            raise VerificationError(
+                skill.origin,
+                Finding(skill.skill.uri, Fault.ENTRY_RESOURCES, f"the file {quoted(path)} {fault}"),
+            )
+    contents = {paths[file.uri]: await reader.content(skill, file) for file in files}
+    if faults := tuple(frontmatter_faults(skill.skill, contents[paths[skill.skill.uri]])):
+        raise VerificationError(skill.origin, *faults)
+    await anyio.to_thread.run_sync(_write, folder, contents)
+    return folder
+
+
+def _place(skill: HostedSkill) -> list[str]:
+    """Return the folders that spell the URI: no two skills of one server have the same."""
+    root = skill.skill.root
+    scheme, _, rest = root.partition(":")
+    spelled = root.removeprefix(SCHEME) if root.startswith(SCHEME) else f"{scheme}+/{rest.lstrip('/')}"
+    path = unquote(spelled)
+    if fault := portable_fault(path):
+        raise VerificationError(skill.origin, Finding(skill.skill.uri, Fault.ENTRY_URI, f"its path {fault}"))
+    return path.split("/")
+
+
+def _must_be_free(folder: Path) -> None:
+    if os.path.lexists(folder):
+        raise UsageError(
+            f"{quoted(str(folder))} is there already", hint="remove it, or choose another folder"
+        )
+
+
+def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write beside the folder, and give it its name when it is complete."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(prefix=".pulling-", dir=folder.parent))
+        try:
+            for path, content in contents.items():
+                target = beside / "skill" / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content)
+            (beside / "skill").rename(folder)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise UsageError(
+            f"{quoted(str(folder))} cannot be written: {reason}", hint="choose another folder"
+        ) from error

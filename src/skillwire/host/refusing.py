@@ -1,0 +1,71 @@
+"""Why a host does not do what it was asked for. Each says of which server or folder it speaks.
+
+HostError
+├── NotApprovedError    a person said no, or there was nobody to ask
+│   └── ChangedError        it was approved, and is another since
+├── VerificationError   what came is not what was listed
+└── UnavailableError    the server did not answer, or refused
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from mcp.shared.exceptions import MCPError
+
+from skillwire.host.client import refusal
+from skillwire.host.hosted import HostedSkill
+from skillwire.model.display import visible
+from skillwire.model.errors import SkillwireError
+from skillwire.wire.findings import Finding, FindingError
+
+
+class HostError(SkillwireError):
+    """Something about one place, or about one skill of it."""
+
+    def __init__(self, origin: str, message: str) -> None:
+        self.origin, self.told = origin, message
+        super().__init__(f"{origin}: {message}")
+
+
+class NotApprovedError(HostError):
+    """Nobody allowed it (H30)."""
+
+
+class ChangedError(NotApprovedError):
+    """What was approved is not what there is now (H15)."""
+
+    def __init__(self, skill: HostedSkill, what: str) -> None:
+        told = f"the skill {skill.quoted} has changed and needs to be approved again: {what}"
+        super().__init__(skill.origin, told)
+
+
+class VerificationError(HostError):
+    """Nothing of it may be used (H13, H14, H15)."""
+
+    def __init__(self, origin: str, *findings: Finding) -> None:
+        self.findings = findings
+        super().__init__(origin, "; ".join(map(str, findings)))
+
+
+class UnavailableError(HostError):
+    """There is no answer to judge."""
+
+
+@contextmanager
+def told_of(origin: str, uri: str) -> Generator[None]:
+    """Turn whatever a place raises into what a host raises: the SDK stumbles in many ways over nonsense."""
+    try:
+        yield
+    except HostError:
+        raise
+    except FindingError as error:
+        raise VerificationError(origin, error.finding) from error
+    except MCPError as error:
+        raise UnavailableError(origin, str(refusal(uri, error))) from error
+    except SkillwireError as error:
+        raise UnavailableError(origin, str(error)) from error
+    except TimeoutError:
+        raise
+    except Exception as error:
+        told = f"its answer could not be used: {visible(str(error) or type(error).__name__, 200)}"
+        raise UnavailableError(origin, told) from error

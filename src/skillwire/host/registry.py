@@ -1,0 +1,159 @@
+"""Every skill of every place, and which of them a name means. A name is no identity (H9, H10)."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from urllib.parse import quote
+
+from skillwire.catalog.names import AmbiguousNameError, UnknownNameError, did_you_mean
+from skillwire.host.hosted import HostedSkill, Identity
+from skillwire.model.display import quoted
+from skillwire.model.errors import RequestError
+from skillwire.model.plain import plain
+from skillwire.model.uri import SKILL_FILE
+from skillwire.wire.remote import RemoteFile
+
+_SHOWN = 10
+"""Skills that a message names."""
+_SHOWN_URI = 200
+_COMPARED = 2000
+"""Names that a wrong one is compared with."""
+_MAX_CLASHES = 200
+"""Clashes that are told one by one."""
+_IN_URIS = "!$&'()*+,;=:@/?#~"
+
+
+@dataclass(frozen=True, slots=True)
+class HostProblem:
+    """Something that the person should know of one place, or of several. Nothing else suffers from it."""
+
+    label: str
+    """The place that it is about; empty for several."""
+    message: str
+
+    def __str__(self) -> str:
+        return f"{quoted(self.label)}: {self.message}" if self.label else self.message
+
+
+class NoLabelError(RequestError):
+    """A URI alone, which any server may use (H9)."""
+
+    def __init__(self, uri: str, handles: list[str]) -> None:
+        say = f"write {_either(handles)}" if handles else "write `LABEL:URI`"
+        super().__init__(f"{quoted(uri)} does not say whose it is; {say}")
+
+
+class Registry:
+    """What all places list at one moment. Immutable."""
+
+    def __init__(self, skills: Iterable[HostedSkill] = (), problems: Iterable[HostProblem] = ()) -> None:
+        self._by_identity = {each.identity: each for each in _named(list(skills))}
+        self.skills = tuple(self._by_identity.values())
+        """In the order of the places, and within each as it lists them."""
+        self._told = tuple(problems)
+        self._by_handle = {each.handle: each for each in self.skills}
+        self._by_name: defaultdict[str, list[HostedSkill]] = defaultdict(list)
+        for each in self.skills:
+            for name in {each.skill.name, each.path}:
+                self._by_name[name].append(each)
+        self.problems = (*self._told, *self._clashes())
+        """What went wrong, place by place; then every name that several skills share (H10)."""
+
+    def __iter__(self) -> Iterator[HostedSkill]:
+        return iter(self.skills)
+
+    def __len__(self) -> int:
+        return len(self.skills)
+
+    def get(self, identity: Identity) -> HostedSkill | None:
+        return self._by_identity.get(identity)
+
+    def skill(self, identity: Identity) -> HostedSkill:
+        return self._by_identity[identity]
+
+    def file(self, identity: Identity) -> RemoteFile | None:
+        """Return what the entries of that place promise of a file, if any of them lists it."""
+        label, uri = identity
+        inside = (
+            each for each in self.skills if each.label == label and uri.startswith(f"{each.skill.root}/")
+        )
+        files = (file for each in inside for file in each.skill.files or () if file.uri == uri)
+        return next(files, None)
+
+    def having(self, skill: HostedSkill) -> "Registry":
+        """Return the registry in which this skill is as it is now, beside all others."""
+        known = {**self._by_identity, skill.identity: skill}
+        return Registry(known.values(), self._told)
+
+    def resolve(self, name: str) -> HostedSkill:
+        """Return the skill that a person or a model means.
+
+        `label:name`, `label:path/to/name` and `label:URI` mean a skill of that place. A bare name or path
+        means the one skill that has it; the person's own before any server's, so that no server can take its
+        place (H10). Raises `UnknownNameError`, `AmbiguousNameError` or `NoLabelError`.
+        """
+        if (found := self._by_handle.get(name)) is not None:
+            return found
+        label, colon, rest = name.partition(":")
+        if colon and not rest.startswith("//"):
+            return self._one(name, [each for each in self._meant(rest) if each.label == label])
+        if "://" in name:
+            raise NoLabelError(name, [each.handle for each in self._meant(name)])
+        found_all = self._meant(name)
+        return self._one(name, [each for each in found_all if each.local] or found_all)
+
+    def _meant(self, rest: str) -> list[HostedSkill]:
+        if "://" in rest:
+            uris = {rest, f"{rest.rstrip('/')}/{SKILL_FILE}"}
+            return [each for each in self.skills if each.skill.uri in uris]
+        return self._by_name.get(rest, [])
+
+    def _one(self, name: str, found: list[HostedSkill]) -> HostedSkill:
+        if not found:
+            known = [each.handle for each in self.skills[:_COMPARED]]
+            raise UnknownNameError(name, did_you_mean(name, known))
+        if len(found) > 1:
+            raise AmbiguousNameError(name, [each.handle for each in found[:_SHOWN]])
+        return found[0]
+
+    def _clashes(self) -> Iterator[HostProblem]:
+        """Yield who shares a name with whom: somebody may pose as somebody else (H10)."""
+        by_name: defaultdict[str, list[HostedSkill]] = defaultdict(list)
+        for each in self.skills:
+            by_name[each.skill.name].append(each)
+        shared = [(name, found) for name, found in by_name.items() if len(found) > 1]
+        for name, found in shared[:_MAX_CLASHES]:
+            told = ", ".join(f"{each.quoted} ({each.origin})" for each in found[:_SHOWN])
+            more = f" and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
+            own = [each for each in found if each.local]
+            means = (
+                f"{quoted(name)} alone means your own" if len(own) == 1 else "none is meant by the name alone"
+            )
+            yield HostProblem("", f"{len(found)} skills share the name {quoted(name)}: {told}{more}; {means}")
+        if (rest := len(shared) - _MAX_CLASHES) > 0:
+            yield HostProblem("", f"{rest:,} more names are shared by several skills")
+
+
+def _named(skills: list[HostedSkill]) -> list[HostedSkill]:
+    """Give each skill the shortest name that is its own: of a server's skill, one with the label (H10)."""
+    own = Counter(each.skill.name for each in skills if each.local)
+    spellings: tuple[Callable[[HostedSkill], str], ...] = (
+        lambda each: each.skill.name,
+        lambda each: each.path if "/" in each.path else plain(each.skill.root, _SHOWN_URI),
+        lambda each: quote(each.skill.uri, safe=_IN_URIS, errors="surrogatepass"),  # no two are spelled alike
+    )
+    handles: dict[Identity, str] = {}
+    left = skills
+    for spelling in spellings:
+        count = Counter((each.label, spelling(each)) for each in left)
+        fitting = [each for each in left if count[each.label, spelling(each)] == 1]
+        handles |= {each.identity: f"{each.label}:{spelling(each)}" for each in fitting}
+        left = [each for each in left if each.identity not in handles]
+    for each in skills:
+        if each.local and own[each.skill.name] == 1:
+            handles[each.identity] = each.skill.name
+    return [replace(each, handle=handles[each.identity]) for each in skills if each.identity in handles]
+
+
+def _either(handles: list[str]) -> str:
+    return " or ".join(quoted(each) for each in handles[:_SHOWN])

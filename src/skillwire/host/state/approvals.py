@@ -1,0 +1,152 @@
+"""What a person has approved for good: one skill of one server, with exactly these files (H17, H18)."""
+
+import sqlite3
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from skillwire.host.state import manifest
+from skillwire.host.state.database import Database, restored, stored
+from skillwire.host.state.labels import Labels
+from skillwire.model.display import quoted
+from skillwire.model.errors import StateError
+from skillwire.wire.remote import RemoteSkill
+
+
+class Standing(StrEnum):
+    """How a skill stands with the person."""
+
+    UNKNOWN = "unknown"
+    """They were never asked, or never said yes."""
+    APPROVED = "approved"
+    CHANGED = "changed"
+    """They approved other files. Going back to those does not bring the approval back (H15)."""
+    REVOKED = "revoked"
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A skill that was approved at some time."""
+
+    label: str
+    uri: str
+    standing: Standing
+    when: datetime
+    """When it was approved."""
+    tools: tuple[str, ...]
+    """What the person lets it use without asking (H21)."""
+
+
+class NotKeptError(StateError):
+    """This cannot be remembered. It may still hold for as long as the process runs."""
+
+
+class Approvals:
+    """Approvals by label and URI, each bound to the set of (uri, digest)."""
+
+    def __init__(self, database: Database, labels: Labels) -> None:
+        self._database = database
+        self._labels = labels
+
+    def standing(self, label: str, skill: RemoteSkill) -> Standing:
+        """Return how a skill stands, as its server lists it now.
+
+        If it was approved with other files, that is written down: it needs a new approval (H15, H17).
+        """
+        content = manifest.content_of(skill)
+        with self._database.reading() as connection:
+            if not self._labels.holds(connection, label):
+                return Standing.UNKNOWN
+            found = _standing(connection, label, skill.uri, content)
+        if found is not Standing.CHANGED:
+            return found
+        with self._database.writing() as connection:
+            if not self._labels.holds(connection, label):
+                return Standing.UNKNOWN
+            found = _standing(connection, label, skill.uri, content)  # it may have been approved meanwhile
+            if found is Standing.CHANGED:
+                _take_back(connection, label, skill.uri, Standing.CHANGED)
+            return found
+
+    def approve(self, label: str, skill: RemoteSkill) -> None:
+        """Remember that a person approved these very files. Once this returns, not even a crash undoes it.
+
+        Raises `NotKeptError` for a skill whose files are not all known (H17), and `StateError`.
+        """
+        content = manifest.content_of(skill)
+        if content is None:
+            told = f"the approval of {quoted(skill.uri)} from {quoted(label)} cannot be kept"
+            raise NotKeptError(
+                f"{told}: not all its files have digests", hint="approve it each time you use it"
+            )
+        key = label, stored(skill.uri)
+        with self._database.writing() as connection:
+            self._labels.must_hold(connection, label)
+            if _standing(connection, label, skill.uri, content) is Standing.APPROVED:
+                return
+            # What was granted to other files goes with them (H21).
+            connection.execute("DELETE FROM approvals WHERE label = ? AND uri = ?", key)
+            connection.execute(
+                "INSERT INTO approvals (label, uri, content, entry, standing, approved_at)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                (*key, content, manifest.written(skill), Standing.APPROVED.value, time.time()),
+            )
+
+    def revoke(self, label: str, uri: str) -> bool:
+        """Take an approval back; return whether there was one. No connection to the server is needed."""
+        with self._database.writing() as connection:
+            return _take_back(connection, label, uri, Standing.REVOKED)
+
+    def approved(self, label: str, uri: str) -> RemoteSkill | None:
+        """Return the entry that was approved last, whether or not that still stands: for a comparison."""
+        query = "SELECT content, entry FROM approvals WHERE label = ? AND uri = ?"
+        with self._database.reading() as connection:
+            row = connection.execute(query, (label, stored(uri))).fetchone()
+        skill = manifest.read(row[1]) if row else None
+        # A difference that is shown must be one to what was approved.
+        return skill if skill and manifest.content_of(skill) == row[0] else None
+
+    def all(self) -> list[Approval]:
+        """Return everything that was ever approved and not forgotten, by label and URI."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT label, uri, standing, approved_at FROM approvals ORDER BY label, uri"
+            ).fetchall()
+            granted = connection.execute("SELECT label, uri, tool FROM grants ORDER BY tool").fetchall()
+        tools: dict[tuple[str, bytes], list[str]] = {}
+        for label, uri, tool in granted:
+            tools.setdefault((label, uri), []).append(tool)
+        return [
+            Approval(
+                label,
+                restored(uri),
+                Standing(standing),
+                datetime.fromtimestamp(when, UTC),
+                tuple(tools.get((label, uri), ())),
+            )
+            for label, uri, standing, when in rows
+        ]
+
+
+def stands(connection: sqlite3.Connection, label: str, skill: RemoteSkill) -> bool:
+    """Whether these very files are approved."""
+    content = manifest.content_of(skill)
+    return _standing(connection, label, skill.uri, content) is Standing.APPROVED
+
+
+def _standing(connection: sqlite3.Connection, label: str, uri: str, content: str | None) -> Standing:
+    query = "SELECT standing, content FROM approvals WHERE label = ? AND uri = ?"
+    row = connection.execute(query, (label, stored(uri))).fetchone()
+    if row is None:
+        return Standing.UNKNOWN
+    found = Standing(row[0])
+    return Standing.CHANGED if found is Standing.APPROVED and row[1] != content else found
+
+
+def _take_back(connection: sqlite3.Connection, label: str, uri: str, standing: Standing) -> bool:
+    """Note that an approval no longer stands, and why; what was granted with it goes (H21)."""
+    key = label, stored(uri)
+    connection.execute("DELETE FROM grants WHERE label = ? AND uri = ?", key)
+    update = "UPDATE approvals SET standing = ? WHERE label = ? AND uri = ? AND standing != ?"
+    return connection.execute(update, (standing.value, *key, standing.value)).rowcount > 0

@@ -1,0 +1,71 @@
+"""The folder of the state: nobody else's to read, and apart from every folder of skills."""
+
+import os
+import sys
+from pathlib import Path
+
+from skillwire.model.display import quoted
+from skillwire.model.errors import StateError
+
+_OURS_ALONE = 0o700
+_OURS_ALONE_FILE = 0o600
+_OTHERS = 0o077
+ELSEWHERE = "name another folder with `SKILLWIRE_STATE_DIR`"
+
+
+def make_private(folder: Path, known_by: str) -> None:
+    """Make `folder`, or make sure that only we may enter it. Raises `StateError`.
+
+    A folder that others may enter is taken only if it is empty or holds the file `known_by`: else it is
+    somebody's folder for something else, and not ours to close.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=_OURS_ALONE)
+        found = folder.stat()
+        if sys.platform == "win32":  # where the person's own folders are closed already
+            return
+        if found.st_uid != os.geteuid():
+            raise StateError(f"the folder {quoted(str(folder))} belongs to another user", hint=ELSEWHERE)
+        if found.st_mode & _OTHERS:
+            if not (folder / known_by).exists() and any(folder.iterdir()):
+                told = f"the folder {quoted(str(folder))} holds other files, and others may enter it"
+                raise StateError(told, hint=f"{ELSEWHERE}, one that does not exist yet")
+            folder.chmod(_OURS_ALONE)
+    except OSError as error:
+        told = f"the folder {quoted(str(folder))} cannot be used: {error.strerror or error}"
+        raise StateError(told, hint=ELSEWHERE) from error
+
+
+def make_private_file(path: Path) -> None:
+    """Make an empty file that only we may read, or close one that is there. Raises `OSError`."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OURS_ALONE_FILE))
+    if sys.platform != "win32" and path.stat().st_mode & _OTHERS:
+        path.chmod(_OURS_ALONE_FILE)
+
+
+def keep_apart(state: Path, skills: Path) -> None:
+    """Raise `StateError` if one folder lies in the other: a cached file must never be found as a skill (H24).
+
+    Neither needs to exist. Links are followed.
+    """
+    for inner, outer in ((state, skills), (skills, state)):
+        if _lies_in(inner, outer):
+            raise StateError(
+                f"the state folder {quoted(str(state))} and the skills folder {quoted(str(skills))} overlap",
+                hint=f"use a folder of skills elsewhere, or {ELSEWHERE}",
+            )
+
+
+def _lies_in(inner: Path, outer: Path) -> bool:
+    place, other = inner.resolve(), outer.resolve()
+    return any(
+        place_above == other or _is_same(place_above, other) for place_above in (place, *place.parents)
+    )
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether two names lead to one folder, as `Skills` and `skills` do on some file systems."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False

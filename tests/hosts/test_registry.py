@@ -1,0 +1,178 @@
+"""Which skill a name means, when several places have skills of that name."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillwire.catalog.names import AmbiguousNameError, UnknownNameError
+from skillwire.host.hosted import HostedSkill
+from skillwire.host.registry import HostProblem, NoLabelError, Registry
+from skillwire.model.errors import RequestError
+from skillwire.wire.remote import RemoteSkill
+from tests.support.hosts import Person, honest, hosting
+from tests.support.skills import write_skill
+
+pytestmark = pytest.mark.anyio
+
+
+def skill(label: str, path: str, *, local: bool = False, scheme: str = "skill") -> HostedSkill:
+    name = path.rpartition("/")[2]
+    uri = f"{scheme}://{path}/SKILL.md"
+    return HostedSkill(label, local, RemoteSkill(uri, {"name": name, "description": "x"}, None))
+
+
+def handles(*skills: HostedSkill) -> list[str]:
+    return [each.handle for each in Registry(skills)]
+
+
+@pytest.mark.rule("H10")
+def test_a_skill_of_a_server_goes_by_its_label_and_an_own_one_by_its_name() -> None:
+    registry = Registry([skill("mine", "orders", local=True), skill("acme", "refunds")])
+    assert [each.handle for each in registry] == ["orders", "acme:refunds"]
+    for name in ("refunds", "acme:refunds", "acme:skill://refunds", "acme:skill://refunds/SKILL.md"):
+        assert registry.resolve(name).handle == "acme:refunds"
+    assert registry.resolve("mine:orders").handle == "orders"
+    assert registry.problems == ()
+
+
+@pytest.mark.rule("H10")
+def test_no_server_takes_the_place_of_an_own_skill_and_the_person_is_told() -> None:
+    registry = Registry([skill("acme", "refunds"), skill("mine", "refunds", local=True)])
+    assert registry.resolve("refunds").local is True
+    assert registry.resolve("acme:refunds").local is False
+    (told,) = registry.problems
+    assert str(told) == (
+        "2 skills share the name `refunds`: `acme:refunds` (server `acme`), `refunds` (folder `mine`); "
+        "`refunds` alone means your own"
+    )
+
+
+@pytest.mark.rule("H10")
+def test_a_name_of_two_servers_means_neither() -> None:
+    registry = Registry([skill("acme", "refunds"), skill("evil", "x/refunds")])
+    with pytest.raises(AmbiguousNameError, match="say which: `acme:refunds`, `evil:refunds`"):
+        registry.resolve("refunds")
+    assert registry.resolve("x/refunds").label == "evil"
+    assert [str(each).partition(";")[2] for each in registry.problems] == [" none is meant by the name alone"]
+
+
+@pytest.mark.rule("H10")
+def test_two_skills_of_one_list_are_told_apart_by_their_paths() -> None:
+    twins = [skill("acme", "a/twin"), skill("acme", "b/twin"), skill("acme", "twin")]
+    assert handles(*twins) == ["acme:a/twin", "acme:b/twin", "acme:skill://twin"]
+    registry = Registry(twins)
+    for name in ("twin", "acme:twin"):
+        with pytest.raises(AmbiguousNameError):
+            registry.resolve(name)
+    assert [registry.resolve(each.handle).skill.uri for each in registry] == [
+        each.skill.uri for each in twins
+    ]
+
+
+@pytest.mark.rule("H10", "H27")
+def test_what_differs_only_in_what_nobody_sees_is_told_apart_all_the_same() -> None:
+    registry = Registry(
+        [skill("a", "x/twin"), skill("a", "x\u200b/twin"), skill("a", "x/twin", scheme="other\u202e")]
+    )
+    assert len({each.handle for each in registry}) == 3
+    assert all(each.handle.isascii() for each in registry)
+    assert {registry.resolve(each.handle).skill.uri for each in registry} == {
+        each.skill.uri for each in registry
+    }
+
+
+@pytest.mark.rule("H9")
+def test_a_uri_alone_means_nothing() -> None:
+    registry = Registry([skill("acme", "refunds")])
+    with pytest.raises(NoLabelError, match="write `acme:refunds`"):
+        registry.resolve("skill://refunds/SKILL.md")
+    with pytest.raises(NoLabelError, match="write `LABEL:URI`"):
+        registry.resolve("skill://nowhere/SKILL.md")
+    labelled = Registry([skill("skill", "refunds")])  # a label may be spelled as a scheme is
+    with pytest.raises(NoLabelError):
+        labelled.resolve("skill://refunds/SKILL.md")
+    assert labelled.resolve("skill:skill://refunds/SKILL.md").label == "skill"
+
+
+@pytest.mark.rule("H9")
+def test_the_same_address_on_two_servers_is_two_skills() -> None:
+    registry = Registry([skill("one", "x"), skill("two", "x")])
+    assert [registry.skill((label, "skill://x/SKILL.md")).label for label in ("one", "two")] == ["one", "two"]
+    assert registry.get(("three", "skill://x/SKILL.md")) is None
+
+
+def test_a_wrong_name_is_answered_with_those_that_come_closest() -> None:
+    registry = Registry([skill("acme", "refunds")])
+    with pytest.raises(UnknownNameError, match=r"did you mean `acme:refunds`\?"):
+        registry.resolve("acme:refund")
+    with pytest.raises(UnknownNameError):
+        registry.resolve("evil:refunds")
+
+
+def test_a_fresh_entry_takes_the_place_of_the_old_one_and_problems_stay() -> None:
+    before = Registry([skill("acme", "x"), skill("acme", "y")], [HostProblem("evil", "no")])
+    fresh = RemoteSkill("skill://x/SKILL.md", {"name": "x", "description": "new"}, None)
+    after = before.having(HostedSkill("acme", local=False, skill=fresh))
+    assert [each.skill.description for each in after] == ["new", "x"]
+    assert after.problems == before.problems
+    assert before.resolve("x").skill.description == "x"
+
+
+@pytest.mark.rule("H10")
+def test_of_very_many_clashes_the_first_are_told_and_the_others_counted() -> None:
+    names = [f"skill-{number}" for number in range(300)]
+    registry = Registry(skill(label, name) for label in ("one", "two") for name in names)
+    assert len(registry.problems) == 201
+    assert str(registry.problems[-1]) == "100 more names are shared by several skills"
+
+
+_SEGMENT = st.sampled_from(["a", "b", "a\u200b", "%61", "x y"])
+_SKILLS = st.lists(
+    st.tuples(
+        st.sampled_from(["one", "two", "mine"]),
+        st.lists(_SEGMENT, max_size=2),
+        st.sampled_from(["n", "m"]),
+        st.sampled_from(["skill", "git"]),
+    ),
+    max_size=12,
+)
+
+
+@pytest.mark.rule("H9", "H10")
+@given(_SKILLS)
+def test_every_skill_has_a_name_that_means_it_and_no_other(
+    found: list[tuple[str, list[str], str, str]],
+) -> None:
+    skills = {
+        each.identity: each
+        for label, prefix, name, scheme in found
+        for each in [skill(label, "/".join([*prefix, name]), local=label == "mine", scheme=scheme)]
+    }
+    registry = Registry(skills.values())
+    assert {each.identity for each in registry} == set(skills)
+    assert len({each.handle for each in registry}) == len(skills)
+    for each in registry:
+        assert registry.resolve(each.handle).identity == each.identity
+        try:
+            bare = registry.resolve(each.skill.name)
+        except RequestError:
+            continue
+        assert bare.local or not any(other.local for other in registry if other.skill.name == each.skill.name)
+
+
+@pytest.mark.rule("H10")
+async def test_an_own_skill_is_loaded_whoever_else_has_one_of_that_name(tmp_path: Path) -> None:
+    write_skill(tmp_path, "refunds")
+    person = Person()
+    async with hosting("auto", person, None, {"mine": tmp_path}, acme=honest("refunds")) as host:
+        session = host.session()
+        reading = await session.load("refunds")
+        assert (reading.label, person.asked) == ("mine", [])
+        assert (await session.load("acme:refunds")).label == "acme"
+        assert [each.skill.handle for each in person.loads] == ["acme:refunds"]
+        assert "folder `mine`" in (await session.read_file("refunds", "SKILL.md")).text
+        session.release("refunds")  # and what is loaded of another never answers to that name
+        with pytest.raises(RequestError, match="`refunds` is not loaded"):
+            await session.read_file("refunds", "SKILL.md")

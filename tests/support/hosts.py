@@ -1,0 +1,69 @@
+"""Hosts of scripted servers in this process, and somebody who is asked."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcp import Client
+
+from skillwire.host.approval import Answer, ExecutionRequest, ForeignReadRequest, LoadRequest, Request
+from skillwire.host.connected import ConnectedServer
+from skillwire.host.host import Host
+from skillwire.host.state.state import State
+from tests.support.scripted import ScriptedServer
+
+
+@dataclass
+class Person:
+    """Says the same to everything, unless told otherwise, and remembers what was asked."""
+
+    answer: Answer = Answer.ONCE
+    asked: list[Request] = field(default_factory=list[Request])
+
+    async def __call__(self, request: Request) -> Answer:
+        self.asked.append(request)
+        return self.answer
+
+    @property
+    def loads(self) -> list[LoadRequest]:
+        return [each for each in self.asked if isinstance(each, LoadRequest)]
+
+    @property
+    def executions(self) -> list[ExecutionRequest]:
+        return [each for each in self.asked if isinstance(each, ExecutionRequest)]
+
+    @property
+    def foreign_reads(self) -> list[ForeignReadRequest]:
+        return [each for each in self.asked if isinstance(each, ForeignReadRequest)]
+
+
+@asynccontextmanager
+async def hosting(
+    mode: Any = "auto",
+    approve: Person | None = None,
+    state: State | None = None,
+    folders: Mapping[str, Path] | None = None,
+    limits: Any = None,
+    /,
+    **servers: ScriptedServer,
+) -> AsyncGenerator[Host]:
+    """Yield a host that has looked at these servers, each under its label."""
+    async with AsyncExitStack() as stack:
+        providers: list[ConnectedServer] = []
+        for label, script in servers.items():
+            client = await stack.enter_async_context(Client(script.server(), mode=mode))
+            providers.append(ConnectedServer(label, client, f"https://{label}.example/mcp", limits))
+        host = Host(folders=folders, providers=providers, approve=approve, state=state, limits=limits)
+        await stack.enter_async_context(host)
+        await host.discover()
+        yield host
+
+
+def honest(*paths: str) -> ScriptedServer:
+    """Return a server of these skills, each with one file beside its `SKILL.md`."""
+    script = ScriptedServer()
+    for path in paths:
+        script.publish(path, {"references/guide.md": b"# Guide\n"})
+    return script
