@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.command_line import Cli
 from tests.support.peers import MODERN, HttpServer, StdioPeer, skillwire
 
@@ -12,24 +14,31 @@ def label_of(server: HttpServer) -> str:
     return server.url.removeprefix("http://").replace(":", "-").replace("/", "-")
 
 
-def test_verbs_that_take_a_source_take_a_server(good: Path, cli: Cli, http_server: HttpServer) -> None:
-    source, label = f"mcp+{http_server.url}", label_of(http_server)
-    theirs = {skill["uri"] for skill in cli("list", "good", source, "--json").json}
-    assert {"skill://refunds/SKILL.md", f"skill://{label}/{REFUNDS}/SKILL.md"} <= theirs
-    shown = cli("show", "refunds", "--from", source, "--json").json
-    root = f"skill://{label}/{REFUNDS}"
-    uris = {file["uri"] for file in shown["resources"]}
-    assert uris == {f"{root}/SKILL.md", f"{root}/references/policy.md"}
-    assert cli("read", "refunds", "references/policy.md", "--from", source).raw == b"# Policy\n"
-    assert cli("read", "bytes", "data/blob.bin", "--from", source).raw == bytes(range(256))
+def test_a_server_is_checked_beside_a_folder(good: Path, cli: Cli, http_server: HttpServer) -> None:
+    checked = cli("check", "good", f"mcp+{http_server.url}")
+    assert checked.code == 0
+    assert "skills can be served" in checked.err
 
 
 def test_a_server_that_cannot_be_reached_is_a_problem_beside_the_others(good: Path, cli: Cli) -> None:
-    done = cli("list", "good", "mcp+http://127.0.0.1:1/mcp")
-    assert (done.code, "refunds" in done.out) == (0, True)
     checked = cli("check", "good", "mcp+http://127.0.0.1:1/mcp")
     assert checked.code == 1
     assert "`127.0.0.1-1-mcp` does not answer" in checked.out
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("mcp+http://host.example/mcp", "use `https`"),
+        ("mcp+https://me:s3cret@host.example/mcp", "--token-env"),
+        ("mcp+https:///mcp", "no host"),
+    ],
+)
+def test_an_address_that_cannot_be_is_wrong_usage(good: Path, cli: Cli, address: str, told: str) -> None:
+    done = cli("check", address)
+    assert (done.code, done.raw) == (2, b"")
+    assert told in done.err
+    assert "s3cret" not in done.err
 
 
 def test_a_configured_server_is_listed_without_asking_it(good: Path, cli: Cli, tmp_path: Path) -> None:

@@ -53,8 +53,6 @@ def test_a_source_of_an_unknown_kind_is_refused_with_the_known_ones(
         ("git+https://host.example/r#/etc", "path"),
         ("http://host.example/", "https"),
         ("https://me:secret@host.example/", ""),
-        ("mcp+http://host.example/mcp", "https"),
-        ("mcp+https://me:secret@host.example/mcp", "--token-env"),
     ],
 )
 def test_an_address_that_cannot_be_is_wrong_usage(good: Path, cli: Cli, argument: str, reason: str) -> None:
