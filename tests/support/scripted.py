@@ -81,16 +81,17 @@ class ScriptedServer:
         root, name = f"{scheme}://{path}", path.rpartition("/")[2]
         files = {f"{root}/SKILL.md": document_of(name, fields, body)}
         files |= {f"{root}/{each}": content for each, content in (more or {}).items()}
-        entry = {
-            "uri": f"{root}/SKILL.md",
+        uri = f"{root}/SKILL.md"
+        entry: dict[str, Any] = {
+            "uri": uri,
             "frontmatter": {"name": name, "description": f"Does {name}.", **(fields or {})},
             "resources": entry_of(name, files)["resources"],
         }
-        kept: list[Any] = [each for each in self.entries if each.get("uri") != entry["uri"]]
+        kept: list[Any] = [each for each in self.entries if each.get("uri") != uri]
         self.entries = [*kept, entry]
         others = {uri: each for uri, each in self.files.items() if not uri.startswith(f"{root}/")}
         self.files = {**others, **files}
-        return entry["uri"]
+        return uri
 
     def count(self, method: str) -> int:
         """Return how often a method was called."""
