@@ -66,6 +66,10 @@ class ScriptedServer:
     """The `_meta` and the text of each prompt."""
     folders: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What `resources/directory/read` answers for a URI."""
+    resources: Sequence[Any] | Mapping[str, Any] = ()
+    """What `resources/list` shows; or its one page, whole."""
+    experimental: Any = None
+    """What is declared in the place of early drafts."""
     declared: Any = field(default_factory=lambda: {"directoryRead": True})
     asked: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
 
@@ -81,16 +85,17 @@ class ScriptedServer:
         root, name = f"{scheme}://{path}", path.rpartition("/")[2]
         files = {f"{root}/SKILL.md": document_of(name, fields, body)}
         files |= {f"{root}/{each}": content for each, content in (more or {}).items()}
-        entry = {
-            "uri": f"{root}/SKILL.md",
+        uri = f"{root}/SKILL.md"
+        entry: dict[str, Any] = {
+            "uri": uri,
             "frontmatter": {"name": name, "description": f"Does {name}.", **(fields or {})},
             "resources": entry_of(name, files)["resources"],
         }
-        kept: list[Any] = [each for each in self.entries if each.get("uri") != entry["uri"]]
+        kept: list[Any] = [each for each in self.entries if each.get("uri") != uri]
         self.entries = [*kept, entry]
         others = {uri: each for uri, each in self.files.items() if not uri.startswith(f"{root}/")}
         self.files = {**others, **files}
-        return entry["uri"]
+        return uri
 
     def count(self, method: str) -> int:
         """Return how often a method was called."""
@@ -101,7 +106,7 @@ class ScriptedServer:
         answers: dict[str, Any] = {
             "skills/list": self._list,
             "skills/get": self._get,
-            "resources/list": _no_resources,
+            "resources/list": self._resources,
             "resources/read": self._read,
             "resources/directory/read": self._folder,
         }
@@ -112,7 +117,14 @@ class ScriptedServer:
         if self.declared is not None:
             server.extensions[EXTENSION] = self.declared
         server.middleware.append(_introduce(server, [], None))
+        server.middleware.append(self._declare)
         return server
+
+    async def _declare(self, ctx: Any, call_next: Any) -> Any:
+        result = await call_next(ctx)
+        if ctx.method in {"initialize", "server/discover"} and self.experimental is not None:
+            result["capabilities"]["experimental"] = self.experimental
+        return result
 
     def _handler(self, method: str, answer: Any) -> Any:
         async def handle(context: Any, _params: Any) -> dict[str, Any]:
@@ -158,6 +170,6 @@ class ScriptedServer:
         text = self.prompts[params["name"]][1]
         return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
 
-
-def _no_resources(_params: dict[str, Any]) -> dict[str, Any]:
-    return {"resources": []}
+    def _resources(self, _params: dict[str, Any]) -> dict[str, Any]:
+        whole = isinstance(self.resources, Mapping)
+        return dict(self.resources) if whole else {"resources": list(self.resources)}

@@ -67,6 +67,26 @@ VERBS = {
         "Check that a server keeps what it promises of its skills.",
         takes_command=True,
     ),
+    "diff": Verb(
+        "skillwire.cli.diff:diff",
+        "Show in what a skill differs from what was approved.",
+        takes_command=True,
+        command_option="--from",
+    ),
+    "approve": Verb(
+        "skillwire.cli.approve:approve",
+        "Approve a skill of a server, as it is now; or list what is approved.",
+        takes_command=True,
+        command_option="--from",
+    ),
+    "revoke": Verb("skillwire.cli.revoke:revoke", "Take an approval back."),
+    "pull": Verb(
+        "skillwire.cli.pull:pull",
+        "Write all files of a skill on a server into a folder.",
+        takes_command=True,
+        command_option="--from",
+    ),
+    "cache": Verb("skillwire.cli.cache:cache", "List or throw away the files of servers that are kept."),
     "sources": Verb("skillwire.cli.sources:sources", "Add, remove, list or fetch the sources you serve."),
     "publish": Verb("skillwire.cli.publish:publish", "Publish skills on a web site, for others to fetch."),
     "project": Verb(

@@ -30,6 +30,9 @@ From: TypeAlias = Annotated[
         help="A source to look in (repeatable; default `SKILLS_DIR` and the configuration).",
     ),
 ]
+ServerSkill: TypeAlias = Annotated[
+    str, Parameter(name="SKILL", help="`LABEL:NAME` or `LABEL:URI`; with `--from`, a name or URI will do.")
+]
 FromAnywhere: TypeAlias = Annotated[
     list[str] | None,
     Parameter(
@@ -41,6 +44,7 @@ FromServers: TypeAlias = Annotated[
     list[str] | None,
     Parameter(name="--from", help="A server to look on: its label, or its URL (repeatable)."),
 ]
+Yes: TypeAlias = Annotated[bool, Parameter(name="--yes", help="Do it without asking.")]
 FollowLinks: TypeAlias = Annotated[bool, Parameter(help="Also look where links lead, outside the folder.")]
 AsJson: TypeAlias = Annotated[bool, Parameter(help="Print JSON, for programs.")]
 BlockKey: TypeAlias = Annotated[

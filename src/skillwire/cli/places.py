@@ -57,7 +57,7 @@ def _is_server(argument: str, known: Callable[[], Known]) -> bool:
         return False
     if label not in known().labels and not meant:
         raise UsageError(
-            f"there is no folder {quoted(argument)}, and no file names a server of that name",
+            f"the folder {quoted(argument)} does not exist, and no file names a server of that name",
             hint=f"a folder is written `./{argument}`; `skillwire servers` lists the servers",
         )
     return True

@@ -8,12 +8,14 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from skillwire.cli.output import talk
+from skillwire.cli.places import label_of
 from skillwire.cli.question import agreed, somebody_is_there
 from skillwire.config.clients.choosing import MayReach, targets
 from skillwire.config.clients.known import KnownServer
 from skillwire.config.settings import token_from
 from skillwire.host.target import Target
 from skillwire.model.display import quoted, visible
+from skillwire.model.errors import UsageError
 
 Allow: TypeAlias = Annotated[
     list[str] | None,
@@ -36,6 +38,20 @@ def reached(
     sending = frozenset[str]() if token_env is None else frozenset({token_env})
     found = targets(servers, os.environ, may_reach=may_reach(allow or ()), sending=sending)
     return found if token is None else [target.with_token(token) for target in found]
+
+
+def skill_targets(
+    skill: str, servers: Sequence[str] | None, allow: Sequence[str] | None, token_env: str | None
+) -> list[Target]:
+    """Return how to reach the servers to look for a skill on. Raises `UsageError`."""
+    if servers:
+        return reached(servers, allow, token_env)
+    if (label := label_of(skill)) is None:
+        raise UsageError(
+            f"it is not said on which server {quoted(skill)} is",
+            hint="write `LABEL:NAME`, or add `--from SERVER`; `skillwire servers` lists those that are known",
+        )
+    return reached([f"{label}:"], allow, token_env)
 
 
 def may_reach(allowed: Sequence[str]) -> MayReach:

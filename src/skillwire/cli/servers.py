@@ -7,9 +7,13 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from skillwire.cli.options import AsJson
+from skillwire.cli.output import talk
 from skillwire.cli.reaching import Allow, TokenEnv, may_reach, reached
+from skillwire.cli.remote.remembering import remembered
 from skillwire.cli.server_table import ServerRow, print_servers
 from skillwire.config.clients.known import Known, KnownServer, known_servers
+from skillwire.model.display import quoted
+from skillwire.model.errors import UsageError
 
 
 def servers(
@@ -20,6 +24,13 @@ def servers(
     /,
     *,
     probe: Annotated[bool, Parameter(help="Ask every server that is ready what it offers.")] = False,
+    forget: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--forget",
+            help="Remove all that is remembered of a server: approvals, grants, kept files (repeatable).",
+        ),
+    ] = None,
     allow: Allow = None,
     token_env: TokenEnv = None,
     json: AsJson = False,
@@ -27,16 +38,20 @@ def servers(
     """List the servers that the files of other clients name, or ask some what they offer.
 
     The files of Claude Code, Claude Desktop, VS Code, Cursor, Codex, Gemini CLI, Goose, and `.mcp.json` are
-    read, and never written. Without `--probe` or a name, nothing is started and nobody is asked.
+    read, and never written. Without `--probe` or a name, nothing is started and nobody is asked. If you
+    remove a server from its file, `--forget` it.
 
     For example:
 
     ```
     skillwire servers
     skillwire servers --probe
-    skillwire servers github https://example.com/mcp
+    skillwire servers github http://127.0.0.1:8765/mcp
+    skillwire servers --forget github
     ```
     """
+    if forget:
+        return _forget(forget)
     known = known_servers(os.environ)
     if names:
         return _ask_named(known, names, allow, token_env, as_json=json)
@@ -44,6 +59,20 @@ def servers(
     if probe:
         rows = _probed(known.servers, allow or ())
     return print_servers(rows, known.unreadable, as_json=json)
+
+
+def _forget(labels: Sequence[str]) -> int:
+    with remembered() as state:
+        known = set[str]() if state is None else set(state.labels())
+        if unknown := next((label for label in labels if label not in known), None):
+            listed = ", ".join(map(quoted, sorted(known))) or "none"
+            told = f"nothing is remembered of a server {quoted(unknown)}"
+            raise UsageError(told, hint=f"remembered are: {listed}")
+        for label in labels:
+            if state is not None:
+                state.forget(label)
+                talk().print(f"forgot {quoted(label)}: its approvals, grants and kept files")
+    return 0
 
 
 def _ask_named(

@@ -47,11 +47,11 @@ def verify(
         bool, Parameter(help="Also compare each prompt with the resources of the skill that it names.")
     ] = False,
     require_digests: Annotated[
-        bool, Parameter(help="Skills whose content is made when it is read count as a fault.")
+        bool, Parameter(help="Skills that have files without digests count as a fault.")
     ] = False,
-    drafts: Annotated[
-        bool, Parameter(help="Also read what a server says in the words of an early draft. It is a finding.")
-    ] = True,
+    no_drafts: Annotated[
+        bool, Parameter(help="Ask only as the extension is now, and not in the words of earlier drafts.")
+    ] = False,
     timeout: Annotated[
         float, Parameter(name="--timeout", help="Seconds after which what was found so far is told.")
     ] = _TIMEOUT,
@@ -82,7 +82,7 @@ def verify(
     (target,) = reached([server], allow, token_env)
     found = _Found()
     try:
-        anyio.run(_verify, target, found, surfaces, drafts, timeout)
+        anyio.run(_verify, target, found, surfaces, not no_drafts, timeout)
     except UnreachableError as error:
         print_error(str(error), hint="is the server running, and is that its address or command?")
         return Outcome.UNREACHABLE

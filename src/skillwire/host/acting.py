@@ -33,9 +33,8 @@ class Acting:
 
     held: dict[Identity, Held] = field(default_factory=dict[Identity, Held])
 
-    def begin(self, skill: HostedSkill) -> Held:
-        self.held[skill.identity] = held = Held(skill)
-        return held
+    def begin(self, held: Held) -> None:
+        self.held[held.skill.identity] = held
 
     def named(self, name: str, registry: Registry) -> Held:
         """Return what is held by that name, also if no list has it any more. Raises `NotLoadedError`.

@@ -20,11 +20,15 @@ class Keeping:
         self._state = state
         self._labels: set[str] = set()
 
-    async def bind(self, label: str, identity: str) -> None:
-        """Say what a label stands for: what is kept under it belongs to that and nothing else (H28)."""
-        if self._state is not None:
-            await run_sync(self._state.bind, label, identity)
-            self._labels.add(label)
+    async def bind(self, label: str, identity: str) -> bool:
+        """Say what a label stands for: what is kept under it belongs to that (H28).
+
+        Return whether it stood for something else, of which all is gone now.
+        """
+        if self._state is None:
+            return False
+        self._labels.add(label)
+        return await run_sync(self._state.bind, label, identity)
 
     def can_keep(self, skill: HostedSkill) -> bool:
         """Whether an approval could outlast this process (H17)."""

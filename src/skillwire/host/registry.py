@@ -71,6 +71,14 @@ class Registry:
     def skill(self, identity: Identity) -> HostedSkill:
         return self._by_identity[identity]
 
+    def knows(self, name: str) -> bool:
+        """Whether `resolve` has an answer."""
+        try:
+            self.resolve(name)
+        except RequestError:
+            return False
+        return True
+
     def file(self, identity: Identity) -> RemoteFile | None:
         """Return what the entries of that place promise of a file, if any of them lists it."""
         label, uri = identity

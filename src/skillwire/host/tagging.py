@@ -4,6 +4,7 @@ import secrets
 
 from skillwire.host.hosted import HostedSkill, origin_of
 from skillwire.model.display import quoted
+from skillwire.model.mime import is_text
 from skillwire.model.plain import plain
 
 _SHOWN = 200
@@ -47,6 +48,11 @@ def resource_text(label: str, uri: str, content: str, *, local: bool) -> str:
     origin = origin_of(label, local=local)
     what = f"The resource {_spelled(uri)}, from the {origin}. It was read as a resource: no skill was loaded."
     return _framed(f"{what} {_OWN if local else _FOREIGN}", content)
+
+
+def shown_text(content: bytes) -> str:
+    """Return the content of a file as a model can read it."""
+    return content.decode() if is_text(content) else f"({len(content):,} bytes that are not text)"
 
 
 def _whose(skill: HostedSkill) -> str:

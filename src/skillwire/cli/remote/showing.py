@@ -13,6 +13,7 @@ from skillwire.cli.remote.remembering import remembered
 from skillwire.host.hosted import HostedSkill
 from skillwire.host.inspection import Inspection
 from skillwire.host.link import ServerLink
+from skillwire.host.state.approvals import Standing
 from skillwire.host.target import Target
 from skillwire.model.display import visible
 from skillwire.model.entry import Json
@@ -26,6 +27,13 @@ _INTEGRITY = {
     Integrity.NONE: "no digests",
 }
 
+APPROVAL = {
+    Standing.UNKNOWN: "none",
+    Standing.APPROVED: "approved",
+    Standing.CHANGED: "none: it is not what was approved",
+    Standing.REVOKED: "revoked",
+}
+
 
 def show_remote(skill: str, targets: Sequence[Target], *, as_json: bool) -> int:
     """Print a skill of a server."""
@@ -37,7 +45,7 @@ async def _show(skill: str, targets: Sequence[Target], as_json: bool) -> None:  
     with remembered() as state:
         async with hosting(targets, state) as host:
             found = await find(host, skill)
-            inspection = host.inspect(found)
+            inspection = await host.inspect(found)
             server = host.provider(found.label)
             declared = server.declared if isinstance(server, ServerLink) else None
     target = next(each for each in targets if each.label == found.label)
@@ -53,7 +61,7 @@ def _as_json(found: HostedSkill, declared: Mapping[str, Any] | None) -> dict[str
         "origin": found.label,
         "extension": declared,
         "dialect": found.skill.dialect.value,
-        "approval": None if found.standing is None else found.standing.value,
+        "approval": found.standing.value,
         "problems": [],
     }
 
@@ -76,7 +84,7 @@ def print_inspection(inspection: Inspection, declared: Mapping[str, Any] | None,
         ("extension", extension_text(declared)),
         ("dialect", found.skill.dialect.value),
         ("integrity", _INTEGRITY[found.skill.integrity]),
-        *([] if found.standing is None else [("approval", found.standing.value)]),
+        ("approval", APPROVAL[found.standing]),
         *_fields(found.skill),
     ]
     for label, value in lines:

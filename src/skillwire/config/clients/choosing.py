@@ -55,7 +55,7 @@ def targets(
         if is_address(argument):
             target = Target.parse(argument)
             same = (each.label for each in chosen.values() if each.identity == target.identity)
-            taken = {*known.labels, *chosen} - set(same)
+            taken = {label.casefold() for label in {*known.labels, *chosen} - set(same)}
             target = replace(target, label=free_label(target.label, taken))
         else:
             target = _known_target(argument, known, may_reach, sending)

@@ -131,13 +131,13 @@ def _labelled(found: Iterable[tuple[Client, Place, Declared]]) -> Iterator[Known
     ):
         label = slug(declared.name)
         server = KnownServer(label, client, place, declared)
-        if (holder := holders.get(label)) is not None:
+        if (holder := holders.get(label.casefold())) is not None:
             if _same(holder, server):
-                yield replace(server, same_as=label)
+                yield replace(server, same_as=holder.label)
                 continue
             label = free_label(slug(f"{label}.{client.name}"), holders)
             server = replace(server, label=label, taken_by=holder.client.title)
-        holders[label] = server
+        holders[label.casefold()] = server
         yield server
 
 

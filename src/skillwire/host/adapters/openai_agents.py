@@ -1,0 +1,35 @@
+"""Tools for the OpenAI Agents SDK: `pip install 'skillwire[openai-agents]'`."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from agents import FunctionTool
+from agents.tool_context import ToolContext
+
+from skillwire.host.tools import AgentTool
+from skillwire.model.display import quoted
+from skillwire.model.errors import BadParamsError, SkillwireError
+
+
+def openai_tools(tools: Iterable[AgentTool]) -> list[FunctionTool]:
+    """Return the tools for `Agent(tools=…)`."""
+    return [_function_tool(tool) for tool in tools]
+
+
+def _function_tool(tool: AgentTool) -> FunctionTool:
+    async def invoke(_: ToolContext[Any], written: str) -> str:
+        try:
+            return await tool.invoke(_parsed(tool, written))
+        except SkillwireError as error:
+            return str(error)  # the model may do better; an exception would end its whole run
+
+    return FunctionTool(tool.name, tool.description, dict(tool.parameters), invoke, strict_json_schema=True)
+
+
+def _parsed(tool: AgentTool, written: str) -> object:
+    """Return the arguments that a model wrote: nothing at all, where there are none."""
+    try:
+        return json.loads(written or "{}")
+    except (ValueError, RecursionError) as error:
+        raise BadParamsError(f"the arguments of {quoted(tool.name)} are not JSON; write an object") from error

@@ -1,0 +1,26 @@
+"""Tools for Pydantic AI: `pip install 'skillwire[pydantic-ai]'`."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic_ai import ModelRetry, Tool, ToolFailed
+
+from skillwire.host.tools import AgentTool
+from skillwire.model.errors import BadParamsError, SkillwireError
+
+
+def pydantic_ai_tools(tools: Iterable[AgentTool]) -> list[Tool[Any]]:
+    """Return the tools for `Agent(tools=…)`, whatever its dependencies are."""
+    return [_tool(tool) for tool in tools]
+
+
+def _tool(tool: AgentTool) -> Tool[Any]:
+    async def call(**arguments: Any) -> str:
+        try:
+            return await tool.invoke(arguments)
+        except BadParamsError as error:
+            raise ModelRetry(str(error)) from error  # the same call, written better, may do
+        except SkillwireError as error:
+            raise ToolFailed(str(error)) from error  # the same call will not do; the run goes on
+
+    return Tool.from_schema(call, tool.name, tool.description, dict(tool.parameters))

@@ -1,0 +1,165 @@
+"""Every place that skills come from, what they list at this moment, and verified reads from each."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TypeAlias
+
+import anyio
+
+from skillwire.host.client import Listing
+from skillwire.host.hosted import HostedSkill, Identity, origin_of
+from skillwire.host.keeping import Keeping
+from skillwire.host.label import checked_label
+from skillwire.host.permissions import wanted_tools
+from skillwire.host.provider import Provider
+from skillwire.host.refusing import HostError, VerificationError, told_of
+from skillwire.host.registry import HostProblem, Registry
+from skillwire.model.display import quoted
+from skillwire.model.errors import BadParamsError, ConflictError
+from skillwire.model.limits import Limits
+from skillwire.wire.messages import SKILLS_GET, SKILLS_LIST
+from skillwire.wire.remote import RemoteFile, RemoteSkill
+from skillwire.wire.verify import file_faults
+
+Noticed: TypeAlias = Callable[[Registry], None]
+"""Told of every new registry, right after it stands."""
+
+_MAX_LOOKED_UP = 1000
+"""Skills beside the lists that are remembered: a server may have one at every URI."""
+
+
+class Places:
+    """Providers by their labels, and the registry of their skills. The one part that moves."""
+
+    def __init__(
+        self,
+        providers: Iterable[Provider],
+        keeping: Keeping,
+        limits: Limits,
+        patience: float,
+        noticed: Noticed,
+    ) -> None:
+        self.providers = _by_label(providers)
+        self.registry = Registry()
+        self.limits = limits
+        self.notes: list[HostProblem] = []
+        """What the person should know of places, beside what they list."""
+        self._keeping = keeping
+        self._patience = patience
+        self._noticed = noticed
+        self._looked_up: dict[Identity, RemoteSkill] = {}
+        """What no list has, oldest first."""
+        self._discovering = anyio.Lock()
+        self._rounds = 0
+
+    def provider(self, label: str) -> Provider:
+        """Return the place of that label. Raises `BadParamsError`."""
+        if (provider := self.providers.get(label)) is None:
+            known = ", ".join(map(quoted, self.providers)) or "none"
+            raise BadParamsError(f"there is no server {quoted(label)}; there are {known}")
+        return provider
+
+    async def discover(self) -> Registry:
+        """List every place at once. Many who ask at once share one look (H29)."""
+        seen = self._rounds
+        async with self._discovering:
+            if self._rounds == seen:  # else somebody looked while we waited
+                listings: dict[str, Listing | HostProblem] = {}
+                async with anyio.create_task_group() as tasks:
+                    for provider in self.providers.values():
+                        tasks.start_soon(self._list, provider, listings)
+                await self._take({label: listings[label] for label in self.providers})
+                self._rounds += 1
+        return self.registry
+
+    async def find(self, name: str) -> HostedSkill:
+        """Return the skill that `name` means; `label:URI` also if no list has it (H3)."""
+        if self._rounds == 0:
+            await self.discover()
+        label, _, uri = name.partition(":")
+        if label in self.providers and "://" in uri and not self.registry.knows(name):
+            return await self.lookup(label, uri)
+        return self.registry.resolve(name)
+
+    async def lookup(self, label: str, uri: str) -> HostedSkill:
+        """Return the skill at `uri` as its place has it now, listed or not (H3, H15). Raises `HostError`."""
+        provider = self.provider(label)
+        before = self._looked_up.pop((label, uri), None)
+        with told_of(origin_of(label, local=provider.local), SKILLS_GET):
+            skill = await provider.get(uri)
+        if before is not None or self.registry.get((label, uri)) is None:
+            self._looked_up[label, uri] = skill
+            if len(self._looked_up) > _MAX_LOOKED_UP:
+                del self._looked_up[next(iter(self._looked_up))]
+        self._swap(self.registry.having(await self._judged(HostedSkill(label, provider.local, skill))))
+        return self.registry.skill((label, uri))
+
+    async def content(self, skill: HostedSkill, file: RemoteFile) -> bytes:
+        """Return the bytes of a file if they are what the entry promises (H15). Raises `HostError`."""
+        if (kept := await self._keeping.cached(skill, file)) is not None:
+            return kept
+        with told_of(skill.origin, file.uri):
+            content = await self.provider(skill.label).read(file.uri, file.size or 1)
+        if faults := tuple(file_faults(file, content)):
+            raise VerificationError(skill.origin, *faults)
+        await self._keeping.cache(skill, file, content)
+        return content
+
+    async def granted(self, skill: HostedSkill) -> frozenset[str]:
+        """Return the tools that a skill may use without a question: its own, or those that were granted."""
+        wanted = wanted_tools(skill.skill)
+        return wanted if skill.local else wanted & await self._keeping.granted(skill)
+
+    async def judge_again(self, identity: Identity) -> None:
+        """Take note that an approval was given or taken back."""
+        if (known := self.registry.get(identity)) is not None:
+            self._swap(self.registry.having(await self._judged(known)))
+
+    async def _list(self, provider: Provider, listings: dict[str, Listing | HostProblem]) -> None:
+        origin = origin_of(provider.label, local=provider.local)
+        try:
+            with anyio.fail_after(self._patience), told_of(origin, SKILLS_LIST):
+                listings[provider.label] = await provider.list()
+        except TimeoutError:
+            told = f"it did not list its skills in {self._patience:g} seconds"
+            listings[provider.label] = HostProblem(provider.label, told)
+        except HostError as error:
+            told = error.told.removeprefix(f"{quoted(provider.label)} ")
+            listings[provider.label] = HostProblem(provider.label, told)
+
+    async def _take(self, listings: Mapping[str, Listing | HostProblem]) -> None:
+        """Make the registry of what all places said, with what they have beside their lists (H3)."""
+        skills: list[HostedSkill] = []
+        problems = list(self.notes)
+        for label, listing in listings.items():
+            if isinstance(listing, HostProblem):
+                problems.append(listing)
+                continue
+            listed = {skill.uri: skill for skill in listing.skills}
+            beside = {uri: each for (whose, uri), each in self._looked_up.items() if whose == label}
+            local = self.providers[label].local
+            skills += [HostedSkill(label, local, each) for each in {**listed, **beside, **listed}.values()]
+            problems += [HostProblem(label, str(finding)) for finding in listing.findings.kept]
+            if listing.findings.more:
+                problems.append(HostProblem(label, f"and {listing.findings.more:,} more"))
+        known = await self._keeping.judged(skills)
+        judged = (replace(each, standing=known.get(each.identity, each.standing)) for each in skills)
+        self._swap(Registry(judged, problems))
+
+    async def _judged(self, skill: HostedSkill) -> HostedSkill:
+        """Return a skill with how it stands: other content than was approved ends an approval (H17)."""
+        return skill if skill.local else replace(skill, standing=await self._keeping.standing(skill))
+
+    def _swap(self, registry: Registry) -> None:
+        self.registry = registry
+        self._noticed(registry)
+
+
+def _by_label(providers: Iterable[Provider]) -> dict[str, Provider]:
+    known: dict[str, Provider] = {}
+    for each in providers:
+        checked_label(each.label)
+        if any(each.label.casefold() == label.casefold() for label in known):  # as some file systems see it
+            raise ConflictError(f"two places have the label {quoted(each.label)}; give each its own")
+        known[each.label] = each
+    return known
