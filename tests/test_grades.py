@@ -71,6 +71,42 @@ def test_caching_is_demanded_without_excuse(grades: Any) -> None:
     assert [exam.excused for exam in grades.EXAMS if exam.scenario == "caching"] == [{}]
 
 
+FOUND = "listed: 1\nfound: size\nfound: digest\n"
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "passed"),
+    [
+        ("SUCCESS", FOUND, 1),
+        ("FAILURE", FOUND, 0),
+        ("SKIPPED", FOUND, 0),
+        ("SUCCESS", "", 0),
+        ("SUCCESS", "listed: 1\n", 0),  # it stopped, but for another reason
+        ("SUCCESS", "listed: 0\nfound: size\nfound: digest\n", 0),
+        ("SUCCESS", f"{FOUND}found: frontmatter\n", 0),
+    ],
+)
+def test_a_client_must_stop_for_the_right_reason(grades: Any, status: str, said: str, passed: int) -> None:
+    exam = grades.Exam("sep-2640-client-verify-size", grades.OLDER)
+    result = grades.grade_client(exam, [check("a", status)], said)
+    assert (result.passed, result.asked, not result.complaints) == (passed, 1, bool(passed))
+
+
+def test_every_scenario_for_clients_is_demanded_on_both_versions_without_excuse(grades: Any) -> None:
+    assert {(exam.scenario, exam.protocol) for exam in grades.CLIENT_EXAMS} == {
+        (scenario, protocol)
+        for scenario in grades.CLIENT_SKILLS
+        for protocol in (grades.NEWEST, grades.OLDER)
+    }
+    assert [exam for exam in grades.CLIENT_EXAMS if exam.excused] == []
+    listed = "".join(f"  - {name} [extension]\n" for name in grades.CLIENT_SKILLS)
+    assert grades.unknown_scenarios(listed).complaints == []
+    assert grades.unknown_scenarios(f"{listed}  - sep-2640-client-new\n").complaints == [
+        "sep-2640-client-new: is not demanded"
+    ]
+    assert len(grades.unknown_scenarios("").complaints) == 4
+
+
 def test_every_file_must_be_verified(grades: Any) -> None:
     good, bad = ("skill://a/SKILL.md", "verified"), ("skill://a/b", "mismatch")
     assert grades.grade_reports([report(good)], ["skill://a/SKILL.md"]).complaints == []

@@ -201,3 +201,23 @@ def test_hygiene_finds_every_planted_fault(repository: Path) -> None:
         "setup.cfg names a package registry in line 2",
         "uv.lock is a lock file",
     ]
+
+
+LISTEN = """
+import { createServer } from "node:net";
+const host = "127.0.0.1";
+const forms = [[0], [0, 5], [0, undefined], [{ port: 0 }], [0, host], [{ port: 0, host }]];
+for (const form of forms) {
+  const server = createServer();
+  await new Promise((told) => server.listen(...form, told));
+  console.log(server.address().address);
+  server.close();
+}
+"""
+
+
+def test_a_judge_that_listens_listens_on_loopback_however_it_says_so() -> None:
+    preload = ROOT / "scripts/lib/loopback.mjs"
+    node = shutil.which("node") or "node"
+    done = run(node, "--import", preload, "--input-type=module", "--eval", LISTEN, cwd=ROOT)
+    assert (done.stdout.split(), done.stderr) == (["127.0.0.1"] * 6, "")

@@ -1,5 +1,6 @@
-"""What is demanded of the server, and how the judges' own words are read. No process is started here."""
+"""What is demanded of our servers and our client, and how the judges' words are read. Starts no process."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,6 +9,15 @@ NEWEST = "2026-07-28"
 OLDER = "2025-11-25"
 SKILLS = ("sep-2640-skills-directory", "sep-2640-skills-enumeration", "sep-2640-skills-manifest")
 SKILLS_CHECKS = 45  # in these three; should the suite ask fewer, its silence is not success
+
+NO_PREFETCH = "sep-2640-client-no-prefetch"
+# What our client must say it found: the suite sees only that it stopped, and not for which reason.
+CLIENT_SKILLS = {
+    NO_PREFETCH: set[str](),
+    "sep-2640-client-verify-digest": {"digest"},
+    "sep-2640-client-verify-size": {"size", "digest"},
+    "sep-2640-client-verify-frontmatter": {"frontmatter"},
+}
 
 # 2026-07-28 introduced ttlMs and cacheScope; before it, the suite itself skips them.
 CACHE_CHECKS = {
@@ -48,6 +58,9 @@ EXAMS = (
 )
 
 
+CLIENT_EXAMS = tuple(Exam(scenario, protocol) for protocol in (NEWEST, OLDER) for scenario in CLIENT_SKILLS)
+
+
 @dataclass(frozen=True, slots=True)
 class Grade:
     """How many of a judge's checks passed, and every complaint."""
@@ -76,6 +89,27 @@ def grade_checks(checks: Iterable[Mapping[str, Any]], excused: Mapping[str, str]
     if not asked:
         complaints.append("no check was made")
     return Grade(len(asked) - len(bad), len(asked), complaints)
+
+
+def grade_client(exam: Exam, checks: Iterable[Mapping[str, Any]], said: str) -> Grade:
+    """Grade the suite's checks of our client, and what it said itself: `found: ` and a fault in each line."""
+    result = grade_checks(checks, exam.excused)
+    lines = said.splitlines()
+    found = {line.removeprefix("found: ") for line in lines if line.startswith("found: ")}
+    complaints = list(result.complaints)
+    if "listed: 1" not in lines:
+        complaints.append("the client did not list the one skill")
+    if found != (expected := CLIENT_SKILLS[exam.scenario]):
+        complaints.append(f"the client found {sorted(found)}, and there was {sorted(expected)}")
+    return Grade(result.passed if complaints == result.complaints else 0, result.asked, complaints)
+
+
+def unknown_scenarios(listed: str) -> Grade:
+    """Grade whether every scenario for clients of skills is demanded; `listed` is the suite's own list."""
+    names = set(re.findall(r"\bsep-2640-[\w-]+", listed))
+    complaints = [f"{name}: is not demanded" for name in sorted(names - CLIENT_SKILLS.keys())]
+    complaints += [f"{name}: the suite has no such scenario" for name in sorted(CLIENT_SKILLS.keys() - names)]
+    return Grade(len(names & CLIENT_SKILLS.keys()), len(names), complaints)
 
 
 def grade_reports(reports: Sequence[Mapping[str, Any]], expected: Iterable[str]) -> Grade:

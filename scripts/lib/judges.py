@@ -1,7 +1,8 @@
-"""Asks the outside judges about real servers, and demands full marks. Run by scripts/conformance.
+"""Asks the outside judges about real servers and our client, and demands full marks. For scripts/conformance.
 
 The conformance suite holds its exams over HTTP; the Inspector reads every file of every skill, over HTTP and
-stdio, and compares it with what was listed. Both are only clients: our own server listens, on loopback.
+stdio, and compares it with what was listed. Both are only clients: our own server listens, on loopback. For
+the exams of our client, the suite is the server; a preload keeps it on loopback, too.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from typing import Any
 from urllib.parse import quote
 
 from grades import (
+    CLIENT_EXAMS,
     EXAMS,
     NEWEST,
     OLDER,
@@ -26,14 +28,18 @@ from grades import (
     Exam,
     Grade,
     grade_checks,
+    grade_client,
     grade_reports,
     total,
+    unknown_scenarios,
     verified_files,
 )
 
 PATIENCE = 180  # seconds for one run of a judge
 START = 30  # seconds until the server says where it listens
 STOP = 10  # seconds from SIGTERM to its end
+BESIDE = Path(__file__).parent
+EXAMINEE = '"$EXAMINEE_PYTHON" "$EXAMINEE"'  # the suite gives it to a shell; paths may have spaces in them
 IN_CODE = ("code", "mcpserver", "fastmcp")  # what in_code.py makes
 
 
@@ -52,7 +58,9 @@ class Court:
         self._seats = asyncio.Semaphore(2)
         # Nobody's settings, proxy or colours may change the outcome.
         self._env = {key: value for key, value in os.environ.items() if not key.startswith("XDG_")}
-        self._env |= {"HOME": str(scratch), "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", "NO_COLOR": "1"}
+        self._env |= {"HOME": str(scratch), "NO_COLOR": "1"}
+        self._env |= dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
+        self._env |= {"EXAMINEE_PYTHON": sys.executable, "EXAMINEE": str(BESIDE / "examinee.py")}
 
     def record(self, title: str, result: Grade) -> None:
         self.failed |= bool(result.complaints)
@@ -125,6 +133,30 @@ class Court:
         self.record(f"{candidate} {exam.protocol} {exam.scenario}", result)
         return result
 
+    async def sit_as_client(self, exam: Exam) -> Grade:
+        """Have our client sit an exam in which the suite is the server."""
+        results = self.scratch / f"client-{exam.protocol}-{exam.scenario}"
+        status, out, err = await self.node(
+            *(
+                "--import",
+                BESIDE / "loopback.mjs",
+                self.programs.conformance,
+                "client",
+                "--command",
+                EXAMINEE,
+            ),
+            *("--scenario", exam.scenario, "--spec-version", exam.protocol, "--force"),
+            *("--timeout", "60000", "--output-dir", results),
+        )
+        written = list(results.glob("*/checks.json"))
+        if len(written) == 1:
+            said = written[0].with_name("stdout.txt").read_text("utf-8", "replace")
+            result = grade_client(exam, json.loads(written[0].read_text("utf-8")), said)
+        else:
+            result = Grade(0, 0, [f"no result, exit code {status}", *(out + err).strip().splitlines()[-5:]])
+        self.record(f"client {exam.protocol} {exam.scenario}", result)
+        return result
+
     async def inspect(self, target: Iterable[str | Path], *method: str) -> list[dict[str, Any]]:
         """Return the Inspector's reports on the skills that the method answers with."""
         status, out, err = await self.node(
@@ -183,18 +215,30 @@ async def judge(court: Court) -> str:
 
     scores = [f"serve {added_up(court, 'serve', [(exam, task.result()) for exam, task in exams])}"]
     scores += [f"{kind} {await judge_in_code(court, kind)}" for kind in IN_CODE]
+    scores.append(f"client {await judge_client(court)}")
     files = f"inspector {over_http.result()} files over http, {over_stdio.result()} over stdio"
     return f"{', '.join(scores)}, {files}"
 
 
 async def judge_in_code(court: Court, kind: str) -> str:
     """Have a server that is written in code sit the skills exams; return its scores."""
-    command = [sys.executable, Path(__file__).with_name("in_code.py"), kind, court.programs.skills]
+    command = [sys.executable, BESIDE / "in_code.py", kind, court.programs.skills]
     async with court.http_server(*command) as url, asyncio.TaskGroup() as group:
         exams = [
             (exam, group.create_task(court.sit(exam, url, kind))) for exam in EXAMS if exam.scenario in SKILLS
         ]
     return added_up(court, kind, [(exam, task.result()) for exam, task in exams])
+
+
+async def judge_client(court: Court) -> str:
+    """Have our client sit every exam that the suite has for clients of skills; return its scores."""
+    async with asyncio.TaskGroup() as group:
+        listed = group.create_task(court.node(court.programs.conformance, "list", "--client"))
+        exams = [(exam, group.create_task(court.sit_as_client(exam))) for exam in CLIENT_EXAMS]
+    court.record("client scenarios that are demanded", unknown_scenarios(listed.result()[1]))
+    passed = [exam.protocol for exam, task in exams if not task.result().complaints]
+    asked = [exam.protocol for exam in CLIENT_EXAMS]
+    return " and ".join(f"{passed.count(each)}/{asked.count(each)}" for each in (NEWEST, OLDER))
 
 
 def added_up(court: Court, candidate: str, graded: Sequence[tuple[Exam, Grade]]) -> str:

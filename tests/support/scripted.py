@@ -66,6 +66,10 @@ class ScriptedServer:
     """The `_meta` and the text of each prompt."""
     folders: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What `resources/directory/read` answers for a URI."""
+    resources: Sequence[Any] | Mapping[str, Any] = ()
+    """What `resources/list` shows; or its one page, whole."""
+    experimental: Any = None
+    """What is declared in the place of early drafts."""
     declared: Any = field(default_factory=lambda: {"directoryRead": True})
     asked: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
 
@@ -102,7 +106,7 @@ class ScriptedServer:
         answers: dict[str, Any] = {
             "skills/list": self._list,
             "skills/get": self._get,
-            "resources/list": _no_resources,
+            "resources/list": self._resources,
             "resources/read": self._read,
             "resources/directory/read": self._folder,
         }
@@ -113,7 +117,14 @@ class ScriptedServer:
         if self.declared is not None:
             server.extensions[EXTENSION] = self.declared
         server.middleware.append(_introduce(server, [], None))
+        server.middleware.append(self._declare)
         return server
+
+    async def _declare(self, ctx: Any, call_next: Any) -> Any:
+        result = await call_next(ctx)
+        if ctx.method in {"initialize", "server/discover"} and self.experimental is not None:
+            result["capabilities"]["experimental"] = self.experimental
+        return result
 
     def _handler(self, method: str, answer: Any) -> Any:
         async def handle(context: Any, _params: Any) -> dict[str, Any]:
@@ -159,6 +170,6 @@ class ScriptedServer:
         text = self.prompts[params["name"]][1]
         return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
 
-
-def _no_resources(_params: dict[str, Any]) -> dict[str, Any]:
-    return {"resources": []}
+    def _resources(self, _params: dict[str, Any]) -> dict[str, Any]:
+        whole = isinstance(self.resources, Mapping)
+        return dict(self.resources) if whole else {"resources": list(self.resources)}
