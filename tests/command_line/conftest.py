@@ -23,7 +23,7 @@ def cli(capsysbinary: pytest.CaptureFixture[bytes]) -> Cli:
 
 
 @pytest.fixture(autouse=True)
-def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """The settings of whoever runs the tests change nothing."""
     for variable in [name for name in os.environ if name.startswith("SKILLWIRE_")]:
         monkeypatch.delenv(variable)
@@ -37,6 +37,11 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
+    nobody = tmp_path_factory.mktemp("home")
+    for variable in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(nobody))
+    monkeypatch.setenv("SKILLWIRE_STATE_DIR", str(nobody / "state"))
 
 
 @pytest.fixture

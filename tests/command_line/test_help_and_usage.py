@@ -40,10 +40,24 @@ OPTIONS = {
         "--changed-since",
         "--follow-links",
     ],
-    "list": ["--json", "--follow-links"],
-    "show": ["--from", "--json"],
-    "read": ["--from", "--json", "--raw"],
-    "verify": ["--surfaces", "--require-digests", "--no-drafts", "--timeout", "--token-env", "--json"],
+    "list": ["--json", "--follow-links", "--allow", "--token-env"],
+    "show": ["--from", "--json", "--allow", "--token-env"],
+    "read": ["--from", "--json", "--raw", "--allow", "--token-env"],
+    "servers": ["--probe", "--forget", "--allow", "--token-env", "--json"],
+    "verify": [
+        "--surfaces",
+        "--require-digests",
+        "--no-drafts",
+        "--timeout",
+        "--token-env",
+        "--allow",
+        "--json",
+    ],
+    "diff": ["--from", "--allow", "--token-env", "--json"],
+    "approve": ["--from", "--yes", "--allow", "--token-env", "--json"],
+    "revoke": [],
+    "pull": ["--from", "--force", "--allow", "--token-env", "--json"],
+    "cache": ["--json"],
     "sources": ["--label", "--prefix", "--token-env", "--config", "--json"],
     "publish": ["--out", "--json", "--follow-links"],
     "project": ["--out", "--check", "--json", "--block-key", "--follow-links"],
@@ -75,7 +89,7 @@ def test_the_help_of_a_verb_shows_examples(cli: Cli, verb: str) -> None:
     shown = cli(verb, "--help").out
     assert "example" in shown.lower()
     shows = (
-        r"--contract" if verb == "schema" else r"(add |tree )?(\./skills|http://127)"
+        r"--contract" if verb == "schema" else r"(add |tree |purge )?(\./skills|http://127|github)"
     )  # which takes no folder
     assert re.search(rf"skillwire {verb} {shows}", shown)
 

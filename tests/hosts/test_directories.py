@@ -29,13 +29,14 @@ async def refusal(answer: dict[str, Any]) -> str:
     return refused.value.finding.message
 
 
+@pytest.mark.rule("H16")
 async def test_children_are_files_and_folders() -> None:
     uris = ["skill://x/SKILL.md", "skill://x/references", "skill://x/a%20b.md", "skill://x/more/"]
     for folder in (FOLDER, f"{FOLDER}/"):
         assert await children({"resources": [{"uri": uri} for uri in uris]}, folder) == uris
 
 
-@pytest.mark.rule("H7")
+@pytest.mark.rule("H7", "H16")
 @pytest.mark.parametrize(
     "child",
     [

@@ -178,6 +178,32 @@ async def test_bytes_that_are_wrong_under_an_entry_that_stays_are_an_error_after
     assert (script.count("resources/read"), script.count("skills/get")) == (1, 1)
 
 
+NASTY = [
+    b"a: &x [1]\nb: *x\n",
+    b"license: MIT\nlicense: GPL\n",
+    b"1: one\n",
+    b"? [a, b]\n: c\n",
+    b"deep: " + b"[" * 5000 + b"]" * 5000 + b"\n",
+    b'half: "\\ud800"\n',
+    b"bomb: !!python/object/apply:os.system [ls]\n",
+    b"broken: [\n",
+]
+
+
+@every_era
+@pytest.mark.rule("H26")
+@pytest.mark.parametrize("yaml", NASTY)
+async def test_a_frontmatter_that_is_made_to_hurt_fails_cleanly(mode: Any, yaml: bytes) -> None:
+    script = ScriptedServer()
+    script.publish("refunds")
+    content = script.files[MAIN].replace(b"---\n#", yaml + b"---\n#")
+    script.files = {MAIN: content}
+    script.entries[0]["resources"] = [{"uri": MAIN, "digest": digest_of(content), "size": len(content)}]
+    async with hosting(mode, Person(), acme=script) as host:
+        with pytest.raises(VerificationError, match=r"^server `acme`: .*frontmatter cannot be read"):
+            await host.session().load("acme:refunds")
+
+
 @every_era
 @pytest.mark.rule("H6")
 @pytest.mark.parametrize("resources", [None, "static", {}, 7])

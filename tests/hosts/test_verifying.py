@@ -44,6 +44,7 @@ def faults(report: Report) -> set[Fault]:
 
 
 @every_era
+@pytest.mark.rule("H13")
 async def test_an_honest_server_is_verified_file_by_file(mode: Any) -> None:
     script = honest()
     report = await verified(script, mode)
@@ -143,6 +144,7 @@ LIES: list[tuple[Callable[[ScriptedServer], None], Fault, Outcome]] = [
 
 
 @every_era
+@pytest.mark.rule("H13", "H25")
 @pytest.mark.parametrize(
     ("lie", "fault", "outcome"), LIES, ids=lambda value: getattr(value, "__name__", None)
 )
@@ -154,6 +156,7 @@ async def test_every_lie_is_found(mode: Any, lie: Any, fault: Fault, outcome: Ou
     assert report.outcome() is outcome
 
 
+@pytest.mark.rule("H1")
 async def test_an_undeclared_server_is_asked_nothing() -> None:
     script = honest()
     undeclared(script)
@@ -206,7 +209,7 @@ BAD_FILES: list[tuple[dict[str, Any], Fault]] = [
 ]
 
 
-@pytest.mark.rule("H4", "H6", "H7", "H8")
+@pytest.mark.rule("H4", "H5", "H6", "H7", "H8")
 @pytest.mark.parametrize(
     ("entry", "fault"), [*BAD_ENTRIES, *((with_file(**each), fault) for each, fault in BAD_FILES)]
 )
@@ -221,6 +224,7 @@ async def test_a_bad_entry_is_found_and_hides_no_good_one(entry: Any, fault: Fau
     assert reads == ["skill://other/SKILL.md"]  # what is declined is not read
 
 
+@pytest.mark.rule("H8")
 async def test_limits_are_inclusive() -> None:
     assert isinstance(
         parse_entry(with_file(size=16 * 1024 * 1024 - sum(map(len, GOOD.values())))), RemoteSkill

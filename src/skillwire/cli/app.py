@@ -31,6 +31,8 @@ class Verb:
     help: str
     takes_command: bool = False
     """Whether it takes a server, which may be the command behind `--`."""
+    command_option: str = ""
+    """The option that such a command is the value of; without one, it is an argument."""
 
 
 VERBS = {
@@ -38,14 +40,53 @@ VERBS = {
     "check": Verb(
         "skillwire.cli.check:check", "Report every problem of every skill, and what to do about it."
     ),
-    "list": Verb("skillwire.cli.list_skills:list_skills", "List the skills that would be served."),
-    "show": Verb("skillwire.cli.show:show", "Show one skill: frontmatter, files, digests, problems."),
-    "read": Verb("skillwire.cli.read:read", "Print a file of a skill, checked against its digest."),
+    "list": Verb(
+        "skillwire.cli.list_skills:list_skills",
+        "List the skills that would be served, and those of servers.",
+        takes_command=True,
+    ),
+    "show": Verb(
+        "skillwire.cli.show:show",
+        "Show one skill: frontmatter, files, digests, problems.",
+        takes_command=True,
+        command_option="--from",
+    ),
+    "read": Verb(
+        "skillwire.cli.read:read",
+        "Print a file of a skill, checked against its digest.",
+        takes_command=True,
+        command_option="--from",
+    ),
+    "servers": Verb(
+        "skillwire.cli.servers:servers",
+        "List the servers that files on this machine name.",
+        takes_command=True,
+    ),
     "verify": Verb(
         "skillwire.cli.verify:verify",
         "Check that a server keeps what it promises of its skills.",
         takes_command=True,
     ),
+    "diff": Verb(
+        "skillwire.cli.diff:diff",
+        "Show in what a skill differs from what was approved.",
+        takes_command=True,
+        command_option="--from",
+    ),
+    "approve": Verb(
+        "skillwire.cli.approve:approve",
+        "Approve a skill of a server, as it is now; or list what is approved.",
+        takes_command=True,
+        command_option="--from",
+    ),
+    "revoke": Verb("skillwire.cli.revoke:revoke", "Take an approval back."),
+    "pull": Verb(
+        "skillwire.cli.pull:pull",
+        "Write all files of a skill on a server into a folder.",
+        takes_command=True,
+        command_option="--from",
+    ),
+    "cache": Verb("skillwire.cli.cache:cache", "List or throw away the files of servers that are kept."),
     "sources": Verb("skillwire.cli.sources:sources", "Add, remove, list or fetch the sources you serve."),
     "publish": Verb("skillwire.cli.publish:publish", "Publish skills on a web site, for others to fetch."),
     "project": Verb(
@@ -80,7 +121,8 @@ def with_command(arguments: Sequence[str]) -> list[str]:
     if verb is None or not verb.takes_command or "--" not in arguments:
         return list(arguments)
     at = list(arguments).index("--")
-    return [*arguments[:at], f"{COMMAND}{shlex.join(arguments[at + 1 :])}"]
+    command = f"{COMMAND}{shlex.join(arguments[at + 1 :])}"
+    return [*arguments[:at], *([verb.command_option] if verb.command_option else []), command]
 
 
 def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) -> int:

@@ -1,5 +1,6 @@
-"""`skillwire list`: the skills of a folder, at a glance."""
+"""`skillwire list`: the skills of folders, other sources and servers, at a glance."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -10,6 +11,8 @@ from skillwire.catalog.snapshot import Catalog
 from skillwire.cli.library import load_library
 from skillwire.cli.options import AsJson, FollowLinks
 from skillwire.cli.output import NO_SKILLS, check_shows, counted, data, print_json, print_line, talk
+from skillwire.cli.places import Places
+from skillwire.cli.reaching import Allow, TokenEnv, reached
 from skillwire.model.display import visible
 from skillwire.model.entry import Entry
 from skillwire.model.problem import Severity
@@ -18,25 +21,51 @@ from skillwire.model.problem import Severity
 def list_skills(
     sources: Annotated[
         list[str] | None,
-        Parameter(name="SOURCE", help="Where to look; without one, `SKILLS_DIR` and the configuration."),
+        Parameter(
+            name="SOURCE",
+            help="Sources, and servers by label, `mcp+URL` or `-- command`; "
+            "without one, `SKILLS_DIR` and the configuration.",
+        ),
     ] = None,
     /,
     *,
     json: AsJson = False,
     follow_links: FollowLinks = False,
+    allow: Allow = None,
+    token_env: TokenEnv = None,
 ) -> int:
-    """List the skills that would be served.
+    """List the skills that would be served, and those of servers.
+
+    Of servers, what is wrong with what they list is told beside it. Exit code 1 if there is anything.
 
     For example:
 
     ```
     skillwire list ./skills
     skillwire list ./skills --json | jq -r '.[].uri'
+    skillwire list github mcp+https://example.com/mcp
+    skillwire list -- python server.py
     ```
     """
-    library = load_library(sources or [], follow_links=follow_links)
+    places = Places.of(sources)
+    if not places.servers:
+        return _list_sources(places.sources, follow_links=follow_links, as_json=json)
+    from skillwire.cli.remote.listing import list_servers  # noqa: PLC0415 - it loads the SDK
+
+    targets = reached(places.servers, allow, token_env)
+    rows: list[dict[str, object]] = []
+    if places.sources:
+        catalog = load_library(places.sources, follow_links=follow_links).catalog
+        rows = [_row(catalog, entry) for entry in catalog.entries.values()]
+        if not json:
+            _print_table(catalog)
+    return list_servers(targets, rows if json else None)
+
+
+def _list_sources(sources: Sequence[str], *, follow_links: bool, as_json: bool) -> int:
+    library = load_library(sources, follow_links=follow_links)
     catalog = library.catalog
-    if json:
+    if as_json:
         print_json([_row(catalog, entry) for entry in catalog.entries.values()])
     elif catalog.entries:
         _print_table(catalog)

@@ -21,7 +21,7 @@ def _must_be_a_key(_type: object, key: object) -> None:
 
 
 SkillArgument: TypeAlias = Annotated[
-    str, Parameter(name="SKILL", help="A skill's folder, its URI, its path, or its name.")
+    str, Parameter(name="SKILL", help="A skill's folder, URI, path or name; or `LABEL:NAME` on a server.")
 ]
 From: TypeAlias = Annotated[
     list[str] | None,
@@ -30,6 +30,21 @@ From: TypeAlias = Annotated[
         help="A source to look in (repeatable; default `SKILLS_DIR` and the configuration).",
     ),
 ]
+ServerSkill: TypeAlias = Annotated[
+    str, Parameter(name="SKILL", help="`LABEL:NAME` or `LABEL:URI`; with `--from`, a name or URI will do.")
+]
+FromAnywhere: TypeAlias = Annotated[
+    list[str] | None,
+    Parameter(
+        name="--from",
+        help="A source or server to look in (repeatable; default `SKILLS_DIR` and the configuration).",
+    ),
+]
+FromServers: TypeAlias = Annotated[
+    list[str] | None,
+    Parameter(name="--from", help="A server to look on: its label, or its URL (repeatable)."),
+]
+Yes: TypeAlias = Annotated[bool, Parameter(name="--yes", help="Do it without asking.")]
 FollowLinks: TypeAlias = Annotated[bool, Parameter(help="Also look where links lead, outside the folder.")]
 AsJson: TypeAlias = Annotated[bool, Parameter(help="Print JSON, for programs.")]
 BlockKey: TypeAlias = Annotated[

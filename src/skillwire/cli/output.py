@@ -1,5 +1,7 @@
 """What people see: data on stdout, talk on stderr, colours only where there is a terminal."""
 
+import json
+import re
 import shlex
 import sys
 from collections.abc import Iterable
@@ -12,6 +14,7 @@ from skillwire.catalog.library import Library
 from skillwire.model.display import visible
 from skillwire.model.problem import Problem, Severity
 
+_NOT_PLAIN = re.compile(r"[^\x00-\x7e]")
 COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 
 
@@ -43,9 +46,21 @@ def print_line(text: str) -> None:
 
 
 def print_json(value: object) -> None:
-    """Print a result for programs."""
-    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    """Print a result for programs. Whatever a terminal could obey is escaped; its meaning stays the same."""
+    dumped = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    if not dumped.isascii() or b"\x7f" in dumped:
+        dumped = _NOT_PLAIN.sub(_escaped, dumped.decode()).encode()
+    sys.stdout.buffer.write(dumped)
     sys.stdout.buffer.flush()
+
+
+def _escaped(match: re.Match[str]) -> str:
+    character = match[0]
+    return (
+        character
+        if visible(character) == character
+        else json.dumps(character)[1:-1].replace("\x7f", "\\u007f")
+    )
 
 
 def print_error(message: str, hint: str = "") -> None:

@@ -3,9 +3,11 @@
 import orjson
 from rich.text import Text
 
-from skillwire.cli.find import find_skill
-from skillwire.cli.options import AsJson, FollowLinks, From, SkillArgument
+from skillwire.cli.find import Found
+from skillwire.cli.options import AsJson, FollowLinks, FromAnywhere, SkillArgument
 from skillwire.cli.output import counted, data, print_json, print_problems
+from skillwire.cli.places import local_or_servers
+from skillwire.cli.reaching import Allow, TokenEnv, reached
 from skillwire.model.display import visible
 from skillwire.model.entry import Entry, Json, SkillFile
 from skillwire.wire.translate import skill_entry
@@ -15,11 +17,15 @@ def show(
     skill: SkillArgument,
     /,
     *,
-    sources: From = None,
+    sources: FromAnywhere = None,
     follow_links: FollowLinks = False,
     json: AsJson = False,
+    allow: Allow = None,
+    token_env: TokenEnv = None,
 ) -> int:
     """Show a skill: its frontmatter, its files with their digests, and its problems.
+
+    Of a skill on a server, no file is read. What the server declares is shown, too.
 
     For example:
 
@@ -27,9 +33,14 @@ def show(
     skillwire show ./skills/refunds
     skillwire show refunds --from ./skills
     skillwire show skill://acme/billing/refunds/SKILL.md --from ./skills --json
+    skillwire show github:review
     ```
     """
-    found = find_skill(skill, sources or [], follow_links=follow_links)
+    found = local_or_servers(skill, sources, follow_links=follow_links)
+    if not isinstance(found, Found):
+        from skillwire.cli.remote.showing import show_remote  # noqa: PLC0415 - it loads the SDK
+
+        return show_remote(skill, reached(found, allow, token_env), as_json=json)
     entry, problems = found.entry, found.library.catalog.problems_of(found.entry)
     if json:
         listed = [problem.to_json() for problem in problems]

@@ -1,7 +1,6 @@
 """`skillwire verify`: whether a server keeps what it promises of its skills."""
 
 import math
-import os
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -9,7 +8,7 @@ import anyio
 from cyclopts import Parameter
 
 from skillwire.cli.output import counted, data, print_error, print_json, talk
-from skillwire.config.settings import token_from
+from skillwire.cli.reaching import Allow, TokenEnv, reached
 from skillwire.host.client import SkillsClient
 from skillwire.host.connecting import UnreachableError, connected
 from skillwire.host.surfaces import SurfaceReport, compare_surfaces
@@ -39,7 +38,8 @@ class _Found:
 
 def verify(
     server: Annotated[
-        str, Parameter(name="SERVER", help="The URL of a server; or `--` and the command that starts one.")
+        str,
+        Parameter(name="SERVER", help="A server's label or URL; or `--` and the command that starts one."),
     ],
     /,
     *,
@@ -55,9 +55,8 @@ def verify(
     timeout: Annotated[
         float, Parameter(name="--timeout", help="Seconds after which what was found so far is told.")
     ] = _TIMEOUT,
-    token_env: Annotated[
-        str | None, Parameter(help="The environment variable with the bearer token to send to a URL.")
-    ] = None,
+    token_env: TokenEnv = None,
+    allow: Allow = None,
     json: Annotated[bool, Parameter(help="Print everything that was found as JSON.")] = False,
 ) -> int:
     """Read every file of every skill of a server, and compare it with what is listed.
@@ -72,6 +71,7 @@ def verify(
 
     ```
     skillwire verify http://127.0.0.1:8765/mcp
+    skillwire verify github
     skillwire verify --surfaces -- python server.py
     ```
     """
@@ -79,7 +79,7 @@ def verify(
         raise UsageError(
             f"`--timeout {timeout}` is no number of seconds above zero", hint="as in `--timeout 60`"
         )
-    target = Target.parse(server).with_token(token_from(token_env, os.environ))
+    (target,) = reached([server], allow, token_env)
     found = _Found()
     try:
         anyio.run(_verify, target, found, surfaces, not no_drafts, timeout)
@@ -144,7 +144,8 @@ def _summary(found: _Found, outcome: Outcome) -> str:
 
 def _as_json(target: Target, found: _Found, outcome: Outcome) -> Any:
     return {
-        "server": visible(target.label),
+        "server": target.label,
+        "address": visible(target.spelled),
         "dialect": found.report.dialect,
         "outcome": outcome.name.lower().replace("_", "-"),
         "skills": [_skill(skill) for skill in found.report.skills],

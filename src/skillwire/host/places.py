@@ -124,7 +124,8 @@ class Places:
             told = f"it did not list its skills in {self._patience:g} seconds"
             listings[provider.label] = HostProblem(provider.label, told)
         except HostError as error:
-            listings[provider.label] = HostProblem(provider.label, error.told)
+            told = error.told.removeprefix(f"{quoted(provider.label)} ")
+            listings[provider.label] = HostProblem(provider.label, told)
 
     async def _take(self, listings: Mapping[str, Listing | HostProblem]) -> None:
         """Make the registry of what all places said, with what they have beside their lists (H3)."""

@@ -37,9 +37,12 @@ def command_slug(command: Sequence[str]) -> str:
 
 
 def free_label(label: str, taken: Container[str]) -> str:
-    """Return `label`, or the first of `label-2`, `label-3`, … that is not taken."""
+    """Return `label`, or the first of `label-2`, `label-3`, … that is not taken.
+
+    The labels in `taken` are case-folded, for some file systems cannot tell them apart otherwise.
+    """
     numbered = (f"{label[: LABEL_LENGTH - len(end)]}{end}" for end in (f"-{number}" for number in count(2)))
-    return next(each for each in chain([label], numbered) if each not in taken)
+    return next(each for each in chain([label], numbered) if each.casefold() not in taken)
 
 
 def _last_part(word: str) -> str:

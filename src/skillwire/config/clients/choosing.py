@@ -40,12 +40,14 @@ def targets(
     folder: Path | None = None,
     *,
     may_reach: MayReach = nobody,
+    sending: frozenset[str] = frozenset(),
     known: Known | None = None,
 ) -> list[Target]:
     """Return how to reach each server that is named. Raises `UsageError`.
 
     A server that only a file of the project at `folder` names is reached if `may_reach` says so: it could
-    start any program, or send a secret of this person to anybody.
+    start any program, or send a secret of this person to anybody. `sending` are variables whose values will
+    be sent to a URL beside those that the file names.
     """
     known = known_servers(environment, folder) if known is None else known
     chosen: dict[str, Target] = {}
@@ -53,15 +55,15 @@ def targets(
         if is_address(argument):
             target = Target.parse(argument)
             same = (each.label for each in chosen.values() if each.identity == target.identity)
-            taken = {*known.labels, *chosen} - set(same)
+            taken = {label.casefold() for label in {*known.labels, *chosen} - set(same)}
             target = replace(target, label=free_label(target.label, taken))
         else:
-            target = _known_target(argument, known, may_reach)
+            target = _known_target(argument, known, may_reach, sending)
         chosen[target.label] = target
     return list(chosen.values())
 
 
-def _known_target(argument: str, known: Known, may_reach: MayReach) -> Target:
+def _known_target(argument: str, known: Known, may_reach: MayReach, sending: frozenset[str]) -> Target:
     server = known.labels.get(label_in(argument) or "")
     if server is None:
         raise _unknown(argument, known)
@@ -73,6 +75,8 @@ def _known_target(argument: str, known: Known, may_reach: MayReach) -> Target:
     if target is None:
         told = f"the server {quoted(server.label)} in {where} cannot be reached: {server.declared.problem}"
         raise UsageError(told, hint="mend it there, or name its address instead of its label")
+    if target.url is not None:
+        server = replace(server, declared=replace(server.declared, used=server.declared.used | sending))
     if server.asks_first and not may_reach(server):
         raise UsageError(
             f"{where}, which is part of a project, names {quoted(server.label)}, and nobody agreed that it "

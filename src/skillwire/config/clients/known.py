@@ -60,6 +60,11 @@ class KnownServer:
         return self.place.in_repository and (self.starts_a_program or bool(self.declared.used))
 
     @property
+    def ready(self) -> bool:
+        """Whether it can be reached, if nobody minds."""
+        return self.declared.enabled and self.declared.target is not None and not self.same_as
+
+    @property
     def state(self) -> str:
         """Whether it can be asked for skills, in a few words."""
         if not self.declared.enabled:
@@ -126,13 +131,13 @@ def _labelled(found: Iterable[tuple[Client, Place, Declared]]) -> Iterator[Known
     ):
         label = slug(declared.name)
         server = KnownServer(label, client, place, declared)
-        if (holder := holders.get(label)) is not None:
+        if (holder := holders.get(label.casefold())) is not None:
             if _same(holder, server):
-                yield replace(server, same_as=label)
+                yield replace(server, same_as=holder.label)
                 continue
             label = free_label(slug(f"{label}.{client.name}"), holders)
             server = replace(server, label=label, taken_by=holder.client.title)
-        holders[label] = server
+        holders[label.casefold()] = server
         yield server
 
 

@@ -1,0 +1,92 @@
+"""`skillwire approve`: a person says yes to one skill of one server, as it is now."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import anyio
+from cyclopts import Parameter
+from rich.text import Text
+
+from skillwire.cli.approvals import print_approvals
+from skillwire.cli.diff import print_changes
+from skillwire.cli.options import AsJson, FromServers, Yes
+from skillwire.cli.output import data, talk
+from skillwire.cli.question import agreed, somebody_is_there
+from skillwire.cli.reaching import Allow, TokenEnv, skill_targets
+from skillwire.cli.remote.opened import find, hosting
+from skillwire.cli.remote.remembering import opened_state
+from skillwire.cli.remote.showing import print_files
+from skillwire.host.inspection import Inspection
+from skillwire.host.state.approvals import Standing
+from skillwire.host.target import Target
+from skillwire.model.display import visible
+from skillwire.model.errors import UsageError
+
+
+def approve(
+    skill: Annotated[
+        str | None,
+        Parameter(name="SKILL", help="`LABEL:NAME` or `LABEL:URI`; without one, list what was approved."),
+    ] = None,
+    /,
+    *,
+    servers: FromServers = None,
+    yes: Yes = False,
+    allow: Allow = None,
+    token_env: TokenEnv = None,
+    json: AsJson = False,
+) -> int:
+    """Approve one skill of one server, with exactly the files that it lists now.
+
+    It is shown what is approved, and what has changed since the last time. If a file is added, removed or
+    changed later, the approval ends. It says nothing about what the skill wants, and grants no tools.
+
+    For example:
+
+    ```
+    skillwire approve
+    skillwire approve github:review
+    skillwire approve review --from http://127.0.0.1:8765/mcp --yes
+    ```
+    """
+    if skill is None:
+        return print_approvals(as_json=json)
+    return anyio.run(_approve, skill, skill_targets(skill, servers, allow, token_env), yes)
+
+
+async def _approve(skill: str, targets: Sequence[Target], yes: bool) -> int:  # noqa: FBT001 - `anyio.run` names nothing
+    with opened_state() as state:
+        async with hosting(targets, state) as host:
+            found = await find(host, skill)
+            if found.standing is Standing.APPROVED:
+                talk().print(f"{found.quoted} is approved already, as it is now")
+                return 0
+            if not found.skill.lasting:
+                raise UsageError(
+                    f"no approval of {found.quoted} can be kept: not all its files have digests",
+                    hint="whoever uses it has to be asked each time",
+                )
+            target = next(each for each in targets if each.label == found.label)
+            _print_request(await host.inspect(found), target)
+            if not yes and not somebody_is_there():
+                raise UsageError("nobody is there who could be asked", hint="if you agree, add `--yes`")
+            if not yes and not agreed("approve exactly this?"):
+                talk().print("nothing was approved")
+                return 1
+            await host.approve(found)
+            talk().print(f"approved {found.quoted}")
+            return 0
+
+
+def _print_request(request: Inspection, target: Target) -> None:
+    """Print all that a person should know before they say yes."""
+    console, found = data(), request.skill
+    console.print(Text.assemble((found.handle, "bold cyan"), f"  {found.description}"))
+    for label, value in (("server", f"{found.label}, {target.spelled}"), ("uri", found.skill.uri)):
+        console.print(Text.assemble((f"{label}: ", "bold"), visible(value, 2000)))
+    for wish in request.wishes:
+        console.print(Text.assemble(("asks for: ", "bold yellow"), visible(wish), "  (not granted by this)"))
+    print_files(request)
+    if request.changes:
+        console.print(Text("changed since it was approved:", style="bold yellow"))
+        print_changes(request.changes)

@@ -1,0 +1,83 @@
+"""`skillwire diff`: in what a skill on a server differs from the one that was approved."""
+
+from collections.abc import Sequence
+
+import anyio
+from rich.text import Text
+
+from skillwire.cli.options import AsJson, FromServers, ServerSkill
+from skillwire.cli.output import data, print_json, talk
+from skillwire.cli.reaching import Allow, TokenEnv, skill_targets
+from skillwire.cli.remote.opened import find, hosting
+from skillwire.cli.remote.remembering import opened_state
+from skillwire.host.changes import Changes
+from skillwire.host.hosted import HostedSkill
+from skillwire.host.target import Target
+from skillwire.model.display import visible
+
+
+def diff(
+    skill: ServerSkill,
+    /,
+    *,
+    servers: FromServers = None,
+    allow: Allow = None,
+    token_env: TokenEnv = None,
+    json: AsJson = False,
+) -> int:
+    """Show in what a skill of a server differs from the version that you approved. No file is read.
+
+    Exit code 0: it is what was approved. 1: it differs, or nothing of it was ever approved.
+
+    For example:
+
+    ```
+    skillwire diff github:review
+    skillwire diff review --from http://127.0.0.1:8765/mcp
+    ```
+    """
+    found, changes = anyio.run(_diff, skill, skill_targets(skill, servers, allow, token_env))
+    if json:
+        print_json(_as_json(found, changes))
+    elif changes is None:
+        talk().print(f"nothing of {found.quoted} was approved; `skillwire approve {found.handle}` shows it")
+    elif changes:
+        print_changes(changes)
+    else:
+        talk().print(f"{found.quoted} is what was approved")
+    return 0 if changes is not None and not changes else 1
+
+
+async def _diff(skill: str, targets: Sequence[Target]) -> tuple[HostedSkill, Changes | None]:
+    with opened_state() as state:
+        async with hosting(targets, state) as host:
+            found = await find(host, skill)
+            return found, await host.diff(found)
+
+
+def print_changes(changes: Changes) -> None:
+    """Print a line for each difference."""
+    marks = (("+", "green", changes.added), ("-", "red", changes.removed), ("~", "yellow", changes.rotated))
+    for mark, style, paths in marks:
+        for path in paths:
+            data().print(Text(f"{mark} {visible(path)}", style=style))
+    for field in changes.fields:
+        data().print(Text(f"~ {visible(field)}, a field of its frontmatter", style="yellow"))
+    if changes.integrity:
+        data().print(Text("~ whether it has digests", style="yellow"))
+
+
+def _as_json(found: HostedSkill, changes: Changes | None) -> dict[str, object]:
+    return {
+        "uri": found.skill.uri,
+        "origin": found.label,
+        "approval": found.standing.value,
+        "changes": None
+        if changes is None
+        else {
+            "added": changes.added,
+            "removed": changes.removed,
+            "rotated": changes.rotated,
+            "fields": changes.fields,
+        },
+    }

@@ -1,0 +1,105 @@
+"""`skillwire pull`: all files of a skill in a folder, because a person asked for them."""
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+import anyio.to_thread
+from cyclopts import Parameter
+
+from skillwire.cli.options import AsJson, FromServers, ServerSkill
+from skillwire.cli.output import counted, print_json, print_line, talk
+from skillwire.cli.reaching import Allow, TokenEnv, skill_targets
+from skillwire.cli.remote.opened import find, hosting
+from skillwire.cli.remote.remembering import remembered
+from skillwire.host.host import Host
+from skillwire.host.hosted import HostedSkill
+from skillwire.host.target import Target
+from skillwire.model.display import quoted, visible
+from skillwire.model.errors import UsageError
+
+
+def pull(
+    skill: ServerSkill,
+    dest: Annotated[Path, Parameter(name="DEST", help="The folder to write below.")],
+    /,
+    *,
+    servers: FromServers = None,
+    force: Annotated[bool, Parameter(help="Replace what is there.")] = False,
+    allow: Allow = None,
+    token_env: TokenEnv = None,
+    json: AsJson = False,
+) -> int:
+    """Write all files of a skill below a folder, each compared with its digest.
+
+    It gets a folder that says whose it is, as in `DEST/github/review`. It is there whole, or not at all. What
+    is there already is left alone, unless you say otherwise.
+
+    For example:
+
+    ```
+    skillwire pull github:review ./pulled
+    skillwire pull review ./pulled --from http://127.0.0.1:8765/mcp
+    ```
+    """
+    found, folder = anyio.run(_pull, skill, dest, skill_targets(skill, servers, allow, token_env), force)
+    if json:
+        print_json({"folder": visible(str(folder)), "uri": found.skill.uri, "origin": found.label})
+        return 0
+    print_line(visible(str(folder)))
+    files = counted(len(found.skill.files or ()), "file")
+    talk().print(f"{files} of {found.quoted}, as listed; nobody vouches for what they say")
+    return 0
+
+
+async def _pull(skill: str, dest: Path, targets: Sequence[Target], force: bool) -> tuple[HostedSkill, Path]:  # noqa: FBT001 - `anyio.run` names nothing
+    with remembered() as state:
+        async with hosting(targets, state) as host:
+            found = await find(host, skill)
+            return found, await (_replacing(host, found, dest) if force else host.pull(found, dest))
+
+
+async def _replacing(host: Host, found: HostedSkill, dest: Path) -> Path:
+    """Pull beside what is there, and exchange the two when all of it has come."""
+    aside = await anyio.to_thread.run_sync(_beside, dest)
+    if aside is None:
+        return await host.pull(found, dest)
+    try:
+        pulled = await host.pull(found, aside)
+        return await anyio.to_thread.run_sync(
+            _exchange, pulled, dest / pulled.relative_to(aside), aside / ".old"
+        )
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _beside(dest: Path) -> Path | None:
+    """Return a new folder in `dest`; None if there is nothing yet that could be replaced."""
+    try:
+        return Path(tempfile.mkdtemp(prefix=".pulling-", dir=dest)) if dest.exists() else None
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise UsageError(f"{quoted(str(dest))} cannot be written: {reason}", hint="choose another") from error
+
+
+def _exchange(pulled: Path, folder: Path, old: Path) -> Path:
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+            raise UsageError(f"{quoted(str(folder))} is no folder", hint="remove it, or choose another place")
+        if folder.exists():
+            folder.rename(old)
+        try:
+            pulled.rename(folder)
+        except OSError:
+            if old.exists():
+                old.rename(folder)
+            raise
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        told = f"{quoted(str(folder))} cannot be replaced: {reason}"
+        raise UsageError(told, hint="choose another folder") from error
+    return folder

@@ -1,0 +1,86 @@
+"""From the servers that a person named to how they are reached; what a project's file says is asked about."""
+
+import os
+from collections.abc import Sequence
+from typing import Annotated, TypeAlias
+
+from cyclopts import Parameter
+from rich.text import Text
+
+from skillwire.cli.output import talk
+from skillwire.cli.places import label_of
+from skillwire.cli.question import agreed, somebody_is_there
+from skillwire.config.clients.choosing import MayReach, targets
+from skillwire.config.clients.known import KnownServer
+from skillwire.config.settings import token_from
+from skillwire.host.target import Target
+from skillwire.model.display import quoted, visible
+from skillwire.model.errors import UsageError
+
+Allow: TypeAlias = Annotated[
+    list[str] | None,
+    Parameter(
+        name="--allow",
+        help="A server of a project's file that may be started, or sent your secrets, unasked (repeatable).",
+    ),
+]
+TokenEnv: TypeAlias = Annotated[
+    str | None,
+    Parameter(name="--token-env", help="The environment variable with the bearer token to send to a URL."),
+]
+
+
+def reached(
+    servers: Sequence[str], allow: Sequence[str] | None = None, token_env: str | None = None
+) -> list[Target]:
+    """Return how to reach each server. Raises `UsageError`, also if somebody should agree and does not."""
+    token = token_from(token_env, os.environ)
+    sending = frozenset[str]() if token_env is None else frozenset({token_env})
+    found = targets(servers, os.environ, may_reach=may_reach(allow or ()), sending=sending)
+    return found if token is None else [target.with_token(token) for target in found]
+
+
+def skill_targets(
+    skill: str, servers: Sequence[str] | None, allow: Sequence[str] | None, token_env: str | None
+) -> list[Target]:
+    """Return how to reach the servers to look for a skill on. Raises `UsageError`."""
+    if servers:
+        return reached(servers, allow, token_env)
+    if (label := label_of(skill)) is None:
+        raise UsageError(
+            f"it is not said on which server {quoted(skill)} is",
+            hint="write `LABEL:NAME`, or add `--from SERVER`; `skillwire servers` lists those that are known",
+        )
+    return reached([f"{label}:"], allow, token_env)
+
+
+def may_reach(allowed: Sequence[str]) -> MayReach:
+    """Return who decides about servers that a project's file names: what was allowed, else the person."""
+
+    def decide(server: KnownServer) -> bool:
+        if server.label in allowed:
+            return True
+        if not somebody_is_there():
+            return False
+        _explain(server)
+        return agreed("run it?" if server.starts_a_program else "send them?")
+
+    return decide
+
+
+def _explain(server: KnownServer) -> None:
+    """Say what a file wants to be done, whole, and as it stands there."""
+    console, said = talk(), server.declared
+    console.print(
+        Text(f"{quoted(str(server.place.path))} is part of a project. It names {quoted(server.label)},")
+    )
+    if server.starts_a_program:
+        console.print("which is this program, run with all that you may do:")
+        console.print(Text(f"  {visible(said.spelled)}", style="bold"))
+        console.print(Text(f"  in {visible(str(server.place.project))}"))
+        for variable in said.added:
+            console.print(Text(f"  with {visible(variable)}"))
+    else:
+        secrets = ", ".join(quoted(name) for name in sorted(said.used))
+        console.print(Text(f"to which it would send what is in your {secrets}:"))
+        console.print(Text(f"  {visible(said.spelled)}", style="bold"))

@@ -1,0 +1,64 @@
+"""A host for one command: the servers that were named, and what is remembered of them."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+from skillwire.catalog.names import AmbiguousNameError, UnknownNameError
+from skillwire.cli.find import NoSuchSkillError
+from skillwire.cli.output import print_error, talk
+from skillwire.host.host import Host
+from skillwire.host.hosted import HostedSkill
+from skillwire.host.registry import HostProblem, NoLabelError
+from skillwire.host.state.state import State
+from skillwire.host.target import Target
+from skillwire.model.display import quoted, visible
+from skillwire.model.errors import UsageError
+
+
+@asynccontextmanager
+async def hosting(targets: Sequence[Target], state: State | None = None) -> AsyncGenerator[Host]:
+    """Yield a host of these servers. They may speak early drafts: the person sees which."""
+    async with Host(targets, state=state, drafts=True) as host:
+        yield host
+
+
+async def find(host: Host, skill: str) -> HostedSkill:
+    """Return the skill that a person means, and tell what else was found. Raises `SkillwireError`."""
+    await host.discover()
+    tell(host.registry.problems)
+    try:
+        return await host.find(_with_label(host, skill))
+    except AmbiguousNameError as error:
+        hint = f"choose one of {', '.join(quoted(handle) for handle in error.handles)}"
+        raise UsageError(f"{quoted(skill)} is the name of several skills", hint=hint) from error
+    except NoLabelError as error:
+        raise UsageError(str(error)) from error
+    except UnknownNameError as error:
+        labels = ", ".join(quoted(label) for label in host.labels)
+        hint = f"`skillwire list {' '.join(host.labels)}` shows what there is"
+        raise NoSuchSkillError(f"there is no skill {quoted(skill)} on {labels}", hint=hint) from error
+
+
+def tell(problems: Sequence[HostProblem]) -> None:
+    """Say what went wrong, server by server."""
+    for problem in problems:
+        talk().print(visible(str(problem)), style="yellow")
+
+
+def fail(message: str, hint: str = "") -> int:
+    """Say why nothing was done; return the exit code for it."""
+    print_error(message, hint=hint)
+    return 1
+
+
+def _with_label(host: Host, skill: str) -> str:
+    """Return a URI alone with the label of the only server there is."""
+    return (
+        f"{host.labels[0]}:{skill}"
+        if "://" in skill and len(host.labels) == 1 and not _labelled(host, skill)
+        else skill
+    )
+
+
+def _labelled(host: Host, skill: str) -> bool:
+    return skill.partition(":")[0] in host.labels and not skill.partition(":")[2].startswith("//")

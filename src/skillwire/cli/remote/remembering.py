@@ -1,0 +1,28 @@
+"""What is remembered of servers between commands: where it is, and whether there is anything yet."""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from skillwire.cli.output import print_error
+from skillwire.config.settings import state_folder_from
+from skillwire.host.state.state import DATABASE, State
+
+
+@contextmanager
+def opened_state() -> Generator[State]:
+    """Yield what is remembered, made if there is none. Raises `StateError`."""
+    with State.open(state_folder_from(os.environ)) as state:
+        if state.damaged is not None:
+            print_error(str(state.damaged), hint=state.damaged.hint)
+        yield state
+
+
+@contextmanager
+def remembered() -> Generator[State | None]:
+    """Yield what is remembered; None if there is nothing, and then nothing is made."""
+    if not (state_folder_from(os.environ) / DATABASE).exists():
+        yield None
+        return
+    with opened_state() as state:
+        yield state

@@ -1,0 +1,48 @@
+"""`skillwire revoke`: a person takes back what they approved. The server need not be there."""
+
+from urllib.parse import unquote
+
+from skillwire.cli.options import ServerSkill
+from skillwire.cli.output import print_error, talk
+from skillwire.cli.remote.remembering import remembered
+from skillwire.host.state.approvals import Approval, Standing
+from skillwire.model.display import quoted
+from skillwire.model.errors import UsageError
+from skillwire.model.uri import SKILL_FILE
+
+
+def revoke(skill: ServerSkill, /) -> int:
+    """Take back an approval. It holds for every program that uses the same state, from its next look on.
+
+    For example:
+
+    ```
+    skillwire revoke github:review
+    skillwire revoke github:skill://team/review/SKILL.md
+    ```
+    """
+    with remembered() as state:
+        given = [] if state is None else [each for each in state.approvals.all() if _stands(each)]
+        found = [each for each in given if skill in _names(each)]
+        if len(found) > 1:
+            listed = ", ".join(quoted(f"{each.label}:{each.uri}") for each in found)
+            raise UsageError(f"{quoted(skill)} is the name of several skills", hint=f"choose one of {listed}")
+        if state is None or not found:
+            hint = "`skillwire approve` lists what is approved"
+            print_error(f"no skill {quoted(skill)} is approved", hint=hint)
+            return 1
+        state.approvals.revoke(found[0].label, found[0].uri)
+    talk().print(f"revoked {quoted(f'{found[0].label}:{found[0].uri}')}")
+    return 0
+
+
+def _stands(approval: Approval) -> bool:
+    return approval.standing is not Standing.REVOKED
+
+
+def _names(approval: Approval) -> set[str]:
+    """Return every spelling that means this skill."""
+    root = approval.uri.removesuffix(f"/{SKILL_FILE}")
+    path = unquote(root.partition("://")[2])
+    bare = {approval.uri, root, path, path.rpartition("/")[2]}
+    return {*bare, *(f"{approval.label}:{each}" for each in bare)}

@@ -1,0 +1,167 @@
+"""Servers as a person wants to see them, file by file, and as a program wants to see them."""
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from skillwire.cli.output import counted, data, print_error, print_json, print_line, talk
+from skillwire.config.clients.known import KnownServer, UnreadableFile
+from skillwire.host.target import Target
+from skillwire.model.display import quoted, visible
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What a server answered."""
+
+    extension: Mapping[str, Any] | None = None
+    """What it declares of the extension; None if it does not."""
+    dialect: str = ""
+    skills: int = 0
+    findings: int = 0
+    error: str = ""
+    """Why nothing is known."""
+
+    @property
+    def directory_read(self) -> bool:
+        return self.extension is not None and self.extension.get("directoryRead") is True
+
+    def __str__(self) -> str:
+        if self.error:
+            return self.error
+        declared = "no extension" if self.extension is None else "extension"
+        parts = [
+            counted(self.skills, "skill"),
+            f"{declared}{', directoryRead' if self.directory_read else ''}",
+        ]
+        parts += [self.dialect] if self.dialect else []
+        parts += [counted(self.findings, "finding")] if self.findings else []
+        return ", ".join(parts)
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "extension": self.extension,
+            "directoryRead": self.directory_read,
+            "dialect": self.dialect or None,
+            "skills": self.skills,
+            "findings": self.findings,
+            "error": self.error or None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRow:
+    """One server."""
+
+    label: str
+    client: str
+    title: str
+    file: str
+    transport: str
+    address: str
+    state: str
+    asks_first: bool = False
+    note: str = ""
+    probe: Probe | None = None
+
+    @classmethod
+    def of(cls, server: KnownServer) -> "ServerRow":
+        target, name = server.target, server.declared.name
+        address = server.declared.spelled if target is None else target.spelled
+        transport = "" if target is None else ("stdio" if target.url is None else "http")
+        note = ""
+        if server.taken_by:
+            note = f"{quoted(name)} is taken by {server.taken_by}"
+        elif name != server.label and not server.same_as:
+            note = f"{quoted(name)} in the file"
+        return cls(
+            server.label,
+            server.client.name,
+            server.client.title,
+            visible(str(server.place.path)),
+            transport,
+            visible(address),
+            visible(server.state),
+            server.asks_first,
+            note,
+        )
+
+    @classmethod
+    def typed(cls, target: Target) -> "ServerRow":
+        """Return the row of a server that was named by its address."""
+        transport = "stdio" if target.url is None else "http"
+        return cls(target.label, "", "the command line", "", transport, visible(target.spelled), "ready")
+
+    def asked(self, probe: Probe) -> "ServerRow":
+        return replace(self, probe=probe)
+
+    def is_asked(self, probes: Container[str]) -> bool:
+        return self.state in {"ready", "asks first"} and self.label in probes
+
+    @property
+    def told(self) -> str:
+        state = self.state if self.probe is None else str(self.probe)
+        return f"{state} ({self.note})" if self.note else state
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "label": self.label,
+            "client": self.client or None,
+            "file": self.file or None,
+            "transport": self.transport or None,
+            "address": self.address,
+            "state": self.state,
+            "asks_first": self.asks_first,
+            "probe": None if self.probe is None else self.probe.to_json(),
+        }
+
+
+def print_servers(rows: Sequence[ServerRow], unreadable: Sequence[UnreadableFile], *, as_json: bool) -> int:
+    """Print each server; return 1 if one that was asked did not answer, or a file cannot be read."""
+    if as_json:
+        files = [
+            {
+                "client": each.client.name,
+                "file": visible(str(each.place.path)),
+                "reason": visible(each.reason),
+            }
+            for each in unreadable
+        ]
+        print_json({"servers": [row.to_json() for row in rows], "unreadable": files})
+    elif rows:
+        _print_rows(rows)
+    else:
+        talk().print("no file on this machine names a server; a URL, or `--` and a command, will do as well")
+    for each in unreadable:
+        print_error(f"`{visible(str(each.place.path))}` cannot be read: {visible(each.reason, 300)}")
+    failed = any(row.probe is not None and row.probe.error for row in rows)
+    return 1 if failed or unreadable else 0
+
+
+def _print_rows(rows: Sequence[ServerRow]) -> None:
+    console = data()
+    if not console.is_terminal:  # one line a server, for `grep` and `cut`
+        for row in rows:
+            print_line("\t".join((row.label, row.client, row.told, row.address, row.file)))
+        return
+    for number, ((title, file), group) in enumerate(groupby(rows, key=lambda row: (row.title, row.file))):
+        if number:
+            console.print()
+        console.print(Text.assemble((title, "bold"), f"  {_short(file)}"))
+        table = Table(box=None, show_header=False, pad_edge=False, expand=True)
+        table.add_column(style="cyan", no_wrap=True, max_width=28, overflow="ellipsis")
+        table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+        table.add_column(overflow="fold", ratio=1)
+        for row in group:
+            table.add_row(Text(f"  {row.label}"), Text(row.address), Text(row.told))
+        console.print(table, soft_wrap=False)
+
+
+def _short(file: str) -> str:
+    home = f"{Path.home()}/"
+    return f"~/{file.removeprefix(home)}" if file.startswith(home) else file

@@ -1,0 +1,101 @@
+"""`skillwire servers`: which servers there are, as far as the files of other clients tell."""
+
+import os
+from collections.abc import Sequence
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from skillwire.cli.options import AsJson
+from skillwire.cli.output import talk
+from skillwire.cli.reaching import Allow, TokenEnv, may_reach, reached
+from skillwire.cli.remote.remembering import remembered
+from skillwire.cli.server_table import ServerRow, print_servers
+from skillwire.config.clients.known import Known, KnownServer, known_servers
+from skillwire.model.display import quoted
+from skillwire.model.errors import UsageError
+
+
+def servers(
+    names: Annotated[
+        list[str] | None,
+        Parameter(name="SERVER", help="Labels, URLs, or `--` and a command: they are asked what they offer."),
+    ] = None,
+    /,
+    *,
+    probe: Annotated[bool, Parameter(help="Ask every server that is ready what it offers.")] = False,
+    forget: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--forget",
+            help="Remove all that is remembered of a server: approvals, grants, kept files (repeatable).",
+        ),
+    ] = None,
+    allow: Allow = None,
+    token_env: TokenEnv = None,
+    json: AsJson = False,
+) -> int:
+    """List the servers that the files of other clients name, or ask some what they offer.
+
+    The files of Claude Code, Claude Desktop, VS Code, Cursor, Codex, Gemini CLI, Goose, and `.mcp.json` are
+    read, and never written. Without `--probe` or a name, nothing is started and nobody is asked. If you
+    remove a server from its file, `--forget` it.
+
+    For example:
+
+    ```
+    skillwire servers
+    skillwire servers --probe
+    skillwire servers github http://127.0.0.1:8765/mcp
+    skillwire servers --forget github
+    ```
+    """
+    if forget:
+        return _forget(forget)
+    known = known_servers(os.environ)
+    if names:
+        return _ask_named(known, names, allow, token_env, as_json=json)
+    rows = [ServerRow.of(each) for each in known.servers]
+    if probe:
+        rows = _probed(known.servers, allow or ())
+    return print_servers(rows, known.unreadable, as_json=json)
+
+
+def _forget(labels: Sequence[str]) -> int:
+    with remembered() as state:
+        known = set[str]() if state is None else set(state.labels())
+        if unknown := next((label for label in labels if label not in known), None):
+            listed = ", ".join(map(quoted, sorted(known))) or "none"
+            told = f"nothing is remembered of a server {quoted(unknown)}"
+            raise UsageError(told, hint=f"remembered are: {listed}")
+        for label in labels:
+            if state is not None:
+                state.forget(label)
+                talk().print(f"forgot {quoted(label)}: its approvals, grants and kept files")
+    return 0
+
+
+def _ask_named(
+    known: Known, names: Sequence[str], allow: Sequence[str] | None, token_env: str | None, *, as_json: bool
+) -> int:
+    from skillwire.cli.remote.probing import probe_all  # noqa: PLC0415 - it loads the SDK
+
+    targets = reached(names, allow, token_env)
+    probes = probe_all(targets)
+    rows = [
+        ServerRow.of(known.labels[target.label]) if target.label in known.labels else ServerRow.typed(target)
+        for target in targets
+    ]
+    asked = [row.asked(probes[row.label]) for row in rows]
+    return print_servers(asked, (), as_json=as_json)
+
+
+def _probed(known: Sequence[KnownServer], allow: Sequence[str]) -> list[ServerRow]:
+    """Ask all that may be asked; who has to agree and does not is left alone."""
+    from skillwire.cli.remote.probing import probe_all  # noqa: PLC0415 - it loads the SDK
+
+    agrees = may_reach(allow)
+    ready = [each for each in known if each.ready and (not each.asks_first or agrees(each))]
+    probes = probe_all([each.target for each in ready if each.target is not None])
+    rows = (ServerRow.of(each) for each in known)
+    return [row.asked(probes[row.label]) if row.is_asked(probes) else row for row in rows]

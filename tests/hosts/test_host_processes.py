@@ -1,0 +1,43 @@
+"""A host of real servers: one that it starts, one over HTTP, and one that nobody answers for."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from skillwire.host import Answer, Host, State, Target
+from tests.support.hosts import Person
+from tests.support.peers import HttpServer, skillwire
+from tests.support.skills import write_skill
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.rule("H5", "H13", "H28")
+async def test_skills_of_real_servers_are_found_approved_and_read(
+    tmp_path: Path, http_server: HttpServer
+) -> None:
+    write_skill(tmp_path / "served", "refunds", {"references/guide.md": "# Guide\n"})
+    command = tuple(map(str, skillwire("serve", tmp_path / "served", "--no-config")))
+    servers = [
+        Target("program", command=command),
+        Target("web", url=http_server.url),
+        Target("nobody", command=(sys.executable, "-c", "raise SystemExit('no luck')")),
+    ]
+    person = Person(Answer.KEEP)
+    with State.open(tmp_path / "state") as state:
+        async with Host(servers, approve=person, state=state) as host:
+            registry = await host.discover()
+            assert {each.label for each in registry} == {"program", "web"}
+            (problem,) = [str(each) for each in registry.problems if each.label == "nobody"]
+            assert problem.startswith("`nobody`: does not answer: ")
+            assert "it said: no luck" in problem
+            session = host.session()
+            await session.load("program:refunds")
+            assert (await session.read_file("refunds", "references/guide.md")).content == b"# Guide\n"
+            await session.load("web:bytes")
+            assert (await session.read_file("web:bytes", "data/blob.bin")).content == bytes(range(256))
+        async with Host(servers[:1], state=state) as host:
+            await host.discover()
+            assert "server `program`" in (await host.session().load("program:refunds")).text
+    assert len(person.asked) == 2
