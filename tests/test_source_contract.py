@@ -10,11 +10,15 @@ import pytest
 
 from skillwire import Skill, Skills
 from skillwire.authoring.source import CodeSource
+from skillwire.catalog.library import Library
+from skillwire.host.source import ServerSource
 from skillwire.model.entry import SkillFile
 from skillwire.model.errors import SourceError
 from skillwire.model.problem import Severity
+from skillwire.server.skills import skills_server
 from skillwire.sources.archive import ArchiveMirror
 from skillwire.sources.base import Source
+from skillwire.sources.deferred import DeferredSource
 from skillwire.sources.directory import DirectorySource
 from skillwire.sources.git.mirror import GitMirror
 from skillwire.sources.git.repository import Repository
@@ -25,6 +29,7 @@ from skillwire.sources.publisher.mirror import PublisherMirror
 from skillwire.wire.archive_form import ArchiveForm
 from skillwire.wire.packing import pack
 from tests.support.git_server import Origin
+from tests.support.links import Wire
 from tests.support.publisher import Publisher
 from tests.support.skills import skill_md, write
 
@@ -123,6 +128,22 @@ def publisher(tmp_path: Path, stack: ExitStack) -> Made:
     return Made(MountedSource(mirror, label="publisher"), skills, broken=frozenset())
 
 
+def deferred(tmp_path: Path, _stack: ExitStack) -> Made:
+    return Made(
+        DeferredSource("root", "./root", lambda: DirectorySource(tree(tmp_path / "root"), label="root"))
+    )
+
+
+def server(tmp_path: Path, _stack: ExitStack) -> Made:
+    """A server says nothing of what is broken there."""
+    skills = {path: SKILLS[path] for path in ("acme/refunds", "hello")}
+    for path, files in skills.items():
+        write(tmp_path / "root" / path, dict(files))
+    wire = Wire(skills_server(Library([DirectorySource(tmp_path / "root")])))
+    published = {f"upstream/{path}": files for path, files in skills.items()}
+    return Made(ServerSource(wire.link()), published, broken=frozenset())
+
+
 MAKERS: dict[str, Callable[[Path, ExitStack], Made]] = {
     "directory": directory,
     "memory": memory,
@@ -131,6 +152,8 @@ MAKERS: dict[str, Callable[[Path, ExitStack], Made]] = {
     "archive": archive,
     "repository": repository,
     "publisher": publisher,
+    "deferred": deferred,
+    "server": server,
 }
 
 

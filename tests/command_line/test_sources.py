@@ -32,7 +32,7 @@ def test_a_drive_letter_makes_a_folder(good: Path, cli: Cli, argument: str) -> N
 
 
 @pytest.mark.parametrize(
-    "argument", ["s3:x", "ftp://host.example/", "mailto:me", "mcp+https://host.example/mcp"]
+    "argument", ["s3:x", "ftp://host.example/", "mailto:me", "mcp+ftp://host.example/mcp"]
 )
 def test_a_source_of_an_unknown_kind_is_refused_with_the_known_ones(
     good: Path, cli: Cli, argument: str

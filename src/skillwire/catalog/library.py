@@ -15,10 +15,12 @@ from skillwire.catalog.compose import Labelled, compose
 from skillwire.catalog.snapshot import Catalog, Served
 from skillwire.model.entry import Entry, LiveFile, Origin
 from skillwire.model.errors import (
+    AwayError,
     CannotLookNowError,
     ConflictError,
     ContentError,
     NotThereError,
+    RefusedError,
     SourceError,
     UnsettledError,
 )
@@ -29,6 +31,9 @@ _log = logging.getLogger(__name__)
 
 _PAUSE = 5.0
 """Seconds before a source is followed again that could not be."""
+
+_MEND = "mend the source; if it does not show then, start the server again"
+_COMES_BACK = "nothing to do if it comes back: it is asked again from time to time"
 
 Listener: TypeAlias = Callable[[Change], None]
 """Told of every change of the catalogue, in the loop, right after it."""
@@ -201,7 +206,8 @@ class Library:
         """Return a file whose bytes have the digest that the current catalogue lists (S19).
 
         Bytes that moved since the scan: the skill is looked at again, once, and the answer comes from
-        the new catalogue. Raises `NotServedError`, or `UnsettledError` if it will not stand still.
+        the new catalogue. Raises `NotServedError`, `UnsettledError` if it will not stand still, or what the
+        source says where only that one knows why.
         """
         await self._look_if_in_doubt(uri)
         served = self._catalog.file(uri)
@@ -210,12 +216,16 @@ class Library:
         except (ContentError, SourceError) as error:
             if isinstance(served.file, LiveFile):  # there was no promise that could have been broken
                 raise
+            if isinstance(error, AwayError):  # and then nobody can be asked what is there now
+                raise
             if isinstance(error, CannotLookNowError):
                 raise UnsettledError(uri) from error
             await self._refresh(served.entry)
         served = self._catalog.file(uri)
         try:
             return await self._read_now(uri, served)
+        except (AwayError, RefusedError):
+            raise
         except (ContentError, SourceError) as error:
             raise UnsettledError(uri) from error
 
@@ -300,7 +310,7 @@ def _without(source: Source, error: SourceError, known: Scan, *, gone: bool = Tr
             Rule.SOURCE_FAILED,
             Severity.ERROR,
             f"the source `{source.label}` {what}: {error}",
-            hint="mend the source; if it does not show then, start the server again",
+            hint=_COMES_BACK if isinstance(error, AwayError) else _MEND,
         )
     others = (each for each in known.problems if each.rule not in {Rule.SOURCE_FAILED, Rule.SOURCE_WAITING})
     return replace(known, problems=(*others, problem))

@@ -12,6 +12,7 @@ from skillwire.config.kinds import kind_of
 from skillwire.config.wanted import Opened
 from skillwire.model.display import visible
 from skillwire.sources.base import Source
+from skillwire.sources.deferred import DeferredSource
 from skillwire.sources.mount import MountedSource
 from skillwire.sources.prefix import PrefixedSource
 from skillwire.sources.unavailable import UnavailableSource
@@ -55,6 +56,8 @@ def state_of(source: Source) -> str:
         last = source.last
         version = "" if last is None else last.version.removeprefix("sha256:")[:12]
         return f"fetched, {version}" if version else "not fetched yet"
+    if isinstance(source, DeferredSource):
+        return "asked when it is served"
     return "there" if Path(source.place).exists() else "missing"
 
 

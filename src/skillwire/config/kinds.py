@@ -7,17 +7,19 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from skillwire.host.slug import url_slug
 from skillwire.model.display import quoted
-from skillwire.model.errors import InvalidValueError, UsageError
+from skillwire.model.errors import InvalidValueError, SourceError, UsageError
 from skillwire.model.limits import Limits
 from skillwire.model.path import name_fault
 from skillwire.sources.base import Source
+from skillwire.sources.deferred import DeferredSource
 from skillwire.sources.directory import DirectorySource
 from skillwire.sources.mount import Mirror, MountedSource
 from skillwire.wire.archive_form import archive_form
 
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters or more: `C:/skills` is a folder
-_GITHUB, _GIT = "github:", "git+"
+_GITHUB, _GIT, _SERVER = "github:", "git+", "mcp+"
 _GITHUB_TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")
 """Where GitHub's own tools keep the token. It is sent to GitHub and to nobody else."""
 
@@ -139,6 +141,32 @@ def _open_publisher(address: Address, options: SourceOptions) -> Source:
     return _mounted(mirror, address, options)
 
 
+def _server_label(argument: str) -> str:
+    return url_slug(argument[len(_SERVER) :])
+
+
+def _open_server(address: Address, options: SourceOptions) -> Source:
+    from skillwire.sources.publisher.web_address import WebAddress  # noqa: PLC0415 - as above
+
+    try:
+        url = WebAddress.parse(address.text[len(_SERVER) :]).url
+    except SourceError as error:
+        hint = (
+            "as in `mcp+https://example.com/mcp`; a token goes into a variable, for `sources add --token-env`"
+        )
+        raise UsageError(str(error), hint=hint) from error
+
+    def make() -> Source:
+        from skillwire.host.link import ServerLink  # noqa: PLC0415 - the SDK is loaded by who asks the server
+        from skillwire.host.source import ServerSource  # noqa: PLC0415
+        from skillwire.host.target import Target  # noqa: PLC0415
+
+        target = Target(address.label, url=url, token=address.token)
+        return ServerSource(ServerLink(target, limits=options.limits), live=options.live)
+
+    return DeferredSource(address.label, address.text.partition("?")[0], make)
+
+
 def _mounted(mirror: Mirror, address: Address, options: SourceOptions) -> Source:
     return MountedSource(mirror, label=address.label, limits=options.limits, live=options.live)
 
@@ -159,6 +187,13 @@ KINDS: tuple[Kind, ...] = (
         lambda argument: argument.lower().startswith(("https://", "http://")),
         _publisher_label,
         _open_publisher,
+    ),
+    Kind(
+        "server",
+        "mcp+https://example.com/mcp",
+        lambda argument: argument.lower().startswith((f"{_SERVER}https://", f"{_SERVER}http://")),
+        _server_label,
+        _open_server,
     ),
 )
 

@@ -112,6 +112,10 @@ class SkillsClient:
         """Whether the server declares prompts."""
         return self._client.server_capabilities.prompts is not None
 
+    def refill(self) -> None:
+        """Begin a new budget."""
+        self._left = self._budget
+
     async def list(self) -> Listing:
         """Follow `skills/list` to its end. One bad entry hides no other (H5).
 

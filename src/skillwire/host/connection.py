@@ -68,11 +68,14 @@ class Connection:
 
     async def close(self) -> None:
         """Take leave of the server, and wait for the end of its process."""
-        self.over = True
-        self._ended.set()
+        self._end()
         await asyncio.wait([self._task], timeout=_FAREWELL)
         self._scope.cancel()
         await asyncio.wait([self._task])
+
+    def _end(self) -> None:
+        self.over = True
+        self._ended.set()
 
     async def _own(self) -> None:
         try:
@@ -90,12 +93,11 @@ class Connection:
 
     async def _live(self) -> None:
         async with (
-            self._connect(on_message=self.listener.hear, on_end=self._ended.set) as client,
+            self._connect(on_message=self.listener.hear, on_end=self._end) as client,
             anyio.create_task_group() as tasks,
         ):
             self._client, self.stood = client, True
             self._opened.set()
             tasks.start_soon(self.listener.run, client)
             await self._ended.wait()
-            self.over = True
             tasks.cancel_scope.cancel()

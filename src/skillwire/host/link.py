@@ -1,9 +1,10 @@
 """One server under its label: connected when it is first asked, and again after it was lost."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 import anyio
 from mcp import Client
@@ -13,6 +14,7 @@ from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, REQUEST_TIMEOUT
 from skillwire.host.client import Listing, SkillsClient
 from skillwire.host.connecting import UnreachableError, connected
 from skillwire.host.connection import Connect, Connection
+from skillwire.host.dialects.client import DraftsClient
 from skillwire.host.target import Target
 from skillwire.model.display import quoted
 from skillwire.model.limits import Limits
@@ -26,7 +28,11 @@ _TRIES = 2
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 """Seconds between two attempts to reach a server that somebody listens to."""
 
+_IDLE = 50
+"""How many times as long as a listing takes, nobody asks for the next one without a reason."""
+
 Value = TypeVar("Value")
+_Client: TypeAlias = SkillsClient | DraftsClient
 
 
 class ServerLink:
@@ -47,19 +53,25 @@ class ServerLink:
         limits: Limits | None = None,
         connect: Connect | None = None,
     ) -> None:
-        """`connect` makes connections that are not made to the target itself."""
+        """With `drafts`, the server may speak dialects from before the extension.
+
+        `connect` makes connections that are not made to the target itself.
+        """
         self.target = target
-        self.drafts = drafts
+        self._drafts = drafts
         self._limits = limits or Limits()
         self._connect: Connect = connect or partial(connected, target)
         self._connection: Connection | None = None
         self._leaving: set[Connection] = set()
-        self._client: tuple[Client, SkillsClient] | None = None
+        self._connected_by: Client | None = None
+        self._client: SkillsClient | None = None
+        self._drafts_client: DraftsClient | None = None
         self._listing: asyncio.Task[Listing] | None = None
         self._listings: set[asyncio.Task[Listing]] = set()
         """The one that newcomers get, and older ones that somebody may still wait for."""
         self._declared: Mapping[str, Any] | None = None
         self._closed = False
+        self._took = 0.0
         self._news = 0
         self._hearers: list[anyio.Event] = []
 
@@ -93,6 +105,7 @@ class ServerLink:
     async def list(self) -> Listing:
         """Follow `skills/list` to its end. Many who ask at once get one listing (H29).
 
+        Where `declared` is None, no method of the extension is called (H1); without drafts it is then empty.
         Raises `UnreachableError`, `FindingError` or `MCPError`.
         """
         if self._listing is None or self._listing.done():
@@ -103,16 +116,23 @@ class ServerLink:
 
     async def get(self, uri: str) -> RemoteSkill:
         """Return the skill at `uri`, listed or not (H3). Raises as `list` does."""
-        return await self._ask(lambda client: _declaring(client).get(uri))
 
-    async def read(self, uri: str, size: int = 1) -> bytes:
+        async def get(client: _Client) -> RemoteSkill:
+            if client.declared is None and isinstance(client, SkillsClient):
+                told = f"the server does not declare the extension `{EXTENSION}`"
+                raise FindingError(Finding(SKILLS_LIST, Fault.LIST_SHAPE, told))
+            return await client.get(uri)
+
+        return await self._ask(get)
+
+    async def read(self, uri: str, size: int | None = 1) -> bytes:
         """Return the bytes at `uri`. `size` is what was listed. Raises as `list` does."""
         return await self._ask(lambda client: client.read(uri, size))
 
     async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
         """Return the direct children of a folder. Raises as `list` does."""
 
-        async def read(client: SkillsClient) -> "list[Mapping[str, Any]]":
+        async def read(client: _Client) -> "list[Mapping[str, Any]]":
             if not client.reads_directories:  # and then the method is not to be called (H1)
                 told = f"the server does not declare `{DIRECTORY_READ}`"
                 raise FindingError(Finding(uri, Fault.LIST_SHAPE, told))
@@ -120,10 +140,11 @@ class ServerLink:
 
         return await self._ask(read)
 
-    async def heard(self) -> AsyncGenerator[None]:
+    async def heard(self, every: float | None = None) -> AsyncGenerator[None]:
         """Yield whenever the skills may be others: the server says so, is gone, or is there again.
 
         Whoever listens keeps it connected. What is said while the listener is busy is told once, afterwards.
+        With `every`, it is also time again after so many seconds, or later if a listing takes long.
         """
         known, away, pause = self._news, False, _FIRST_PAUSE
         while not self._closed:
@@ -131,11 +152,14 @@ class ServerLink:
             try:
                 await connection.client()
             except UnreachableError:
-                away = True
+                if not away:
+                    away = True
+                    yield
             else:
                 connection.listener.begin()
                 if not away:
-                    await self._news_since(known)
+                    with anyio.move_on_after(None if every is None else max(every, _IDLE * self._took)):
+                        await self._news_since(known)
                 known, away = self._news, False
                 yield
             if connection.over:  # also if it comes back each time, and is lost again
@@ -165,21 +189,21 @@ class ServerLink:
             listing.exception()  # seen, though perhaps nobody waits for it any more
 
     async def _list(self) -> Listing:
-        self._client = None  # another listing, another budget
 
-        async def list_all(client: SkillsClient) -> Listing:
-            if client.declared is None:  # and then its methods are not to be called (H1)
-                listing = Listing()
-                listing.end(_undeclared())
-                return listing
-            return await client.list()
+        async def list_all(client: _Client) -> Listing:
+            if self._client is not None:
+                self._client.refill()  # another listing, another budget
+            undeclared = client.declared is None and isinstance(client, SkillsClient)
+            return Listing() if undeclared else await client.list()
 
+        begin = time.monotonic()
         listing = await self._ask(list_all)
+        self._took = time.monotonic() - begin
         if self._connection is not None:
             self._connection.listener.attend(listing.skills)
         return listing
 
-    async def _ask(self, call: Callable[[SkillsClient], Awaitable[Value]]) -> Value:
+    async def _ask(self, call: Callable[[_Client], Awaitable[Value]]) -> Value:
         """Return what the server answers; if it is lost meanwhile, what it answers once it is back.
 
         All that is asked for is read, so to ask twice does no harm.
@@ -213,18 +237,16 @@ class ServerLink:
             self._connection = Connection(self.label, self._connect, self._tell)
         return self._connection
 
-    def _asking(self, client: Client) -> SkillsClient:
-        if self._client is None or self._client[0] is not client:
-            self._client = (client, SkillsClient(client, self._limits))
-            self._declared = self._client[1].declared
-        return self._client[1]
-
-
-def _declaring(client: SkillsClient) -> SkillsClient:
-    if client.declared is None:
-        raise FindingError(_undeclared())
-    return client
-
-
-def _undeclared() -> Finding:
-    return Finding(SKILLS_LIST, Fault.LIST_SHAPE, f"the server does not declare the extension `{EXTENSION}`")
+    def _asking(self, client: Client) -> _Client:
+        """Return who asks over this connection. What drafts told of skills outlasts connections."""
+        if self._client is None or self._connected_by is not client:
+            self._connected_by = client
+            self._client = SkillsClient(client, self._limits, old_flags=self._drafts)
+            self._declared = self._client.declared
+            if self._drafts_client is not None:
+                self._drafts_client.client = self._client
+        if not self._drafts:
+            return self._client
+        if self._drafts_client is None:
+            self._drafts_client = DraftsClient(self._client)
+        return self._drafts_client

@@ -7,9 +7,11 @@ SkillwireError
 │   └── BadParamsError      parameters of the wrong shape
 ├── ContentError        what is served is not what was listed
 │   ├── IntegrityError      bytes differ from their digest
-│   └── UnsettledError      a skill changed again while it was being read
+│   ├── UnsettledError      a skill changed again while it was being read
+│   └── RefusedError        a source got something else than it was promised, and keeps it to itself
 ├── SourceError         a source cannot deliver: unreadable, vanished, unreachable
 │   ├── CannotLookNowError  nothing is known of it, because this machine is out of something
+│   ├── AwayError           whoever has it does not answer, now
 │   └── NotThereError       there is no such source, now
 ├── InvalidValueError   a value that breaks a rule, found where it is made
 ├── ConflictError       two parts that cannot work together
@@ -67,12 +69,20 @@ class UnsettledError(ContentError):
         super().__init__(f"{quoted(uri)} changed while being read, list again")
 
 
+class RefusedError(ContentError):
+    """What somebody else delivered is not what they promised. It says what is wrong."""
+
+
 class SourceError(SkillwireError):
     """A source could not deliver what it holds."""
 
 
 class CannotLookNowError(SourceError):
     """What was known before is still the best that is known."""
+
+
+class AwayError(SourceError):
+    """Whoever holds the skills does not answer. They may be asked again in a while."""
 
 
 class NotThereError(SourceError):

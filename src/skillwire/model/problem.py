@@ -73,6 +73,8 @@ class Rule(StrEnum):
     SOURCE_WAITING = "source-waiting"
     SOURCE_STALE = "source-stale"
     SOURCE_PARTIAL = "source-partial"
+    SERVER_ENTRY = "server-entry"
+    SERVER_LIST = "server-list"
     WATCH_POLLING = "watch-polling"
     # The repository contract; `contract/severity.py` says which of these are errors
     CONTRACT_BLOCK_MISSING = "contract-block-missing"

@@ -1,0 +1,222 @@
+"""A server as a source: its skills under its label, each file compared with what was promised of it."""
+
+import shlex
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from typing import Protocol
+
+import anyio
+from anyio.to_thread import run_sync
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
+
+from skillwire.host.client import refusal
+from skillwire.host.connecting import UnreachableError
+from skillwire.host.link import ServerLink
+from skillwire.host.publishing import Published, finding_problems, publish
+from skillwire.model.display import visible
+from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.errors import AwayError, RefusedError, SourceError, StateError
+from skillwire.model.problem import Problem, Rule, Severity
+from skillwire.model.uri import SKILL_FILE
+from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
+from skillwire.wire.findings import Finding, FindingError, Findings
+from skillwire.wire.messages import EXTENSION, SKILLS_LIST
+from skillwire.wire.remote import RemoteFile, RemoteSkill
+from skillwire.wire.verify import file_faults, frontmatter_faults
+
+POLL_SECONDS = 60.0
+"""How often a server is asked that says nothing. One that takes long to answer is asked less often."""
+_START_SECONDS = 15.0
+"""How long the start of a service waits for the first answer. It goes on without, and serves it later."""
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0
+"""Seconds between two looks at a server that goes on and on about changes."""
+
+
+class FileCache(Protocol):
+    """Keeps files of servers under the label of the server. It is asked in a thread: disks may be slow."""
+
+    def get(self, label: str, file: RemoteFile) -> bytes | None:
+        """Return a file that is as promised, if it is there (H24)."""
+        ...
+
+    def put(self, label: str, file: RemoteFile, content: bytes) -> object: ...
+
+
+class ServerSource(Source):
+    """The skills of a server. Nothing is fetched but the list, until somebody reads (H11)."""
+
+    def __init__(
+        self,
+        link: ServerLink,
+        *,
+        cache: FileCache | None = None,
+        live: bool = False,
+        every: float = POLL_SECONDS,
+    ) -> None:
+        """With `live`, a server that does not answer in time is served later."""
+        self.label = link.label
+        self._link, self._cache = link, cache
+        self._live, self._every = live, every
+        self._skills: dict[str, RemoteSkill] = {}
+        self._findings: list[Finding] = []
+        self._list_problems: list[Problem] = []
+        self._published: dict[str, Published] = {}
+        self._trouble: SourceError | None = AwayError("it has not answered yet")
+        self._prepared = self._fresh = self._followed = False
+
+    @property
+    def place(self) -> str:
+        target = self._link.target
+        return shlex.join(target.command) if target.url is None else target.url.partition("?")[0]
+
+    @property
+    def link(self) -> ServerLink:
+        return self._link
+
+    def remote(self, entry: Entry) -> RemoteSkill | None:
+        """Return an entry of this source as the server lists it: what approvals are bound to."""
+        published = self._published.get(entry.origin.location)
+        return None if published is None else published.remote
+
+    async def prepare(self) -> None:
+        if not self._prepared:
+            self._prepared = True
+            with anyio.move_on_after(_START_SECONDS if self._live else None):
+                await self._ask()
+            self._fresh = True
+
+    async def scan(self, progress: Progress = unwatched) -> Scan:
+        await self.prepare()
+        if not self._fresh:
+            await self._ask()
+        self._fresh = False
+        if self._trouble is not None:
+            raise self._trouble
+        progress(len(self._skills))
+        return self._scan()
+
+    async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
+        if where == EVERYWHERE:
+            return await self.scan()
+        if isinstance(self._trouble, AwayError) and self._followed:
+            raise self._trouble  # whoever follows it says when it is back
+        for uri in where:
+            await self._ask_again(uri)
+        return self._scan()
+
+    async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:
+        if only is not None:  # whoever wants the skills to stay as they are does not ask for newer ones
+            return
+        self._followed = True
+        try:
+            async with aclosing(self._link.heard(self._every)) as news:
+                async for _ in news:
+                    begin = time.monotonic()
+                    await self._ask()  # here, where nobody else has to wait for the answer
+                    yield EVERYWHERE
+                    took = time.monotonic() - begin
+                    await anyio.sleep(min(max(3 * took, _SHORTEST_PAUSE), _LONGEST_PAUSE))
+        finally:
+            self._followed = False
+
+    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+        published = self._published.get(entry.origin.location)
+        if published is None:
+            raise SourceError(f"{entry.origin.path} is gone")
+        if isinstance(file, LiveFile):
+            content = await self._fetch(entry.origin.location)
+        else:
+            remote = published.files.get(file.path)
+            if remote is None or remote.digest != file.digest:
+                raise SourceError(f"{entry.origin.path}: there is no such file {visible(file.path)} now")
+            content = await self._verified(remote)
+        if file.path == SKILL_FILE:
+            for fault in frontmatter_faults(published.remote, content):
+                raise self._refused(fault)
+        return content
+
+    async def _verified(self, file: RemoteFile) -> bytes:
+        """Return a file that is as listed, from the cache or from the server (H13, H15)."""
+        if (kept := await self._kept(file)) is not None:
+            return kept
+        content = await self._fetch(file.uri, file.size)
+        for fault in file_faults(file, content):
+            raise self._refused(fault)
+        if self._cache is not None:
+            with suppress(StateError):  # then it is fetched again
+                await run_sync(self._cache.put, self.label, file, content)
+        return content
+
+    async def _kept(self, file: RemoteFile) -> bytes | None:
+        if self._cache is None:
+            return None
+        with suppress(StateError):  # then it is fetched
+            return await run_sync(self._cache.get, self.label, file)
+        return None
+
+    async def _fetch(self, uri: str, size: int | None = 1) -> bytes:
+        if isinstance(self._trouble, AwayError) and self._followed:
+            raise self._trouble
+        try:
+            return await self._link.read(uri, size)
+        except UnreachableError as error:
+            raise AwayError(str(error)) from error
+        except FindingError as error:
+            raise self._refused(error.finding) from error
+        except MCPError as error:
+            raise SourceError(str(refusal(uri, error))) from error
+
+    async def _ask(self) -> None:
+        """Ask for everything; what was answered, or why nothing was, shows with the next look."""
+        try:
+            listing = await self._link.list()
+        except UnreachableError as error:
+            self._trouble = AwayError(str(error))
+        except FindingError as error:
+            self._trouble = SourceError(str(error))
+        except MCPError as error:
+            self._trouble = SourceError(str(refusal(SKILLS_LIST, error)))
+        else:
+            self._trouble = None
+            self._skills = {skill.uri: skill for skill in listing.skills}
+            self._findings = []
+            self._list_problems = [*finding_problems(listing.findings)]
+            if self._link.declared is None and not self._skills:
+                self._list_problems.append(_undeclared())
+        self._fresh = True
+
+    async def _ask_again(self, uri: str) -> None:
+        """Ask for one skill: the answer, or its absence, takes the place of what was known (H15)."""
+        self._findings = [each for each in self._findings if each.uri != uri]
+        try:
+            self._skills[uri] = await self._link.get(uri)
+            self._trouble = None
+        except UnreachableError as error:
+            raise AwayError(str(error)) from error
+        except FindingError as error:
+            self._skills.pop(uri, None)
+            self._findings.append(error.finding)
+        except MCPError as error:
+            if error.code != INVALID_PARAMS:
+                raise SourceError(str(refusal(uri, error))) from error
+            self._skills.pop(uri, None)  # it serves no such skill
+
+    def _scan(self) -> Scan:
+        publication = publish(self.label, self._skills.values(), self._published)
+        self._published = dict(publication.skills)
+        found = Findings()
+        found.add(*self._findings)
+        return Scan(
+            tuple(each.entry for each in self._published.values()),
+            (*self._list_problems, *finding_problems(found), *publication.problems),
+        )
+
+    def _refused(self, fault: Finding) -> RefusedError:
+        return RefusedError(f"`{self.label}` does not keep what it listed: {fault} ({fault.fault})")
+
+
+def _undeclared() -> Problem:
+    told = f"the server does not declare the extension `{EXTENSION}`, so it is asked for no skills"
+    return Problem(".", Rule.SERVER_LIST, Severity.WARNING, told, hint="leave it out, or upgrade it")
