@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import anyio
 
+from skillwire.cli.find import NoSuchSkillError
 from skillwire.cli.output import print_json, talk
 from skillwire.cli.read import print_content
 from skillwire.cli.remote.opened import find, hosting
@@ -34,4 +35,7 @@ def read_remote(skill: str, path: str, targets: Sequence[Target], *, as_json: bo
 async def _read(skill: str, path: str, targets: Sequence[Target]) -> tuple[HostedSkill, bytes]:
     async with hosting(targets) as host:
         found = await find(host, skill)
+        if found.skill.files is not None and listed_file(found.skill, path) is None:
+            hint = f"`skillwire show {found.handle}` lists its files"
+            raise NoSuchSkillError(f"{found.quoted} has no file {quoted(path)}", hint=hint)
         return found, await host.read(found, path)
