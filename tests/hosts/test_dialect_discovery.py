@@ -1,5 +1,8 @@
 """Servers of earlier drafts are understood: the newest dialect that yields a skill counts, and is named."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +32,7 @@ from tests.support.draft_servers import (
     scanned,
     with_manifests,
 )
+from tests.support.peers import skillwire
 from tests.support.scripted import ScriptedServer, entry_of, files_of
 
 pytestmark = pytest.mark.anyio
@@ -244,3 +248,24 @@ async def test_our_own_index_is_read_as_the_newer_draft_without_a_fault(mode: An
     assert [each.uri for each in listing.skills] == ["skill://one/SKILL.md", "skill://team/two/SKILL.md"]
     assert listing.findings.faults == {Fault.OLD_DRAFT}
     assert [len(each.deliveries) for each in listing.skills] == [3 if archives else 1] * 2
+
+
+OLDER = """
+from mcp.server.mcpserver import MCPServer
+server = MCPServer("older")
+@server.resource("skill://old/SKILL.md", description="Is old.")
+def old() -> str:
+    return "---\\nname: old\\ndescription: Is old.\\n---\\n"
+server.run()
+"""
+
+
+def test_the_verb_reads_drafts_and_says_what_it_found() -> None:
+    command = skillwire("verify", "--json", "--", sys.executable, "-c", OLDER)
+    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["dialect"], told["outcome"]) == (7, "scan", "nonconformant")
+    assert [(skill["uri"], skill["integrity"], skill["dynamic"]) for skill in told["skills"]] == [
+        ("skill://old/SKILL.md", "none", False)
+    ]
+    assert [finding["fault"] for finding in told["findings"]] == ["list-shape", "old-draft"]
