@@ -219,7 +219,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.rule("H17")
-@settings(max_examples=60)
+@settings(max_examples=60, derandomize=True)  # the same damage each time: SQLite promises nothing
 @given(at=st.floats(0, 1, exclude_max=True), flips=st.binary(min_size=1, max_size=16))
 def test_whatever_bytes_are_damaged_nothing_is_approved_by_it_and_everything_answers(
     whole: Path, at: float, flips: bytes
