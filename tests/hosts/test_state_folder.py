@@ -233,9 +233,10 @@ def test_whatever_bytes_are_damaged_nothing_is_approved_by_it_and_everything_ans
         (Path(folder) / "state.db").write_bytes(damaged)
         try:
             opened = State.open(Path(folder))
-        except StateError as error:  # the damage is in the numbers of the program and the format
-            assert "another program" in str(error) or "newer Skillwire" in str(error)
-            return
+        except StateError as error:
+            if "another program" in str(error) or "newer Skillwire" in str(error):
+                return  # the damage is in the numbers of the program and the format
+            raise
         with opened as state:
             state.bind("shop", "https://shop.example/mcp")
             never = [remote_skill({"SKILL.md": b"evil"}, name=f"skill-{number}") for number in range(5)]
