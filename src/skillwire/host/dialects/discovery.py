@@ -34,13 +34,11 @@ _WARNINGS = {
     ),
     Dialect.MANIFEST: (
         RESOURCES_LIST,
-        "the server does not speak the extension, but has FastMCP's manifests: a name and a description are "
-        "all that is known of each frontmatter",
+        "the server does not speak the extension, but has FastMCP's manifests: two fields of each are known",
     ),
     Dialect.SCAN: (
         RESOURCES_LIST,
-        "the server does not speak the extension, and has no index: skills are guessed from addresses, and "
-        "have no digests",
+        "the server does not speak the extension, and has no index: skills are guessed, without digests",
     ),
     Dialect.OLD_URIS: (
         RESOURCES_LIST,
