@@ -151,7 +151,8 @@ def test_a_skill_of_a_server_is_named_in_many_ways(machine: Machine, cli: Cli, a
 def test_read_prints_what_the_entry_promises(machine: Machine, cli: Cli) -> None:
     assert cli("read", "acme:good", "logo.png", "--raw").raw == BLOB
     assert cli("read", "acme:good", "a.md", "--json").json == {
-        "contents": [{"uri": "skill://good/a.md", "mimeType": "text/markdown", "text": "# A\n"}]
+        "contents": [{"uri": "skill://good/a.md", "mimeType": "text/markdown", "text": "# A\n"}],
+        "_meta": {"dev.skillwire/server": "acme"},
     }
     assert cli("read", "acme:good", "logo.png", "--json").json["contents"][0]["blob"] == (
         base64.b64encode(BLOB).decode()

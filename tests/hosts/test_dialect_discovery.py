@@ -4,18 +4,23 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
+import anyio
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from skillwire.host.client import Listing, SkillsClient
+from skillwire.host.dialects.client import DraftsClient
 from skillwire.host.dialects.discovery import discover
 from skillwire.server.skills import Offering, skills_server
 from skillwire.wire.archive_form import ArchiveForm
 from skillwire.wire.dialect import Dialect, Integrity
-from skillwire.wire.findings import Fault
+from skillwire.wire.findings import Fault, FindingError
 from tests.support.clients import ERAS, library_of, skill
 from tests.support.draft_servers import (
     FILES,
@@ -269,3 +274,49 @@ def test_the_verb_reads_drafts_and_says_what_it_found() -> None:
         ("skill://old/SKILL.md", "none", False)
     ]
     assert [finding["fault"] for finding in told["findings"]] == ["list-shape", "old-draft"]
+
+
+NONSENSE = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**40), 2**40)
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+    | st.sampled_from(
+        [MAIN, "skill://good", "skill://good/_manifest", "skill://good.zip", "archive", "skill-md"]
+    ),
+    lambda each: (
+        st.lists(each, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["uri", "url", "type", "name", "frontmatter", "resources", "archives", "files"]),
+            each,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(NONSENSE, max_size=4), st.sampled_from(ERAS), st.booleans())
+def test_whatever_a_server_says_a_search_ends_with_a_listing(
+    said: list[Any], mode: Any, declared: Any
+) -> None:
+    documents = {uri: json.dumps(said).encode() for uri in ("skill://good/_manifest", MAIN, "skill://good")}
+    script = ScriptedServer(
+        entries=said,
+        files={**documents, INDEX: index_of(*said)},
+        resources=[resource(uri) for uri in documents],  # the SDK sends no others, and takes none
+        declared={} if declared else None,
+    )
+
+    async def search() -> Listing:
+        async with Client(script.server(), mode=mode) as client:
+            asked = DraftsClient(SkillsClient(client))
+            listing = await asked.list()
+            for each in listing.skills:
+                with suppress(FindingError, MCPError):
+                    await asked.read(each.uri)
+            return listing
+
+    listing = anyio.run(search)
+    assert all(each.dialect is listing.dialect for each in listing.skills)
+    assert len(script.asked) < 40

@@ -26,14 +26,12 @@ from skillwire.model.errors import (
 )
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
+from skillwire.sources.failing import failure
 
 _log = logging.getLogger(__name__)
 
 _PAUSE = 5.0
 """Seconds before a source is followed again that could not be."""
-
-_MEND = "mend the source; if it does not show then, start the server again"
-_COMES_BACK = "nothing to do if it comes back: it is asked again from time to time"
 
 Listener: TypeAlias = Callable[[Change], None]
 """Told of every change of the catalogue, in the loop, right after it."""
@@ -304,13 +302,6 @@ def _without(source: Source, error: SourceError, known: Scan, *, gone: bool = Tr
             hint="make it, or mend its name; it is served as soon as it is there",
         )
     else:
-        what = "shows as it was" if known.entries else "is not served"
-        problem = Problem(
-            ".",
-            Rule.SOURCE_FAILED,
-            Severity.ERROR,
-            f"the source `{source.label}` {what}: {error}",
-            hint=_COMES_BACK if isinstance(error, AwayError) else _MEND,
-        )
+        problem = failure(source.label, error, known=bool(known.entries))
     others = (each for each in known.problems if each.rule not in {Rule.SOURCE_FAILED, Rule.SOURCE_WAITING})
     return replace(known, problems=(*others, problem))

@@ -2,7 +2,7 @@
 
 import difflib
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from urllib.parse import unquote
 
 from skillwire.catalog.snapshot import Catalog
@@ -33,18 +33,20 @@ class UnknownNameError(RequestError):
 class Names:
     """Finds the skill that a name means, in one catalogue."""
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
+    def __init__(
+        self, catalog: Catalog, entries: Mapping[str, Entry] | None = None, *, by_path: bool = False
+    ) -> None:
+        """`entries` are those that have names here, if that is not all. With `by_path`, handles are paths."""
+        self._entries = catalog.entries if entries is None else entries
+        self._always_path = by_path
         self._by_name: defaultdict[str, list[Entry]] = defaultdict(list)
-        for entry in catalog.entries.values():
+        for entry in self._entries.values():
             self._by_name[entry.name].append(entry)
-        self._by_path = {
-            unquote(entry.path): entry for entry in catalog.entries.values() if "/" in entry.path
-        }
+        self._by_path = {unquote(entry.path): entry for entry in self._entries.values() if "/" in entry.path}
 
     def handle(self, entry: Entry) -> str:
         """Return the shortest name that means this skill and no other."""
-        if entry.uri not in self._catalog.shared_names:
+        if len(self._by_name.get(entry.name, ())) <= 1 and not self._always_path:
             return entry.name
         return unquote(entry.path) if "/" in entry.path else entry.root
 
@@ -55,7 +57,7 @@ class Names:
         `offered`, for somebody who is not offered all of them.
         """
         if "://" in name:
-            entries = self._catalog.entries
+            entries = self._entries
             entry = entries.get(name) or entries.get(f"{name.rstrip('/')}/{SKILL_FILE}")
         else:
             entry = self._by_path.get(name) or self._by_path.get(unquote(name))
@@ -69,7 +71,7 @@ class Names:
 
     def handles(self) -> list[str]:
         """Return what each skill goes by, in listing order."""
-        return [self.handle(entry) for entry in self._catalog.entries.values()]
+        return [self.handle(entry) for entry in self._entries.values()]
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

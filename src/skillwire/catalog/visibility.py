@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from skillwire.model.entry import Entry
+from skillwire.model.problem import Rule
 
 NOT_FOR_MODELS = "disable-model-invocation"
 FOR_PEOPLE = "user-invocable"
@@ -31,8 +32,12 @@ class VisibilityPolicy:
 
     overrides: Mapping[str, Override] = field(default_factory=dict[str, Override])
     """By the URI of the skill."""
+    by_path: bool = False
+    """Whether skills always go by their paths, which say from whom they are, and never by a name alone."""
 
     def of(self, entry: Entry) -> Visibility:
+        if self.withholds(entry):
+            return Visibility(assistant=False, user=False)
         override = self.overrides.get(entry.uri, Override())
         assistant = entry.frontmatter.get(NOT_FOR_MODELS) is not True
         user = entry.frontmatter.get(FOR_PEOPLE) is not False
@@ -40,3 +45,7 @@ class VisibilityPolicy:
             assistant if override.assistant is None else override.assistant,
             user if override.user is None else override.user,
         )
+
+    def withholds(self, entry: Entry) -> bool:
+        """Whether models and people hear nothing of a skill, by any name: nobody approved it."""
+        return any(problem.rule is Rule.NOT_APPROVED for problem in entry.problems)

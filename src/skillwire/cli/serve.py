@@ -1,28 +1,23 @@
 """`skillwire serve`: folders of skills as an MCP server."""
 
-import logging
 import os
-import socket
 import sys
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import anyio
 from cyclopts import Parameter
-from mcp.server.lowlevel.server import Server
 
 from skillwire.catalog.library import Library
 from skillwire.catalog.register import Terms
 from skillwire.catalog.visibility import VisibilityPolicy
 from skillwire.cli.contract.starting import hold_to_contract, terms_of
+from skillwire.cli.endpoint import AllowHost, AllowOrigin, AllowPublic, ClientTokenEnv, Http, Reachable
 from skillwire.cli.library import LibraryOptions, keep_out_of_the_collector, load, open_library
 from skillwire.cli.options import BlockKey
 from skillwire.cli.output import NO_SKILLS, check_shows, counted, talk
+from skillwire.cli.running import checked_budget, log_to_stderr, run, serve_at
 from skillwire.config.file import ConfigFile, default_config
-from skillwire.config.settings import max_file_bytes_from, token_from
+from skillwire.config.settings import max_file_bytes_from
 from skillwire.config.visibility import overrides_in
 from skillwire.contract.subject import BLOCK_KEY
 from skillwire.drive.bridge import bridge_tools
@@ -30,13 +25,7 @@ from skillwire.drive.live import LiveSkills
 from skillwire.model.display import visible
 from skillwire.model.errors import UsageError
 from skillwire.model.problem import Rule, Severity
-from skillwire.server.address import Address, HostPolicy, check_host, check_origin
-from skillwire.server.descriptors import allow_connections
-from skillwire.server.drive import drive_annex
-from skillwire.server.http import MCP_PATH, http_app, listen, serve_http
-from skillwire.server.signals import on_stop_signal
 from skillwire.server.skills import Channel, Offering, skills_server
-from skillwire.server.stdio import serve_stdio
 from skillwire.sources.unavailable import UnavailableSource
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.wire.messages import LIVE_TTL_MS, STATIC_TTL_MS, Freshness
@@ -57,12 +46,7 @@ def serve(
     ] = None,
     /,
     *,
-    http: Annotated[
-        str | None,
-        Parameter(
-            name="--http", help="Serve over HTTP at `[HOST:]PORT` instead of stdio; loopback without a HOST."
-        ),
-    ] = None,
+    http: Http = None,
     static: Annotated[
         bool,
         Parameter(help="Freeze the set of skills: only what is in their files follows the disk."),
@@ -96,17 +80,10 @@ def serve(
     drive: Annotated[
         bool, Parameter(help="Let running programs connect and offer live skills. Needs `--http`.")
     ] = False,
-    token_env: Annotated[
-        str | None,
-        Parameter(help="The environment variable with the bearer token that HTTP clients must send."),
-    ] = None,
-    allow_public: Annotated[bool, Parameter(help="Bind a public address without a token.")] = False,
-    allow_host: Annotated[
-        list[str] | None, Parameter(help="A further name that clients reach this server by.")
-    ] = None,
-    allow_origin: Annotated[
-        list[str] | None, Parameter(help="A web page's origin that may call this server.")
-    ] = None,
+    token_env: ClientTokenEnv = None,
+    allow_public: AllowPublic = False,
+    allow_host: AllowHost = None,
+    allow_origin: AllowOrigin = None,
 ) -> int:
     """Serve skills to MCP clients, over stdio or HTTP, and tell them of changes.
 
@@ -126,9 +103,7 @@ def serve(
     ```
     """
     terms = terms_of(block_key, contract=contract, tolerant=tolerant)
-    logging.basicConfig(
-        level=logging.WARNING, stream=sys.stderr, format="%(levelname)s: %(name)s: %(message)s"
-    )
+    log_to_stderr()
     file = _configuration(config, no_config=no_config)
     live = _live_skills(http, static=static) if drive else None
     options = LibraryOptions(
@@ -142,7 +117,7 @@ def serve(
     ttl = STATIC_TTL_MS if static else LIVE_TTL_MS
     offering = Offering(
         Channel(catalog),
-        _budget(catalog_tokens),
+        checked_budget(catalog_tokens),
         max_file_bytes_from(os.environ),
         VisibilityPolicy() if file is None else VisibilityPolicy(overrides_in(file)),
         drafts=not no_drafts,
@@ -151,37 +126,17 @@ def serve(
         contract=terms,
         tools=() if live is None else bridge_tools(live.hub),
     )
-    if http is None:
-        _refuse_without_http(token_env, allow_host, allow_origin, allow_public=allow_public)
-        server = skills_server(library, freshness=Freshness(ttl), offering=offering)
-        _run(lambda: _over_stdio(library, server, terms))
-        return 0
-    token = token_from(token_env, os.environ)
-    address = Address.parse(http)
-    if live is not None and not address.is_loopback and token is None:
-        raise UsageError(
-            f"`--drive` lets programs in, and `{address.host}` can be reached from other machines",
-            hint="set a token with `--token-env VAR`, or bind a loopback address",
-        )
-    if not address.is_loopback and token is None and not allow_public:
-        raise UsageError(
-            f"`{address.host}` can be reached from other machines, and there is no token",
-            hint="set one with `--token-env VAR`, or insist with `--allow-public`",
-        )
-    hosts = frozenset(map(check_host, allow_host or []))
-    origins = frozenset(map(check_origin, allow_origin or []))
-    listening, bound = listen(address)
-    policy = HostPolicy(bound, hosts, origins)
-    freshness = Freshness(ttl, private=token is not None)
-    server = skills_server(library, freshness=freshness, offering=offering)
-    _run(lambda: _over_http(library, server, terms, _Endpoint(listening, policy, token), live))
+    reachable = Reachable(http, token_env, allow_public, allow_host, allow_origin)
+    endpoint = reachable.endpoint(lets_programs_in=live is not None)
+    private = endpoint is not None and endpoint.token is not None
+    server = skills_server(library, freshness=Freshness(ttl, private), offering=offering)
+
+    async def serving() -> None:
+        await _start(library, terms, expecting=live is not None)
+        await serve_at(endpoint, server, live)
+
+    run(serving)
     return 0
-
-
-def _budget(tokens: int) -> int:
-    if tokens < 0:
-        raise UsageError(f"`--catalog-tokens` is {tokens}", hint="say how many tokens, 0 for an empty list")
-    return tokens
 
 
 def _configuration(config: Path | None, *, no_config: bool) -> ConfigFile | None:
@@ -203,63 +158,6 @@ def _live_skills(http: str | None, *, static: bool) -> LiveSkills:
         hint = "live skills come and go: leave one of them out"
         raise UsageError("`--drive` and `--static` contradict each other", hint=hint)
     return LiveSkills()
-
-
-@dataclass(frozen=True, slots=True)
-class _Endpoint:
-    listening: socket.socket
-    policy: HostPolicy
-    token: str | None
-
-
-def _refuse_without_http(
-    token_env: str | None, allow_host: list[str] | None, allow_origin: list[str] | None, *, allow_public: bool
-) -> None:
-    given = {
-        "--token-env": token_env,
-        "--allow-public": allow_public,
-        "--allow-host": allow_host,
-        "--allow-origin": allow_origin,
-    }
-    if option := next((option for option, value in given.items() if value), None):
-        hint = "stdio has one client, and that one started the server"
-        raise UsageError(f"`{option}` needs `--http`", hint=hint)
-
-
-def _run(serving: Callable[[], Awaitable[None]]) -> None:
-    """Run the event loop; uvloop where it is to be had."""
-    anyio.run(serving, backend_options={"use_uvloop": find_spec("uvloop") is not None})
-
-
-async def _over_stdio(library: Library, server: Server[Any], terms: Terms | None) -> None:
-    await _start(library, terms)
-    if sys.stdin.isatty():
-        talk().print("waiting for an MCP client on stdin; end with Ctrl-D. To look around, add `--http 8765`")
-    with anyio.CancelScope() as scope:
-        async with on_stop_signal(scope.cancel):
-            await serve_stdio(server)
-
-
-async def _over_http(
-    library: Library,
-    server: Server[Any],
-    terms: Terms | None,
-    endpoint: _Endpoint,
-    live: LiveSkills | None,
-) -> None:
-    await _start(library, terms, expecting=live is not None)
-    annex = None if live is None else drive_annex(live, endpoint.token)
-    app = http_app(server, endpoint.policy, endpoint.token, annex)
-    authority = endpoint.policy.bound.authority
-
-    def announce() -> None:
-        if live is not None:
-            talk().print(f"programs connect to ws://{authority}")
-        talk().print(f"serving on http://{authority}{MCP_PATH}")
-
-    if annex is not None:
-        allow_connections(annex.connections)
-    await serve_http(app, endpoint.listening, announce, annex)
 
 
 async def _start(library: Library, terms: Terms | None, *, expecting: bool = False) -> None:

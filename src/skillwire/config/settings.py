@@ -15,6 +15,8 @@ _WHOLE_NUMBER = re.compile(r"0*[1-9][0-9]{0,14}", re.ASCII)
 
 SKILLS_DIR = "SKILLS_DIR"
 CACHE_DIR = "SKILLWIRE_CACHE_DIR"
+BRIDGES = "SKILLWIRE_BRIDGES"
+"""A mark for each bridge that led to this process. Set by bridges, for the programs that they start."""
 STATE_DIR = "SKILLWIRE_STATE_DIR"
 MAX_FILE_SIZE_MB = ("SKILLWIRE_MAX_FILE_SIZE_MB", "MAX_FILE_SIZE_MB")
 """The second is an older name that people have in their configuration."""

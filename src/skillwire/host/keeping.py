@@ -6,7 +6,7 @@ from contextlib import suppress
 from anyio.to_thread import run_sync
 
 from skillwire.host.hosted import HostedSkill
-from skillwire.host.state.approvals import Standing
+from skillwire.host.state.approvals import Approval, Standing
 from skillwire.host.state.manifest import content_of
 from skillwire.host.state.state import State
 from skillwire.model.errors import StateError
@@ -46,6 +46,13 @@ class Keeping:
         if self._state is not None:
             known = {(each.label, each.uri) for each in await run_sync(self._state.approvals.all)}
         return {each.identity: await self.standing(each) for each in skills if each.identity in known}
+
+    async def decisions(self, label: str) -> frozenset[Approval]:
+        """Return everything that a person decided about the skills of a server. Raises `StateError`."""
+        if self._state is None:
+            return frozenset()
+        every = await run_sync(self._state.approvals.all)
+        return frozenset(each for each in every if each.label == label)
 
     async def approved(self, skill: HostedSkill) -> RemoteSkill | None:
         """Return the version that was approved last, if one was."""

@@ -5,10 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
+from skillwire.host.hosted import SHOWN_DESCRIPTION
 from skillwire.model.display import quoted, visible
 from skillwire.model.entry import Entry, LiveFile, Origin, SkillFile
 from skillwire.model.mime import MARKDOWN, mime_type
 from skillwire.model.path import prefixes
+from skillwire.model.plain import plain
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.model.uri import SKILL_FILE, root_uri
 from skillwire.sources.assemble import path_problems
@@ -116,6 +118,7 @@ def _published(
         files=_entry_files(skill, files),
         directories=tuple(sorted({folder for file in files for folder in prefixes(file)})),
         origin=Origin(label, skill.uri, f"{shown}/{SKILL_FILE}"),
+        shown_as=plain(skill.description, SHOWN_DESCRIPTION),  # before anybody approved anything (H27)
     )
     return Published(skill, entry, files)
 

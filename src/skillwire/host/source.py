@@ -75,6 +75,11 @@ class ServerSource(Source):
     def link(self) -> ServerLink:
         return self._link
 
+    @property
+    def trouble(self) -> SourceError | None:
+        """Why the server told nothing when it was last asked for everything."""
+        return self._trouble
+
     def remote(self, entry: Entry) -> RemoteSkill | None:
         """Return an entry of this source as the server lists it: what approvals are bound to."""
         published = self._published.get(entry.origin.location)

@@ -1,11 +1,14 @@
 """Where content enters the model's context, it says from whom it is, in a frame that it cannot fake (H20)."""
 
 import secrets
+from urllib.parse import unquote
 
 from skillwire.host.hosted import HostedSkill, origin_of
 from skillwire.model.display import quoted
+from skillwire.model.entry import Entry
 from skillwire.model.mime import is_text
 from skillwire.model.plain import plain
+from skillwire.model.uri import SKILL_FILE
 
 _SHOWN = 200
 _FOREIGN = (
@@ -53,6 +56,15 @@ def resource_text(label: str, uri: str, content: str, *, local: bool) -> str:
 def shown_text(content: bytes) -> str:
     """Return the content of a file as a model can read it."""
     return content.decode() if is_text(content) else f"({len(content):,} bytes that are not text)"
+
+
+def bridged_text(entry: Entry, path: str, content: str) -> str:
+    """Return a file of a server's skill, or the names of all, as a bridge passes it on to a model."""
+    what = {"": "Files of the skill", SKILL_FILE: "The skill"}.get(
+        path, f"The file {_spelled(path)} of the skill"
+    )
+    origin = origin_of(entry.origin.source, local=False)
+    return _framed(f"{what} {_spelled(unquote(entry.path))}, from the {origin}. {_FOREIGN}", content)
 
 
 def _whose(skill: HostedSkill) -> str:

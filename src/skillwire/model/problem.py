@@ -75,6 +75,7 @@ class Rule(StrEnum):
     SOURCE_PARTIAL = "source-partial"
     SERVER_ENTRY = "server-entry"
     SERVER_LIST = "server-list"
+    NOT_APPROVED = "not-approved"
     WATCH_POLLING = "watch-polling"
     # The repository contract; `contract/severity.py` says which of these are errors
     CONTRACT_BLOCK_MISSING = "contract-block-missing"

@@ -18,7 +18,7 @@ from skillwire.surfaces.authored_prompts import AuthoredPromptsSurface
 from skillwire.surfaces.base import Surface
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.surfaces.completion import CompletionSurface
-from skillwire.surfaces.content import RuntimeMeta, no_meta
+from skillwire.surfaces.content import Frame, RuntimeMeta, no_meta, unframed
 from skillwire.surfaces.contract import ContractAddresses, ContractProblems
 from skillwire.surfaces.directory import DirectorySurface
 from skillwire.surfaces.documents import Document, ProblemsDocument, Unlisted
@@ -61,6 +61,8 @@ class Offering:
     """How skills are held to the repository contract, if they are."""
     tools: Sequence[Tool] = ()
     """Further tools, behind those that load skills."""
+    frame: Frame | None = None
+    """Says from whom a skill is, where its text enters the context of a model and is somebody else's."""
 
 
 def skills_server(
@@ -121,8 +123,9 @@ def _for_every_client(
         describe_skills=in_tools,
         runtime_meta=runtime_meta,
         more=offering.tools,
+        frame=offering.frame or unframed,
     )
-    yield PromptsSurface(offer, offering.catalog_tokens, prompts)
+    yield PromptsSurface(offer, offering.catalog_tokens, prompts, offering.frame)
     yield CompletionSurface(library, offer)
     if not in_tools:
         yield InstructionsSurface(offer, offering.catalog_tokens)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import unquote
 
 from skillwire.catalog.library import Library
-from skillwire.model.entry import Json
+from skillwire.model.entry import Entry, Json
 from skillwire.surfaces.base import Answer, Call, Method, Surface
 from skillwire.surfaces.offer import Offer
 from skillwire.surfaces.prompts import BY_NAME
@@ -49,7 +49,7 @@ class CompletionSurface(Surface):
             case "ref/prompt", "name" if self._offer is not None and reference.get("name") == BY_NAME:
                 return self._offer.for_people()
             case "ref/resource", "skill" if reference.get("uri") == FILE_TEMPLATE:
-                return (unquote(entry.path) for entry in self._library.catalog.entries.values())
+                return (unquote(entry.path) for entry in self._entries())
             case "ref/resource", "file" if reference.get("uri") == FILE_TEMPLATE:
                 return self._files(call)
             case "ref/resource", parameter:
@@ -60,9 +60,12 @@ class CompletionSurface(Surface):
     def _files(self, call: Call) -> Iterable[str]:
         """Return the files of the skill that was chosen before."""
         skill = call.part("context").part("arguments").params.get("skill")
-        entries = self._library.catalog.entries.values()
-        entry = next((each for each in entries if skill in {each.path, unquote(each.path)}), None)
+        entry = next((each for each in self._entries() if skill in {each.path, unquote(each.path)}), None)
         return () if entry is None else (file.path for file in entry.files)
+
+    def _entries(self) -> Iterable[Entry]:
+        every, offer = self._library.catalog.entries.values(), self._offer
+        return every if offer is None else (entry for entry in every if offer.knows(entry))
 
     async def _values(self, pattern: str, parameter: str, typed: str) -> Sequence[str]:
         """Return values of a parameter of skills behind a pattern."""

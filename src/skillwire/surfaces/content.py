@@ -15,11 +15,22 @@ def text_block(text: str) -> dict[str, Json]:
     return {"type": "text", "text": text}
 
 
-def document_block(reading: Reading) -> dict[str, Json]:
+Frame: TypeAlias = Callable[[Entry, str, str], str]
+"""Says from whom a text is. It gets a skill, the path of a file in it (empty for a list), and the text."""
+
+
+def unframed(_entry: Entry, _path: str, text: str) -> str:
+    """Return the text as it is: whoever serves it is who answers for it."""
+    return text
+
+
+def document_block(reading: Reading, frame: Frame = unframed) -> dict[str, Json]:
     """Return a file as plain text where it is text, else as an embedded resource."""
-    if is_text(reading.content):
-        return {**text_block(reading.content.decode()), "annotations": FOR_THE_MODEL}
-    return resource_block(reading)
+    if not is_text(reading.content):
+        return resource_block(reading)
+    served = reading.served
+    text = frame(served.entry, served.file.path, reading.content.decode())
+    return {**text_block(text), "annotations": FOR_THE_MODEL}
 
 
 def resource_block(reading: Reading) -> dict[str, Json]:

@@ -21,7 +21,7 @@ class Offer:
         self._frozen = frozen
         self.library = library
         self._policy = policy or VisibilityPolicy()
-        self._names = Derived(Names)
+        self._names = Derived(self._named)
         self._for_models = Derived(lambda catalog: self._chosen(catalog, assistant=True))
         self._for_people = Derived(lambda catalog: self._chosen(catalog, assistant=False))
 
@@ -41,6 +41,10 @@ class Offer:
     def decisive(self, offered: Entry, read: Entry) -> Entry:
         """Return which of the two decides: what was offered while frozen, else what was read just now."""
         return offered if self._frozen else read
+
+    def knows(self, entry: Entry) -> bool:
+        """Whether models and people may hear of a skill at all."""
+        return not self._policy.withholds(entry)
 
     def is_for_models(self, entry: Entry) -> bool:
         return self._is_for(entry, assistant=True)
@@ -68,6 +72,12 @@ class Offer:
         renamed = change.before.shared_names.keys() ^ change.after.shared_names.keys()
         entries = (change.after.entries.get(uri) for uri in renamed)
         return any(entry is not None and self._is_for(entry, assistant=assistant) for entry in entries)
+
+    def _named(self, catalog: Catalog) -> Names:
+        entries = catalog.entries
+        if any(map(self._policy.withholds, entries.values())):
+            entries = {uri: entry for uri, entry in entries.items() if self.knows(entry)}
+        return Names(catalog, entries, by_path=self._policy.by_path)
 
     def _shown(self, entry: Entry | None, *, assistant: bool) -> tuple[str, dict[str, Json]] | None:
         """Return what is told of a skill; None where it is not offered."""

@@ -14,7 +14,7 @@ from skillwire.model.errors import BadParamsError
 from skillwire.surfaces.authored_prompts import described_prompt, rendered_prompt
 from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface
 from skillwire.surfaces.catalog_text import CHARACTERS_PER_TOKEN, DEFAULT_TOKENS
-from skillwire.surfaces.content import resource_block, with_meta
+from skillwire.surfaces.content import Frame, document_block, resource_block, with_meta
 from skillwire.surfaces.offer import Offer
 from skillwire.surfaces.paging import page
 from skillwire.wire.messages import PROMPTS_GET, PROMPTS_LIST
@@ -29,9 +29,17 @@ class PromptsSurface(Surface):
     name = "prompts"
 
     def __init__(
-        self, offer: Offer, tokens: int = DEFAULT_TOKENS, authored: Mapping[str, Skill] | None = None
+        self,
+        offer: Offer,
+        tokens: int = DEFAULT_TOKENS,
+        authored: Mapping[str, Skill] | None = None,
+        frame: Frame | None = None,
     ) -> None:
-        """`authored` are prompts that somebody named in code; a skill's own prompt gives way to one."""
+        """`authored` are prompts that somebody named in code; a skill's own prompt gives way to one.
+
+        With a `frame`, the model reads a text that says whose it is, instead of an embedded resource.
+        """
+        self._frame = frame
         self._offer = offer
         self._tokens = tokens
         self._authored = dict(authored or {})
@@ -62,7 +70,8 @@ class PromptsSurface(Surface):
         reading = await self._offer.library.read(entry.uri)
         if not self._offer.is_for_people(self._offer.decisive(entry, reading.served.entry)):
             raise BadParamsError(f"the skill {quoted(entry.name)} is not for people to start")
-        message: Json = {"role": "user", "content": resource_block(reading)}
+        block = resource_block(reading) if self._frame is None else document_block(reading, self._frame)
+        message: Json = {"role": "user", "content": block}
         return Answer({"description": one_line(entry.shown_description), "messages": [message]})
 
     def _names(self) -> "list[str]":

@@ -13,11 +13,13 @@ from skillwire.model.errors import BadParamsError, ConflictError, SkillwireError
 from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS, USAGE, available_skills
 from skillwire.surfaces.content import (
+    Frame,
     RuntimeMeta,
     document_block,
     no_meta,
     resource_block,
     text_block,
+    unframed,
     with_meta,
 )
 from skillwire.surfaces.offer import Offer
@@ -57,12 +59,14 @@ class ToolsSurface(Surface):
         describe_skills: bool = False,
         runtime_meta: RuntimeMeta = no_meta,
         more: Sequence[Tool] = (),
+        frame: Frame = unframed,
     ) -> None:
         self._offer = offer
         self._max_file_bytes = max_file_bytes
         self._tokens = catalog_tokens
         self._describe_skills = describe_skills
         self._runtime_meta = runtime_meta
+        self._frame = frame
         self._tools: dict[str, Callable[[Call], Awaitable[_Blocks]]] = {
             LOAD_SKILL: self._load_skill,
             LOAD_SKILL_ALIAS: self._load_skill,
@@ -113,7 +117,7 @@ class ToolsSurface(Surface):
         self._must_be_for_models(name, entry)
         reading = await self._offer.library.read(entry.uri)
         self._must_be_for_models(name, self._offer.decisive(entry, reading.served.entry))
-        return [document_block(reading)], entry
+        return [document_block(reading, self._frame)], entry
 
     def _must_be_for_models(self, name: str, entry: Entry) -> None:
         if not self._offer.is_for_models(entry):
@@ -124,9 +128,9 @@ class ToolsSurface(Surface):
         entry = self._offer.now(self._offer.names.find(arguments.text("skill")))
         path = posixpath.normpath(arguments.text("path")).strip("/")  # skills write `./references/guide.md`
         if path in {"", "."}:
-            return [text_block(_file_list(entry))], entry
+            return [text_block(self._frame(entry, "", _file_list(entry)))], entry
         if any(file.path == path for file in entry.files):
-            return [document_block(await self._read(entry, path))], entry
+            return [document_block(await self._read(entry, path), self._frame)], entry
         inside = [file for file in entry.files if file.path.startswith(f"{path}/")]
         if not inside and path not in entry.directories:
             raise ToolError(_no_such_file(entry, path))
@@ -148,6 +152,8 @@ class ToolsSurface(Surface):
 
     async def _read(self, entry: Entry, path: str) -> Reading:
         reading = await self._offer.library.read(entry.uri_of(path))
+        if not self._offer.knows(reading.served.entry):  # it is another by now, which nobody approved
+            raise ToolError(f"the skill {quoted(entry.name)} is not for models to read")
         if len(reading.content) > self._max_file_bytes:
             limit = f"the limit is {self._max_file_bytes:,} bytes a file"
             raise ToolError(f"{quoted(path)} has {len(reading.content):,} bytes; {limit}")

@@ -14,6 +14,7 @@ from skillwire.host.paths import listed_file, live_uri
 from skillwire.host.target import Target
 from skillwire.model.display import quoted, visible
 from skillwire.model.mime import is_text, mime_type
+from skillwire.wire.messages import SERVER_META
 from skillwire.wire.translate import contents
 
 
@@ -25,7 +26,7 @@ def read_remote(skill: str, path: str, targets: Sequence[Target], *, as_json: bo
     if as_json:
         file = None if found.skill.files is None else listed_file(found.skill, path)
         uri = live_uri(found.skill, path) if file is None else file.uri
-        print_json({"contents": [contents(uri, kind, content)]})
+        print_json({"contents": [contents(uri, kind, content)], "_meta": {SERVER_META: found.label}})
         return 0
     if sys.stdout.isatty():
         talk().print(f"from the server {quoted(found.label)}, which nobody vouches for:", style="yellow")

@@ -54,6 +54,7 @@ class DraftsClient:
         self._looked = True
         self.dialect = listing.dialect
         self._skills = {skill.uri: skill for skill in listing.skills}
+        self._retrieved = Retrieved(self.limits)
         return listing
 
     async def get(self, uri: str) -> RemoteSkill:

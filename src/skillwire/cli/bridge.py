@@ -1,0 +1,188 @@
+"""`skillwire bridge`: one MCP server in front of many."""
+
+import os
+import shlex
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from rich.text import Text
+
+from skillwire.catalog.snapshot import Catalog
+from skillwire.cli.endpoint import (
+    AllowHost,
+    AllowOrigin,
+    AllowPublic,
+    ClientTokenEnv,
+    Endpoint,
+    Http,
+    Reachable,
+)
+from skillwire.cli.library import keep_out_of_the_collector, load
+from skillwire.cli.output import counted, talk
+from skillwire.cli.reaching import Allow, reached
+from skillwire.cli.remote.remembering import opened_state
+from skillwire.cli.running import checked_budget, log_to_stderr, run, serve_at
+from skillwire.config.clients.choosing import is_address
+from skillwire.config.clients.known import Known, known_servers
+from skillwire.config.settings import BRIDGES, max_file_bytes_from
+from skillwire.host.bridging import NAMES, approve_command, bridged
+from skillwire.host.link import ServerLink
+from skillwire.host.state.state import State
+from skillwire.host.tagging import bridged_text
+from skillwire.host.target import Target
+from skillwire.model.display import quoted, visible
+from skillwire.model.errors import UsageError
+from skillwire.model.problem import Rule
+from skillwire.server.skills import Channel, Offering, skills_server
+from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
+from skillwire.wire.messages import LIVE_TTL_MS, Freshness
+
+_MOST_BRIDGES = 4
+"""Bridges in front of each other. One that leads back to itself would start without end."""
+_SHOWN = 5
+"""Skills that are not approved, and are named at the start. All are in `skillwire://problems`."""
+
+
+def bridge(
+    servers: Annotated[
+        list[str] | None,
+        Parameter(name="SERVER", help="Labels, URLs, or `--` and the command that starts a server."),
+    ] = None,
+    /,
+    *,
+    trust: Annotated[
+        list[str] | None,
+        Parameter(name="--trust", help="A label whose skills are all offered, unapproved (repeatable)."),
+    ] = None,
+    http: Http = None,
+    catalog: Annotated[
+        Literal["instructions", "tool-description"], Parameter(help="Where models find the list of skills.")
+    ] = "instructions",
+    catalog_tokens: Annotated[int, Parameter(help="How long that list may be, in tokens.")] = DEFAULT_TOKENS,
+    no_drafts: Annotated[bool, Parameter(help="Leave out the index for hosts of early drafts.")] = False,
+    allow: Allow = None,
+    server_token_env: Annotated[
+        str | None,
+        Parameter(help="The environment variable with the bearer token to send to the one URL named."),
+    ] = None,
+    token_env: ClientTokenEnv = None,
+    allow_public: AllowPublic = False,
+    allow_host: AllowHost = None,
+    allow_origin: AllowOrigin = None,
+) -> int:
+    """Be one MCP server in front of many, for their skills.
+
+    Hosts that know the Skills extension get every verified skill, below the label of its server, and ask
+    their user themselves. Tools, prompts and instructions are for all other clients. They show the skills
+    that you have approved with `skillwire approve`, and all of the labels that you `--trust`.
+
+    A server that cannot be reached is a problem in `skillwire://problems`, and served when it is back.
+
+    For example:
+
+    ```
+    skillwire bridge github acme
+    skillwire bridge https://example.com/mcp --trust example.com-mcp
+    skillwire bridge acme --http 8765
+    skillwire bridge -- python server.py
+    ```
+    """
+    log_to_stderr()
+    targets = _targets(servers or [], allow, server_token_env)
+    trusted = _trusted(trust or [], targets)
+    offering = Offering(
+        Channel(catalog),
+        checked_budget(catalog_tokens),
+        max_file_bytes_from(os.environ),
+        NAMES,
+        drafts=not no_drafts,
+        frame=bridged_text,
+    )
+    reachable = Reachable(http, token_env, allow_public, allow_host, allow_origin)
+    os.environ[BRIDGES] = f"{os.environ.get(BRIDGES, '')}+"  # for the programs that this one starts
+    with opened_state() as state:
+        run(_Bridge(targets, state, trusted, offering, reachable.endpoint()).run)
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Bridge:
+    """A bridge that is about to run."""
+
+    targets: Sequence[Target]
+    state: State
+    trusted: Collection[str]
+    offering: Offering
+    endpoint: Endpoint | None
+
+    async def run(self) -> None:
+        async with AsyncExitStack() as stack:
+            links = [await stack.enter_async_context(ServerLink(target)) for target in self.targets]
+            library = await bridged(links, self.state, self.trusted, _approving(known_servers(os.environ)))
+            _tell(await load(library), len(links))
+            library.listen(lambda _: keep_out_of_the_collector())
+            # Who may see what, the servers know: nothing of it is for a cache that others share.
+            freshness = Freshness(LIVE_TTL_MS, private=True)
+            server = skills_server(
+                library, name="skillwire-bridge", freshness=freshness, offering=self.offering
+            )
+            await serve_at(self.endpoint, server)
+
+
+def _targets(
+    servers: Sequence[str], allow: Sequence[str] | None, server_token_env: str | None
+) -> list[Target]:
+    """Return how to reach the servers. Raises `UsageError`."""
+    if not servers:
+        hint = "`skillwire servers` lists those that you have; a URL, or `--` and a command, will do as well"
+        raise UsageError("it is not said in front of which servers", hint=hint)
+    if server_token_env is not None and (len(servers) > 1 or not is_address(servers[0])):
+        hint = "name one URL, or write the headers of each server into the file that names it"
+        raise UsageError("`--server-token-env` is for one URL: a token is sent to nobody else", hint=hint)
+    if len(os.environ.get(BRIDGES, "")) >= _MOST_BRIDGES:
+        hint = "a server that you named is this bridge itself, or leads back to it: leave it out"
+        raise UsageError(f"this is the bridge of a bridge of {_MOST_BRIDGES - 1} others", hint=hint)
+    return reached(servers, allow, server_token_env)
+
+
+def _trusted(labels: Sequence[str], targets: Sequence[Target]) -> frozenset[str]:
+    known = [target.label for target in targets]
+    if unknown := next((label for label in labels if label not in known), None):
+        named = ", ".join(map(quoted, known))
+        raise UsageError(f"`--trust {visible(unknown)}` means none of the servers", hint=f"there is {named}")
+    return frozenset(labels)
+
+
+def _approving(known: Known) -> Callable[[Target, str], str]:
+    """Return who knows the command that approves a skill: with its address, if no file names the server."""
+
+    def command(target: Target, skill: str) -> str:
+        approve = approve_command(target, skill)
+        if target.label in known.labels:
+            return approve
+        if target.url is not None:
+            return f"{approve} --from {shlex.quote(target.spelled)}"
+        # An option may hold a secret, and clients read this.
+        secret = any(word.startswith("-") or "=" in word for word in target.command)
+        return f"{approve} -- {'COMMAND' if secret else target.spelled}"
+
+    return command
+
+
+def _tell(catalog: Catalog, servers: int) -> None:
+    """Say what there is, and what keeps the rest from models and people."""
+    console = talk()
+    withheld = [problem for problem in catalog.problems if problem.rule is Rule.NOT_APPROVED]
+    offered = len(catalog.entries) - len(withheld)
+    every = f"{counted(len(catalog.entries), 'skill')} of {counted(servers, 'server')}"
+    console.print(f"{every}; {offered} offered to models and people")
+    for problem in catalog.problems:
+        if problem.rule in {Rule.SOURCE_FAILED, Rule.SERVER_LIST}:
+            console.print(Text(visible(f"{problem.path}: {problem.message}")))
+    for problem in withheld[:_SHOWN]:
+        console.print(Text(visible(f"{problem.path}: {problem.message}; {problem.hint}")))
+    if len(withheld) > _SHOWN:
+        console.print(f"and {len(withheld) - _SHOWN:,} more, all in `skillwire://problems`")
