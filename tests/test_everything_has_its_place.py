@@ -63,6 +63,12 @@ def test_every_verb_is_in_the_table_and_in_the_docs() -> None:
         "list",
         "show",
         "read",
+        "servers",
+        "diff",
+        "approve",
+        "revoke",
+        "pull",
+        "cache",
         "sources",
         "publish",
         "verify",
@@ -102,7 +108,13 @@ def test_there_is_no_drawer_for_odds_and_ends() -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["skillwire", "skillwire.sources.directory", "skillwire.catalog.library", "skillwire.surfaces.resources"],
+    [
+        "skillwire",
+        "skillwire.host",
+        "skillwire.sources.directory",
+        "skillwire.catalog.library",
+        "skillwire.surfaces.resources",
+    ],
 )
 def test_reading_skills_never_loads_the_sdk(module: str) -> None:
     assert {"mcp", "mcp_types", "pydantic"} & loaded_by(f"import {module}") == set()

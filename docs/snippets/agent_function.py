@@ -4,8 +4,7 @@ from typing import Any
 
 import anyio
 
-from skillwire.host.host import Host
-from skillwire.host.tools import AgentTool
+from skillwire.host import AgentTool, Host
 from skillwire.model.errors import SkillwireError
 
 SKILLS = Path(__file__).parents[2] / "examples/skills"

@@ -4,10 +4,7 @@ from tempfile import TemporaryDirectory
 
 import anyio
 
-from skillwire.host.approval import Answer, LoadRequest, Request
-from skillwire.host.host import Host
-from skillwire.host.state.state import State
-from skillwire.host.target import Target
+from skillwire.host import Answer, Host, LoadRequest, Request, State, Target
 
 SKILLS = Path(__file__).parents[2] / "examples/skills"
 ACME = Target("acme", command=(sys.executable, "-m", "skillwire", "serve", str(SKILLS), "--no-config"))

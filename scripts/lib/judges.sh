@@ -1,13 +1,16 @@
 # shellcheck shell=bash
-# Sourced after setup.sh: installs the outside judges and the Node they need, once, under .cache/judges.
+# Sourced after setup.sh: installs the outside judges, a peer that the tests ask, and the Node they need, once, under
+# .cache/judges.
 
 NODE_VERSION=22.23.3
 CONFORMANCE_VERSION=0.2.0-alpha.12
 INSPECTOR_VERSION=2.12.0
+TYPESCRIPT_SERVER_VERSION=2.4.0
 
 JUDGES=$ROOT/.cache/judges
 NODE=$JUDGES/node-$NODE_VERSION/node_modules/node/bin/node
 CONFORMANCE=$JUDGES/conformance-$CONFORMANCE_VERSION/node_modules/@modelcontextprotocol/conformance/dist/index.js
+TYPESCRIPT_SERVER=$JUDGES/typescript-server-$TYPESCRIPT_SERVER_VERSION
 INSPECTOR=$JUDGES/inspector-$INSPECTOR_VERSION/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js
 
 need_npm() {
@@ -39,5 +42,10 @@ install_judge() (
 install_node() { install_judge node node "$NODE_VERSION" "$NODE"; }
 install_conformance() {
   install_judge conformance @modelcontextprotocol/conformance "$CONFORMANCE_VERSION" "$CONFORMANCE"
+}
+# The official SDK's server, with the Skills extension: for tests of our host.
+install_typescript_server() {
+  install_judge typescript-server @modelcontextprotocol/server "$TYPESCRIPT_SERVER_VERSION" \
+    "$TYPESCRIPT_SERVER/node_modules/@modelcontextprotocol/server/dist/ext/skills/node.cjs"
 }
 install_inspector() { install_judge inspector @modelcontextprotocol/inspector "$INSPECTOR_VERSION" "$INSPECTOR"; }

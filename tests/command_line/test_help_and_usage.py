@@ -80,7 +80,7 @@ def test_the_help_of_a_verb_mentions_every_option(cli: Cli, verb: str) -> None:
     assert done.out.startswith(f"Usage: skillwire {verb} ")
     for option in OPTIONS[verb]:
         assert re.search(rf"{option}\b", done.out)
-    expected = ["--no-drafts", "--no-config"] if verb == "serve" else []
+    expected = {"serve": ["--no-drafts", "--no-config"], "verify": ["--no-drafts"]}.get(verb, [])
     assert re.findall(r"--no-[a-z-]+", done.out) == expected
 
 

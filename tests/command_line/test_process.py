@@ -27,13 +27,16 @@ from tests.support.peers import PATIENCE, skillwire
         ["new", "fresh", "--contract"],
         ["schema", "--contract"],
         ["show", "nothing", "--from", "skills"],
+        ["servers"],
+        ["revoke", "acme:nothing"],
+        ["cache"],
         ["--help"],
         ["check", "--help"],
         ["no-such-verb"],
     ],
     ids=" ".join,
 )
-def test_only_serving_loads_the_mcp_sdk(here: Path, arguments: list[str]) -> None:
+def test_only_serving_and_asking_servers_loads_the_mcp_sdk(here: Path, arguments: list[str]) -> None:
     program = (
         "import sys; from skillwire.cli.app import run; run(sys.argv[1:]);"
         "loaded = {name.partition('.')[0] for name in sys.modules};"

@@ -335,6 +335,45 @@ def test_a_pipe_keeps_nobody_waiting(machine: Machine) -> None:
     assert machine.known().servers == ()
 
 
+@pytest.mark.parametrize("text", ["/*" * 200_000, '"' + '\\"' * 200_000, "," * 400_000, "{" + " " * 900_000])
+def test_a_file_that_is_made_to_take_long_does_not(machine: Machine, text: str) -> None:
+    machine.shared(".mcp.json", text)
+    assert len(machine.known().unreadable) == 1
+
+
+def test_of_what_others_wrote_not_everything_is_read(machine: Machine) -> None:
+    large = machine.shared(".mcp.json", {"mcpServers": {}, "padding": "x" * 1_100_000})
+    many = machine.shared(
+        ".gemini/settings.json", {"mcpServers": {f"ä{'!' * n}": {"command": f"x{n}"} for n in range(1200)}}
+    )
+    machine.own(".claude.json", {"mcpServers": {"mine": PROGRAM}, "history": "x" * 1_100_000})
+    known = machine.known()
+    assert {each.place.path: each.reason for each in known.unreadable} == {
+        large: "it has more than 1,048,576 bytes",
+        many: "it names more than 1,000 servers",
+    }
+    assert len(known.labels) == 1001
+
+
+def test_what_is_shown_is_what_is_run(machine: Machine) -> None:
+    server = {"type": "stdio", "url": "https://harmless.example", "command": "rm", "args": ["-rf", 0, True]}
+    machine.shared(".mcp.json", {"mcpServers": {"acme": server}})
+    acme = machine.server("acme")
+    assert acme.target is not None
+    assert acme.declared.spelled == " ".join(acme.target.command) == "rm -rf 0 true"
+
+
+def test_variables_of_a_file_are_told_and_stay_in_the_project(machine: Machine) -> None:
+    secrets = machine.own("secrets.env", "A=1\n")
+    machine.shared(".env", "A=1\n")
+    inside = {"command": "x", "envFile": "${workspaceFolder}/.env"}
+    machine.shared(
+        ".vscode/mcp.json", {"servers": {"in": inside, "out": {**inside, "envFile": str(secrets)}}}
+    )
+    assert machine.server("in").declared.added == (f"the variables in {machine.repository / '.env'}",)
+    assert machine.server("out").state == "its `envFile` is outside of the project"
+
+
 def test_nothing_is_written(machine: Machine) -> None:
     machine.shared(".mcp.json", {"mcpServers": {"a": PROGRAM}})
     machine.own(".claude.json", {"mcpServers": {"b": PROGRAM}})

@@ -1,18 +1,26 @@
 """Servers of earlier drafts are understood: the newest dialect that yields a skill counts, and is named."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
+import anyio
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from skillwire.host.client import Listing, SkillsClient
+from skillwire.host.dialects.client import DraftsClient
 from skillwire.host.dialects.discovery import discover
 from skillwire.server.skills import Offering, skills_server
 from skillwire.wire.archive_form import ArchiveForm
 from skillwire.wire.dialect import Dialect, Integrity
-from skillwire.wire.findings import Fault
+from skillwire.wire.findings import Fault, FindingError
 from tests.support.clients import ERAS, library_of, skill
 from tests.support.draft_servers import (
     FILES,
@@ -29,6 +37,7 @@ from tests.support.draft_servers import (
     scanned,
     with_manifests,
 )
+from tests.support.peers import skillwire
 from tests.support.scripted import ScriptedServer, entry_of, files_of
 
 pytestmark = pytest.mark.anyio
@@ -244,3 +253,70 @@ async def test_our_own_index_is_read_as_the_newer_draft_without_a_fault(mode: An
     assert [each.uri for each in listing.skills] == ["skill://one/SKILL.md", "skill://team/two/SKILL.md"]
     assert listing.findings.faults == {Fault.OLD_DRAFT}
     assert [len(each.deliveries) for each in listing.skills] == [3 if archives else 1] * 2
+
+
+OLDER = """
+from mcp.server.mcpserver import MCPServer
+server = MCPServer("older")
+@server.resource("skill://old/SKILL.md", description="Is old.")
+def old() -> str:
+    return "---\\nname: old\\ndescription: Is old.\\n---\\n"
+server.run()
+"""
+
+
+def test_the_verb_reads_drafts_and_says_what_it_found() -> None:
+    command = skillwire("verify", "--json", "--", sys.executable, "-c", OLDER)
+    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["dialect"], told["outcome"]) == (7, "scan", "nonconformant")
+    assert [(skill["uri"], skill["integrity"], skill["dynamic"]) for skill in told["skills"]] == [
+        ("skill://old/SKILL.md", "none", False)
+    ]
+    assert [finding["fault"] for finding in told["findings"]] == ["list-shape", "old-draft"]
+
+
+NONSENSE = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**40), 2**40)
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+    | st.sampled_from(
+        [MAIN, "skill://good", "skill://good/_manifest", "skill://good.zip", "archive", "skill-md"]
+    ),
+    lambda each: (
+        st.lists(each, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["uri", "url", "type", "name", "frontmatter", "resources", "archives", "files"]),
+            each,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(NONSENSE, max_size=4), st.sampled_from(ERAS), st.booleans())
+def test_whatever_a_server_says_a_search_ends_with_a_listing(
+    said: list[Any], mode: Any, declared: Any
+) -> None:
+    documents = {uri: json.dumps(said).encode() for uri in ("skill://good/_manifest", MAIN, "skill://good")}
+    script = ScriptedServer(
+        entries=said,
+        files={**documents, INDEX: index_of(*said)},
+        resources=[resource(uri) for uri in documents],  # the SDK sends no others, and takes none
+        declared={} if declared else None,
+    )
+
+    async def search() -> Listing:
+        async with Client(script.server(), mode=mode) as client:
+            asked = DraftsClient(SkillsClient(client))
+            listing = await asked.list()
+            for each in listing.skills:
+                with suppress(FindingError, MCPError):
+                    await asked.read(each.uri)
+            return listing
+
+    listing = anyio.run(search)
+    assert all(each.dialect is listing.dialect for each in listing.skills)
+    assert len(script.asked) < 40

@@ -10,6 +10,7 @@ from skillwire.host.approval import Answer
 from skillwire.host.refusing import NotApprovedError, VerificationError
 from skillwire.host.state.state import State
 from skillwire.model.errors import BadParamsError, StateError, UsageError
+from skillwire.wire.findings import Fault
 from tests.support.clients import ERAS
 from tests.support.hosts import Person, honest, hosting
 from tests.support.scripted import ScriptedServer
@@ -203,6 +204,57 @@ async def test_a_resource_in_the_folder_of_a_loaded_skill_is_read_as_its_entry_s
         with pytest.raises(VerificationError, match="not among its files"):
             await session.read_resource("acme", "skill://refunds/extra.md")
         assert len(script.asked) == before
+
+
+@every_era
+@pytest.mark.rule("H14", "H15", "H22")
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "SKILL://refunds/{}",
+        "skill://REFUNDS/{}",
+        "skill://%72efunds/{}",
+        "skill://refunds//{}",
+        "skill://refunds/./{}",
+        "skill://x/../refunds/{}",
+        "skill:///refunds/{}",
+    ],
+)
+async def test_no_other_spelling_of_an_address_leads_around_the_entry(mode: Any, uri: str) -> None:
+    script = honest("refunds")
+    guide, extra = uri.format("references/guide.md"), uri.format("extra.md")
+    script.files = {**script.files, guide: b"evil", extra: b"evil"}
+    async with hosting(mode, Person(), acme=script) as host:
+        session = host.session()
+        with pytest.raises(VerificationError, match="it was listed"):  # also before it is loaded
+            await session.read_resource("acme", guide)
+        await session.load("acme:refunds")
+        before = len(script.asked)
+        for spelled in (guide, extra):
+            with pytest.raises(VerificationError) as refused:
+                await session.read_resource("acme", spelled)
+            assert refused.value.findings[0].fault is Fault.UNLISTED
+        assert len(script.asked) == before
+
+
+@every_era
+@pytest.mark.rule("H22")
+async def test_no_server_is_asked_for_an_address_that_a_skill_of_another_made_up(mode: Any) -> None:
+    bank, person = honest("hidden"), Person()
+    bank.pages = [{"skills": []}]
+    async with hosting(mode, person, acme=honest("refunds"), bank=bank) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        person.answer = Answer.NO
+        before = len(bank.asked)
+        with pytest.raises(NotApprovedError, match=r"of server `acme` may have caused"):
+            await session.load("bank:skill://my-secret/SKILL.md")
+        assert len(bank.asked) == before
+        assert [each.uri for each in person.foreign_reads] == ["skill://my-secret/SKILL.md"]
+        person.answer = Answer.ONCE
+        await session.load("bank:skill://hidden/SKILL.md")
+        assert "The model already acts on `acme:refunds` of the server `acme`" in str(person.loads[-1])
+        assert "already acts" not in str(person.loads[0])
 
 
 @pytest.mark.rule("H9")

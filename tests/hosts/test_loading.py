@@ -260,7 +260,7 @@ async def test_of_content_made_when_it_is_read_only_so_much_is_taken_and_each_lo
         assert refused.value.findings[0].fault is Fault.READ_BUDGET
         await session.load("acme:live")
         assert len(person.loads) == 2
-        assert "made when it is read" in str(person.loads[0])
+        assert "can be different each time it is read" in str(person.loads[0])
         script.files = {**script.files, "skill://live/SKILL.md": document_of("live", {"license": "MIT"})}
         with pytest.raises(VerificationError, match="leaves out the field `license`"):
             await session.load("acme:live")

@@ -72,9 +72,10 @@ async def test_content_says_whose_it_is_in_a_frame_that_it_cannot_fake(mode: Any
 @pytest.mark.rule("H20")
 def test_an_own_skill_and_that_of_a_server_never_look_alike() -> None:
     own, other = skill("x", "mine", local=True), skill("x", "mine")
-    for text in (skill_text, lambda each, content: file_text(each, "a.md", content)):
-        assert ("user's own" in text(own, "Hi."), "server" in text(own, "Hi.")) == (True, False)
-        assert ("user's own" in text(other, "Hi."), "server `mine`" in text(other, "Hi.")) == (False, True)
+    for text in (skill_text(own, "Hi."), file_text(own, "a.md", "Hi.")):
+        assert ("user's own" in text, "server" in text) == (True, False)
+    for text in (skill_text(other, "Hi."), file_text(other, "a.md", "Hi.")):
+        assert ("user's own" in text, "server `mine`" in text) == (False, True)
     assert "server `acme`" in resource_text("acme", "docs://a", "Hi.", local=False)
 
 

@@ -186,6 +186,7 @@ def test_a_file_without_a_row_makes_room_first(tmp_path: Path) -> None:
         put(state, *range(10))
         stray = tmp_path / "cache/shop/stray"
         stray.write_bytes(b"x" * 5000)
+        (tmp_path / "cache/shop/a folder").mkdir()
         put(state, 10)
         assert not stray.exists()
         assert len(kept(state)) == 9

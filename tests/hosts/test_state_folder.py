@@ -5,14 +5,17 @@ import sqlite3
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from skillwire.cli.app import run
 from skillwire.config.settings import STATE_DIR, state_folder_from
 from skillwire.host.state.approvals import Standing
-from skillwire.host.state.database import VERSION
 from skillwire.host.state.folder import keep_apart
+from skillwire.host.state.schema import VERSION
 from skillwire.host.state.state import State
 from skillwire.model.errors import StateError
 from tests.support.remote_skills import FILES, remote_file, remote_skill
@@ -80,6 +83,15 @@ def test_a_folder_with_other_things_in_it_is_not_closed_to_others(tmp_path: Path
     assert "SKILLWIRE_STATE_DIR" in caught.value.hint
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+@posix
+def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner = tmp_path.stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    with pytest.raises(StateError, match="belongs to another user"):
+        State.open(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path) -> None:
@@ -192,6 +204,47 @@ def test_a_damaged_database_is_moved_aside_and_nothing_is_approved(
     with State.open(tmp_path) as state:
         assert state.damaged is None
         assert standing(state) is Standing.APPROVED
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The bytes of a database in which five skills are approved, and one of them no longer."""
+    folder = tmp_path_factory.mktemp("whole")
+    approve(folder, *(f"skill-{number}" for number in range(5)))
+    with State.open(folder) as state:
+        state.bind("shop", "https://shop.example/mcp")
+        state.grants.grant("shop", remote_skill(name="skill-0"), ["Read"])
+        state.approvals.revoke("shop", "skill://skill-4/SKILL.md")
+    return (folder / "state.db").read_bytes()
+
+
+@pytest.mark.rule("H17")
+@settings(max_examples=60)
+@given(at=st.floats(0, 1, exclude_max=True), flips=st.binary(min_size=1, max_size=16))
+def test_whatever_bytes_are_damaged_nothing_is_approved_by_it_and_everything_answers(
+    whole: bytes, at: float, flips: bytes
+) -> None:
+    written = [index for index, byte in enumerate(whole) if byte]  # most of a database is empty
+    damaged, start = bytearray(whole), written[int(at * len(written))]
+    for index, flip in enumerate(flips, start):
+        damaged[index % len(whole)] ^= flip
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "state.db").write_bytes(damaged)
+        try:
+            opened = State.open(Path(folder))
+        except StateError as error:  # the damage is in the numbers of the program and the format
+            assert "another program" in str(error) or "newer Skillwire" in str(error)
+            return
+        with opened as state:
+            state.bind("shop", "https://shop.example/mcp")
+            never = [remote_skill({"SKILL.md": b"evil"}, name=f"skill-{number}") for number in range(5)]
+            for skill in [*never, remote_skill(name="skill-4"), remote_skill(name="other")]:
+                assert state.approvals.standing("shop", skill) is not Standing.APPROVED
+                assert state.grants.granted("shop", skill) == frozenset()
+            for approval in state.approvals.all():
+                state.approvals.approved(approval.label, approval.uri)
+            assert state.cache.get("shop", DOCUMENT) is None
+            assert state.cache.ls() == []
 
 
 def test_a_second_damaged_database_does_not_overwrite_the_first(tmp_path: Path) -> None:

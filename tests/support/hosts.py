@@ -54,7 +54,7 @@ async def hosting(
         providers: list[ConnectedServer] = []
         for label, script in servers.items():
             client = await stack.enter_async_context(Client(script.server(), mode=mode))
-            providers.append(ConnectedServer(label, client, f"https://{label}.example/mcp", limits))
+            providers.append(ConnectedServer(label, client, f"https://{label}.example/mcp", limits=limits))
         host = Host(folders=folders, providers=providers, approve=approve, state=state, limits=limits)
         await stack.enter_async_context(host)
         await host.discover()

@@ -75,7 +75,7 @@ VERBS = {
     ),
     "approve": Verb(
         "skillwire.cli.approve:approve",
-        "Approve a skill of a server, as it is now; or list what is approved.",
+        "Approve a skill of a server, as it is now.",
         takes_command=True,
         command_option="--from",
     ),

@@ -48,7 +48,8 @@ def find_skill(
     if not is_folder and not named:
         raise UsageError(
             f"it is not said where to look for {quoted(skill)}",
-            hint=f"add `--from SOURCE`, or set `{SKILLS_DIR}`; a folder is written `./{visible(skill)}`",
+            hint=f"add `--from SOURCE`, or set `{SKILLS_DIR}`; a folder is written `./{visible(skill)}`, "
+            "a server's skill `LABEL:NAME`",
         )
     if is_folder and not named:
         return _in_folder(skill, follow_links=follow_links)

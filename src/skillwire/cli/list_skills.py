@@ -53,13 +53,15 @@ def list_skills(
     from skillwire.cli.remote.listing import list_servers  # noqa: PLC0415 - it loads the SDK
 
     targets = reached(places.servers, allow, token_env)
-    rows: list[dict[str, object]] = []
+    if not json:
+        if places.sources:
+            _list_sources(places.sources, follow_links=follow_links, as_json=False)
+        return list_servers(targets)
+    rows = list[dict[str, object]]()
     if places.sources:
         catalog = load_library(places.sources, follow_links=follow_links).catalog
         rows = [_row(catalog, entry) for entry in catalog.entries.values()]
-        if not json:
-            _print_table(catalog)
-    return list_servers(targets, rows if json else None)
+    return list_servers(targets, rows)
 
 
 def _list_sources(sources: Sequence[str], *, follow_links: bool, as_json: bool) -> int:

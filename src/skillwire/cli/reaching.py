@@ -77,7 +77,8 @@ def _explain(server: KnownServer) -> None:
     if server.starts_a_program:
         console.print("which is this program, run with all that you may do:")
         console.print(Text(f"  {visible(said.spelled)}", style="bold"))
-        console.print(Text(f"  in {visible(str(server.place.project))}"))
+        folder = None if server.target is None else server.target.cwd
+        console.print(Text(f"  in {visible(str(folder))}"))
         for variable in said.added:
             console.print(Text(f"  with {visible(variable)}"))
     else:

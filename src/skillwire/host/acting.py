@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from skillwire.host.hosted import HostedSkill, Identity
+from skillwire.host.paths import canonical
 from skillwire.host.registry import Registry
 from skillwire.model.display import quoted
 from skillwire.model.errors import RequestError
@@ -63,10 +64,8 @@ class Acting:
         return tuple(each.skill for each in self.held.values() if not each.skill.local)
 
     def around(self, label: str, uri: str) -> Held | None:
-        """Return the skill of that server in whose folder a URI is: the innermost, of nested ones."""
-        inside = (
-            each
-            for each in self.held.values()
-            if each.skill.label == label and uri.startswith(f"{each.skill.skill.root}/")
-        )
+        """Return the skill of that server in whose folder a URI is, however spelled: the innermost."""
+        place = canonical(uri)
+        own = (each for each in self.held.values() if each.skill.label == label)
+        inside = (each for each in own if place.startswith(f"{canonical(each.skill.skill.root)}/"))
         return max(inside, key=lambda each: len(each.skill.skill.root), default=None)

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from skillwire.host.hosted import HostedSkill
 from skillwire.host.inspection import Inspection
 from skillwire.model.display import quoted, visible
+from skillwire.wire.dialect import Dialect
 
 _SHOWN = 2000
 """Characters of a command or a URI that a question shows."""
@@ -30,6 +31,8 @@ class LoadRequest:
 
     inspection: Inspection
     """What there is to know: whose it is, its files with their sizes, and what is different from before."""
+    acting: tuple[HostedSkill, ...] = ()
+    """Skills of servers that the model acts on already: one of them may have led it here."""
     can_be_kept: bool = False
     """Whether `KEEP` is more than `ONCE`: each file has a digest, and there is where to keep it."""
 
@@ -45,6 +48,10 @@ class LoadRequest:
             f"It is described as: {skill.description}",
             f"Its address there: {visible(skill.skill.uri, _SHOWN)}",
         ]
+        if skill.skill.dialect is not Dialect.FINAL:
+            lines.append(f"Its server speaks an earlier draft: `{skill.skill.dialect}`.")
+        if self.acting:
+            lines.append(f"The model already acts on {_named(self.acting)}, which may have led it here.")
         if changes is not None:
             lines.append(f"It was approved before, and has changed: {changes}")
         lines += _files(self.inspection)
@@ -56,7 +63,7 @@ class LoadRequest:
 
 def _files(inspection: Inspection) -> Iterator[str]:
     if (files := inspection.files) is None:
-        yield "Its content is made when it is read: it can be different each time."
+        yield "It has no list of files: its content can be different each time it is read."
         return
     size = "" if inspection.size is None else f" of {inspection.size:,} bytes in all"
     yield f"It has {len(files):,} file{'s' * (len(files) != 1)}{size}:"

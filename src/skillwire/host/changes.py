@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from skillwire.host.paths import path_in
+from skillwire.host.paths import shown_path
 from skillwire.model.plain import plain
 from skillwire.wire.remote import RemoteSkill
 from skillwire.wire.verify import same
@@ -45,9 +45,9 @@ class Changes:
         new = {file.uri: file.digest for file in after.files or ()}
         keys = sorted(before.frontmatter.keys() | after.frontmatter.keys())
         return cls(
-            added=tuple(path_in(after, uri) for uri in new if uri not in old),
-            removed=tuple(path_in(before, uri) for uri in old if uri not in new),
-            rotated=tuple(path_in(after, uri) for uri in new if uri in old and old[uri] != new[uri]),
+            added=tuple(shown_path(after, uri) for uri in new if uri not in old),
+            removed=tuple(shown_path(before, uri) for uri in old if uri not in new),
+            rotated=tuple(shown_path(after, uri) for uri in new if uri in old and old[uri] != new[uri]),
             fields=tuple(_shown(key) for key in keys if not _same_field(before, after, key)),
             integrity=(before.files is None) != (after.files is None),
         )

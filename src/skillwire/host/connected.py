@@ -8,11 +8,12 @@ from mcp import Client
 
 from skillwire.host.client import Listing, SkillsClient
 from skillwire.host.connecting import UnreachableError
+from skillwire.host.dialects.client import DraftsClient
 from skillwire.host.label import checked_label
 from skillwire.model.display import quoted
 from skillwire.model.limits import Limits
 from skillwire.wire.findings import Fault, Finding, FindingError
-from skillwire.wire.messages import DIRECTORY_READ, EXTENSION, SKILLS_LIST
+from skillwire.wire.messages import DIRECTORY_READ, EXTENSION, SKILLS_GET
 from skillwire.wire.remote import RemoteSkill
 
 _T = TypeVar("_T")
@@ -24,36 +25,47 @@ class ConnectedServer:
     local = False
 
     def __init__(
-        self, label: str, client: Client, identity: str | None = None, limits: Limits | None = None
+        self,
+        label: str,
+        client: Client,
+        identity: str | None = None,
+        *,
+        drafts: bool = False,
+        limits: Limits | None = None,
     ) -> None:
-        """`identity` is what the label stands for, such as a URL: without it, no approval is kept (H28)."""
+        """`identity` is what the label stands for, such as a URL: without it, no approval is kept (H28).
+
+        With `drafts`, the server may speak dialects from before the extension.
+        """
         self.label = checked_label(label)
         self.identity = identity
-        self._skills = SkillsClient(client, limits)
+        self._client = SkillsClient(client, limits, old_flags=drafts)
+        self._skills = DraftsClient(self._client) if drafts else self._client
 
     @property
     def declared(self) -> Mapping[str, Any] | None:
-        return self._skills.declared
+        return self._client.declared
 
     async def list(self) -> Listing:
-        if self.declared is not None:
-            return await self._asked(self._skills.list())
-        listing = Listing()
-        listing.end(_undeclared())
-        return listing
+        """Return what it lists: nothing, if it does not declare that it has skills (H1)."""
+        self._client.refill()  # another listing, another budget
+        if self.declared is None and isinstance(self._skills, SkillsClient):
+            return Listing()
+        return await self._asked(self._skills.list())
 
     async def get(self, uri: str) -> RemoteSkill:
-        if self.declared is None:
-            raise FindingError(_undeclared())
+        if self.declared is None and isinstance(self._skills, SkillsClient):
+            told = f"the server does not declare the extension `{EXTENSION}`"
+            raise FindingError(Finding(SKILLS_GET, Fault.LIST_SHAPE, told))
         return await self._asked(self._skills.get(uri))
 
-    async def read(self, uri: str, size: int = 1) -> bytes:
+    async def read(self, uri: str, size: int | None = 1) -> bytes:
         return await self._asked(self._skills.read(uri, size))
 
     async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
         if not self._skills.reads_directories:
-            told = "the server does not declare that it shows folders"
-            raise FindingError(Finding(DIRECTORY_READ, Fault.LIST_SHAPE, told))
+            told = f"the server does not declare `{DIRECTORY_READ}`"
+            raise FindingError(Finding(uri, Fault.LIST_SHAPE, told))
         return await self._asked(self._skills.read_directory(uri))
 
     async def _asked(self, answer: Awaitable[_T]) -> _T:
@@ -63,8 +75,3 @@ class ConnectedServer:
             raise UnreachableError(
                 f"{quoted(self.label)} does not answer: the connection is closed"
             ) from error
-
-
-def _undeclared() -> Finding:
-    """Return why its methods are not called (H1)."""
-    return Finding(SKILLS_LIST, Fault.LIST_SHAPE, f"the server does not declare the extension `{EXTENSION}`")

@@ -59,7 +59,7 @@ class Consent:
             return now is Standing.APPROVED
         return now is not Standing.REVOKED or given.standing is Standing.REVOKED
 
-    async def to_load(self, skill: HostedSkill) -> bool:
+    async def to_load(self, skill: HostedSkill, acting: tuple[HostedSkill, ...] = ()) -> bool:
         """Ask, unless that was done. What is made when it is read is asked for each time (H17)."""
         if skill.local:
             return True
@@ -67,8 +67,8 @@ class Consent:
             if content_of(skill.skill) is not None and await self.covers(skill):
                 return True
             can_be_kept = self._keeping.can_keep(skill)
-            request = LoadRequest(inspected(skill, await self._changes(skill)), can_be_kept)
-            answer = await self._ask(request)
+            seen = inspected(skill, await self._changes(skill))
+            answer = await self._ask(LoadRequest(seen, acting, can_be_kept))
             self.withdraw(skill.identity)
             if answer not in _YES:
                 return False

@@ -3,7 +3,7 @@
 from skillwire.host.acting import Held
 from skillwire.host.changes import Changes
 from skillwire.host.consent import Consent
-from skillwire.host.paths import files_below, listed_file, live_uri, path_in, unlisted
+from skillwire.host.paths import files_below, listed_file, live_uri, shown_path, unlisted
 from skillwire.host.places import Places
 from skillwire.host.reading import Reading
 from skillwire.host.refusing import (
@@ -60,11 +60,11 @@ class HeldFiles:
         with told_of(skill.origin, skill.skill.uri):
             if skill.skill.files is not None:
                 below = files_below(skill.skill, path)
-                shown = [_line(path_in(skill.skill, file.uri), file.size) for file in below]
+                shown = [_line(shown_path(skill.skill, file.uri), file.size) for file in below]
             else:
                 folder = live_uri(skill.skill, path).rstrip("/")
                 children = await self._places.provider(skill.label).read_directory(folder)
-                shown = [path_in(skill.skill, str(child["uri"])) for child in children]
+                shown = [shown_path(skill.skill, str(child["uri"])) for child in children]
         if not shown:
             raise VerificationError(skill.origin, unlisted(skill.skill, path))
         return list_text(skill, path, "\n".join(shown))
@@ -93,17 +93,16 @@ class HeldFiles:
         skill = held.skill
         await self.must_be_approved(held)
         with told_of(skill.origin, skill.skill.uri):
-            file = listed_file(skill.skill, path)
-            uri = live_uri(skill.skill, path) if file is None else file.uri
-        if file is not None:
-            content = await self._verified(held, file)
-        elif skill.skill.files is None:
-            content = await self._live(held, uri)
-        else:  # whatever the server has there now, it is no file of the skill
-            raise VerificationError(skill.origin, unlisted(skill.skill, path))
+            if skill.skill.files is None:
+                uri = live_uri(skill.skill, path)
+                content = await self._live(held, uri)
+            elif (file := listed_file(skill.skill, path)) is not None:
+                uri, content = file.uri, await self._verified(held, file)
+            else:  # whatever the server has there now, it is no file of the skill
+                raise VerificationError(skill.origin, unlisted(skill.skill, path))
         await self.must_be_approved(held)
         return Reading(
-            skill.label, uri, content, file_text(skill, path_in(skill.skill, uri), shown_text(content))
+            skill.label, uri, content, file_text(skill, shown_path(skill.skill, uri), shown_text(content))
         )
 
     async def _look_again(self, held: Held) -> None:

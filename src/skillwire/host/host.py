@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 from weakref import WeakSet
 
 from skillwire.host.approval import Approver
@@ -16,7 +16,7 @@ from skillwire.host.hosted import HostedSkill
 from skillwire.host.inspection import Inspection, inspected
 from skillwire.host.keeping import Keeping
 from skillwire.host.link import ServerLink
-from skillwire.host.paths import listed_file, unlisted
+from skillwire.host.paths import listed_file, live_uri, unlisted
 from skillwire.host.permissions import wanted_tools
 from skillwire.host.places import Places
 from skillwire.host.provider import Provider
@@ -117,6 +117,11 @@ class Host:
         """Return the skill at `uri` as its place has it now, listed or not (H3). Raises `HostError`."""
         return await self._places.lookup(label, uri)
 
+    def declared(self, label: str) -> Mapping[str, Any] | None:
+        """Return what a server declared of the extension when last reached; None if it did not (H1)."""
+        provider = self._places.provider(label)
+        return provider.declared if isinstance(provider, (ServerLink, ConnectedServer)) else None
+
     # Judging
 
     async def inspect(self, skill: HostedSkill) -> Inspection:
@@ -163,8 +168,13 @@ class Host:
     # Reading, for a person
 
     async def read(self, skill: HostedSkill, path: str) -> bytes:
-        """Return one file for a person to look at. It is no load: nothing is approved by it (H12)."""
+        """Return one file for a person to look at. It is no load: nothing is approved by it (H12).
+
+        Where no files are listed, there is nothing that it could be compared with.
+        """
         with told_of(skill.origin, skill.skill.uri):
+            if skill.skill.files is None:
+                return await self._places.provider(skill.label).read(live_uri(skill.skill, path))
             file = listed_file(skill.skill, path)
         if file is None:
             raise VerificationError(skill.origin, unlisted(skill.skill, path))

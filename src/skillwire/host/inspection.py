@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from skillwire.host.changes import Changes
 from skillwire.host.hosted import HostedSkill
-from skillwire.host.paths import path_in
+from skillwire.host.paths import shown_path
 from skillwire.host.permissions import wishes
 
 
@@ -40,6 +40,6 @@ def inspected(skill: HostedSkill, changes: Changes | None = None) -> Inspection:
     """Return what the entry says, in a form that can be shown."""
     entry = skill.skill
     files = tuple(
-        InspectedFile(path_in(entry, file.uri), file.size, file.digest.text) for file in entry.files or ()
+        InspectedFile(shown_path(entry, file.uri), file.size, file.digest.text) for file in entry.files or ()
     )
     return Inspection(skill, None if entry.files is None else files, wishes(entry), changes)

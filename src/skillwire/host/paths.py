@@ -1,8 +1,10 @@
 """Paths within a skill: what its documents write, and which of its files they mean (H14, H19)."""
 
+import posixpath
 from urllib.parse import quote, unquote
 
 from skillwire.model.display import quoted
+from skillwire.model.path import folded
 from skillwire.model.plain import plain
 from skillwire.wire.findings import Fault, Finding, FindingError
 from skillwire.wire.remote import RemoteFile, RemoteSkill
@@ -11,7 +13,7 @@ _SHOWN = 200
 _UNRESERVED = "!$&'()*+,;=:@/"
 
 
-def path_in(skill: RemoteSkill, uri: str) -> str:
+def shown_path(skill: RemoteSkill, uri: str) -> str:
     """Return the path of a file of the skill, as people and models are shown it (H27)."""
     return plain(unquote(uri.removeprefix(f"{skill.root}/")), _SHOWN)
 
@@ -29,6 +31,11 @@ def relative(path: str) -> str:
             Finding(path[:_SHOWN], Fault.UNLISTED, "that is no path below the folder of the skill")
         )
     return "/".join(segments)
+
+
+def canonical(uri: str) -> str:
+    """Return one spelling for all that a server may take for one URI: decoded, folded, without detours."""
+    return folded(posixpath.normpath(unquote(uri)))
 
 
 def listed_file(skill: RemoteSkill, path: str) -> RemoteFile | None:

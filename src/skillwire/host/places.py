@@ -74,12 +74,16 @@ class Places:
 
     async def find(self, name: str) -> HostedSkill:
         """Return the skill that `name` means; `label:URI` also if no list has it (H3)."""
+        beside = await self.beside_lists(name)
+        return self.registry.resolve(name) if beside is None else await self.lookup(*beside)
+
+    async def beside_lists(self, name: str) -> Identity | None:
+        """Return the label and the URI that a name spells, if that is of no skill that is known."""
         if self._rounds == 0:
             await self.discover()
         label, _, uri = name.partition(":")
-        if label in self.providers and "://" in uri and not self.registry.knows(name):
-            return await self.lookup(label, uri)
-        return self.registry.resolve(name)
+        spelled = label in self.providers and "://" in uri
+        return (label, uri) if spelled and not self.registry.knows(name) else None
 
     async def lookup(self, label: str, uri: str) -> HostedSkill:
         """Return the skill at `uri` as its place has it now, listed or not (H3, H15). Raises `HostError`."""

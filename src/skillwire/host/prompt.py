@@ -24,7 +24,7 @@ def catalog_prompt(skills: Iterable[HostedSkill], tokens: int) -> str:
 
     The person's own come first. Then every server gets a turn after the other, so that none fills it alone.
     """
-    budget = tokens * CHARACTERS_PER_TOKEN
+    budget = tokens * CHARACTERS_PER_TOKEN - len(USAGE)
     shown = [each for each in _in_turns(skills) if is_for_models(each.skill)]
     lines: list[str] = []
     for each in shown:

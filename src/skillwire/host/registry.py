@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from skillwire.catalog.names import AmbiguousNameError, UnknownNameError, did_you_mean
 from skillwire.host.hosted import HostedSkill, Identity
+from skillwire.host.paths import canonical
 from skillwire.model.display import quoted
 from skillwire.model.errors import RequestError
 from skillwire.model.plain import plain
@@ -80,12 +81,12 @@ class Registry:
         return True
 
     def file(self, identity: Identity) -> RemoteFile | None:
-        """Return what the entries of that place promise of a file, if any of them lists it."""
+        """Return what the entries of that place promise of a file, if any lists it, however spelled."""
         label, uri = identity
-        inside = (
-            each for each in self.skills if each.label == label and uri.startswith(f"{each.skill.root}/")
-        )
-        files = (file for each in inside for file in each.skill.files or () if file.uri == uri)
+        place = canonical(uri)
+        own = (each.skill for each in self.skills if each.label == label)
+        inside = (skill for skill in own if place.startswith(f"{canonical(skill.root)}/"))
+        files = (file for skill in inside for file in skill.files or () if canonical(file.uri) == place)
         return next(files, None)
 
     def having(self, skill: HostedSkill) -> "Registry":

@@ -10,6 +10,7 @@ from skillwire.host.hosted import HostedSkill, Identity, origin_of
 from skillwire.host.permissions import is_for_models
 from skillwire.host.places import Places
 from skillwire.host.prompt import catalog_prompt
+from skillwire.host.provider import Provider
 from skillwire.host.reading import Reading
 from skillwire.host.refusing import ChangedError, NotApprovedError, VerificationError, told_of
 from skillwire.host.registry import Registry
@@ -50,7 +51,7 @@ class Session:
 
         A skill that changed since it was listed is a new question, asked once.
         """
-        skill = await self._places.find(name)
+        skill = await self._find(name)
         async with self._loading:
             try:
                 return await self._load(skill)
@@ -59,18 +60,25 @@ class Session:
 
     async def load_for_model(self, name: str) -> Reading:
         """Load a skill because the model asks for it. Its author may have kept it for people."""
-        skill = await self._places.find(name)
+        skill = await self._find(name)
         if not is_for_models(skill.skill):
             told = f"the skill {skill.quoted} is not for models to load; ask the user to start it"
             raise NotApprovedError(skill.origin, told)
         return await self.load(skill.handle)
+
+    async def _find(self, name: str) -> HostedSkill:
+        """Return the skill that is meant. An address that no list has is asked for as any other is (H22)."""
+        if (beside := await self._places.beside_lists(name)) is not None:
+            await self._may_ask(*beside)
+        return await self._places.find(name)
 
     def release(self, name: str) -> None:
         """Stop acting on a skill. Call it when no copy of its `SKILL.md` is in the context, not before."""
         self._acting.end(self._held(name))
 
     async def _load(self, skill: HostedSkill) -> Reading:
-        if not await self._consent.to_load(skill):
+        others = tuple(each for each in self._acting.foreign() if each.identity != skill.identity)
+        if not await self._consent.to_load(skill, others):
             raise NotApprovedError(skill.origin, f"the user did not approve the skill {skill.quoted}")
         fresh = self._places.registry.get(skill.identity)
         if fresh is not None and content_of(fresh.skill) != content_of(skill.skill):
@@ -103,13 +111,8 @@ class Session:
         A file of a loaded skill is read as such. While skills of other servers are acted on, a person is
         asked each time, because they may be behind it (H22).
         """
-        provider = self._places.provider(server)
+        provider = await self._may_ask(server, uri)
         origin = origin_of(server, local=provider.local)
-        others = tuple(each for each in self._acting.foreign() if each.label != server)
-        if others and not await self._consent.to_read_elsewhere(others, server, uri):
-            whose = ", ".join(dict.fromkeys(each.origin for each in others))
-            told = f"the user did not approve this read, which a skill of {whose} may have caused"
-            raise NotApprovedError(origin, told)
         if (held := self._acting.around(server, uri)) is not None:
             return await self._files.read(held, uri)
         listed = self._places.registry.file((server, uri))
@@ -119,6 +122,16 @@ class Session:
             raise VerificationError(origin, *faults)
         text = resource_text(server, uri, shown_text(content), local=provider.local)
         return Reading(server, uri, content, text)
+
+    async def _may_ask(self, server: str, uri: str) -> Provider:
+        """Return whom to ask, unless a skill of another server may be behind it, and the person says no."""
+        provider = self._places.provider(server)
+        others = tuple(each for each in self._acting.foreign() if each.label != server)
+        if others and not await self._consent.to_read_elsewhere(others, server, uri):
+            whose = ", ".join(dict.fromkeys(each.origin for each in others))
+            told = f"the user did not approve this read, which a skill of {whose} may have caused"
+            raise NotApprovedError(origin_of(server, local=provider.local), told)
+        return provider
 
     # Acting
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from typing import cast
+from urllib.parse import quote
 
 import orjson
 
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.limits import Limits
-from skillwire.model.uri import SKILL_FILE, file_uri
+from skillwire.model.uri import SKILL_FILE
 from skillwire.wire.dialect import Dialect
 from skillwire.wire.entry_rules import is_object, name_faults, path_fault, uri_faults
 from skillwire.wire.findings import Fault, Finding
@@ -49,7 +50,7 @@ def _file(root: str, item: object) -> RemoteFile | Finding:
     if fault := path_fault(path):  # before it is encoded, and again after
         return Finding(main, Fault.ENTRY_RESOURCES, f"the file {quoted(path)} {fault}")
     try:
-        address = file_uri(root, path)
+        address = f"{root}/{quote(path)}"  # as FastMCP spells it: it reads no other spelling
     except UnicodeEncodeError:
         return Finding(main, Fault.ENTRY_RESOURCES, f"the file {quoted(path)} holds half a character")
     return promised_file(main, address, item.get("hash"), item.get("size"))

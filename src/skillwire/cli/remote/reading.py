@@ -5,24 +5,28 @@ from collections.abc import Sequence
 
 import anyio
 
+from skillwire.cli.find import NoSuchSkillError
 from skillwire.cli.output import print_json, talk
 from skillwire.cli.read import print_content
 from skillwire.cli.remote.opened import find, hosting
 from skillwire.host.hosted import HostedSkill
-from skillwire.host.paths import live_uri
-from skillwire.host.refusing import told_of
+from skillwire.host.paths import listed_file, live_uri
 from skillwire.host.target import Target
 from skillwire.model.display import quoted, visible
 from skillwire.model.mime import is_text, mime_type
+from skillwire.wire.messages import SERVER_META
 from skillwire.wire.translate import contents
 
 
 def read_remote(skill: str, path: str, targets: Sequence[Target], *, as_json: bool, raw: bool) -> int:
     """Print a file of a skill of a server."""
+    path = path.replace("\\", "/")
     found, content = anyio.run(_read, skill, path, targets)
     kind = mime_type(path, text=is_text(content))
     if as_json:
-        print_json({"contents": [contents(f"{found.skill.root}/{path}", kind, content)]})
+        file = None if found.skill.files is None else listed_file(found.skill, path)
+        uri = live_uri(found.skill, path) if file is None else file.uri
+        print_json({"contents": [contents(uri, kind, content)], "_meta": {SERVER_META: found.label}})
         return 0
     if sys.stdout.isatty():
         talk().print(f"from the server {quoted(found.label)}, which nobody vouches for:", style="yellow")
@@ -32,8 +36,7 @@ def read_remote(skill: str, path: str, targets: Sequence[Target], *, as_json: bo
 async def _read(skill: str, path: str, targets: Sequence[Target]) -> tuple[HostedSkill, bytes]:
     async with hosting(targets) as host:
         found = await find(host, skill)
-        if found.skill.files is not None:
-            return found, await host.read(found, path)
-        uri = live_uri(found.skill, path)  # there is nothing that it could be compared with
-        with told_of(found.origin, uri):
-            return found, await host.provider(found.label).read(uri)
+        if found.skill.files is not None and listed_file(found.skill, path) is None:
+            hint = f"`skillwire show {found.handle}` lists its files"
+            raise NoSuchSkillError(f"{found.quoted} has no file {quoted(path)}", hint=hint)
+        return found, await host.read(found, path)

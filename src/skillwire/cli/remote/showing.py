@@ -12,7 +12,6 @@ from skillwire.cli.remote.opened import find, hosting
 from skillwire.cli.remote.remembering import remembered
 from skillwire.host.hosted import HostedSkill
 from skillwire.host.inspection import Inspection
-from skillwire.host.link import ServerLink
 from skillwire.host.state.approvals import Standing
 from skillwire.host.target import Target
 from skillwire.model.display import visible
@@ -46,8 +45,7 @@ async def _show(skill: str, targets: Sequence[Target], as_json: bool) -> None:  
         async with hosting(targets, state) as host:
             found = await find(host, skill)
             inspection = await host.inspect(found)
-            server = host.provider(found.label)
-            declared = server.declared if isinstance(server, ServerLink) else None
+            declared = host.declared(found.label)
     target = next(each for each in targets if each.label == found.label)
     if as_json:
         print_json(_as_json(found, declared))

@@ -30,7 +30,7 @@ class Declared:
     """Why there is no target."""
     enabled: bool = True
     spelled: str = ""
-    """Its URL or command as it stands in the file."""
+    """Its URL or command as it stands in the file; whole, if there is a target."""
     added: tuple[str, ...] = ()
     """The variables that a program gets, as they stand in the file."""
     used: frozenset[str] = frozenset()
@@ -49,6 +49,8 @@ class Entry:
         """Where a program runs that says nothing else, and where its paths begin."""
         self.added: tuple[str, ...] = ()
         """The variables that a program gets, as they stand in the file."""
+        self.spelled = ""
+        """The URL or command that was made of it, as it stands in the file, whole."""
 
     def has(self, key: str) -> bool:
         return self._raw.get(key) is not None
@@ -99,15 +101,15 @@ class Entry:
         if any("\0" in word for word in command):
             raise EntryError("its command holds a character that no command can")
         self.added = tuple(f"{name}={value}" for name, value in self.plain_mapping(env).items())
-        return Target(
-            "server", command=command, cwd=self._cwd(), env=self.mapping(env), spelled=shlex.join(words)
-        )
+        self.spelled = shlex.join(words)
+        return Target("server", command=command, cwd=self._cwd(), env=self.mapping(env), spelled=self.spelled)
 
     def site(self, key: str = "url", headers: str = "headers") -> Target:
         """Return the target of a URL."""
         url = self.text(key).strip()
         if not re.match(r"https?://[^/]", url, re.IGNORECASE):
             raise EntryError(f"`{key}` is no address of the web")
+        self.spelled = self.plain(key)
         spelled = re.sub(r"//[^/@?#]*@|[?#].*$", _without_keys, self.plain(key), flags=re.DOTALL)
         return with_headers(Target("server", url=url, spelled=spelled), self.mapping(headers))
 
@@ -155,7 +157,8 @@ def declared(
         target = replace(make(entry), label=slug(name))
     except EntryError as error:
         return replace(known, problem=str(error))
-    return replace(known, target=target, added=entry.added, used=frozenset(entry.variables.used))
+    used = frozenset(entry.variables.used)
+    return replace(known, target=target, spelled=entry.spelled, added=entry.added, used=used)
 
 
 def entries(document: Mapping[str, object], *keys: str) -> Iterator[tuple[str, object]]:

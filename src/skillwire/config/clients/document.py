@@ -14,6 +14,8 @@ from skillwire.model.errors import SkillwireError
 
 _MAX_BYTES = 64 * 1024 * 1024
 """Some clients keep everything that was ever said in the same file."""
+_MAX_SHARED_BYTES = 1024 * 1024
+"""Of a file that somebody else may have written."""
 
 
 class UnreadableError(SkillwireError):
@@ -51,9 +53,12 @@ class Place:
     def read(self) -> Mapping[str, object]:
         """Return what the file says. Raises `UnreadableError`."""
         try:
-            if self.path.stat().st_size > _MAX_BYTES:
-                raise UnreadableError(f"it has more than {_MAX_BYTES:,} bytes")
-            text = self.path.read_bytes().decode("utf-8-sig")
+            limit = _MAX_SHARED_BYTES if self.in_repository else _MAX_BYTES
+            with self.path.open("rb") as opened:
+                content = opened.read(limit + 1)
+            if len(content) > limit:
+                raise UnreadableError(f"it has more than {limit:,} bytes")
+            text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise UnreadableError("it is not UTF-8") from error
         except OSError as error:

@@ -27,6 +27,9 @@ def with_env_file(make: Callable[[Entry], Target] = either) -> Callable[[Entry],
         if target.url is not None or not entry.has("envFile"):
             return target
         path = (entry.folder or Path()) / Path(entry.text("envFile")).expanduser()
+        if entry.folder is not None and not path.resolve().is_relative_to(entry.folder.resolve()):
+            raise EntryError("its `envFile` is outside of the project")
+        entry.added += (f"the variables in {path}",)
         return replace(target, env={**_variables(path), **target.env})
 
     return read

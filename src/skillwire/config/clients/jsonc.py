@@ -3,8 +3,9 @@
 import json
 import re
 
-_STRING = r'"(?:\\.|[^"\\])*"'
-_COMMENT = re.compile(rf"(?P<kept>{_STRING})|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+# What has no end ends with the text: so each character is looked at once, whatever a file holds.
+_STRING = r'"(?:\\.|[^"\\])*"?'
+_COMMENT = re.compile(rf"(?P<kept>{_STRING})|//[^\r\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LAST_COMMA = re.compile(rf"(?P<kept>{_STRING})|,(?=\s*[}}\]])", re.DOTALL)
 
 

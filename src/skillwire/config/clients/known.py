@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 from skillwire.config.clients.claude_code import CLAUDE_CODE
@@ -29,6 +30,8 @@ CLIENTS: tuple[Client, ...] = (
     GOOSE,
     PROJECT,
 )
+_MAX_SERVERS = 1000
+"""Servers that are taken of one file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +107,14 @@ def known_servers(environment: Mapping[str, str], folder: Path | None = None) ->
     unreadable: list[UnreadableFile] = []
     for client, place in _files(around):
         try:
-            document = place.read()
-            found.extend((client, place, each) for each in client.servers(document, place, around))
+            named = list(islice(client.servers(place.read(), place, around), _MAX_SERVERS + 1))
         except UnreadableError as error:
             unreadable.append(UnreadableFile(client, place, str(error)))
+            continue
+        if len(named) > _MAX_SERVERS:
+            told = f"it names more than {_MAX_SERVERS:,} servers"
+            unreadable.append(UnreadableFile(client, place, told))
+        found.extend((client, place, each) for each in named[:_MAX_SERVERS])
     servers = tuple(_labelled(found))
     return Known(servers, tuple(unreadable), {each.label: each for each in servers if not each.same_as})
 

@@ -1,8 +1,11 @@
 """A client that also understands earlier drafts: what it lists, it can get and read, in whatever dialect."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
+
+from mcp.shared.exceptions import MCPError
 
 from skillwire.host.client import Listing, SkillsClient
 from skillwire.host.dialects.discovery import discover
@@ -26,6 +29,7 @@ class DraftsClient:
         self.client = client
         self.dialect: Dialect | None = None
         """What the server spoke when it was last asked for its skills."""
+        self._looked = False
         self._skills: dict[str, RemoteSkill] = {}
         self._retrieved = Retrieved(client.limits)
         self._unpacked: tuple[RemoteDelivery, dict[str, bytes]] | None = None
@@ -47,8 +51,10 @@ class DraftsClient:
     async def list(self) -> Listing:
         """Return every skill, and the dialect it was told in. Raises `FindingError` or `MCPError`."""
         listing = await discover(self.client)
+        self._looked = True
         self.dialect = listing.dialect
         self._skills = {skill.uri: skill for skill in listing.skills}
+        self._retrieved = Retrieved(self.limits)
         return listing
 
     async def get(self, uri: str) -> RemoteSkill:
@@ -56,6 +62,7 @@ class DraftsClient:
 
         Dialects without `skills/get` have no skill that is not listed.
         """
+        await self._look()
         dialect = self.dialect or Dialect.FINAL
         if self.declared is not None and dialect.has_methods:
             skill = await self.client.get(uri, dialect)
@@ -71,6 +78,7 @@ class DraftsClient:
 
         An archive is fetched when a file of it is read, and not before.
         """
+        await self._look()
         skill = self._owner(uri)
         content = await (self.client.read(uri, size) if skill is None else self._read_of(skill, uri, size))
         if skill is not None and not skill.sized:
@@ -88,6 +96,13 @@ class DraftsClient:
         files = unpack_skill(skill, archive, await self.client.read(archive.uri), self.limits)
         self._unpacked = None if archive.digest is None else (archive, files)
         return files
+
+    async def _look(self) -> None:
+        """Find out, once, what the server speaks and where its skills are. If it has no list, that is so."""
+        if not self._looked:
+            self._looked = True
+            with suppress(FindingError, MCPError):
+                await self.list()
 
     def _owner(self, uri: str) -> RemoteSkill | None:
         """Return the innermost listed skill that has this file."""

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 
 from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
 from skillwire.host.client import Listing, SkillsClient, refusal
 from skillwire.model.uri import SKILL_FILE
@@ -36,7 +37,8 @@ async def discover(client: SkillsClient, *, drafts: bool = True) -> Listing:
 
     Without `drafts`, only `skills/list` is asked. With them, the first dialect that yields a skill is taken,
     and a finding names it; skills of two dialects are never put together. That something is missing proves
-    nothing. Raises `MCPError` if the server refused a list, and told of no skill in another way.
+    nothing. Raises `MCPError` if the server is gone; or if it refused a list, and told of no skill in another
+    way.
     """
     search = _Search(client, drafts=drafts)
     later = (search.index, search.manifests, search.scan, search.old_uris) if drafts else ()
@@ -96,7 +98,8 @@ class _Search:
             listing = Listing()
             listing.end(error.finding)
             return listing
-        except MCPError:  # that there is none proves nothing
+        except MCPError as error:  # that there is none proves nothing
+            _answered(error)
             return Listing()
         return Listing(list(index.skills.values()), index.findings, index.complete, index.dialect)
 
@@ -112,7 +115,7 @@ class _Search:
             except FindingError as error:
                 listing.findings.add(error.finding)
             except MCPError as error:
-                listing.findings.add(refusal(uri, error))
+                listing.findings.add(refusal(uri, _answered(error)))
         if (more := len(resources.manifests) - MAX_MANIFESTS) > 0:
             left_out = f"it has {more:,} manifests more than {MAX_MANIFESTS:,}; they were not read"
             listing.end(Finding(RESOURCES_LIST, Fault.LIST_ENDLESS, left_out))
@@ -152,5 +155,12 @@ class _Search:
         except FindingError as error:
             listing.end(error.finding)
         except MCPError as error:
-            self.refused = error
+            self.refused = _answered(error)
             listing.end(refusal(place, error))
+
+
+def _answered(error: MCPError) -> MCPError:
+    """Return an error that is the server's answer. Raise one that says that none came: it proves nothing."""
+    if error.code in {CONNECTION_CLOSED, REQUEST_TIMEOUT}:
+        raise error
+    return error

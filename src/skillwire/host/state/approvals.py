@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from skillwire.host.state import manifest
-from skillwire.host.state.database import Database, restored, stored
+from skillwire.host.state.database import Database
 from skillwire.host.state.labels import Labels
+from skillwire.host.state.schema import restored, stored
 from skillwire.model.display import quoted
 from skillwire.model.errors import StateError
 from skillwire.wire.remote import RemoteSkill

@@ -10,8 +10,9 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile, mkdtemp
 
 from skillwire.host.state.cache_path import cache_path, label_folder
-from skillwire.host.state.database import Database, restored, stored
+from skillwire.host.state.database import Database
 from skillwire.host.state.labels import Labels
+from skillwire.host.state.schema import restored, stored
 from skillwire.model.digest import Digest
 from skillwire.model.display import quoted
 from skillwire.model.errors import StateError
@@ -177,20 +178,19 @@ class Cache:
             cache_path(self.folder, label, restored(key)): (label, key, size) for label, key, size in rows
         }
         for path in self._files() - known.keys():  # a file without a row
-            path.unlink(missing_ok=True)
+            _remove(path)
         for path in sorted(known.keys() - {keep}, key=_used):
             if total <= self._limit * 9 // 10:
                 break
             label, key, size = known[path]
             connection.execute("DELETE FROM cached WHERE label = ? AND uri = ?", (label, key))
-            path.unlink(missing_ok=True)
+            _remove(path)
             total -= size
 
     def _drop(self, label: str, uri: str, path: Path) -> None:
         with self._database.writing() as connection:
             connection.execute("DELETE FROM cached WHERE label = ? AND uri = ?", (label, stored(uri)))
-            with suppress(OSError):
-                path.unlink()
+            _remove(path)
 
     def _make_staging(self) -> None:
         for folder in (self.folder, self._staging):
@@ -201,6 +201,11 @@ class Cache:
 
     def _files(self) -> set[Path]:
         return {file for folder in self._label_folders() for file in folder.glob("*")}
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):  # what cannot be removed is at least not known any more
+        path.unlink()
 
 
 def _used(path: Path) -> float:

@@ -9,49 +9,16 @@ from typing import NoReturn
 
 from skillwire.host.state.claim import PATIENCE
 from skillwire.host.state.folder import ELSEWHERE, make_private_file
+from skillwire.host.state.schema import DamagedError, make_or_check
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import StateError
 
-VERSION = 1
-"""Of the tables below. A database with a higher one was written by a newer version of this program."""
-_APPLICATION = 0x736B7772  # "skwr"
-_TABLES = """
-    CREATE TABLE labels (
-        label TEXT PRIMARY KEY,
-        identity TEXT NOT NULL
-    );
-    CREATE TABLE approvals (
-        label TEXT NOT NULL REFERENCES labels ON DELETE CASCADE,
-        uri BLOB NOT NULL,
-        content TEXT NOT NULL,
-        entry TEXT NOT NULL,
-        standing TEXT NOT NULL CHECK (standing IN ('approved', 'changed', 'revoked')),
-        approved_at REAL NOT NULL,
-        PRIMARY KEY (label, uri)
-    );
-    CREATE TABLE grants (
-        label TEXT NOT NULL,
-        uri BLOB NOT NULL,
-        tool TEXT NOT NULL,
-        PRIMARY KEY (label, uri, tool),
-        FOREIGN KEY (label, uri) REFERENCES approvals ON DELETE CASCADE
-    );
-    CREATE TABLE cached (
-        label TEXT NOT NULL REFERENCES labels ON DELETE CASCADE,
-        uri BLOB NOT NULL,
-        digest TEXT NOT NULL,
-        size INTEGER NOT NULL,
-        PRIMARY KEY (label, uri)
-    );
-"""
-_NAMES = frozenset({"labels", "approvals", "grants", "cached"})
 _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_SENSELESS = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, 0})
+"""What a statement that is right ends with where the tables are wrong."""
 _PRIMARY = 0xFF
 """The bits of an error code that say what it is; the others say more about it."""
-
-
-class DamagedError(Exception):
-    """What is in the file is no database, or no longer one."""
+_SHOWN = 80
 
 
 class Database:
@@ -81,11 +48,12 @@ class Database:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA journal_mode = WAL")  # readers never wait for a writer
             connection.execute("PRAGMA synchronous = FULL")  # what was committed survives a power cut
-            _check(connection, self.path)
+            make_or_check(connection, self.path)
         except BaseException as error:
             connection.close()
-            if isinstance(error, sqlite3.DatabaseError) and _code(error) in _DAMAGE:
-                raise DamagedError(str(error)) from error
+            # In a damaged file, SQLite finds no columns, or texts that Python cannot read, its own included.
+            if isinstance(error, UnicodeDecodeError) or _code(error) in _DAMAGE | _SENSELESS:
+                raise DamagedError(visible(str(error), _SHOWN)) from error
             raise
         return connection
 
@@ -127,38 +95,6 @@ def set_aside(path: Path) -> Path:
     return aside
 
 
-def stored(uri: str) -> bytes:
-    """Return a URI as the database keeps it: every text that JSON can hold, also one that is no Unicode."""
-    return uri.encode(errors="surrogatepass")
-
-
-def restored(uri: bytes) -> str:
-    """Return the URI that `stored` was given."""
-    return uri.decode(errors="surrogatepass")
-
-
-def _check(connection: sqlite3.Connection, path: Path) -> None:
-    """Make the tables in an empty database; refuse one that is not ours, not whole, or too new."""
-    (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if verdict != "ok":
-        raise DamagedError(str(verdict))
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if not tables and not version and not application:
-        connection.executescript(
-            f"BEGIN IMMEDIATE; {_TABLES} PRAGMA application_id = {_APPLICATION};"
-            f"PRAGMA user_version = {VERSION}; COMMIT;"
-        )
-    elif application != _APPLICATION:
-        raise StateError(f"{quoted(str(path))} is a database of another program", hint=ELSEWHERE)
-    elif version > VERSION:
-        told = f"was written by a newer Skillwire (format {version}, this one knows {VERSION})"
-        raise StateError(f"{quoted(str(path))} {told}", hint=f"update Skillwire, or {ELSEWHERE}")
-    elif version < VERSION or not tables >= _NAMES:
-        raise DamagedError("there are tables missing")
-
-
 @contextmanager
 def _told(path: Path) -> Generator[None]:
     """Tell errors of SQLite as `StateError`."""
@@ -175,10 +111,12 @@ def _tell(path: Path, error: sqlite3.Error) -> NoReturn:
     elif code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         told, hint = f"another process keeps {shown} busy", "end it, or try again"
     else:
-        told, hint = f"{shown} cannot be used: {visible(str(error), 200)}", f"mend that, or {ELSEWHERE}"
+        told, hint = f"{shown} cannot be used: {visible(str(error), _SHOWN)}", f"mend that, or {ELSEWHERE}"
     raise StateError(told, hint=hint) from error
 
 
-def _code(error: sqlite3.Error) -> int:
-    """Return what kind of error it is; 0 where it did not come from SQLite itself."""
+def _code(error: BaseException) -> int | None:
+    """Return what kind of error of a database it is; 0 where it did not come from SQLite itself."""
+    if not isinstance(error, sqlite3.DatabaseError):
+        return None
     return getattr(error, "sqlite_errorcode", 0) & _PRIMARY

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 
 from skillwire.host.state.approvals import NotKeptError, stands
-from skillwire.host.state.database import Database, stored
+from skillwire.host.state.database import Database
 from skillwire.host.state.labels import Labels
+from skillwire.host.state.schema import stored
 from skillwire.model.display import quoted
 from skillwire.wire.remote import RemoteSkill
 

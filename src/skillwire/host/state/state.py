@@ -8,10 +8,11 @@ from typing import Self
 from skillwire.host.state.approvals import Approvals
 from skillwire.host.state.cache import CACHE_BYTES, Cache
 from skillwire.host.state.claim import Claim
-from skillwire.host.state.database import DamagedError, Database, set_aside
+from skillwire.host.state.database import Database, set_aside
 from skillwire.host.state.folder import ELSEWHERE, keep_apart, make_private
 from skillwire.host.state.grants import Grants
 from skillwire.host.state.labels import Labels, all_labels
+from skillwire.host.state.schema import DamagedError
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import StateError
 

@@ -1,0 +1,42 @@
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
+from mcp import Client
+
+from skillwire import Skill
+from skillwire.host import ConnectedServer, Host, State
+from skillwire.host.refusing import NotApprovedError
+from skillwire.server import SkillServer
+
+SKILLS = Path(__file__).parents[2] / "examples/skills"
+REFUNDS = "---\nname: refunds\ndescription: Decides refunds.\n---\n# Steps\n"
+
+
+async def main(folder: Path) -> None:
+    server = SkillServer("theirs").add(Skill("refunds", REFUNDS))
+    async with Client(server.build()) as client:
+        acme = ConnectedServer("acme", client, identity="https://acme.example/mcp")
+        with State.open(folder) as state:
+            async with Host(folders={"mine": SKILLS}, providers=[acme], state=state) as host:
+                registry = await host.discover()
+                (problem,) = registry.problems
+                assert str(problem).endswith("; `refunds` alone means your own")
+
+                skill = registry.resolve("acme:refunds")
+                seen = await host.inspect(skill)  # nothing was read of it
+                assert [(file.path, file.size) for file in seen.files or ()] == [("SKILL.md", 60)]
+
+                session = host.session()
+                with suppress(NotApprovedError):  # nobody was asked, so nobody said yes
+                    await session.load("acme:refunds")
+                assert session.acting == ()
+
+                await host.approve(skill)  # of this version, until it is another
+                assert "# Steps" in (await session.load("acme:refunds")).text
+                await host.revoke(skill)
+
+
+with TemporaryDirectory() as folder:
+    anyio.run(main, Path(folder))

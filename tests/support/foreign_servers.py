@@ -1,0 +1,52 @@
+"""Servers that we did not write: how each is started, with nothing of ours in it."""
+
+import fcntl
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+_BESIDE = Path(__file__).parent
+_INSTALL = """
+set -euo pipefail
+. "$1/setup.sh"
+. "$1/judges.sh"
+need_npm
+install_node
+install_typescript_server
+printf '%s\\n' "$NODE" "$TYPESCRIPT_SERVER"
+"""
+
+
+def typescript(folder: Path) -> tuple[str, ...]:
+    """Return the command that serves a folder with the official TypeScript SDK."""
+    node, packages = _installed()
+    return node, str(_BESIDE / "typescript_server.mjs"), packages, str(folder)
+
+
+def fastmcp(folder: Path) -> tuple[str, ...]:
+    """Return the command that serves a folder with FastMCP and its Skills extension."""
+    return sys.executable, str(_BESIDE / "fastmcp_server.py"), "extension", str(folder)
+
+
+def fastmcp_manifests(folder: Path) -> tuple[str, ...]:
+    """Return the command that serves a folder as FastMCP does without the extension."""
+    return sys.executable, str(_BESIDE / "fastmcp_server.py"), "manifests", str(folder)
+
+
+@cache
+def _installed() -> tuple[str, str]:
+    """Return Node and the folder of the packages, after installing them where they are not there yet."""
+    folder = ROOT / ".cache/judges"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:  # two test processes install one after the other
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        command = ["bash", "-c", _INSTALL, "install", str(ROOT / "scripts/lib")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode:
+        pytest.fail(f"the TypeScript SDK could not be installed:\n{done.stderr}")
+    node, packages = done.stdout.split("\n")[:2]
+    return node, packages
