@@ -2,18 +2,18 @@
 
 import logging
 import os
-import socket
 import sys
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import anyio
 from cyclopts import Parameter
-from mcp.server.lowlevel.server import Server
 
+from skillwire import __version__
 from skillwire.catalog.library import Library
 from skillwire.catalog.register import Terms
 from skillwire.catalog.visibility import VisibilityPolicy
@@ -25,21 +25,22 @@ from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.settings import max_file_bytes_from, token_from
 from skillwire.config.visibility import overrides_in
 from skillwire.contract.subject import BLOCK_KEY
-from skillwire.drive.bridge import bridge_tools
-from skillwire.drive.live import LiveSkills
 from skillwire.model.display import visible
 from skillwire.model.errors import UsageError
 from skillwire.model.problem import Rule, Severity
-from skillwire.server.address import Address, HostPolicy, check_host, check_origin
-from skillwire.server.descriptors import allow_connections
-from skillwire.server.drive import drive_annex
-from skillwire.server.http import MCP_PATH, http_app, listen, serve_http
+from skillwire.server.lane import Lane
+from skillwire.server.offering import NAME, Channel, Offering, all_surfaces
 from skillwire.server.signals import on_stop_signal
-from skillwire.server.skills import Channel, Offering, skills_server
-from skillwire.server.stdio import serve_stdio
+from skillwire.server.stdio import serve_lazily
 from skillwire.sources.unavailable import UnavailableSource
+from skillwire.surfaces.base import Surface
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.wire.messages import LIVE_TTL_MS, STATIC_TTL_MS, Freshness
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel.server import Server
+
+    from skillwire.drive.live import LiveSkills
 
 _SWITCH_SECONDS = 0.001
 """How long a request waits, at most, for each turn of a thread that looks at folders meanwhile."""
@@ -93,6 +94,9 @@ def serve(
         Path | None, Parameter(help="The configuration file to use instead of your own.")
     ] = None,
     no_config: Annotated[bool, Parameter(help="Use no configuration file.")] = False,
+    no_lane: Annotated[
+        bool, Parameter(help="Answer every request through the MCP SDK, keeping no answers ready.")
+    ] = False,
     drive: Annotated[
         bool, Parameter(help="Let running programs connect and offer live skills. Needs `--http`.")
     ] = False,
@@ -139,7 +143,6 @@ def serve(
         may_be_none=live is not None,
     )
     library = open_library(sources or [], options, file, None if live is None else live.source)
-    ttl = STATIC_TTL_MS if static else LIVE_TTL_MS
     offering = Offering(
         Channel(catalog),
         _budget(catalog_tokens),
@@ -149,32 +152,27 @@ def serve(
         archives=archives,
         legacy_uris=legacy_uris,
         contract=terms,
-        tools=() if live is None else bridge_tools(live.hub),
+        tools=() if live is None else import_module("skillwire.drive.bridge").bridge_tools(live.hub),
     )
+    token = None if http is None else token_from(token_env, os.environ)
+    freshness = Freshness(STATIC_TTL_MS if static else LIVE_TTL_MS, private=token is not None)
+    surfaces = all_surfaces(library, offering)
+    lane = None if no_lane else Lane(surfaces, freshness, name=NAME, version=__version__)
+    make_server = partial(_make_server, library, freshness, surfaces)
+    start = partial(_start, library, terms, expecting=live is not None)
     if http is None:
         _refuse_without_http(token_env, allow_host, allow_origin, allow_public=allow_public)
-        server = skills_server(library, freshness=Freshness(ttl), offering=offering)
-        _run(lambda: _over_stdio(library, server, terms))
+        _run(lambda: _over_stdio(library, start, make_server, lane))
         return 0
-    token = token_from(token_env, os.environ)
-    address = Address.parse(http)
-    if live is not None and not address.is_loopback and token is None:
-        raise UsageError(
-            f"`--drive` lets programs in, and `{address.host}` can be reached from other machines",
-            hint="set a token with `--token-env VAR`, or bind a loopback address",
-        )
-    if not address.is_loopback and token is None and not allow_public:
-        raise UsageError(
-            f"`{address.host}` can be reached from other machines, and there is no token",
-            hint="set one with `--token-env VAR`, or insist with `--allow-public`",
-        )
-    hosts = frozenset(map(check_host, allow_host or []))
-    origins = frozenset(map(check_origin, allow_origin or []))
-    listening, bound = listen(address)
-    policy = HostPolicy(bound, hosts, origins)
-    freshness = Freshness(ttl, private=token is not None)
-    server = skills_server(library, freshness=freshness, offering=offering)
-    _run(lambda: _over_http(library, server, terms, _Endpoint(listening, policy, token), live))
+    serve_over_http = import_module("skillwire.cli.over_http").prepared(
+        http,
+        token,
+        allow_public=allow_public,
+        allow_hosts=allow_host or [],
+        allow_origins=allow_origin or [],
+        live=live,
+    )
+    _run(lambda: serve_over_http(start, make_server, lane))
     return 0
 
 
@@ -195,21 +193,16 @@ def _configuration(config: Path | None, *, no_config: bool) -> ConfigFile | None
     return ConfigFile(config or default_config())
 
 
-def _live_skills(http: str | None, *, static: bool) -> LiveSkills:
+def _live_skills(http: str | None, *, static: bool) -> "LiveSkills":
     if http is None:
         hint = "programs connect over the network: add `--http 8765`"
         raise UsageError("`--drive` needs `--http`", hint=hint)
     if static:
         hint = "live skills come and go: leave one of them out"
         raise UsageError("`--drive` and `--static` contradict each other", hint=hint)
+    from skillwire.drive.live import LiveSkills  # noqa: PLC0415 - most servers have none
+
     return LiveSkills()
-
-
-@dataclass(frozen=True, slots=True)
-class _Endpoint:
-    listening: socket.socket
-    policy: HostPolicy
-    token: str | None
 
 
 def _refuse_without_http(
@@ -231,35 +224,27 @@ def _run(serving: Callable[[], Awaitable[None]]) -> None:
     anyio.run(serving, backend_options={"use_uvloop": find_spec("uvloop") is not None})
 
 
-async def _over_stdio(library: Library, server: Server[Any], terms: Terms | None) -> None:
-    await _start(library, terms)
+def _make_server(library: Library, freshness: Freshness, surfaces: Sequence[Surface]) -> "Server[Any]":
+    """Return the server of the SDK, which is loaded only now."""
+    return import_module("skillwire.server.skills").skills_server(
+        library, freshness=freshness, surfaces=surfaces
+    )
+
+
+async def _over_stdio(
+    library: Library,
+    start: Callable[[], Awaitable[None]],
+    make_server: "Callable[[], Server[Any]]",
+    lane: Lane | None,
+) -> None:
+    await start()
     if sys.stdin.isatty():
         talk().print("waiting for an MCP client on stdin; end with Ctrl-D. To look around, add `--http 8765`")
     with anyio.CancelScope() as scope:
-        async with on_stop_signal(scope.cancel):
-            await serve_stdio(server)
-
-
-async def _over_http(
-    library: Library,
-    server: Server[Any],
-    terms: Terms | None,
-    endpoint: _Endpoint,
-    live: LiveSkills | None,
-) -> None:
-    await _start(library, terms, expecting=live is not None)
-    annex = None if live is None else drive_annex(live, endpoint.token)
-    app = http_app(server, endpoint.policy, endpoint.token, annex)
-    authority = endpoint.policy.bound.authority
-
-    def announce() -> None:
-        if live is not None:
-            talk().print(f"programs connect to ws://{authority}")
-        talk().print(f"serving on http://{authority}{MCP_PATH}")
-
-    if annex is not None:
-        allow_connections(annex.connections)
-    await serve_http(app, endpoint.listening, announce, annex)
+        async with on_stop_signal(scope.cancel), anyio.create_task_group() as tasks:
+            tasks.start_soon(library.follow)  # also while nobody has asked for what needs the SDK
+            await serve_lazily(make_server, lane)
+            tasks.cancel_scope.cancel()
 
 
 async def _start(library: Library, terms: Terms | None, *, expecting: bool = False) -> None:

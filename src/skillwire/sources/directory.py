@@ -12,13 +12,14 @@ from skillwire.model.errors import SourceError
 from skillwire.model.limits import Limits
 from skillwire.model.path import name_fault
 from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
+from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Seal, Source, unwatched
 from skillwire.sources.folder.facts import FactCache
 from skillwire.sources.folder.files import read_file
 from skillwire.sources.folder.ignore import IGNORE_FILE, Ignored
 from skillwire.sources.folder.kept import Kept
 from skillwire.sources.folder.look import Look, must_be_readable
 from skillwire.sources.folder.placement import Places
+from skillwire.sources.folder.seal import FileSeal
 from skillwire.sources.folder.tree import Tree
 from skillwire.sources.folder.watch import watch
 from skillwire.sources.folder.watch_plan import WatchPlan
@@ -64,9 +65,14 @@ class DirectorySource(Source):
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
         return await anyio.to_thread.run_sync(self._rescan, where)
 
+    def seal(self, entry: Entry, file: SkillFile | LiveFile) -> Seal | None:
+        location = self._location(entry, file)
+        if isinstance(file, LiveFile) or location in self._held:
+            return None
+        return FileSeal.of(location, file.size)
+
     async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
-        location = self._stored.get((entry.origin.location, file.path))
-        location = location or os.path.join(entry.origin.location, file.path)  # noqa: PTH118 - a hot path
+        location = self._location(entry, file)
         if (held := self._held.get(location)) is not None:
             return held.content()
         size = file.size if isinstance(file, SkillFile) else self._limits.bytes
@@ -75,6 +81,10 @@ class DirectorySource(Source):
         else:
             content, _ = read_file(location, size)
         return content
+
+    def _location(self, entry: Entry, file: SkillFile | LiveFile) -> str:
+        stored = self._stored.get((entry.origin.location, file.path))
+        return stored or os.path.join(entry.origin.location, file.path)  # noqa: PTH118 - a hot path
 
     async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:
         def plan() -> WatchPlan:
