@@ -66,7 +66,7 @@ def test_the_help_of_a_verb_mentions_every_option(cli: Cli, verb: str) -> None:
     assert done.out.startswith(f"Usage: skillwire {verb} ")
     for option in OPTIONS[verb]:
         assert re.search(rf"{option}\b", done.out)
-    expected = ["--no-drafts", "--no-config"] if verb == "serve" else []
+    expected = ["--no-drafts", "--no-config", "--no-lane"] if verb == "serve" else []
     assert re.findall(r"--no-[a-z-]+", done.out) == expected
 
 

@@ -62,6 +62,11 @@ class Lane:
         self._known: dict[Question, tuple[Seal, bytes]] = {}
         self._room = self._budget = budget
 
+    @property
+    def kept(self) -> int:
+        """How many bytes of answers are kept."""
+        return self._budget - self._room
+
     def ready(self, question: Question) -> bytes | None:
         """Return the result that is kept for a question, if it would still be the same."""
         known = self._known.get(question)

@@ -42,15 +42,22 @@ async def serve_stdio(server: "Server[Any]") -> None:
 
 
 async def serve_lazily(make_server: "Callable[[], Server[Any]]", lane: Lane | None = None) -> None:
-    """Do the same with a server that is made when a request comes that `lane` does not answer, in a thread."""
+    """Do the same with a server that is made, in a thread, when a request comes that `lane` leaves to it."""
     with _private_pipes() as (source, sink):
-        async with anyio.create_task_group() as tasks:
-            wire = _Wire(source, sink, make_server, lane, tasks)
-            try:
-                await wire.run()
-            finally:
-                await wire.close()
-            tasks.cancel_scope.cancel()
+        await serve_pipes(source, sink, make_server, lane)
+
+
+async def serve_pipes(
+    source: int, sink: int, make_server: "Callable[[], Server[Any]]", lane: Lane | None = None
+) -> None:
+    """Do the same on two descriptors. They stay open: a thread may still read from one."""
+    async with anyio.create_task_group() as tasks:
+        wire = _Wire(source, sink, make_server, lane, tasks)
+        try:
+            await wire.run()
+        finally:
+            await wire.close()
+        tasks.cancel_scope.cancel()
 
 
 class _Wire:
