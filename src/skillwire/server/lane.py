@@ -112,9 +112,10 @@ class Lane:
             self._room += len(known[1])
 
 
-def envelope(identity: str | int, result: bytes) -> bytes:
-    """Return the whole answer to the request with this id."""
-    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (orjson.dumps(identity), result)
+def envelope(identity: str | int | bytes, result: bytes, end: bytes = b"") -> bytes:
+    """Return the whole answer to the request with this id, which may be spelled already, and `end`."""
+    spelled = identity if isinstance(identity, bytes) else orjson.dumps(identity)
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}%b' % (spelled, result, end)
 
 
 def modern_question(message: object) -> tuple[str | int, Question] | None:

@@ -191,7 +191,7 @@ class PolledOutlet(Outlet):
     """For pipes and sockets. `send` writes what it can without waiting."""
 
     def __init__(
-        self, descriptor: int, send: Callable[[memoryview], int], broken: Callable[[], None]
+        self, descriptor: int, send: Callable[[bytes | memoryview], int], broken: Callable[[], None]
     ) -> None:
         super().__init__(broken)
         self._descriptor, self._send = descriptor, send
@@ -201,10 +201,20 @@ class PolledOutlet(Outlet):
     def write(self, piece: bytes) -> None:
         if self._gone or not piece:
             return
-        self.pending += len(piece)
-        self._pieces.append(memoryview(piece))
-        if len(self._pieces) == 1 and not self._write_on():
+        length = 0
+        if not self._pieces:  # then nothing is before it, and most often all of it can be written now
+            try:
+                length = self._send(piece)
+            except BlockingIOError:
+                pass
+            except OSError:
+                self._lose()
+                return
+            if length == len(piece):
+                return
             self._loop.add_writer(self._descriptor, self._writable)
+        self._pieces.append(memoryview(piece)[length:])
+        self.pending += len(piece) - length
 
     def _writable(self) -> None:
         if self._write_on():
@@ -219,9 +229,7 @@ class PolledOutlet(Outlet):
             except BlockingIOError:
                 return False
             except OSError:
-                self._gone = True
-                self._pieces.clear()
-                self._break()
+                self._lose()
                 return True
             if length < len(piece):
                 self._pieces[0] = piece[length:]
@@ -229,6 +237,12 @@ class PolledOutlet(Outlet):
                 self._pieces.popleft()
             self._written(length)
         return True
+
+
+    def _lose(self) -> None:
+        self._gone = True
+        self._pieces.clear()
+        self._break()
 
 
 class ThreadOutlet(Outlet):

@@ -20,6 +20,7 @@ import orjson
 from skillwire.server.lane import Lane, Question, envelope, legacy_question, modern_question
 from skillwire.server.lines import LineSplitter, LineTooLongError
 from skillwire.server.pipes import NobodyListensError, open_inlet, open_outlet
+from skillwire.server.repeated import Repeated
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel.server import Server
@@ -75,6 +76,7 @@ class _Wire:
         self._lane = lane
         self._tasks = tasks
         self._lines = LineSplitter()
+        self._repeated = Repeated()
         self._waiting: deque[Line] = deque()
         """Lines that could not be answered on the spot."""
         self._taking = False
@@ -160,13 +162,21 @@ class _Wire:
 
     def _on_the_spot(self, line: Line) -> bytes | None:
         """Return the answer to a line that just came, if the lane has it."""
-        if self._era is None and (self._waiting or self._taking):
-            return None  # of which era this client is, a line before this one decides
-        asked = self._asked(line)
-        if asked is None or self._lane is None or (result := self._lane.ready(asked[1])) is None:
+        if self._lane is None or isinstance(line, LineTooLongError):
             return None
-        self._modern = self._modern or asked[1].modern
-        return envelope(asked[0], result) + b"\n"
+        era = self._era
+        if era is None and (self._waiting or self._taking):
+            return None  # of which era this client is, a line before this one decides
+        asked = self._repeated.find(line)
+        if asked is None or asked[1].modern is not era:
+            if (asked := self._asked(line)) is None:
+                return None
+            self._repeated.note(line, *asked)
+        identity, question = asked
+        if (result := self._lane.ready(question)) is None:
+            return None
+        self._modern = question.modern
+        return envelope(identity, result, b"\n")
 
     @property
     def _era(self) -> bool | None:
@@ -204,7 +214,7 @@ class _Wire:
         try:
             result = None if self._lane is None else await self._lane.prepare(question)
             if result is not None:
-                self._outlet.write(envelope(identity, result) + b"\n")
+                self._outlet.write(envelope(identity, result, b"\n"))
                 return
             with suppress(NobodyListensError, anyio.BrokenResourceError):
                 await self._give_to_sdk(line)

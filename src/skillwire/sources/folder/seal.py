@@ -11,11 +11,12 @@ from skillwire.sources.folder.stamp import Stamp
 class FileSeal(Seal):
     """Holds for as long as a file keeps the stamp that it had when it had settled."""
 
-    __slots__ = ("_location", "_stamp")
+    __slots__ = ("_changed", "_location", "_modified", "_where")
 
     def __init__(self, location: str, stamp: Stamp) -> None:
-        self._location = location
-        self._stamp = stamp
+        self._location = os.fsencode(location)  # spares the system call an encoding
+        self._changed, self._modified = stamp.changed_ns, stamp.modified_ns
+        self._where = stamp.inode, stamp.device, stamp.size
 
     @classmethod
     def of(cls, location: str, size: int) -> "FileSeal | None":
@@ -30,6 +31,11 @@ class FileSeal(Seal):
 
     def holds(self) -> bool:
         try:
-            return Stamp.of(os.stat(self._location)) == self._stamp  # noqa: PTH116 - a hot path
+            now = os.stat(self._location)  # noqa: PTH116 - a hot path, so field by field
         except OSError:
             return False
+        return (
+            now.st_ctime_ns == self._changed
+            and now.st_mtime_ns == self._modified
+            and (now.st_ino, now.st_dev, now.st_size) == self._where
+        )
