@@ -238,7 +238,6 @@ class PolledOutlet(Outlet):
             self._written(length)
         return True
 
-
     def _lose(self) -> None:
         self._gone = True
         self._pieces.clear()

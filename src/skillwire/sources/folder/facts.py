@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from skillwire.model.digest import Digest
 from skillwire.model.entry import SkillFile
-from skillwire.model.mime import is_text, mime_type
+from skillwire.model.mime import is_text, known_type, mime_type
 from skillwire.model.uri import SKILL_FILE
 from skillwire.skillmd.document import SkillDocument, read_document
 from skillwire.sources.folder.files import read_file
@@ -55,7 +55,7 @@ class FactCache:
         facts = Facts(
             Digest.of(content),
             len(content),
-            mime_type(file.path, text=is_text(content)),
+            known_type(file.path) or mime_type(file.path, text=is_text(content)),
             read_document(content, file.path, file.folder) if is_document else None,
             Kept(content) if is_document and self._keep_documents else None,
         )

@@ -47,6 +47,10 @@ class Ignored:
         except ValueError as error:
             raise SourceError(f"holds a pattern that cannot be understood: {error}") from error
 
+    @property
+    def has_patterns(self) -> bool:
+        return self._patterns is not None
+
     def by_name(self, name: str) -> bool:
         return name.startswith(".") or name in _TOOL_FOLDERS
 
