@@ -1,4 +1,4 @@
-"""Load on a server: so many requests, so many of them in flight, over stdio or HTTP. The same for everybody."""
+"""Load on a server: requests over stdio or HTTP, so many of them in flight. The same for everybody."""
 
 import os
 import select
@@ -26,7 +26,7 @@ class Turn:
     seconds: float
     cpu: float
     waits: Sequence[float]
-    """From each question to an answer, in the order of both: with several in flight answers may change places."""
+    """From each question to an answer, in the order of both: of several in flight some change places."""
 
     @property
     def per_second(self) -> float:
@@ -78,6 +78,20 @@ class StdioLoad:
             waits.extend(now - asked_at.popleft() for _ in range(answered))
             self._ask(clock, asked_at, answered)
         return Turn(clock.asked, time.perf_counter() - begun, self._cpu() - cpu, waits)
+
+    def ask(self, question: bytes) -> bytes:
+        """Return the line that answers one question."""
+        os.write(self._to, question)
+        pieces: list[bytes] = []
+        deadline = time.monotonic() + PATIENCE
+        while not pieces or not pieces[-1].endswith(b"\n"):
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self._from], [], [], left)[0]:
+                raise NoAnswerError(f"no answer within {PATIENCE:.0f} s")
+            if not (piece := os.read(self._from, 1 << 20)):
+                raise NoAnswerError("the server ended")
+            pieces.append(piece)
+        return b"".join(pieces)
 
     def _ask(self, clock: _Clock, asked_at: deque[float], number: int) -> None:
         lines: list[bytes] = []
@@ -153,9 +167,10 @@ class _Connection:
         self.asked_at = 0.0
         self._pieces: list[bytes] = []
         self._missing = -1
+        self._length: int | None = 0
 
     def ask(self, question: bytes) -> None:
-        self._pieces, self._missing = [], -1
+        self._pieces, self._missing, self._length = [], -1, 0
         self.asked_at = time.perf_counter()
         self.socket.sendall(question)
 
@@ -164,22 +179,39 @@ class _Connection:
         if not (piece := self.socket.recv(1 << 20)):
             raise NoAnswerError("the server hung up")
         self._pieces.append(piece)
-        if self._missing < 0:
+        if self._length == 0:
             head, ended, rest = b"".join(self._pieces).partition(b"\r\n\r\n")
             if not ended:
                 return None
             self._pieces = [rest]
-            self._missing = _length(head) - len(rest)
+            self._length = _length(head)
+            self._missing = (self._length or 0) - len(rest)
         else:
             self._missing -= len(piece)
+        if self._length is None:
+            return _unchunked(self._pieces) if self._pieces[-1].endswith(_LAST_CHUNK) else None
         return b"".join(self._pieces) if self._missing == 0 else None
 
 
-def _length(head: bytes) -> int:
+_LAST_CHUNK = b"\r\n0\r\n\r\n"
+
+
+def _unchunked(pieces: Sequence[bytes]) -> bytes:
+    body, left = b"", b"".join(pieces)
+    while (size := int(left.partition(b"\r\n")[0], 16)) > 0:
+        left = left.partition(b"\r\n")[2]
+        body, left = body + left[:size], left[size + 2 :]
+    return body
+
+
+def _length(head: bytes) -> int | None:
+    """Return how long the body is; None if it comes in chunks."""
     if b" 200 " not in head.split(b"\r\n", 1)[0]:
         raise NoAnswerError(f"the server refused: {head[:200]!r}")
     for line in head.lower().split(b"\r\n")[1:]:
         name, _, value = line.partition(b":")
         if name == b"content-length":
             return int(value)
+        if name == b"transfer-encoding":
+            return None
     raise NoAnswerError("an answer without its length")

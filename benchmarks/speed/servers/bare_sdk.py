@@ -47,15 +47,15 @@ def _uri(root: Path, path: Path) -> str:
     return f"skill://{path.relative_to(root).as_posix()}"
 
 
+def _contents(root: Path) -> dict[str, str]:
+    return {_uri(root, path): path.read_text("utf-8") for path in root.rglob("*") if path.is_file()}
+
+
 def _server(root: Path | None) -> Server[Any]:
     folders = [] if root is None else sorted(path.parent for path in root.rglob("SKILL.md"))
     entries = [] if root is None else [_entry(root, folder) for folder in folders]
     by_uri = {entry["uri"]: entry for entry in entries}
-    contents = {
-        _uri(root, path): path.read_text("utf-8")
-        for path in ([] if root is None else root.rglob("*"))
-        if root is not None and path.is_file()
-    }
+    contents = {} if root is None else _contents(root)
 
     async def list_skills(_context: Any, params: _Params) -> dict[str, Any]:
         start = int(params.cursor or 0)

@@ -1,6 +1,6 @@
 """FastMCP with its skills extension, as its documentation sets it up.
 
-    python -m benchmarks.speed.servers.fast_mcp stdio|PORT ROOT
+python -m benchmarks.speed.servers.fast_mcp stdio|PORT ROOT
 """
 
 import sys
@@ -9,6 +9,7 @@ from typing import Any
 
 from fastmcp import FastMCP
 from fastmcp.server.providers.skills import SkillsDirectoryProvider
+from fastmcp.skills.extension import SkillsExtension
 
 from benchmarks.speed.servers.web import run_web
 
@@ -16,6 +17,7 @@ from benchmarks.speed.servers.web import run_web
 def main(where: str, root: str) -> None:
     provider = SkillsDirectoryProvider(roots=Path(root), experimental_skills=True)
     server: FastMCP[Any] = FastMCP("fastmcp", providers=[provider])
+    server.add_extension(SkillsExtension(providers=[provider]))
     if where == "stdio":
         server.run(transport="stdio", show_banner=False)
     else:

@@ -1,6 +1,6 @@
 """Floors: programs that read a request and answer the bytes of a file, without knowing what was asked.
 
-    python -m benchmarks.speed.servers.floors echo|route|raw stdio|PORT ANSWER
+python -m benchmarks.speed.servers.floors echo|route|raw stdio|PORT ANSWER
 """
 
 import json
