@@ -189,6 +189,9 @@ class _Connection:
         else:
             self._missing -= len(piece)
         if self._length is None:
+            self._pieces = (
+                [b"".join(self._pieces)] if len(self._pieces[-1]) < len(_LAST_CHUNK) else self._pieces
+            )
             return _unchunked(self._pieces) if self._pieces[-1].endswith(_LAST_CHUNK) else None
         return b"".join(self._pieces) if self._missing == 0 else None
 

@@ -19,6 +19,7 @@ from skillwire.sources.folder.ignore import IGNORE_FILE, Ignored
 from skillwire.sources.folder.kept import Kept
 from skillwire.sources.folder.look import Look, must_be_readable
 from skillwire.sources.folder.placement import Places
+from skillwire.sources.folder.remembered import Remembered
 from skillwire.sources.folder.seal import FileSeal
 from skillwire.sources.folder.tree import Tree
 from skillwire.sources.folder.watch import watch
@@ -39,14 +40,19 @@ class DirectorySource(Source):
         limits: Limits | None = None,
         follow_links: bool = False,
         keep_good: bool = False,
+        digests: Path | None = None,
     ) -> None:
-        """With `keep_good`, a skill that an edit breaks is served as it was until it is mended."""
+        """With `keep_good`, a skill that an edit breaks is served as it was until it is mended.
+
+        `digests` is a folder in which to keep what is known of files for the next start.
+        """
         self.root = Path(root)
         name = self.root.resolve().name
         self.label = label or ("skills" if name_fault(name) else name)
         self._limits = limits or Limits()
         self._follow_links = follow_links
         self._facts = FactCache(keep_documents=keep_good)
+        self._remembered = None if digests is None else Remembered(digests, self.root)
         self._tree = Tree(self._facts)
         self._places = Places(self.label)
         self._stored: dict[tuple[str, str], str] = {}
@@ -92,14 +98,19 @@ class DirectorySource(Source):
                 return WatchPlan.of(self.root, self._tree)
             return WatchPlan.for_units(self._tree.units.values(), only.locations)
 
+        await anyio.to_thread.run_sync(self._settle_down)
         async with aclosing(watch(plan, only)) as noticed:
             async for each in noticed:
                 self._watching = each.problem
                 yield each.where
-                await anyio.to_thread.run_sync(self._pack)
+                await anyio.to_thread.run_sync(self._settle_down)
 
-    def _pack(self) -> None:
-        """Make what is kept of documents small, now that there is time."""
+    def _settle_down(self) -> None:
+        """Make what is kept of documents small, and write down what is known, now that there is time."""
+        if self._remembered is not None:  # once: the next start reads what changes from now on
+            if self._facts.changed:
+                self._remembered.save(dict(self._facts.known))
+            self._remembered = None
         for unit in tuple(self._tree.units.values()):
             for draft in unit.drafts:
                 if draft.kept is not None:
@@ -109,6 +120,8 @@ class DirectorySource(Source):
         look = self._look(progress)
         if isinstance(look, Scan):
             return look
+        if self._remembered is not None and not self._facts.known:
+            self._facts.known = self._remembered.load(keep_documents=self._facts.keep_documents)
         tree = Tree(self._facts)
         tree.walk(look, look.start(), before=self._tree)
         self._facts.keep_only({location for unit in tree.units.values() for location in unit.locations})

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterator
 from itertools import islice
@@ -33,6 +34,7 @@ from skillwire.sources.folder.values import File, Folder, Listed, Seen, identity
 _PROGRESS_STEP = 256
 _BY_PATH = os.scandir not in os.supports_fd  # Windows
 _by_name = attrgetter("name")
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*").fullmatch
 
 
 class Look:
@@ -101,7 +103,10 @@ class Look:
         if listed.marker is None:
             almost = (entry.name for entry in found if entry.name.upper() == SKILL_FILE.upper())
             listed.problems.extend(misspelled(folder.path_of(name)) for name in almost)
+        here = _Here(folder) if files and not self._ignored.has_patterns else None
         for entry in found:
+            if here is not None and here.takes(entry, listed):
+                continue
             if not self._ignored.by_name(entry.name):
                 self._sort_in(entry, folder, listed, files=files)
                 continue
@@ -240,6 +245,30 @@ class Look:
             listed.stop(too_deep(folder.path, self.limits))
         else:
             listed.folders.append(folder)
+
+
+class _Here:
+    """A folder of a skill, for what most entries in it are: files with plain names."""
+
+    __slots__ = ("_location", "_name", "_path")
+
+    def __init__(self, folder: Folder) -> None:
+        self._path, self._location, self._name = folder.path_of(""), folder.location_of(""), folder.name
+
+    def takes(self, entry: os.DirEntry[str], listed: Listed) -> bool:
+        """List a plain file, and say that it was one. Everything else needs a closer look."""
+        name = entry.name
+        if not _PLAIN_NAME(name):
+            return False
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except OSError:
+            return False
+        if not stat.S_ISREG(status.st_mode):
+            return False
+        path, location = self._path + name, self._location + name
+        listed.files.append(File(name, path, location, self._name, Stamp.of(status)))
+        return True
 
 
 def must_be_readable(root: str) -> None:

@@ -99,7 +99,7 @@ def _held(look: Look, facts: FactCache, tree: _Node, before: Unit | None) -> dic
         if main is None or draft is None or draft.kept is None:
             continue
         document = _document(look, facts, main)
-        if isinstance(document, Problem) or not document.servable:
+        if (isinstance(document, Problem) or not document.servable) and draft.kept.available:
             held[main.location] = draft
     return held
 
