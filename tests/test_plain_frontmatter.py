@@ -121,11 +121,9 @@ VALUES = st.lists(WORDS, max_size=4).map(" ".join) | st.text(
 )
 KEYS = st.sampled_from(["name", "description", "metadata", "a-b", "c_d", "null", "true", "on", "x1"])
 LINES = st.one_of(
-    st.builds(
-        lambda indent, key, value: f"{indent}{key}: {value}", st.sampled_from(["", "  ", "   "]), KEYS, VALUES
-    ),
-    st.builds(lambda indent, key: f"{indent}{key}:", st.sampled_from(["", "  "]), KEYS),
-    st.builds(lambda indent, value: f"{indent}{value}", st.sampled_from(["", " ", "  ", "    "]), VALUES),
+    st.tuples(st.sampled_from(["", "  ", "   "]), KEYS, st.just(": "), VALUES).map("".join),
+    st.tuples(st.sampled_from(["", "  "]), KEYS, st.just(":")).map("".join),
+    st.tuples(st.sampled_from(["", " ", "  ", "    "]), VALUES).map("".join),
 )
 
 

@@ -17,7 +17,10 @@ import orjson
 
 from skillwire import __version__
 from skillwire.model.digest import Digest
+from skillwire.model.uri import SKILL_FILE
 from skillwire.skillmd.document import SkillDocument
+from skillwire.skillmd.fields import Fields
+from skillwire.skillmd.rules import check_fields
 from skillwire.sources.folder.facts import Facts, Known
 from skillwire.sources.folder.kept import Kept
 from skillwire.sources.folder.stamp import Stamp
@@ -75,8 +78,12 @@ def _known(root: str, told: list[Any], *, keep_documents: bool) -> tuple[str, Kn
     path, size, modified, changed, inode, device, digest, mime_type, frontmatter = told
     location = f"{root}{os.sep}{path}"
     stamp = Stamp(int(size), int(modified), int(changed), int(inode), int(device))
-    if frontmatter is None:
+    folder, _, name = location.rpartition(os.sep)
+    if name.upper() != SKILL_FILE.upper():
         return location, (stamp, Facts(Digest(digest), stamp.size, str(mime_type)))
-    document = SkillDocument(dict(frontmatter), ())
+    fields = Fields(dict(frontmatter), {})
+    if any(check_fields(fields, path, folder.rpartition(os.sep)[2])):
+        raise ValueError("a document that was never written down")
+    document = SkillDocument(fields.values, ())
     kept = Kept.unread(location, stamp.size, Digest(digest)) if keep_documents else None
     return location, (stamp, Facts(Digest(digest), stamp.size, str(mime_type), document, kept))
