@@ -11,7 +11,7 @@ from skillwire.catalog.library import Library
 from skillwire.cli.app import VERBS
 from skillwire.config.kinds import KINDS
 from skillwire.model.problem import Rule
-from skillwire.server.skills import Channel, Offering, all_surfaces
+from skillwire.server.offering import Channel, Offering, all_surfaces
 from skillwire.wire.findings import Fault
 
 ROOT = Path(__file__).parents[1]
