@@ -14,37 +14,29 @@ import anyio
 from cyclopts import Parameter
 from mcp.server.lowlevel.server import Server
 
-from skillwire.catalog.library import Library
-from skillwire.catalog.register import Terms
-from skillwire.catalog.visibility import VisibilityPolicy
-from skillwire.cli.contract.starting import hold_to_contract, terms_of
-from skillwire.cli.library import LibraryOptions, keep_out_of_the_collector, load, open_library
+from skillwire.cli.contract.starting import terms_of
+from skillwire.cli.gateway import Gateway, open_gateway
 from skillwire.cli.options import BlockKey
-from skillwire.cli.output import NO_SKILLS, check_shows, counted, talk
+from skillwire.cli.output import talk
+from skillwire.cli.starting import start
 from skillwire.config.file import ConfigFile, default_config
+from skillwire.config.opening import LibraryOptions
 from skillwire.config.settings import max_file_bytes_from, token_from
-from skillwire.config.visibility import overrides_in
 from skillwire.contract.subject import BLOCK_KEY
 from skillwire.drive.bridge import bridge_tools
 from skillwire.drive.live import LiveSkills
-from skillwire.model.display import visible
 from skillwire.model.errors import UsageError
-from skillwire.model.problem import Rule, Severity
 from skillwire.server.address import Address, HostPolicy, check_host, check_origin
+from skillwire.server.annexes import joined
 from skillwire.server.descriptors import allow_connections
 from skillwire.server.drive import drive_annex
 from skillwire.server.http import MCP_PATH, http_app, listen, serve_http
+from skillwire.server.pages import page_annex
 from skillwire.server.signals import on_stop_signal
 from skillwire.server.skills import Channel, Offering, skills_server
 from skillwire.server.stdio import serve_stdio
-from skillwire.sources.unavailable import UnavailableSource
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.wire.messages import LIVE_TTL_MS, STATIC_TTL_MS, Freshness
-
-_SWITCH_SECONDS = 0.001
-"""How long a request waits, at most, for each turn of a thread that looks at folders meanwhile."""
-_OF_A_SOURCE = {Rule.SOURCE_FAILED, Rule.SOURCE_STALE}
-"""What is said of a source at the start, in full: it concerns all of its skills."""
 
 
 def serve(
@@ -93,6 +85,9 @@ def serve(
         Path | None, Parameter(help="The configuration file to use instead of your own.")
     ] = None,
     no_config: Annotated[bool, Parameter(help="Use no configuration file.")] = False,
+    allow_config: Annotated[
+        bool, Parameter(help="Let the pages change what is served, and the configuration file.")
+    ] = False,
     drive: Annotated[
         bool, Parameter(help="Let running programs connect and offer live skills. Needs `--http`.")
     ] = False,
@@ -129,22 +124,21 @@ def serve(
     logging.basicConfig(
         level=logging.WARNING, stream=sys.stderr, format="%(levelname)s: %(name)s: %(message)s"
     )
-    file = _configuration(config, no_config=no_config)
+    file = _configuration(config, no_config=no_config, allow_config=allow_config)
     live = _live_skills(http, static=static) if drive else None
     options = LibraryOptions(
         follow_links=follow_links,
         prefix=prefix,
         live=not static,
         frozen=static,
-        may_be_none=live is not None,
+        may_be_none=live is not None or allow_config,
     )
-    library = open_library(sources or [], options, file, None if live is None else live.source)
+    gateway = open_gateway(sources or [], options, file, terms=terms, live=live, editable=allow_config)
     ttl = STATIC_TTL_MS if static else LIVE_TTL_MS
     offering = Offering(
         Channel(catalog),
         _budget(catalog_tokens),
         max_file_bytes_from(os.environ),
-        VisibilityPolicy() if file is None else VisibilityPolicy(overrides_in(file)),
         drafts=not no_drafts,
         archives=archives,
         legacy_uris=legacy_uris,
@@ -153,8 +147,8 @@ def serve(
     )
     if http is None:
         _refuse_without_http(token_env, allow_host, allow_origin, allow_public=allow_public)
-        server = skills_server(library, freshness=Freshness(ttl), offering=offering)
-        _run(lambda: _over_stdio(library, server, terms))
+        server = skills_server(gateway.library, freshness=Freshness(ttl), offering=offering)
+        _run(lambda: _over_stdio(gateway, server))
         return 0
     token = token_from(token_env, os.environ)
     address = Address.parse(http)
@@ -173,8 +167,9 @@ def serve(
     listening, bound = listen(address)
     policy = HostPolicy(bound, hosts, origins)
     freshness = Freshness(ttl, private=token is not None)
-    server = skills_server(library, freshness=freshness, offering=offering)
-    _run(lambda: _over_http(library, server, terms, _Endpoint(listening, policy, token), live))
+    server = skills_server(gateway.library, freshness=freshness, offering=offering)
+    endpoint = _Endpoint(listening, policy, token)
+    _run(lambda: _over_http(gateway, server, endpoint))
     return 0
 
 
@@ -184,8 +179,11 @@ def _budget(tokens: int) -> int:
     return tokens
 
 
-def _configuration(config: Path | None, *, no_config: bool) -> ConfigFile | None:
+def _configuration(config: Path | None, *, no_config: bool, allow_config: bool) -> ConfigFile | None:
     """Return the configuration file to use, if any. Raises `UsageError`."""
+    if no_config and allow_config:
+        hint = "leave one of them out: what is changed is kept in the configuration file"
+        raise UsageError("`--allow-config` and `--no-config` contradict each other", hint=hint)
     if config is not None and no_config:
         raise UsageError("`--config` and `--no-config` contradict each other", hint="leave one of them out")
     if no_config:
@@ -231,8 +229,8 @@ def _run(serving: Callable[[], Awaitable[None]]) -> None:
     anyio.run(serving, backend_options={"use_uvloop": find_spec("uvloop") is not None})
 
 
-async def _over_stdio(library: Library, server: Server[Any], terms: Terms | None) -> None:
-    await _start(library, terms)
+async def _over_stdio(gateway: Gateway, server: Server[Any]) -> None:
+    await start(gateway)
     if sys.stdin.isatty():
         talk().print("waiting for an MCP client on stdin; end with Ctrl-D. To look around, add `--http 8765`")
     with anyio.CancelScope() as scope:
@@ -240,53 +238,23 @@ async def _over_stdio(library: Library, server: Server[Any], terms: Terms | None
             await serve_stdio(server)
 
 
-async def _over_http(
-    library: Library,
-    server: Server[Any],
-    terms: Terms | None,
-    endpoint: _Endpoint,
-    live: LiveSkills | None,
-) -> None:
-    await _start(library, terms, expecting=live is not None)
-    annex = None if live is None else drive_annex(live, endpoint.token)
+async def _over_http(gateway: Gateway, server: Server[Any], endpoint: _Endpoint) -> None:
+    await start(gateway)
+    live = gateway.live
+    private = endpoint.token is not None or endpoint.policy.bound.is_loopback
+    annexes = [page_annex(gateway.overview(show_places=private), endpoint.token)]
+    if live is not None:
+        annexes.append(drive_annex(live, endpoint.token))
+    annex = joined(annexes)
     app = http_app(server, endpoint.policy, endpoint.token, annex)
     authority = endpoint.policy.bound.authority
 
     def announce() -> None:
         if live is not None:
             talk().print(f"programs connect to ws://{authority}")
+        talk().print(f"open http://{authority}/ in a browser to see the skills")
         talk().print(f"serving on http://{authority}{MCP_PATH}")
 
-    if annex is not None:
+    if live is not None:
         allow_connections(annex.connections)
     await serve_http(app, endpoint.listening, announce, annex)
-
-
-async def _start(library: Library, terms: Terms | None, *, expecting: bool = False) -> None:
-    """Load the library and say what there is. With `expecting`, skills come later."""
-    catalog = await load(library)
-    if terms is not None:
-        hold_to_contract(library, terms)
-    library.listen(lambda _: keep_out_of_the_collector())
-    sys.setswitchinterval(_SWITCH_SECONDS)
-    console = talk()
-    console.print(counted(len(catalog.entries), "skill"))
-    for source in library.waited_for:
-        console.print(f"waiting for `{visible(source.place)}`, which does not exist")
-    for source in library.sources:
-        if isinstance(source, UnavailableSource):
-            console.print(f"`{visible(source.place)}` is not served: {visible(source.reason)}")
-    for problem in catalog.problems:
-        if problem.rule in _OF_A_SOURCE:
-            console.print(visible(problem.message))
-    if library.frozen and any(problem.rule is Rule.SOURCE_FAILED for problem in catalog.problems):
-        hint = "with `--static` nobody would ask again; mend the source, or leave `--static` out"
-        raise UsageError("a source has no skills to freeze", hint=hint)
-    told = [problem for problem in catalog.problems if problem.rule is not Rule.SOURCE_WAITING]
-    errors = sum(problem.severity is Severity.ERROR for problem in told)
-    warnings = len(told) - errors
-    if errors or warnings:
-        counts = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
-        console.print(f"{counts}; {check_shows(library)} them")
-    elif not catalog.entries and not library.waited_for and not expecting:
-        console.print(NO_SKILLS)

@@ -1,7 +1,7 @@
 """The server that a library makes: every surface, in one place."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -11,7 +11,6 @@ from skillwire import __version__
 from skillwire.authoring.skill import Skill
 from skillwire.catalog.library import Library
 from skillwire.catalog.register import Register, Terms
-from skillwire.catalog.visibility import VisibilityPolicy
 from skillwire.server.announce import Announcer
 from skillwire.server.build import build_server
 from skillwire.surfaces.authored_prompts import AuthoredPromptsSurface
@@ -48,7 +47,6 @@ class Offering:
     channel: Channel = Channel.INSTRUCTIONS
     catalog_tokens: int = DEFAULT_TOKENS
     max_file_bytes: int = MAX_FILE_BYTES
-    visibility: VisibilityPolicy = field(default_factory=VisibilityPolicy)
     every_client: bool = True
     """Whether they are offered to such clients at all: as tools, prompts and a list of skills."""
     drafts: bool = True
@@ -112,7 +110,7 @@ def _for_every_client(
     library: Library, offering: Offering, prompts: Mapping[str, Skill], runtime_meta: RuntimeMeta
 ) -> Iterator[Surface]:
     """Yield what a client can use that knows nothing of the extension."""
-    offer = Offer(library, offering.visibility, frozen=library.frozen)
+    offer = Offer(library)
     in_tools = offering.channel is Channel.TOOL_DESCRIPTION
     yield ToolsSurface(
         offer,
