@@ -12,14 +12,13 @@ export function reveal(root: Node): void {
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) texts.push(walker.currentNode as Text);
   for (const text of texts) {
-    HIDDEN.lastIndex = 0;
-    if (!HIDDEN.test(text.data)) continue;
     const parts: Node[] = [];
     let from = 0;
     for (const found of text.data.matchAll(HIDDEN)) {
       parts.push(document.createTextNode(text.data.slice(from, found.index)), mark(found[0]));
       from = found.index + found[0].length;
     }
+    if (!parts.length) continue;
     parts.push(document.createTextNode(text.data.slice(from)));
     text.replaceWith(...parts);
   }

@@ -33,7 +33,8 @@ export class VirtualList<T> {
         "aria-label": options.label,
         onkeydown: (event: KeyboardEvent) => this.pressed(event),
         onscroll: () => this.draw(),
-        onfocus: () => this.activate(Math.max(0, this.active), false),
+        // Not by a click: the row under the pointer must stay there.
+        onfocus: () => this.element.matches(":focus-visible") && this.activate(Math.max(0, this.active), false),
       },
       this.runway,
     );
@@ -48,6 +49,7 @@ export class VirtualList<T> {
     const key = this.active >= 0 ? this.keyAt(this.active) : "";
     this.items = items;
     this.active = key ? items.findIndex((item) => this.options.key(item) === key) : -1;
+    this.stretch();
     if (fromTheTop) this.element.scrollTop = 0;
     this.draw();
   }
@@ -118,6 +120,11 @@ export class VirtualList<T> {
     return this.height;
   }
 
+  /** Make room for all items, so that there is something to scroll. */
+  private stretch(): void {
+    this.runway.style.height = `${this.items.length * this.rowHeight()}px`;
+  }
+
   private draw(): void {
     if (this.drawing) return;
     this.drawing = true;
@@ -127,7 +134,7 @@ export class VirtualList<T> {
   private drawNow(): void {
     this.drawing = false;
     const height = this.rowHeight();
-    this.runway.style.height = `${this.items.length * height}px`;
+    this.stretch();
     const first = Math.max(0, Math.floor(this.element.scrollTop / height) - BEYOND);
     const end = Math.min(
       this.items.length,
@@ -152,7 +159,10 @@ export class VirtualList<T> {
     let row = this.rows.get(key);
     if (!row) {
       const element = h("div", { class: "row", role: "option", id: `row-${key}` });
-      element.addEventListener("click", () => this.choose(this.items.findIndex((each) => this.options.key(each) === key)));
+      element.addEventListener("click", () => {
+        this.active = this.items.findIndex((each) => this.options.key(each) === key);
+        this.choose(this.active);
+      });
       row = { item, element };
       fill(element, this.options.row(item));
       this.rows.set(key, row);

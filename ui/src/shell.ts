@@ -56,8 +56,13 @@ export class Shell {
   }
 
   begin(): void {
-    void this.store.load();
-    this.store.follow();
+    void this.store.load().finally(() => this.store.follow());
+  }
+
+  /** Show the skills that hold these words. */
+  search(query: string): void {
+    this.router.go({ view: "skills", skill: "" });
+    this.skills.search(query);
   }
 
   private link(view: View, name: string): HTMLElement {

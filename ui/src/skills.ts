@@ -72,6 +72,11 @@ export class SkillsView {
     this.field.select();
   }
 
+  search(query: string): void {
+    this.field.value = query;
+    this.draw(true);
+  }
+
   update(state: State): void {
     const skills = state.skills !== this.state.skills;
     this.state = state;

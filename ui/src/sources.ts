@@ -165,7 +165,7 @@ export class SourcesView {
       "form",
       {
         class: "card adding",
-        "aria-label": "Add a source",
+        "aria-label": "New source",
         onsubmit: (event: Event) => {
           event.preventDefault();
           void this.work(button, add, "Added");

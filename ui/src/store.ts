@@ -79,7 +79,7 @@ export class Store {
         const page = await this.backend.skills(skills.length, PAGE);
         total = page.skills.length ? page.total : skills.length;
         skills = skills.concat(page.skills);
-        if (!this.state.complete) this.set({ config, skills, failure: null, complete: skills.length >= total });
+        if (!this.state.complete && skills.length < total) this.set({ config, skills, failure: null });
         if (page.revision !== config.revision) this.again = true;
       }
       this.seen = config.revision;
