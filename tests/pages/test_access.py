@@ -293,6 +293,13 @@ def test_where_anybody_can_look_nobody_learns_where_the_folders_are(folder: Path
         assert str(folder) not in told
 
 
+def test_leave_to_change_things_on_a_public_address_needs_a_token(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    assert run(["serve", str(folder), "--http", "0.0.0.0:0", "--allow-public", "--allow-config"]) == 2
+    assert "`--allow-config` lets pages change things, and `0.0.0.0`" in capsys.readouterr().err
+
+
 def test_leave_to_change_the_configuration_needs_one(
     capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:

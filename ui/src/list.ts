@@ -64,7 +64,14 @@ export class VirtualList<T> {
   /** Bring the open item into view, once it is known. */
   reveal(): void {
     const at = this.items.findIndex((item) => this.options.key(item) === this.current);
-    if (at >= 0) this.activate(at, false);
+    if (at < 0) return;
+    this.active = at;
+    const { scrollTop, clientHeight } = this.element;
+    const top = at * this.rowHeight();
+    if (top < scrollTop || top + this.rowHeight() > scrollTop + clientHeight) {
+      this.element.scrollTop = top - (clientHeight - this.rowHeight()) / 2;
+    }
+    this.draw();
   }
 
   focus(): void {

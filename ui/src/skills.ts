@@ -162,6 +162,5 @@ function row(skill: Skill): Node[] {
   return [
     h("div", { class: "title" }, h("strong", null, skill.name), h("span", { class: "marks" }, marks)),
     h("p", { class: "about", dir: "auto" }, skill.description),
-    h("p", { class: "from" }, skill.origin),
   ];
 }

@@ -152,9 +152,12 @@ def serve(
         return 0
     token = token_from(token_env, os.environ)
     address = Address.parse(http)
-    if live is not None and not address.is_loopback and token is None:
+    if (live is not None or allow_config) and not address.is_loopback and token is None:
+        lets = (
+            "`--drive` lets programs in" if live is not None else "`--allow-config` lets pages change things"
+        )
         raise UsageError(
-            f"`--drive` lets programs in, and `{address.host}` can be reached from other machines",
+            f"{lets}, and `{address.host}` can be reached from other machines",
             hint="set a token with `--token-env VAR`, or bind a loopback address",
         )
     if not address.is_loopback and token is None and not allow_public:
