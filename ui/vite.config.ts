@@ -1,4 +1,4 @@
-// One self-contained HTML file for each page: `vite build --mode browser` or `--mode app`.
+// One self-contained HTML file for each page: `vite build --mode browser`, `--mode app`, or, for tests, `--mode test-host/host`.
 import { defineConfig } from "vite";
 import { viteSingleFile } from "vite-plugin-singlefile";
 

@@ -24,7 +24,7 @@ install_ui() {
   mv -- "$half" "$UI_PACKAGES"
 }
 
-# build_ui FOLDER : makes the pages there. The same sources make the same bytes.
+# build_ui FOLDER PAGE… : makes pages there. The same sources make the same bytes.
 build_ui() {
   local work
   work=$(mktemp -d "$UI_CACHE/.build.XXXXXX")
@@ -37,11 +37,11 @@ build_ui() {
     export PATH
     quietly "checking the types of the pages" node node_modules/typescript/bin/tsc -p .
     local page
-    for page in browser app; do
+    for page in "${@:2}"; do
       quietly "building the page $page" node node_modules/vite/bin/vite.js build --mode "$page" --logLevel warn
     done
   ) || { rm -rf "$work"; return 1; }
   mkdir -p "$1"
-  cp "$work"/built/*.html "$1/"
+  find "$work/built" -name '*.html' -exec cp {} "$1/" \;
   rm -rf "$work"
 }

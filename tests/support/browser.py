@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, ConsoleMessage, Dialog, Page, Request, async_playwright, expect
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 expect.set_options(timeout=10_000)
@@ -52,16 +52,16 @@ class Watch:
         page.on("request", self._asked)
         page.on("dialog", self._asked_a_person)
 
-    def _said(self, message: Any) -> None:
+    def _said(self, message: ConsoleMessage) -> None:
         if message.type == "error" and "Failed to load resource" not in message.text:
             self.errors.append(message.text)
 
-    def _asked(self, request: Any) -> None:
+    def _asked(self, request: Request) -> None:
         address = urlsplit(request.url)
         if address.scheme not in {"data", "about", "blob"} and address.netloc != self._home:
             self.strangers.append(request.url)
 
-    async def _asked_a_person(self, dialog: Any) -> None:
+    async def _asked_a_person(self, dialog: Dialog) -> None:
         self.dialogs.append(dialog.message)
         await dialog.dismiss()
 

@@ -27,8 +27,12 @@ class Gateway:
     terms: Terms | None = None
     live: LiveSkills | None = None
 
-    def overview(self, *, show_places: bool) -> Overview:
-        """Return what pages show of it."""
+    def overview(self, *, show_places: bool | None = None) -> Overview:
+        """Return what pages show of it.
+
+        Where skills are on this machine is told to MCP clients only if they may steer the server, too.
+        """
+        show_places = self.steering.editable if show_places is None else show_places
         if self.terms is None:
             return Overview(self.library, self.steering, show_places=show_places)
         register = Register(self.terms)

@@ -35,6 +35,7 @@ from skillwire.server.pages import page_annex
 from skillwire.server.signals import on_stop_signal
 from skillwire.server.skills import Channel, Offering, skills_server
 from skillwire.server.stdio import serve_stdio
+from skillwire.surfaces.apps import AppPages, app_tools
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.wire.messages import LIVE_TTL_MS, STATIC_TTL_MS, Freshness
 
@@ -86,7 +87,7 @@ def serve(
     ] = None,
     no_config: Annotated[bool, Parameter(help="Use no configuration file.")] = False,
     allow_config: Annotated[
-        bool, Parameter(help="Let the pages change what is served, and the configuration file.")
+        bool, Parameter(help="Let pages and their tools change what is served, and the configuration file.")
     ] = False,
     drive: Annotated[
         bool, Parameter(help="Let running programs connect and offer live skills. Needs `--http`.")
@@ -143,7 +144,8 @@ def serve(
         archives=archives,
         legacy_uris=legacy_uris,
         contract=terms,
-        tools=() if live is None else bridge_tools(live.hub),
+        tools=[*([] if live is None else bridge_tools(live.hub)), *app_tools(gateway.overview())],
+        listed=[AppPages()],
     )
     if http is None:
         _refuse_without_http(token_env, allow_host, allow_origin, allow_public=allow_public)

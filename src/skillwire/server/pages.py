@@ -4,7 +4,6 @@ import base64
 import hashlib
 import re
 from collections.abc import Awaitable, Callable
-from importlib.resources import files
 from typing import TypeAlias, cast
 
 from starlette.requests import Request
@@ -19,6 +18,7 @@ from skillwire.server.page_news import MOST_STREAMS, News
 from skillwire.server.page_session import PageSession, is_same_origin
 from skillwire.surfaces.actions import changing_actions, reading_actions
 from skillwire.surfaces.base import Call
+from skillwire.surfaces.built import built_page
 from skillwire.surfaces.overview import Overview
 
 PAGE_PATH, SESSION_PATH, EVENTS_PATH, CALL_PATH = "/", "/ui/session", "/ui/events", "/ui/call"
@@ -55,7 +55,7 @@ class Pages:
         changing = changing_actions(overview.control) if overview.control.editable else []
         self._actions = {action.name: action for action in (*reading_actions(overview), *changing)}
         self._html = built_page("browser.html")
-        self._policy = content_policy(self._html.decode())
+        self._policy = content_policy(self._html)
         self._news = News(overview)
 
     def vouches(self, scope: Scope) -> bool:
@@ -119,11 +119,6 @@ class Pages:
         if self._news.full:
             raise HttpError(503, "too many pages are open")
         return self._news.stream()
-
-
-def built_page(name: str) -> bytes:
-    """Return one of the pages that come with the package."""
-    return files("skillwire.surfaces").joinpath("pages", name).read_bytes()
 
 
 def content_policy(html: str) -> str:
