@@ -54,9 +54,13 @@ async def client(folder: Path, mode: Any) -> AsyncGenerator[Client]:
     """A client of a server that may be steered."""
     steered = gateway(folder, editable=True)
     await steered.library.load()
-    offering = Offering(tools=app_tools(steered.overview()), listed=[AppPages()])
+    offering = Offering(tools=app_tools(steered.overview()), unlisted=[AppPages()])
     async with Client(skills_server(steered.library, offering=offering), mode=mode) as client:
         yield client
+
+
+async def config_of(client: Client) -> Any:
+    return (await client.call_tool("skill-config", {})).structured_content
 
 
 async def schemas(client: Client) -> dict[str, Any]:
@@ -101,8 +105,8 @@ def test_without_leave_no_tool_that_changes_anything_exists(folder: Path, versio
 @pytest.mark.parametrize("name", ["config", "skills"])
 async def test_the_pages_are_resources_that_hosts_know(client: Client, name: str) -> None:
     uri = f"ui://skillwire/{name}.html"
-    listed = {str(each.uri): each for each in (await client.list_resources()).resources}
-    assert listed[uri].mime_type == "text/html;profile=mcp-app"
+    listed = {str(each.uri) for each in (await client.list_resources()).resources}
+    assert uri not in listed  # hosts find it at its tool
     (content,) = (await client.read_resource(uri)).contents
     assert content.mime_type == "text/html;profile=mcp-app"
     html = getattr(content, "text", "")
@@ -157,17 +161,17 @@ async def test_a_page_steers_the_server(client: Client, folder: Path) -> None:
     write_skill(folder.parent / "more", "added")
     add = await client.call_tool("skill-config-add-source", {"source": str(folder.parent / "more")})
     assert add.structured_content == {"done": True}
-    config = (await client.call_tool("skill-config", {})).structured_content or {}
+    config = await config_of(client)
     assert [source["label"] for source in config["sources"]] == ["team-skills", "more"]
     assert config["sources"][1]["removable"] is True
     await client.call_tool("skill-config-sync-source", {"label": "more"})
     await client.call_tool("skill-config-allowed-origins", {"origins": ["https://a.example"]})
     await client.call_tool("skill-config-static", {"static": True})
-    config = (await client.call_tool("skill-config", {})).structured_content or {}
+    config = await config_of(client)
     assert (config["static"], config["allowedOrigins"]) == (True, ["https://a.example"])
     await client.call_tool("skill-config-static", {"static": False})
     await client.call_tool("skill-config-remove-source", {"label": "more"})
-    config = (await client.call_tool("skill-config", {})).structured_content or {}
+    config = await config_of(client)
     assert [source["label"] for source in config["sources"]] == ["team-skills"]
 
 
@@ -192,8 +196,3 @@ async def test_a_refusal_is_a_result_that_says_why(
     assert result.is_error is True
     assert told in text_of(result)
     assert result.structured_content is None
-
-
-async def test_a_server_with_pages_declares_them(client: Client) -> None:
-    assert client.server_capabilities.extensions is not None
-    assert "io.modelcontextprotocol/ui" in client.server_capabilities.extensions

@@ -2,48 +2,52 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing
+from typing import TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
 
 from skillwire.sources.base import Attention, Locations, Source
 
+Work: TypeAlias = Callable[[Source], Awaitable[None]]
+
 
 class Following:
-    """Runs `work` for each source that is followed. Of several who want it to run, one works."""
+    """Does something for each source that is followed. Of several who want that, one works."""
 
-    def __init__(self, work: Callable[[Source], Awaitable[None]]) -> None:
-        self._work = work
+    def __init__(self) -> None:
         self._alone = anyio.Lock()
-        self._tasks: TaskGroup | None = None
+        self._now: tuple[TaskGroup, Work] | None = None
         self._scopes: dict[str, anyio.CancelScope] = {}
 
-    async def run(self, sources: Callable[[], Iterable[Source]]) -> None:
-        """Follow `sources`, and those that `begin` names meanwhile, until cancelled."""
+    async def run(self, work: Work, sources: Callable[[], Iterable[Source]]) -> None:
+        """Do `work` for `sources`, and for those that `begin` names meanwhile, until cancelled."""
         async with self._alone, anyio.create_task_group() as tasks:
-            self._tasks = tasks
+            self._now = tasks, work
             try:
                 for source in sources():
                     self.begin(source)
                 await anyio.sleep_forever()
             finally:
-                self._tasks = None
+                self._now = None
                 self._scopes.clear()
 
     def begin(self, source: Source) -> None:
         """Follow one more source, if any are followed now."""
-        if self._tasks is not None:
+        if self._now is not None:
+            tasks, work = self._now
             scope = self._scopes[source.label] = anyio.CancelScope()
-            self._tasks.start_soon(self._within, scope, source)
+            tasks.start_soon(_within, scope, work, source)
 
     def end(self, source: Source) -> None:
         """Follow a source no more."""
         if (scope := self._scopes.pop(source.label, None)) is not None:
             scope.cancel()
 
-    async def _within(self, scope: anyio.CancelScope, source: Source) -> None:
-        with scope:
-            await self._work(source)
+
+async def _within(scope: anyio.CancelScope, work: Work, source: Source) -> None:
+    with scope:
+        await work(source)
 
 
 async def each_change(

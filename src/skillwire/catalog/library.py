@@ -71,7 +71,7 @@ class Library:
         self._catalog = self.loaded = self._composed()
         self._refreshing = anyio.Lock()
         self._getting_ready = anyio.Lock()
-        self._following = Following(self._follow)
+        self._following = Following()
         self._lost: dict[str, Entry] = {}
         """Skills that a refresh found broken or gone, by the URI of each of their files."""
         self._failing: set[str] = set()
@@ -182,7 +182,7 @@ class Library:
 
     async def follow(self) -> None:
         """Keep the catalogue as the sources are, until cancelled. Of several who do so, one works."""
-        await self._following.run(lambda: self.sources)
+        await self._following.run(self._follow, lambda: self.sources)
 
     def attend(self, uris: Collection[str]) -> None:
         """Follow, while frozen, the skills that have something to do with these URIs, and no others."""

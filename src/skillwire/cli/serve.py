@@ -145,7 +145,7 @@ def serve(
         legacy_uris=legacy_uris,
         contract=terms,
         tools=[*([] if live is None else bridge_tools(live.hub)), *app_tools(gateway.overview())],
-        listed=[AppPages()],
+        unlisted=[AppPages()],
     )
     if http is None:
         _refuse_without_http(token_env, allow_host, allow_origin, allow_public=allow_public)

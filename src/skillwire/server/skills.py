@@ -20,7 +20,7 @@ from skillwire.surfaces.completion import CompletionSurface
 from skillwire.surfaces.content import RuntimeMeta, no_meta
 from skillwire.surfaces.contract import ContractAddresses, ContractProblems
 from skillwire.surfaces.directory import DirectorySurface
-from skillwire.surfaces.documents import Document, Listed, ProblemsDocument, Unlisted
+from skillwire.surfaces.documents import Document, ProblemsDocument, Unlisted
 from skillwire.surfaces.drafts import DraftIndex, SkillArchives
 from skillwire.surfaces.extension import ExtensionSurface
 from skillwire.surfaces.instructions import InstructionsSurface
@@ -59,8 +59,8 @@ class Offering:
     """How skills are held to the repository contract, if they are."""
     tools: Sequence[Tool] = ()
     """Further tools, behind those that load skills."""
-    listed: Sequence[Listed] = ()
-    """Further resources, behind the skills."""
+    unlisted: Sequence[Unlisted] = ()
+    """Further resources, for those who know where they are."""
 
 
 def skills_server(
@@ -139,8 +139,8 @@ def _resources(
     documents: list[Document] = [ProblemsDocument() if register is None else ContractProblems(register)]
     if offering.drafts:
         documents.append(DraftIndex(archives))  # the last of all
-    unlisted: list[Unlisted] = [] if archives is None else [archives]
+    unlisted: list[Unlisted] = [*offering.unlisted, *([] if archives is None else [archives])]
     if offering.legacy_uris:
         unlisted.append(LegacyAddresses(library))
-    listed = [*([] if register is None else [ContractAddresses(library, register)]), *offering.listed]
+    listed = [] if register is None else [ContractAddresses(library, register)]
     return ResourcesSurface(library, documents, unlisted, listed, runtime_meta)

@@ -1,10 +1,9 @@
 """The pages inside MCP Apps hosts: tools that open them, tools that they call, and the pages as resources."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from skillwire.catalog.change import Change
-from skillwire.catalog.snapshot import Catalog
-from skillwire.model.entry import Json
+from skillwire.model.entry import Entry, Json
 from skillwire.model.errors import SkillwireError, UsageError
 from skillwire.surfaces.actions import SHOW_CONFIG, SHOW_SKILLS, Action, changing_actions, reading_actions
 from skillwire.surfaces.app_schemas import CONFIG_SCHEMA, DONE_SCHEMA, SKILLS_SCHEMA
@@ -12,17 +11,14 @@ from skillwire.surfaces.app_texts import told
 from skillwire.surfaces.base import Call
 from skillwire.surfaces.built import built_page
 from skillwire.surfaces.content import text_block
-from skillwire.surfaces.documents import Listed
+from skillwire.surfaces.documents import Unlisted
 from skillwire.surfaces.overview import Overview
 from skillwire.surfaces.toolbox import Run, Tool
 
 MIME_TYPE = "text/html;profile=mcp-app"
 CONFIG_PAGE, SKILLS_PAGE = "ui://skillwire/config.html", "ui://skillwire/skills.html"
 
-_PAGES = {
-    CONFIG_PAGE: ("config", "skillwire-config", "The sources and settings of this server, as a page"),
-    SKILLS_PAGE: ("skills", "skillwire-skills", "The skills of this server, as a page"),
-}
+_VIEWS = {CONFIG_PAGE: "config", SKILLS_PAGE: "skills"}
 _OPENS = {SHOW_CONFIG: CONFIG_PAGE, SHOW_SKILLS: SKILLS_PAGE}
 _SCHEMAS = {SHOW_CONFIG: CONFIG_SCHEMA, SHOW_SKILLS: SKILLS_SCHEMA}
 _LOOKS: dict[str, Json] = {
@@ -45,31 +41,24 @@ def app_tools(overview: Overview) -> list[Tool]:
     return [*shown, *map(_behind, changing_actions(overview.control))]
 
 
-class AppPages(Listed):
-    """The pages as resources: each a whole HTML document that asks nobody but its host."""
+class AppPages(Unlisted):
+    """The pages as resources: each a whole HTML document that asks nobody but its host.
 
-    def resources(self, catalog: Catalog) -> Mapping[str, dict[str, Json]]:  # noqa: ARG002 - always the same
-        return {
-            uri: {"uri": uri, "name": name, "description": description, "mimeType": MIME_TYPE}
-            for uri, (_, name, description) in _PAGES.items()
-        }
-
-    def templates(self) -> list[Json]:
-        return []
-
-    def listed_differently(self, change: Change) -> bool:  # noqa: ARG002 - as above
-        return False
+    In no list: a person who picks a resource has no use for them, and hosts find them at their tools.
+    """
 
     def serves(self, uri: str) -> bool:
-        return uri in _PAGES
+        return uri in _VIEWS
 
-    async def answer(self, uri: str) -> dict[str, Json]:
-        view = _PAGES[uri][0]
-        html = built_page("app.html").replace("<html ", f'<html data-view="{view}" ', 1)
+    def owner_of(self, uri: str) -> Entry | None:  # noqa: ARG002 - they belong to no skill
+        return None
+
+    async def read(self, uri: str) -> list[Json]:
+        html = built_page("app.html").replace("<html ", f'<html data-view="{_VIEWS[uri]}" ', 1)
         meta: dict[str, Json] = {"ui": {"prefersBorder": True}}
-        return {"contents": [{"uri": uri, "mimeType": MIME_TYPE, "text": html, "_meta": meta}]}
+        return [{"uri": uri, "mimeType": MIME_TYPE, "text": html, "_meta": meta}]
 
-    def updated(self, change: Change) -> Collection[str]:  # noqa: ARG002 - as above
+    def updated(self, change: Change) -> Collection[str]:  # noqa: ARG002 - they are always the same
         return ()
 
 

@@ -29,7 +29,6 @@ LOAD_SKILL_ALIAS = "skill"
 """What some models call it, as a tool or as its argument. Accepted, never listed."""
 SKILL_RESOURCE = "skill-resource"
 MAX_FILE_BYTES = 1024 * 1024
-APPS_EXTENSION = "io.modelcontextprotocol/ui"
 
 _READ_ONLY: dict[str, Json] = {
     "readOnlyHint": True,
@@ -78,10 +77,6 @@ class ToolsSurface(Surface):
 
     def claims(self, method: str, call: Call) -> bool:
         return method == TOOLS_CALL and call.params.get("name") in {LOAD_SKILL, SKILL_RESOURCE, *self._more}
-
-    def extensions(self) -> Mapping[str, Mapping[str, Json]]:
-        """Declare MCP Apps, if some tool has a page."""
-        return {APPS_EXTENSION: {}} if any("ui" in tool.meta for tool in self._more.values()) else {}
 
     def lists(self) -> Collection[ListKind]:
         return (ListKind.TOOLS,) if self._describe_skills else ()
