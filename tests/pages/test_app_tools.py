@@ -74,8 +74,9 @@ async def test_models_see_two_tools_that_open_pages(client: Client) -> None:
         meta = tools[name].meta or {}
         assert meta["ui"] == {"resourceUri": page}
         assert meta["ui/resourceUri"] == page  # the older spelling
-        assert tools[name].annotations is not None
-        assert tools[name].annotations.read_only_hint is True
+        annotations = tools[name].annotations
+        assert annotations is not None
+        assert annotations.read_only_hint is True
     assert "configuration" in (tools["skill-config"].description or "")
     assert "which skills are configured" in (tools["skill-display"].description or "")
 
