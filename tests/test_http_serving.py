@@ -154,7 +154,7 @@ def test_the_health_check_answers_and_tells_nothing(http_server: HttpServer) -> 
     assert "server" not in answer.headers
 
 
-@pytest.mark.parametrize("path", ["/", "/no/such/path", "/healthz/"])
+@pytest.mark.parametrize("path", ["/no/such/path", "/healthz/", "/ui", "/ui/nothing", "/index.html"])
 def test_there_is_nothing_else(http_server: HttpServer, path: str) -> None:
     assert ask(http_server, "GET", path, [own(http_server)]).status in {307, 404}
 
@@ -227,7 +227,11 @@ def test_the_right_token_lets_in(guarded: HttpServer) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/mcp", "/", "/no/such/path", "/mcp/", "/healthz/", "/healthz/../mcp", "//healthz"]
+    "path",
+    [
+        *["/mcp", "/no/such/path", "/mcp/", "/healthz/", "/healthz/../mcp", "//healthz"],
+        *["//", "/ui/call/skill-config", "/ui/events", "/ui/session/"],
+    ],
 )
 @pytest.mark.parametrize(
     "given",

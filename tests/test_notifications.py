@@ -51,10 +51,14 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 @asynccontextmanager
 async def stage(
-    mode: str, *uris: str, offering: Offering | None = None, skills: tuple[MemorySkill, ...] = ()
+    mode: str,
+    *uris: str,
+    offering: Offering | None = None,
+    skills: tuple[MemorySkill, ...] = (),
+    visibility: VisibilityPolicy | None = None,
 ) -> AsyncGenerator[Stage]:
     source = MemorySource([skill("one", files={"refs/a.md": b"a"}), skill("sentinel"), *skills])
-    library = Library([source])
+    library = Library([source], visibility=visibility)
     await library.load()
     server = skills_server(library, offering=offering)
     async with listening(server, mode, [SENTINEL, *uris]) as (client, heard):
@@ -107,7 +111,7 @@ async def test_a_subscription_outlives_the_skill_that_it_is_for(mode: str) -> No
 
 async def test_what_no_person_may_start_is_not_in_the_list_of_prompts(mode: str) -> None:
     hidden = VisibilityPolicy({ONE: Override(user=False)})
-    async with stage(mode, offering=Offering(visibility=hidden)) as at:
+    async with stage(mode, visibility=hidden) as at:
         at.source.put(skill("one", "description: Another.\n"))
         assert await at.told() == ["resources"]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference
 
@@ -15,6 +16,7 @@ from skillwire.config.file import ConfigFile
 from skillwire.config.visibility import decide
 from skillwire.model.errors import BadParamsError
 from skillwire.server.offering import Channel, Offering, all_surfaces
+from skillwire.server.skills import skills_server
 from skillwire.sources.directory import DirectorySource
 from skillwire.sources.memory import MemorySkill
 from skillwire.surfaces.base import Call, all_methods
@@ -162,8 +164,9 @@ async def test_an_override_opens_and_closes_what_the_frontmatter_says(mode: Any)
         "skill://both/SKILL.md": Override(assistant=False),
         "skill://gone/SKILL.md": Override(assistant=True),
     }
-    offering = Offering(visibility=VisibilityPolicy(overrides))
-    async with connected(mode, *ALL, offering=offering) as client:
+    library = await library_of(*ALL)
+    await library.decide(VisibilityPolicy(overrides))
+    async with Client(skills_server(library), mode=mode) as client:
         assert not (await client.call_tool("load-skill", {"name": "for-people"})).is_error
         assert "is not for models" in await refusal(client, "load-skill", {"name": "both"})
         assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["skill", "both"]

@@ -10,6 +10,8 @@ VENV=$ROOT/.venv
 
 # What the caller's Python or pip is told to do elsewhere must not reach this environment.
 unset PYTHONHOME PYTHONPATH
+# A caller who has it active would have us make it with its own Python, which is gone by then.
+PATH=${PATH//"$VENV/bin:"/}
 export PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1
 
 # Service accounts and containers often have no home. pip, npm and pyright then keep their caches in the checkout.

@@ -9,7 +9,7 @@ import anyio
 
 from skillwire.catalog.change import Change
 from skillwire.catalog.library import Library
-from skillwire.host.bridging import NAMES, bridged
+from skillwire.host.bridging import bridged
 from skillwire.host.state.state import State
 from skillwire.host.tagging import bridged_text
 from skillwire.model.problem import Problem, Rule
@@ -56,8 +56,8 @@ class Bridge:
 
     @property
     def offered(self) -> set[str]:
-        entries = self.library.catalog.entries
-        return {uri for uri, entry in entries.items() if not NAMES.withholds(entry)}
+        catalog = self.library.catalog
+        return {uri for uri, entry in catalog.entries.items() if not catalog.visibility.withholds(entry)}
 
     def approve(self, label: str, skill: RemoteSkill) -> None:
         """Say yes, as another program does that a person runs."""
@@ -85,5 +85,5 @@ async def bridging(
         links = [await stack.enter_async_context(wire.link(label=label)) for label, wire in wires.items()]
         library = await bridged(links, state, trusted)
         await library.load()
-        offering = Offering(channel, visibility=NAMES, frame=bridged_text)
+        offering = Offering(channel, frame=bridged_text)
         yield Bridge(library, offering, state)

@@ -48,9 +48,18 @@ class Change:
         return self.before.templates != self.after.templates
 
     @property
+    def decided_differently(self) -> frozenset[str]:
+        """The URIs of the skills of which the operator decided something else."""
+        before, after = self.before.visibility.overrides, self.after.visibility.overrides
+        if before is after:
+            return frozenset()
+        return frozenset(uri for uri in before.keys() | after.keys() if before.get(uri) != after.get(uri))
+
+    @property
     def nothing(self) -> bool:
         """Whether the two are the same to everybody."""
-        return not self.edits and not self.problems_differ and not self.templates_differ
+        catalog = self.edits or self.problems_differ or self.templates_differ
+        return not catalog and not self.decided_differently
 
     @property
     def skills_came_or_went(self) -> bool:

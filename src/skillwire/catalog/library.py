@@ -1,8 +1,7 @@
 """The library: sources and the catalogue made from them. The one part that moves."""
 
 import logging
-from collections.abc import Callable, Collection, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -12,7 +11,10 @@ import anyio.to_thread
 from skillwire.catalog.amend import amended
 from skillwire.catalog.change import Change
 from skillwire.catalog.compose import Labelled, compose
+from skillwire.catalog.following import Following, each_change
+from skillwire.catalog.looking import first_scan, of_the_same_skills, prepare_all, without
 from skillwire.catalog.snapshot import Catalog, Served
+from skillwire.catalog.visibility import VisibilityPolicy
 from skillwire.model.entry import Entry, LiveFile, Origin
 from skillwire.model.errors import (
     AwayError,
@@ -24,9 +26,8 @@ from skillwire.model.errors import (
     SourceError,
     UnsettledError,
 )
-from skillwire.model.problem import Problem, Rule, Severity
+from skillwire.model.problem import Rule
 from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Seal, Source, unwatched
-from skillwire.sources.failing import failure
 
 _log = logging.getLogger(__name__)
 
@@ -62,26 +63,33 @@ class _CatalogSeal(Seal):
 class Library:
     """Holds the current catalogue, and reads from the sources what the catalogue promises."""
 
-    def __init__(self, sources: Sequence[Source], *, frozen: bool = False, movable: bool = True) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        *,
+        frozen: bool = False,
+        movable: bool = True,
+        visibility: VisibilityPolicy | None = None,
+    ) -> None:
         """With `frozen`, the skills stay those that `load` finds; only their contents follow the sources.
 
         Unless they are `movable`, a skill whose path is taken is left out, instead of published elsewhere.
         """
         self.frozen = frozen
         self._movable = movable
-        self._attention = {source.label: Attention() for source in sources}
+        self._visibility = visibility or VisibilityPolicy()
+        self._sources = _by_label(sources)
+        self._attention = {label: Attention() for label in self._sources}
+        self._asked_for: frozenset[str] = frozenset()
         self._attended: dict[str, tuple[Origin, ...]] = {}
         self._listeners: list[Listener] = []
-        self._sources = {source.label: source for source in sources}
-        if len(self._sources) < len(sources):
-            raise ConflictError("two sources have the same label; give each its own")
         self._scans: dict[str, Scan] = {}
-        self._catalog = self.loaded = compose([])
+        self._catalog = self.loaded = self._composed()
         self.revision = 0
         """Another number whenever an answer made from the catalogue may be another."""
         self._refreshing = anyio.Lock()
         self._getting_ready = anyio.Lock()
-        self._following = anyio.Lock()
+        self._following = Following()
         self._lost: dict[str, Entry] = {}
         """Skills that a refresh found broken or gone, by the URI of each of their files."""
         self._failing: set[str] = set()
@@ -91,6 +99,11 @@ class Library:
     def sources(self) -> tuple[Source, ...]:
         """Where the skills come from, in the order that decides who keeps a path."""
         return tuple(self._sources.values())
+
+    @property
+    def scans(self) -> Mapping[str, Scan]:
+        """What each source held when it was looked at last, by its label."""
+        return self._scans
 
     @property
     def catalog(self) -> Catalog:
@@ -110,14 +123,9 @@ class Library:
     async def load(self, progress: Progress = unwatched) -> Catalog:
         """Scan every source. One that fails is a problem in the catalogue; the others are served."""
         async with self._refreshing:
-            async with anyio.create_task_group() as tasks:
-                for source in self._sources.values():
-                    tasks.start_soon(_prepare, source)
+            await prepare_all(self._sources.values())
             for source in self._sources.values():
-                try:
-                    self._scans[source.label] = await source.scan(progress)
-                except SourceError as error:
-                    self._scans[source.label] = _without(source, error, Scan())
+                self._scans[source.label] = await first_scan(source, progress)
             self._catalog = self.loaded = await anyio.to_thread.run_sync(self._composed)
             self.revision += 1
             self._lost.clear()
@@ -129,6 +137,64 @@ class Library:
             if len(self._scans) < len(self._sources):
                 await self.load()
 
+    async def serve(self, sources: Sequence[Source]) -> None:
+        """Serve these sources from now on, in this order. Those that are served already go on as they are.
+
+        While frozen, the skills are from now on those that there are then. Raises `ConflictError`.
+        """
+        wanted = _by_label(sources)
+        new = [source for label, source in wanted.items() if self._sources.get(label) is not source]
+        await prepare_all(new)  # what has to be fetched may take long: nobody waits for it
+        async with self._refreshing:
+            found = {source.label: await first_scan(source) for source in new}
+            for source in self.sources:
+                if wanted.get(source.label) is not source:
+                    self._following.end(source)
+                    self._forget(source.label)
+            self._scans |= found
+            self._sources = wanted
+            self.revision += 1  # the same skills may be read elsewhere from now on
+            self._scans = {label: self._scans[label] for label in wanted if label in self._scans}
+            self._attention = {label: self._attention.get(label) or Attention() for label in wanted}
+            self._tell(Change.between(self._catalog, await anyio.to_thread.run_sync(self._composed)))
+            self._settle()
+            for source in new:
+                self._following.begin(source)
+
+    async def freeze(self, *, frozen: bool) -> None:
+        """Keep the skills as they are from now on, or follow the sources again."""
+        async with self._refreshing:  # nobody who follows a source is in the middle of anything
+            if self.frozen is frozen:
+                return
+            self.frozen = frozen
+            self._settle()
+            for source in self.sources:
+                self._following.end(source)
+                self._following.begin(source)
+        if not frozen:
+            for source in self.sources:
+                await self.look_again(source)
+
+    async def decide(self, visibility: VisibilityPolicy) -> None:
+        """Have another policy decide who may start a skill, from now on."""
+        async with self._refreshing:
+            self._visibility = visibility
+            self.loaded = replace(self.loaded, visibility=visibility)
+            self._tell(Change.between(self._catalog, replace(self._catalog, visibility=visibility)))
+
+    def _settle(self) -> None:
+        """Take the catalogue of now for the one that stays while frozen."""
+        self.loaded = self._catalog
+        self._attended = {}
+        self.attend(self._asked_for)
+
+    def _forget(self, label: str) -> None:
+        """Forget what was known of a source."""
+        self._scans.pop(label, None)
+        self._attention.pop(label, None)
+        self._failing.discard(label)
+        self._lost = {uri: entry for uri, entry in self._lost.items() if entry.origin.source != label}
+
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Have `listener` told of every change from now on, until what this returns is called."""
         self._listeners.append(listener)
@@ -136,12 +202,11 @@ class Library:
 
     async def follow(self) -> None:
         """Keep the catalogue as the sources are, until cancelled. Of several who do so, one works."""
-        async with self._following, anyio.create_task_group() as tasks:
-            for source in self._sources.values():
-                tasks.start_soon(self._follow, source)
+        await self._following.run(self._follow, lambda: self.sources)
 
     def attend(self, uris: Collection[str]) -> None:
         """Follow, while frozen, the skills that have something to do with these URIs, and no others."""
+        self._asked_for = frozenset(uris)
         if not self.frozen:
             return
         entries = self._catalog.entries.values()
@@ -160,9 +225,7 @@ class Library:
         only = self._attention[source.label] if self.frozen else None
         while True:
             try:
-                async with aclosing(source.changes(only)) as changes:
-                    async for where in changes:
-                        await self._update(source, where)
+                await each_change(source, only, self._update)
             except Exception:  # noqa: BLE001 - somebody's source: its failure must not end the service
                 _log.exception("changes of the source `%s` are not noticed for a while", source.label)
                 await self._tell_of_failure(source)
@@ -174,7 +237,7 @@ class Library:
         """Show that a source is not followed. It goes with the next look at it."""
         async with self._refreshing:
             known = self._scans.get(source.label, Scan())
-            await self._swap(source, _without(source, SourceError("following it failed"), known))
+            await self._swap(source, without(source, SourceError("following it failed"), known))
 
     async def look_again(self, source: Source) -> None:
         """Look at a source now, without waiting for it to say that something changed."""
@@ -183,14 +246,16 @@ class Library:
     async def _update(self, source: Source, where: Locations) -> None:
         """Look again where a source says that something changed."""
         async with self._refreshing:
+            if self._sources.get(source.label) is not source:
+                return  # it was taken out while we waited
             before = self._scans.get(source.label, Scan())
             try:
                 after = await source.rescan(where)
                 self._failing.discard(source.label)
             except NotThereError as error:  # it is known to be gone
-                after = _without(source, error, Scan())
+                after = without(source, error, Scan())
             except SourceError as error:
-                after = _without(source, error, before)
+                after = without(source, error, before)
                 self._doubt(source)
             await self._swap(source, after)
 
@@ -198,9 +263,11 @@ class Library:
         """Make the catalogue in which `source` is as in `after`, and tell of what is different."""
         before = self._scans.get(source.label, Scan())
         if self.frozen:
-            after = _of_the_same_skills(before, after)
+            after = of_the_same_skills(before, after)
         self._scans[source.label] = after
-        change = await anyio.to_thread.run_sync(self._change, before, after)
+        self._tell(await anyio.to_thread.run_sync(self._change, before, after))
+
+    def _tell(self, change: Change) -> None:
         if change.nothing:
             return
         self._catalog = change.after
@@ -301,45 +368,25 @@ class Library:
             after = await source.rescan(frozenset({entry.origin.location}))
             self._failing.discard(source.label)
         except SourceError as error:  # what was listed stays listed: the source may be back in a moment
-            after = _without(source, error, self._scans[source.label], gone=False)
+            after = without(source, error, self._scans[source.label], gone=False)
             self._doubt(source)
         await self._swap(source, after)
 
     def _composed(self) -> Catalog:
-        return compose(self._labelled(), movable=self._movable)
+        return replace(compose(self._labelled(), movable=self._movable), visibility=self._visibility)
 
     def _labelled(self) -> list[Labelled]:
         return [Labelled(label, scan) for label, scan in self._scans.items()]
 
 
-async def _prepare(source: Source) -> None:
-    with suppress(SourceError):  # the scan that follows says so
-        await source.prepare()
+def _by_label(sources: Sequence[Source]) -> dict[str, Source]:
+    by_label = {source.label: source for source in sources}
+    if len(by_label) < len(sources):
+        raise ConflictError("two sources have the same label; give each its own")
+    return by_label
 
 
 def _concerns(uri: str, entry: Entry) -> bool:
     """Whether `uri` is that of the skill, of something in it, or of a folder around it."""
     inside = f"{entry.root}/"
     return uri.startswith(inside) or inside.startswith(f"{uri}/")
-
-
-def _of_the_same_skills(before: Scan, after: Scan) -> Scan:
-    """Return `after` with the skills of `before`, each as it is now, or as it was if it is gone."""
-    now = {entry.uri: entry for entry in after.entries}
-    return replace(after, entries=tuple(now.get(entry.uri, entry) for entry in before.entries))
-
-
-def _without(source: Source, error: SourceError, known: Scan, *, gone: bool = True) -> Scan:
-    """Return what is known of a source that cannot be scanned, with the problem that it has."""
-    if gone and isinstance(error, NotThereError):
-        problem = Problem(
-            ".",
-            Rule.SOURCE_WAITING,
-            Severity.WARNING,
-            f"the source `{source.label}` is waited for: {error}",
-            hint="make it, or mend its name; it is served as soon as it is there",
-        )
-    else:
-        problem = failure(source.label, error, known=bool(known.entries))
-    others = (each for each in known.problems if each.rule not in {Rule.SOURCE_FAILED, Rule.SOURCE_WAITING})
-    return replace(known, problems=(*others, problem))

@@ -1,9 +1,10 @@
 """The catalogue: what is served at one moment, ready to be looked up. Immutable."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
 
+from skillwire.catalog.visibility import VisibilityPolicy
 from skillwire.model.entry import Entry, LiveFile, SkillFile
 from skillwire.model.errors import NotServedError
 from skillwire.model.problem import Problem
@@ -42,6 +43,8 @@ class Catalog:
     """Whether there are several sources: then the paths in problems begin with the label of theirs."""
     crowded: bool = False
     """Whether some skill had to give way to another."""
+    visibility: VisibilityPolicy = field(default_factory=VisibilityPolicy)
+    """Who may start a skill, as the operator decided."""
 
     def skill(self, uri: str) -> Entry:
         """Return the skill whose `SKILL.md` has this URI. Raises `NotServedError`."""

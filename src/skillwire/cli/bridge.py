@@ -29,7 +29,7 @@ from skillwire.cli.service import Service
 from skillwire.config.clients.choosing import is_address
 from skillwire.config.clients.known import Known, known_servers
 from skillwire.config.settings import BRIDGES, max_file_bytes_from
-from skillwire.host.bridging import NAMES, approve_command, bridged
+from skillwire.host.bridging import approve_command, bridged
 from skillwire.host.link import ServerLink
 from skillwire.host.state.state import State
 from skillwire.host.tagging import bridged_text
@@ -98,7 +98,6 @@ def bridge(
         Channel(catalog),
         checked_budget(catalog_tokens),
         max_file_bytes_from(os.environ),
-        NAMES,
         drafts=not no_drafts,
         frame=bridged_text,
     )

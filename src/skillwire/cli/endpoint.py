@@ -57,15 +57,18 @@ class Reachable:
     allow_host: list[str] | None = None
     allow_origin: list[str] | None = None
 
-    def endpoint(self, *, lets_programs_in: bool = False) -> Endpoint | None:
-        """Return where to serve over HTTP, listened to from now on; None for stdio. Raises `UsageError`."""
+    def endpoint(self, lets_in: str = "") -> Endpoint | None:
+        """Return where to serve over HTTP, listened to from now on; None for stdio. Raises `UsageError`.
+
+        `lets_in` says what strangers could do there who need no token, if that is more than reading skills.
+        """
         if self.http is None:
             self._refuse_without_http()
             return None
         token = token_from(self.token_env, os.environ)
         address = Address.parse(self.http)
         if not address.is_loopback and token is None:
-            self._refuse_without_token(address, lets_programs_in=lets_programs_in)
+            self._refuse_without_token(address, lets_in)
         hosts = frozenset(map(check_host, self.allow_host or []))
         origins = frozenset(map(check_origin, self.allow_origin or []))
         listening, bound = listen(address)
@@ -82,10 +85,10 @@ class Reachable:
             hint = "stdio has one client, and that one started the server"
             raise UsageError(f"`{option}` needs `--http`", hint=hint)
 
-    def _refuse_without_token(self, address: Address, *, lets_programs_in: bool) -> None:
-        if lets_programs_in:
+    def _refuse_without_token(self, address: Address, lets_in: str) -> None:
+        if lets_in:
             raise UsageError(
-                f"`--drive` lets programs in, and `{address.host}` can be reached from other machines",
+                f"{lets_in}, and `{address.host}` can be reached from other machines",
                 hint="set a token with `--token-env VAR`, or bind a loopback address",
             )
         if not self.allow_public:

@@ -1,25 +1,40 @@
 """A server of a verb over HTTP: what only a server on the network needs, and loads."""
 
+from collections.abc import Iterator
+
 from skillwire.cli.endpoint import Endpoint
+from skillwire.cli.gateway import Gateway
 from skillwire.cli.output import talk
 from skillwire.cli.service import Service
+from skillwire.server.annexes import joined
 from skillwire.server.descriptors import allow_connections
 from skillwire.server.drive import drive_annex
-from skillwire.server.http import MCP_PATH, http_app, serve_http
+from skillwire.server.http import MCP_PATH, Annex, http_app, serve_http
+from skillwire.server.pages import page_annex
 
 
 async def serve_over_http(service: Service, endpoint: Endpoint) -> None:
     """Serve at the endpoint until a signal to stop arrives."""
-    live, token = service.live, endpoint.token
-    annex = None if live is None else drive_annex(live, token)
-    app = http_app(service.server(), endpoint.policy, token, annex, service.lane)
-    authority = endpoint.policy.bound.authority
+    gateway = service.gateway
+    annex = joined([] if gateway is None else list(_annexes(gateway, endpoint)))
+    app = http_app(service.server(), endpoint.policy, endpoint.token, annex, service.lane)
 
     def announce() -> None:
-        if live is not None:
+        authority = endpoint.policy.bound.authority
+        if gateway is not None and gateway.live is not None:
             talk().print(f"programs connect to ws://{authority}")
+        if gateway is not None:
+            talk().print(f"open http://{authority}/ in a browser to see the skills")
         talk().print(f"serving on http://{authority}{MCP_PATH}")
 
-    if annex is not None:
+    if annex.connections:
         allow_connections(annex.connections)
     await serve_http(app, endpoint.listening, announce, annex)
+
+
+def _annexes(gateway: Gateway, endpoint: Endpoint) -> Iterator[Annex]:
+    """Yield the pages, and the way in for programs."""
+    private = endpoint.token is not None or endpoint.policy.bound.is_loopback
+    yield page_annex(gateway.overview(show_places=private), endpoint.token)
+    if gateway.live is not None:
+        yield drive_annex(gateway.live, endpoint.token)

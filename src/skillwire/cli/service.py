@@ -15,7 +15,7 @@ from skillwire.wire.messages import Freshness
 if TYPE_CHECKING:
     from mcp.server.lowlevel.server import Server
 
-    from skillwire.drive.live import LiveSkills
+    from skillwire.cli.gateway import Gateway
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Service:
     freshness: Freshness
     name: str = NAME
     lane: Lane | None = None
-    live: "LiveSkills | None" = None
-    """What running programs offer, if they may connect."""
+    gateway: "Gateway | None" = None
+    """What pages show and steer, if there are pages."""
 
     @classmethod
     def of(
@@ -39,11 +39,11 @@ class Service:
         *,
         name: str = NAME,
         with_lane: bool = True,
-        live: "LiveSkills | None" = None,
+        gateway: "Gateway | None" = None,
     ) -> "Service":
         surfaces = all_surfaces(library, offering)
         lane = Lane(surfaces, freshness, name=name, version=__version__) if with_lane else None
-        return cls(library, surfaces, freshness, name, lane, live)
+        return cls(library, surfaces, freshness, name, lane, gateway)
 
     def server(self) -> "Server[Any]":
         """Return the server of the SDK, which is loaded only now."""

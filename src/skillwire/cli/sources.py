@@ -8,13 +8,14 @@ from typing import Annotated, Literal, TypeAlias
 import anyio
 from cyclopts import Parameter
 
-from skillwire.cli.library import LibraryOptions, open_sources
 from skillwire.cli.output import counted, print_error, print_json, print_line, talk
 from skillwire.cli.source_table import inner_source, print_sources, state_of
 from skillwire.config.configured import Configured, ConfiguredSource, add_source, remove_source
 from skillwire.config.file import ConfigFile, default_config
-from skillwire.config.kinds import is_local, kind_of, local_path
-from skillwire.config.wanted import GivenBy, Opened, Wanted, absolute, must_open
+from skillwire.config.kinds import is_local, local_path
+from skillwire.config.opening import LibraryOptions, open_sources
+from skillwire.config.spelling import check_opens, spelled
+from skillwire.config.wanted import Opened, absolute
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import SourceError, UsageError
 from skillwire.sources.mount import MountedSource
@@ -74,39 +75,11 @@ def sources(
 def _add(file: ConfigFile, names: Sequence[str], options: ConfiguredSource) -> int:
     if len(names) != 1:
         raise UsageError("`sources add` takes one source", hint="as in `skillwire sources add ./skills`")
-    _must_open(replace(options, source=names[0]))
-    added = replace(options, source=_spelled(names[0]))
+    check_opens(replace(options, source=names[0]))
+    added = replace(options, source=spelled(names[0]))
     add_source(file, added)
     talk().print(f"added {quoted(added.source)} to `{visible(str(file.path))}`")
     return 0
-
-
-def _spelled(argument: str) -> str:
-    """Return a source as it can be written down. Raises `UsageError`.
-
-    A folder becomes a whole path, because a server may be started anywhere. A token is never written.
-    """
-    if is_local(argument):
-        path = local_path(argument)
-        if not path.exists():
-            raise UsageError(f"{quoted(argument)} does not exist", hint="make it first, or mend its name")
-        return str(path.resolve())
-    if kind_of(argument).name == "repository":
-        from skillwire.sources.git.repository import Repository  # noqa: PLC0415 - only who names one
-
-        repository = Repository.parse(argument)
-        if repository.token or repository.user:  # a token may stand where a name does
-            raise UsageError(
-                "there is a token in this address, and the configuration is a file that others may read",
-                hint="leave it out, put it into an environment variable, and name that with `--token-env`",
-            )
-    return argument
-
-
-def _must_open(source: ConfiguredSource) -> None:
-    """Raise `UsageError` if the source can never be served."""
-    wanted = Wanted(source.source, GivenBy.CONFIGURATION, source.label, source.prefix, source.token_env)
-    must_open(wanted, LibraryOptions(live=True).for_sources(Configured()))
 
 
 def _remove(file: ConfigFile, names: Sequence[str]) -> int:

@@ -1,6 +1,6 @@
 """What the configuration says of sources: which there are, whom they may ask, how much is too much."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +17,7 @@ from skillwire.model.limits import Limits
 _SOURCES = "sources"
 _ALLOWED_ORIGINS = "allowed-origins"
 _LIMITS = "limits"
+_STATIC = "static"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class Configured:
     sources: tuple[ConfiguredSource, ...] = ()
     allowed_origins: tuple[str, ...] = ()
     limits: Mapping[str, int] | None = None
+    static: bool = False
+    """Whether the set of skills stays as it is found at the start."""
     folder: Path = Path()
     """Where the file is: what it says of folders is said from there."""
 
@@ -58,6 +61,7 @@ class Configured:
             tuple(_source(file, number, entry) for number, entry in enumerate(entries, start=1)),
             tuple(origins),
             _limits(file, read.get(_LIMITS, {})),
+            _static(file, read.get(_STATIC, False)),
             file.path.absolute().parent,
         )
 
@@ -98,6 +102,26 @@ def remove_source(file: ConfigFile, at: int) -> None:
     file.edit(change, check=lambda read: Configured.of(file, read))
 
 
+def write_allowed_origins(file: ConfigFile, origins: Sequence[str]) -> None:
+    """Write whom publishers may send us to. Raises `UsageError`."""
+    _write(file, _ALLOWED_ORIGINS, list(origins))
+
+
+def write_static(file: ConfigFile, *, static: bool) -> None:
+    """Write whether the set of skills stays as it is. Raises `UsageError`."""
+    _write(file, _STATIC, static)
+
+
+def _write(file: ConfigFile, key: str, value: bool | list[str]) -> None:  # noqa: FBT001 - what stands there
+    def change(document: TOMLDocument) -> None:
+        if value:
+            document[key] = value
+        elif key in document:
+            del document[key]
+
+    file.edit(change, check=lambda read: Configured.of(file, read))
+
+
 def _source(file: ConfigFile, number: int, entry: Mapping[str, object]) -> ConfiguredSource:
     values = {field.name: entry.get(_key(field.name)) for field in fields(ConfiguredSource)}
     for name, value in values.items():
@@ -127,6 +151,12 @@ def _limits(file: ConfigFile, section: object) -> dict[str, int]:
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise file.broken(f"the limit `{name}` is not a whole number above zero")
     return dict(cast("Mapping[str, int]", section))
+
+
+def _static(file: ConfigFile, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise file.broken(f"`{_STATIC}` is not true or false")
+    return value
 
 
 def _key(name: str) -> str:

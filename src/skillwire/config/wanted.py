@@ -83,17 +83,26 @@ def wanted_sources(
     return list(_distinct(wanted))
 
 
-def open_wanted(wanted: Iterable[Wanted], options: SourceOptions, *, to_fetch: bool = True) -> list[Opened]:
+def open_wanted(
+    wanted: Iterable[Wanted],
+    options: SourceOptions,
+    *,
+    to_fetch: bool = True,
+    known: Mapping[Wanted, Opened] | None = None,
+) -> list[Opened]:
     """Return each source, opened under a label of its own. Raises `UsageError`.
 
-    Who will not fetch anything needs no tokens.
+    Who will not fetch anything needs no tokens. Those that are `known` are open, and stay as they are.
     """
     opened: list[Opened] = []
-    every = list(wanted)
+    every, kept = list(wanted), known or {}
     # Who was given a label keeps it; others give way.
     chosen = {each.label for each in every if each.label is not None}
-    labels: set[str] = set()
+    labels = {kept[each].source.label for each in every if each in kept}
     for each in every:
+        if (before := kept.get(each)) is not None:
+            opened.append(before)
+            continue
         taken = labels if each.label is not None else labels | chosen
         try:
             label = _free(_label(each), taken)

@@ -15,7 +15,7 @@ from skillwire.host.state.state import State
 from skillwire.host.target import Target
 from skillwire.sources.base import Source
 
-NAMES = VisibilityPolicy(by_path=True)
+_NAMES = VisibilityPolicy(by_path=True)
 """Every skill goes by a path that begins with the label of its server: none poses as another's (H10)."""
 
 Command: TypeAlias = Callable[[Target, str], str]
@@ -44,4 +44,4 @@ async def bridged(
         source = ServerSource(link, cache=None if state is None else state.cache, live=True)
         trust = link.label in trusted
         sources.append(source if trust else GatedSource(source, keeping, partial(command, link.target)))
-    return Library(sources)
+    return Library(sources, visibility=_NAMES)

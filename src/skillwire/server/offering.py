@@ -1,13 +1,12 @@
 """How skills are offered, and every surface that follows from it, in one place. Knows no SDK."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from skillwire.authoring.skill import Skill
 from skillwire.catalog.library import Library
 from skillwire.catalog.register import Register, Terms
-from skillwire.catalog.visibility import VisibilityPolicy
 from skillwire.surfaces.authored_prompts import AuthoredPromptsSurface
 from skillwire.surfaces.base import Surface
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
@@ -44,7 +43,6 @@ class Offering:
     channel: Channel = Channel.INSTRUCTIONS
     catalog_tokens: int = DEFAULT_TOKENS
     max_file_bytes: int = MAX_FILE_BYTES
-    visibility: VisibilityPolicy = field(default_factory=VisibilityPolicy)
     every_client: bool = True
     """Whether they are offered to such clients at all: as tools, prompts and a list of skills."""
     drafts: bool = True
@@ -57,6 +55,8 @@ class Offering:
     """How skills are held to the repository contract, if they are."""
     tools: Sequence[Tool] = ()
     """Further tools, behind those that load skills."""
+    unlisted: Sequence[Unlisted] = ()
+    """Further resources, for those who know where they are."""
     frame: Frame | None = None
     """Says from whom a skill is, where its text enters the context of a model and is somebody else's."""
 
@@ -86,7 +86,7 @@ def _for_every_client(
     library: Library, offering: Offering, prompts: Mapping[str, Skill], runtime_meta: RuntimeMeta
 ) -> Iterator[Surface]:
     """Yield what a client can use that knows nothing of the extension."""
-    offer = Offer(library, offering.visibility, frozen=library.frozen)
+    offer = Offer(library)
     in_tools = offering.channel is Channel.TOOL_DESCRIPTION
     yield ToolsSurface(
         offer,
@@ -114,7 +114,7 @@ def _resources(
     documents: list[Document] = [ProblemsDocument() if register is None else ContractProblems(register)]
     if offering.drafts:
         documents.append(DraftIndex(archives))  # the last of all
-    unlisted: list[Unlisted] = [] if archives is None else [archives]
+    unlisted: list[Unlisted] = [*offering.unlisted, *([] if archives is None else [archives])]
     if offering.legacy_uris:
         unlisted.append(LegacyAddresses(library))
     listed = [] if register is None else [ContractAddresses(library, register)]

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeAlias
 
 from skillwire.model.entry import Entry, LiveFile, SkillFile
@@ -74,6 +75,14 @@ class Source(ABC):
     def place(self) -> str:
         """What the operator calls it: a folder, an address, or nothing. Never sent to a client."""
         return self.label
+
+    @property
+    def fetched(self) -> datetime | None:
+        """When what is served was fetched, or found unchanged, the last time; None where nothing is."""
+        return None
+
+    async def fetch(self) -> None:  # noqa: B027 - most have nothing to fetch
+        """Fetch now what a later scan will show. Raises `SourceError`."""
 
     async def prepare(self) -> None:  # noqa: B027 - most have nothing to prepare
         """Fetch what the first scan will want. Sources that have to ask others do so all at once."""

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -81,6 +82,7 @@ class MountedSource(Source):
         self._copy: Copy | None = None
         self._folder: DirectorySource | None = None
         self._trouble: SourceError | None = None
+        self._fetched: datetime | None = None
         self._holds: deque[Hold] = deque()
         """On the copy that is served, and the one before: somebody may still read from that."""
 
@@ -97,8 +99,16 @@ class MountedSource(Source):
             self._trouble = error
             raise
         self._trouble = None
+        self._fetched = datetime.now(UTC)
         self._mount(copy)
         return copy
+
+    @property
+    def fetched(self) -> datetime | None:
+        return self._fetched
+
+    async def fetch(self) -> None:
+        await self.sync()
 
     @property
     def last(self) -> Copy | None:

@@ -4,6 +4,7 @@ import functools
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import datetime
 
 from skillwire.model.entry import Entry, LiveFile, SkillFile
 from skillwire.model.template import SkillTemplate
@@ -22,6 +23,13 @@ class PrefixedSource(Source):
     @property
     def place(self) -> str:
         return self.source.place
+
+    @property
+    def fetched(self) -> datetime | None:
+        return self.source.fetched
+
+    async def fetch(self) -> None:
+        await self.source.fetch()
 
     async def prepare(self) -> None:
         await self.source.prepare()

@@ -5,7 +5,6 @@ from skillwire.catalog.derived import Derived
 from skillwire.catalog.library import Library
 from skillwire.catalog.names import Names
 from skillwire.catalog.snapshot import Catalog
-from skillwire.catalog.visibility import VisibilityPolicy
 from skillwire.model.display import one_line
 from skillwire.model.entry import Entry, Json
 from skillwire.wire.translate import skill_meta
@@ -14,21 +13,17 @@ from skillwire.wire.translate import skill_meta
 class Offer:
     """The current skills for models and for people. Shared by the surfaces that offer them."""
 
-    def __init__(
-        self, library: Library, policy: VisibilityPolicy | None = None, *, frozen: bool = False
-    ) -> None:
-        """With `frozen`, the skills are offered that there were when the library was loaded."""
-        self._frozen = frozen
+    def __init__(self, library: Library) -> None:
+        """While the library is frozen, the skills are offered that there were when it became so."""
         self.library = library
-        self._policy = policy or VisibilityPolicy()
-        self._names = Derived(self._named)
+        self._names = Derived(_named)
         self._for_models = Derived(lambda catalog: self._chosen(catalog, assistant=True))
         self._for_people = Derived(lambda catalog: self._chosen(catalog, assistant=False))
 
     @property
     def catalog(self) -> Catalog:
         """The catalogue that decides what is offered."""
-        return self.library.loaded if self._frozen else self.library.catalog
+        return self.library.loaded if self.library.frozen else self.library.catalog
 
     def now(self, entry: Entry) -> Entry:
         """Return an offered skill as it is at this moment."""
@@ -40,17 +35,17 @@ class Offer:
 
     def decisive(self, offered: Entry, read: Entry) -> Entry:
         """Return which of the two decides: what was offered while frozen, else what was read just now."""
-        return offered if self._frozen else read
+        return offered if self.library.frozen else read
 
     def knows(self, entry: Entry) -> bool:
         """Whether models and people may hear of a skill at all."""
-        return not self._policy.withholds(entry)
+        return not self.catalog.visibility.withholds(entry)
 
     def is_for_models(self, entry: Entry) -> bool:
-        return self._is_for(entry, assistant=True)
+        return _is_for(self.catalog, entry, assistant=True)
 
     def is_for_people(self, entry: Entry) -> bool:
-        return self._is_for(entry, assistant=False)
+        return _is_for(self.catalog, entry, assistant=False)
 
     def for_models(self) -> dict[str, Entry]:
         """Return the skills that a model may load by itself, by the names they go by, in listing order."""
@@ -62,34 +57,41 @@ class Offer:
 
     def differs(self, change: Change, *, assistant: bool) -> bool:
         """Whether somebody is offered other skills than before, or the same in other words."""
-        if self._frozen:
+        if self.library.frozen:
             return False
+        before, after = change.before, change.after
+        pairs = [(edit.before, edit.after) for edit in change.edits]
+        pairs += [(before.entries.get(uri), after.entries.get(uri)) for uri in change.decided_differently]
         if any(
-            self._shown(edit.before, assistant=assistant) != self._shown(edit.after, assistant=assistant)
-            for edit in change.edits
+            _shown(before, old, assistant=assistant) != _shown(after, new, assistant=assistant)
+            for old, new in pairs
         ):
             return True
-        renamed = change.before.shared_names.keys() ^ change.after.shared_names.keys()
-        entries = (change.after.entries.get(uri) for uri in renamed)
-        return any(entry is not None and self._is_for(entry, assistant=assistant) for entry in entries)
-
-    def _named(self, catalog: Catalog) -> Names:
-        entries = catalog.entries
-        if any(map(self._policy.withholds, entries.values())):
-            entries = {uri: entry for uri, entry in entries.items() if self.knows(entry)}
-        return Names(catalog, entries, by_path=self._policy.by_path)
-
-    def _shown(self, entry: Entry | None, *, assistant: bool) -> tuple[str, dict[str, Json]] | None:
-        """Return what is told of a skill; None where it is not offered."""
-        if entry is None or not self._is_for(entry, assistant=assistant):
-            return None
-        return one_line(entry.shown_description), {} if assistant else skill_meta(entry)
+        renamed = before.shared_names.keys() ^ after.shared_names.keys()
+        entries = (after.entries.get(uri) for uri in renamed)
+        return any(entry is not None and _is_for(after, entry, assistant=assistant) for entry in entries)
 
     def _chosen(self, catalog: Catalog, *, assistant: bool) -> dict[str, Entry]:
         names = self._names.of(catalog)
-        chosen = (entry for entry in catalog.entries.values() if self._is_for(entry, assistant=assistant))
+        entries = catalog.entries.values()
+        chosen = (entry for entry in entries if _is_for(catalog, entry, assistant=assistant))
         return {names.handle(entry): entry for entry in chosen}
 
-    def _is_for(self, entry: Entry, *, assistant: bool) -> bool:
-        visibility = self._policy.of(entry)
-        return visibility.assistant if assistant else visibility.user
+
+def _named(catalog: Catalog) -> Names:
+    policy, entries = catalog.visibility, catalog.entries
+    if any(map(policy.withholds, entries.values())):
+        entries = {uri: entry for uri, entry in entries.items() if not policy.withholds(entry)}
+    return Names(catalog, entries, by_path=policy.by_path)
+
+
+def _shown(catalog: Catalog, entry: Entry | None, *, assistant: bool) -> tuple[str, dict[str, Json]] | None:
+    """Return what is told of a skill; None where it is not offered."""
+    if entry is None or not _is_for(catalog, entry, assistant=assistant):
+        return None
+    return one_line(entry.shown_description), {} if assistant else skill_meta(entry)
+
+
+def _is_for(catalog: Catalog, entry: Entry, *, assistant: bool) -> bool:
+    visibility = catalog.visibility.of(entry)
+    return visibility.assistant if assistant else visibility.user

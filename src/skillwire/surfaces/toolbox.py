@@ -1,7 +1,7 @@
 """Tools that others bring to the tools surface: how each is listed, and what it does."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import orjson
@@ -23,14 +23,19 @@ class Tool:
     input_schema: Mapping[str, Json]
     annotations: Mapping[str, Json]
     run: Run
+    output_schema: Mapping[str, Json] | None = None
+    meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
     def to_json(self) -> dict[str, Json]:
-        return {
+        told: dict[str, Json] = {
             "name": self.name,
             "description": self.description,
             "inputSchema": dict(self.input_schema),
             "annotations": dict(self.annotations),
         }
+        if self.output_schema is not None:
+            told["outputSchema"] = dict(self.output_schema)
+        return {**told, "_meta": dict(self.meta)} if self.meta else told
 
 
 def structured(value: dict[str, Json], *, is_error: bool = False) -> dict[str, Json]:

@@ -18,7 +18,7 @@ from skillwire.sources.publisher.fetching import Fetched, Fetcher, RefusedError
 from skillwire.sources.publisher.shelf import Shelf
 from skillwire.sources.publisher.skills import TOO_MUCH, TOTAL_BYTES, SkillFetcher
 from skillwire.sources.publisher.state import Held, State
-from skillwire.sources.publisher.web_address import WebAddress
+from skillwire.sources.publisher.web_address import WebAddress, allowed_origin
 from skillwire.wire.discovery import (
     FOLDER,
     INDEX_FILE,
@@ -56,7 +56,7 @@ class PublisherMirror(Mirror):
         """
         self._addresses = _index_addresses(url)
         self._home = self._addresses[0]
-        self._allowed = frozenset(map(_origin, allowed_origins))
+        self._allowed = frozenset(map(allowed_origin, allowed_origins))
         if token is not None and not _TOKEN.fullmatch(token):
             raise UsageError("the token holds spaces or characters that no header can carry")
         self._token = token
@@ -182,18 +182,6 @@ def _index_addresses(url: str) -> tuple[WebAddress, ...]:
         raise UsageError(f"{address.shown} is not the address of a publisher of skills", hint=hint)
     folders = [FOLDER, OLDER_FOLDER] if found["folder"] == FOLDER else [OLDER_FOLDER]
     return tuple(address.join(f"{found['site'] or ''}/{folder}/{INDEX_FILE}") for folder in folders)
-
-
-def _origin(text: str) -> str:
-    try:
-        address = WebAddress.parse(text)
-    except SourceError as error:
-        raise UsageError(
-            f"an allowed origin is wrong: {error}", hint="write `https://host.example`"
-        ) from error
-    if address.path not in {"", "/"} or address.has_query:
-        raise UsageError(f"{address.shown} is more than an origin", hint=f"write `{address.origin}`")
-    return address.origin
 
 
 def _in_index(finding: Finding) -> Problem:

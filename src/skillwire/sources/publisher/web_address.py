@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from skillwire.model.display import quoted
-from skillwire.model.errors import SourceError
+from skillwire.model.errors import SourceError, UsageError
 
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"(?=.{{1,254}}\Z){_LABEL}(?:\.{_LABEL})*\.?", re.ASCII)
@@ -112,3 +112,16 @@ def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return ipaddress.ip_address(host)
     except ValueError:
         return None
+
+
+def allowed_origin(text: str) -> str:
+    """Return an origin that publishers may send us to. Raises `UsageError`."""
+    try:
+        address = WebAddress.parse(text)
+    except SourceError as error:
+        raise UsageError(
+            f"an allowed origin is wrong: {error}", hint="write `https://host.example`"
+        ) from error
+    if address.path not in {"", "/"} or address.has_query:
+        raise UsageError(f"{address.shown} is more than an origin", hint=f"write `{address.origin}`")
+    return address.origin

@@ -1,0 +1,50 @@
+"""The start of a server: everything is looked at once, and its operator is told what there is."""
+
+import sys
+
+from skillwire.cli.contract.starting import hold_to_contract
+from skillwire.cli.gateway import Gateway
+from skillwire.cli.library import keep_out_of_the_collector, load
+from skillwire.cli.output import NO_SKILLS, check_shows, counted, talk
+from skillwire.model.display import visible
+from skillwire.model.errors import UsageError
+from skillwire.model.problem import Rule, Severity
+from skillwire.sources.unavailable import UnavailableSource
+
+_SWITCH_SECONDS = 0.001
+"""How long a request waits, at most, for each turn of a thread that looks at folders meanwhile."""
+_OF_A_SOURCE = {Rule.SOURCE_FAILED, Rule.SOURCE_STALE}
+"""What is said of a source at the start, in full: it concerns all of its skills."""
+
+
+async def start(gateway: Gateway) -> None:
+    """Load the library and say what there is. Raises `UsageError`."""
+    library, terms = gateway.library, gateway.terms
+    catalog = await load(library)
+    if terms is not None:
+        hold_to_contract(library, terms)
+    library.listen(lambda _: keep_out_of_the_collector())
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    console = talk()
+    console.print(counted(len(catalog.entries), "skill"))
+    for source in library.waited_for:
+        console.print(f"waiting for `{visible(source.place)}`, which does not exist")
+    for source in library.sources:
+        if isinstance(source, UnavailableSource):
+            console.print(f"`{visible(source.place)}` is not served: {visible(source.reason)}")
+    for problem in catalog.problems:
+        if problem.rule in _OF_A_SOURCE:
+            console.print(visible(problem.message))
+    # Static mode that was chosen in a page must not lock that page out.
+    by_flag = bool(gateway.steering.settings().static_fixed)
+    if by_flag and any(problem.rule is Rule.SOURCE_FAILED for problem in catalog.problems):
+        hint = "with `--static` nobody would ask again; mend the source, or leave `--static` out"
+        raise UsageError("a source has no skills to freeze", hint=hint)
+    told = [problem for problem in catalog.problems if problem.rule is not Rule.SOURCE_WAITING]
+    errors = sum(problem.severity is Severity.ERROR for problem in told)
+    warnings = len(told) - errors
+    if errors or warnings:
+        counts = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
+        console.print(f"{counts}; {check_shows(library)} them")
+    elif not catalog.entries and not library.waited_for and gateway.live is None:
+        console.print(NO_SKILLS if library.sources else "no source is configured; add one in the page")

@@ -1,0 +1,319 @@
+// One skill: where it is from, who may start it, what is wrong with it, its document and its files.
+
+import type { FileText, SkillDetail, SkillFile } from "./backend";
+import { Failure } from "./backend";
+import { fill, h, icon } from "./dom";
+import { bytes, count } from "./format";
+import { icons } from "./icons";
+import { render } from "./markdown";
+import type { Notices } from "./notices";
+import { badge, empty, problemItem, toggle } from "./pieces";
+import { reveal } from "./hidden";
+import type { Router } from "./router";
+import type { State, Store } from "./store";
+
+type Tab = "document" | "raw" | "files";
+const TABS: Array<[Tab, string]> = [
+  ["document", "Document"],
+  ["raw", "Raw text"],
+  ["files", "Files"],
+];
+const SHOWN_ABOVE = new Set(["name", "description"]);
+
+export class Detail {
+  private readonly content = h("div", { class: "content" });
+  readonly element = h("article", { class: "detail", "aria-label": "Skill", tabindex: "-1" }, this.content);
+  private uri = "";
+  private told = "";
+  private tab: Tab = "document";
+  private path = "";
+  private asking = 0;
+
+  constructor(
+    private readonly store: Store,
+    private readonly router: Router,
+    private readonly notices: Notices,
+  ) {}
+
+  /** Show the skill with this URI as it is now. What is shown already stays as it is. */
+  async show(uri: string, state: State): Promise<void> {
+    if (uri !== this.uri) {
+      this.uri = uri;
+      this.told = "";
+      this.tab = "document";
+      this.path = "SKILL.md";
+      this.element.scrollTop = 0;
+    }
+    if (!uri) {
+      if (this.told !== "none") this.nothing();
+      return;
+    }
+    if (!state.config) return;
+    const asked = ++this.asking;
+    try {
+      const skill = await this.store.backend.skill(uri);
+      const file = skill.fileList.find((each) => each.path === this.path) ?? skill.fileList[0]!;
+      const text = await this.store.backend.file(skill, file);
+      if (asked !== this.asking) return;
+      const told = JSON.stringify([{ ...skill, revision: 0 }, text, state.config.editable]);
+      if (told !== this.told) {
+        const first = !this.told;
+        this.told = told;
+        this.draw(skill, file, text, state);
+        if (first && matchMedia("(max-width: 800px)").matches) this.element.focus({ preventScroll: true });
+      }
+    } catch (error) {
+      if (asked === this.asking) this.missing(error);
+    }
+  }
+
+  private nothing(): void {
+    this.told = "none";
+    fill(
+      this.content,
+      empty(icons.book, "Choose a skill", h("p", null, "Its document, files and settings show here.")),
+    );
+  }
+
+  private missing(error: unknown): void {
+    this.told = "";
+    const failure = error instanceof Failure ? error : new Failure(String(error));
+    fill(
+      this.content,
+      this.back(),
+      empty(
+        icons.error,
+        "This skill cannot be shown",
+        h("p", null, failure.message),
+        h("button", { onclick: () => void this.show(this.uri, this.store.state) }, "Try again"),
+      ),
+    );
+  }
+
+  private back(): HTMLElement {
+    return h(
+      "button",
+      { class: "quiet back", onclick: () => this.router.go({ view: "skills", skill: "" }) },
+      icon(icons.back),
+      "All skills",
+    );
+  }
+
+  private draw(skill: SkillDetail, file: SkillFile, text: FileText, state: State): void {
+    const editable = state.config?.editable ?? false;
+    fill(
+      this.content,
+      this.back(),
+      h(
+        "header",
+        { class: "head" },
+        h("h1", null, skill.name),
+        h("p", { class: "lead", dir: "auto" }, skill.description),
+        this.address(skill.uri),
+        facts(skill),
+      ),
+      this.problems(skill),
+      this.visibility(skill, editable),
+      this.tabs(skill, file, text),
+    );
+  }
+
+  private address(uri: string): HTMLElement {
+    const copy = h(
+      "button",
+      {
+        class: "quiet square",
+        "aria-label": "Copy the address",
+        onclick: () => {
+          void navigator.clipboard
+            .writeText(uri)
+            .then(() => this.notices.say("Copied"))
+            .catch(() => this.notices.fail(new Failure("The browser does not let us copy")));
+        },
+      },
+      icon(icons.copy),
+    );
+    return h("p", { class: "address" }, h("code", null, uri), copy);
+  }
+
+  private problems(skill: SkillDetail): HTMLElement | null {
+    if (!skill.problemList.length) return null;
+    return h(
+      "section",
+      { class: "card troubles", "aria-label": "Problems" },
+      h("h2", null, count(skill.problemList.length, "problem")),
+      h("ul", { class: "problems" }, skill.problemList.map(problemItem)),
+    );
+  }
+
+  private visibility(skill: SkillDetail, editable: boolean): HTMLElement {
+    const decide = async (sides: { assistant?: boolean | null; user?: boolean | null }) => {
+      try {
+        await this.store.change("skill-config-visibility", { uri: skill.uri, ...sides });
+        this.notices.say("Saved");
+      } catch (error) {
+        this.notices.fail(error);
+        throw error;
+      }
+    };
+    const reset = () => void decide({ assistant: null, user: null }).catch(() => undefined);
+    return h(
+      "section",
+      { class: "card visibility", "aria-label": "Who may start it" },
+      h(
+        "header",
+        null,
+        h("h2", null, "Who may start it"),
+        skill.customized && badge("Customized", "accent"),
+        skill.customized && editable && h("button", { class: "quiet small", onclick: reset }, "Reset"),
+      ),
+      toggle(
+        "Assistant",
+        "A model may load it by itself.",
+        skill.assistant,
+        editable ? (on) => decide({ assistant: on }) : null,
+      ),
+      toggle("User", "People may start it by name.", skill.user, editable ? (on) => decide({ user: on }) : null),
+    );
+  }
+
+  private tabs(skill: SkillDetail, file: SkillFile, text: FileText): HTMLElement {
+    const panel = h("div", { class: "panel", role: "tabpanel", id: "tab-panel", tabindex: "0" });
+    const buttons = TABS.map(([tab, name]) =>
+      h(
+        "button",
+        {
+          role: "tab",
+          id: `tab-${tab}`,
+          "aria-controls": "tab-panel",
+          onclick: () => turn(tab),
+        },
+        tab === "files" ? `${name} ${skill.fileList.length}` : name,
+      ),
+    );
+    const turn = (tab: Tab) => {
+      this.tab = tab;
+      buttons.forEach((button, at) => {
+        const chosen = TABS[at]![0] === tab;
+        button.setAttribute("aria-selected", String(chosen));
+        button.tabIndex = chosen ? 0 : -1;
+      });
+      panel.setAttribute("aria-labelledby", `tab-${tab}`);
+      fill(panel, this.panel(skill, file, text));
+    };
+    const moved = (event: KeyboardEvent) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (step === undefined) return;
+      const now = TABS.findIndex(([tab]) => tab === this.tab);
+      const next = (now + step + TABS.length) % TABS.length;
+      turn(TABS[next]![0]);
+      buttons[next]!.focus();
+    };
+    turn(this.tab);
+    return h(
+      "section",
+      { class: "reader" },
+      h("div", { class: "tabs", role: "tablist", "aria-label": "What to read", onkeydown: moved }, buttons),
+      panel,
+    );
+  }
+
+  private panel(skill: SkillDetail, file: SkillFile, text: FileText): Node[] {
+    if (this.tab === "files") return [this.files(skill)];
+    const name = file.path === "SKILL.md" ? [] : [this.shownFile(file)];
+    if (text.text === null) {
+      return [...name, empty(icons.archive, "It is not shown here", h("p", null, `${text.why}.`))];
+    }
+    const rendered =
+      this.tab === "document" && /\.(md|markdown)$/i.test(file.path)
+        ? render(text.text, {
+            inside: (path) => this.open(skill, path),
+            outside: (url) => this.store.backend.openLink(url),
+          })
+        : null;
+    if (!rendered) {
+      const raw = h("pre", { class: "raw", dir: "ltr" }, text.text);
+      reveal(raw);
+      return [...name, raw];
+    }
+    const fields = file.path === "SKILL.md" ? frontmatter(skill) : null;
+    const document_ = h("div", { class: "prose", dir: "auto" });
+    document_.append(rendered);
+    return [...name, ...(fields ? [fields] : []), document_];
+  }
+
+  private shownFile(file: SkillFile): HTMLElement {
+    return h(
+      "p",
+      { class: "shown-file" },
+      h("code", null, file.path),
+      h(
+        "button",
+        { class: "quiet small", onclick: () => this.read("SKILL.md") },
+        "Back to SKILL.md",
+      ),
+    );
+  }
+
+  private files(skill: SkillDetail): HTMLElement {
+    return h(
+      "ul",
+      { class: "files" },
+      skill.fileList.map((file) =>
+        h(
+          "li",
+          null,
+          h("button", { class: "file", onclick: () => this.open(skill, file.path) }, h("span", { dir: "ltr" }, file.path)),
+          h("span", { class: "kind" }, file.mimeType),
+          h("span", { class: "size" }, bytes(file.size)),
+        ),
+      ),
+    );
+  }
+
+  private open(skill: SkillDetail, path: string): void {
+    if (skill.fileList.some((file) => file.path === path)) this.read(path);
+    else this.notices.fail(new Failure("The skill has no such file", path));
+  }
+
+  private read(path: string): void {
+    this.path = path;
+    this.tab = /\.(md|markdown)$/i.test(path) ? "document" : "raw";
+    this.told = "";
+    void this.show(this.uri, this.store.state);
+  }
+}
+
+function facts(skill: SkillDetail): HTMLElement {
+  const all: Array<[string, string]> = [
+    ["Origin", skill.origin],
+    ["Path", skill.path],
+    ["Files", `${count(skill.files, "file")}, ${bytes(skill.bytes)}`],
+  ];
+  if (skill.location) all.push(["Folder", skill.location]);
+  return h(
+    "dl",
+    { class: "facts" },
+    all.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", { title: value }, value))),
+  );
+}
+
+function frontmatter(skill: SkillDetail): HTMLElement | null {
+  const fields = Object.entries(skill.frontmatter).filter(([name]) => !SHOWN_ABOVE.has(name));
+  if (!fields.length) return null;
+  const shown = h(
+    "details",
+    { class: "frontmatter" },
+    h("summary", null, count(fields.length, "more field"), " in its frontmatter"),
+    h(
+      "dl",
+      null,
+      fields.map(([name, value]) => [
+        h("dt", null, name),
+        h("dd", null, typeof value === "string" ? value : JSON.stringify(value, null, 1)),
+      ]),
+    ),
+  );
+  reveal(shown);
+  return shown;
+}

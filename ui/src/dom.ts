@@ -1,0 +1,54 @@
+// Elements in a line. Text is always text: nothing here parses HTML.
+
+export type Child = Node | string | number | null | undefined | false | Child[];
+type Props = Record<string, unknown>;
+
+/** Make an element. `on…` are listeners, `class` and the like attributes; false and undefined leave one out. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  props: Props | null = null,
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(props ?? {})) {
+    if (name.startsWith("on") && typeof value === "function") {
+      element.addEventListener(name.slice(2).toLowerCase(), value as EventListener);
+    } else if (value === true) {
+      element.setAttribute(name, "");
+    } else if (value !== false && value !== null && value !== undefined) {
+      element.setAttribute(name, String(value));
+    }
+  }
+  put(element, children);
+  return element;
+}
+
+function put(parent: Node, children: Child[]): void {
+  for (const child of children) {
+    if (Array.isArray(child)) put(parent, child);
+    else if (child instanceof Node) parent.appendChild(child);
+    else if (child !== null && child !== undefined && child !== false) {
+      parent.appendChild(document.createTextNode(String(child)));
+    }
+  }
+}
+
+/** Put these children in the place of those that an element has. */
+export function fill(element: Element, ...children: Child[]): void {
+  const fragment = document.createDocumentFragment();
+  put(fragment, children);
+  element.replaceChildren(fragment);
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** Draw a line icon in a box of 24 by 24. It says nothing to a screen reader. */
+export function icon(path: string, className = "icon"): SVGSVGElement {
+  const svg = document.createElementNS(SVG, "svg");
+  const attributes = { viewBox: "0 0 24 24", class: className, "aria-hidden": "true", focusable: "false" };
+  for (const [name, value] of Object.entries(attributes)) svg.setAttribute(name, value);
+  const line = document.createElementNS(SVG, "path");
+  line.setAttribute("d", path);
+  svg.appendChild(line);
+  return svg;
+}

@@ -1,0 +1,146 @@
+// The frame around the views: the name, the three views, and how the connection is.
+
+import type { Backend } from "./backend";
+import { fill, h, icon } from "./dom";
+import { number } from "./format";
+import { icons } from "./icons";
+import { Notices } from "./notices";
+import { empty } from "./pieces";
+import { ProblemsView } from "./problems";
+import type { Router, View } from "./router";
+import { SkillsView } from "./skills";
+import { SourcesView } from "./sources";
+import type { State } from "./store";
+import { Store } from "./store";
+
+const VIEWS: Array<[View, string]> = [
+  ["skills", "Skills"],
+  ["sources", "Sources"],
+  ["problems", "Problems"],
+];
+
+export class Shell {
+  private readonly notices = new Notices();
+  private readonly main = h("main", { id: "main", tabindex: "-1" });
+  private readonly banner = h("div", { class: "banner", role: "alert", hidden: true });
+  private readonly links = new Map<View, HTMLElement>();
+  private readonly skills: SkillsView;
+  private readonly sources: SourcesView;
+  private readonly problems = new ProblemsView();
+  readonly store: Store;
+  readonly element: HTMLElement;
+
+  constructor(backend: Backend, private readonly router: Router, locked: () => void, tools: HTMLElement[]) {
+    this.store = new Store(backend, locked);
+    this.skills = new SkillsView(this.store, router, this.notices);
+    this.sources = new SourcesView(this.store, this.notices);
+    this.element = h(
+      "div",
+      { class: "shell" },
+      h("a", { class: "skip", href: "#main", onclick: (event: Event) => this.skip(event) }, "Skip to the content"),
+      h(
+        "header",
+        { class: "top" },
+        h("span", { class: "brand" }, icon(icons.mark, "icon mark"), h("strong", null, "Skillwire")),
+        h("nav", { "aria-label": "Views" }, VIEWS.map(([view, name]) => this.link(view, name))),
+        h("span", { class: "tools" }, tools),
+      ),
+      this.banner,
+      this.main,
+      this.notices.element,
+    );
+    router.listen(() => this.draw());
+    this.store.listen((state) => this.update(state));
+    document.addEventListener("keydown", (event) => this.pressed(event));
+    this.draw();
+  }
+
+  begin(): void {
+    void this.store.load().finally(() => this.store.follow());
+  }
+
+  /** Show the skills that hold these words. */
+  search(query: string): void {
+    this.router.go({ view: "skills", skill: "" });
+    this.skills.search(query);
+  }
+
+  private link(view: View, name: string): HTMLElement {
+    const address = this.router.address({ view, skill: "" });
+    const link = h("a", {
+      href: address ?? "#",
+      onclick: (event: MouseEvent) => {
+        if (address !== null && (event.metaKey || event.ctrlKey || event.shiftKey)) return;
+        event.preventDefault();
+        this.router.go({ view, skill: "" });
+      },
+    });
+    fill(link, name, h("span", { class: "tally-mark" }));
+    this.links.set(view, link);
+    return link;
+  }
+
+  private update(state: State): void {
+    const { config, failure, lost } = state;
+    if (config) {
+      this.mark("skills", config.skills);
+      this.mark("sources", config.sources.length);
+      this.mark("problems", config.errors + config.warnings, config.errors > 0 ? "bad" : "warn");
+    }
+    const retry = () => void this.store.load();
+    this.banner.hidden = !(lost || (failure && config));
+    fill(
+      this.banner,
+      icon(icons.warning),
+      h("span", null, lost ? "The connection to the server is lost. Trying again…" : failure?.message),
+      h("button", { class: "small", onclick: retry }, "Try now"),
+    );
+    this.skills.update(state);
+    this.sources.update(state);
+    this.problems.update(state);
+    if (!config && failure) {
+      fill(
+        this.main,
+        empty(
+          icons.error,
+          failure.message,
+          h("p", null, failure.hint),
+          h("button", { class: "primary", onclick: retry }, "Try again"),
+        ),
+      );
+    } else if (config && !this.main.querySelector(".view")) this.draw();
+  }
+
+  private mark(view: View, amount: number, tone = ""): void {
+    const mark = this.links.get(view)!.querySelector(".tally-mark")!;
+    mark.textContent = amount || view !== "problems" ? number(amount) : "";
+    mark.className = `tally-mark ${amount && tone}`;
+  }
+
+  private draw(): void {
+    const { view } = this.router.place;
+    for (const [name, link] of this.links) {
+      if (name === view) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    const shown = { skills: this.skills, sources: this.sources, problems: this.problems }[view];
+    const name = VIEWS.find(([each]) => each === view)![1];
+    document.title = `${name} · Skillwire`;
+    shown.element.classList.add("view");
+    if (this.main.firstChild !== shown.element) fill(this.main, shown.element);
+    if (view === "skills") this.skills.place();
+  }
+
+  private skip(event: Event): void {
+    event.preventDefault();
+    this.main.focus();
+  }
+
+  private pressed(event: KeyboardEvent): void {
+    const target = event.target as HTMLElement;
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || target.matches("input, textarea")) return;
+    event.preventDefault();
+    if (this.router.place.view !== "skills") this.router.go({ view: "skills", skill: "" });
+    requestAnimationFrame(() => this.skills.focusSearch());
+  }
+}

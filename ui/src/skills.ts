@@ -1,0 +1,166 @@
+// The skills: a search field, the list of those that match, and one of them beside it.
+
+import type { Skill } from "./backend";
+import { Detail } from "./detail";
+import { fill, h, icon } from "./dom";
+import { count, number } from "./format";
+import { icons } from "./icons";
+import { VirtualList } from "./list";
+import type { Notices } from "./notices";
+import { badge, empty } from "./pieces";
+import type { Router } from "./router";
+import { search } from "./search";
+import type { State, Store } from "./store";
+
+export class SkillsView {
+  private readonly field = h("input", {
+    type: "search",
+    id: "search",
+    placeholder: "Search skills",
+    "aria-label": "Search skills",
+    "aria-controls": "skill-list",
+    autocomplete: "off",
+    spellcheck: "false",
+    oninput: () => this.draw(true),
+    onkeydown: (event: KeyboardEvent) => this.pressed(event),
+  });
+  private readonly tally = h("p", { class: "tally", role: "status", "aria-live": "polite" });
+  private readonly list: VirtualList<Skill>;
+  private readonly none = h("div", { class: "none", hidden: true });
+  private readonly detail: Detail;
+  readonly element: HTMLElement;
+  private state: State;
+  private revealed = false;
+
+  constructor(
+    store: Store,
+    private readonly router: Router,
+    notices: Notices,
+  ) {
+    this.state = store.state;
+    this.list = new VirtualList<Skill>({
+      label: "Skills",
+      key: (skill) => skill.uri,
+      row,
+      chosen: (skill) => router.go({ view: "skills", skill: skill.uri }),
+    });
+    this.list.element.id = "skill-list";
+    this.detail = new Detail(store, router, notices);
+    this.element = h(
+      "div",
+      { class: "skills" },
+      h(
+        "section",
+        { class: "finder", "aria-label": "Find a skill" },
+        h(
+          "div",
+          { class: "search" },
+          icon(icons.search),
+          this.field,
+          h("kbd", { "aria-hidden": "true" }, "/"),
+        ),
+        this.tally,
+        this.list.element,
+        this.none,
+      ),
+      this.detail.element,
+    );
+  }
+
+  focusSearch(): void {
+    this.field.focus();
+    this.field.select();
+  }
+
+  search(query: string): void {
+    this.field.value = query;
+    this.draw(true);
+  }
+
+  update(state: State): void {
+    const skills = state.skills !== this.state.skills;
+    this.state = state;
+    if (skills || !state.skills.length) this.draw(false);
+    this.place();
+  }
+
+  /** Show the skill that the address names, if any. */
+  place(): void {
+    const { skill } = this.router.place;
+    this.element.classList.toggle("open", skill !== "");
+    this.list.select(skill);
+    if (skill && !this.revealed && this.state.complete) {
+      this.revealed = true;
+      this.list.reveal();
+    }
+    void this.detail.show(skill, this.state);
+  }
+
+  private draw(typed: boolean): void {
+    const { skills, complete, config } = this.state;
+    const query = this.field.value;
+    const found = search(skills, query);
+    const all = skills.length;
+    const more = complete ? "" : ` of ${number(config?.skills ?? all)}, loading`;
+    const told = found.length === all ? `${count(all, "skill")}${more}` : `${number(found.length)} of ${count(all, "skill")}`;
+    if (this.tally.textContent !== told) this.tally.textContent = told;
+    this.tally.hidden = !all;
+    this.list.element.hidden = !found.length;
+    this.none.hidden = found.length > 0 || !complete;
+    this.element.classList.toggle("without", complete && !all);
+    this.list.show(found, typed);
+    if (!found.length && complete) fill(this.none, all ? this.nothingFound(query) : this.noSkills());
+  }
+
+  private nothingFound(query: string): HTMLElement {
+    const clear = () => {
+      this.field.value = "";
+      this.draw(true);
+      this.field.focus();
+    };
+    return empty(
+      icons.search,
+      "Nothing matches",
+      h("p", null, "No skill holds ", h("q", { dir: "auto" }, query), "."),
+      h("button", { onclick: clear }, "Clear the search"),
+    );
+  }
+
+  private noSkills(): HTMLElement {
+    const config = this.state.config;
+    const sources = () => this.router.go({ view: "sources", skill: "" });
+    const served = config?.sources.length
+      ? `${count(config.sources.length, "source")} ${config.sources.length === 1 ? "is" : "are"} served, and holds no skill. A skill is a folder with a SKILL.md.`
+      : "Add a folder, a repository or a web site that holds skills.";
+    return empty(
+      icons.book,
+      "No skills yet",
+      h("p", null, served),
+      h("button", { class: "primary", onclick: sources }, config?.editable ? "Add a source" : "See the sources"),
+    );
+  }
+
+  private pressed(event: KeyboardEvent): void {
+    if (event.key === "ArrowDown") {
+      event.preventDefault();
+      this.list.focus();
+    } else if (event.key === "Escape" && this.field.value) {
+      event.preventDefault();
+      this.field.value = "";
+      this.draw(true);
+    }
+  }
+}
+
+function row(skill: Skill): Node[] {
+  const marks = [
+    skill.problems > 0 && badge(String(skill.problems), "warn", count(skill.problems, "problem")),
+    skill.customized && badge("Customized", "accent"),
+    !skill.assistant && badge("not for models", "off"),
+    !skill.user && badge("not for people", "off"),
+  ];
+  return [
+    h("div", { class: "title" }, h("strong", null, skill.name), h("span", { class: "marks" }, marks)),
+    h("p", { class: "about", dir: "auto" }, skill.description),
+  ];
+}
