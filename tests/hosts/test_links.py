@@ -27,6 +27,13 @@ from tests.support.skills import write_skill
 
 pytestmark = pytest.mark.anyio
 
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try again soon: how long a pause is proves nothing."""
+    monkeypatch.setattr("skillwire.host.link._FIRST_PAUSE", 0.05)
+
+
 FILES = files_of("x", {"a.md": b"A"})
 MAIN = "skill://x/SKILL.md"
 

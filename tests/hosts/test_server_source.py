@@ -23,6 +23,13 @@ from tests.support.scripted import ScriptedServer, block_of, entry_of, files_of
 
 pytestmark = pytest.mark.anyio
 
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try again soon: how long a pause is proves nothing."""
+    monkeypatch.setattr("skillwire.host.link._FIRST_PAUSE", 0.05)
+
+
 FILES = files_of("x", {"refs/a.md": b"A", "logo.png": b"\x89PNG\0", "with space & 100%.md": b"odd"})
 MAIN, OURS = "skill://x/SKILL.md", "skill://upstream/x/SKILL.md"
 

@@ -101,10 +101,10 @@ def bridge(
         drafts=not no_drafts,
         frame=bridged_text,
     )
-    reachable = Reachable(http, token_env, allow_public, allow_host, allow_origin)
+    endpoint = Reachable(http, token_env, allow_public, allow_host, allow_origin).endpoint()
     os.environ[BRIDGES] = f"{os.environ.get(BRIDGES, '')}+"  # for the programs that this one starts
     with opened_state() as state:
-        run(_Bridge(targets, state, trusted, offering, reachable.endpoint()).run)
+        run(_Bridge(targets, state, trusted, offering, endpoint).run)
     return 0
 
 

@@ -1,12 +1,12 @@
 """A server's skills behind a gate: models and people hear of those alone that a person approved."""
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 
 import anyio
-from anyio.abc import ObjectSendStream
 
 from skillwire.host.hosted import HostedSkill
 from skillwire.host.keeping import Keeping
@@ -79,25 +79,36 @@ class GatedSource(Source):
         return await self._source.read(entry, file)
 
     async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:
-        send, receive = anyio.create_memory_object_stream[Locations]()
-        async with send, receive, anyio.create_task_group() as tasks:
-            tasks.start_soon(self._pass_on, only, send)
-            tasks.start_soon(self._watch, send)
-            async for where in receive:
+        found: asyncio.Queue[Locations | Exception] = asyncio.Queue(1)
+        # Tasks of their own: a generator that is left cannot leave a task group.
+        tasks = [asyncio.create_task(self._pass_on(only, found)), asyncio.create_task(self._watch(found))]
+        try:
+            while True:
+                where = await found.get()
+                if isinstance(where, Exception):
+                    raise where
                 yield where
+        finally:
+            for task in tasks:
+                task.cancel()
+            with anyio.CancelScope(shield=True):
+                await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _pass_on(self, only: Attention | None, send: ObjectSendStream[Locations]) -> None:
-        async with aclosing(self._source.changes(only)) as changes:
-            async for where in changes:
-                await send.send(where)
+    async def _pass_on(self, only: Attention | None, found: "asyncio.Queue[Locations | Exception]") -> None:
+        try:
+            async with aclosing(self._source.changes(only)) as changes:
+                async for where in changes:
+                    await found.put(where)
+        except Exception as error:  # noqa: BLE001 - whoever follows this source is told
+            await found.put(error)
 
-    async def _watch(self, send: ObjectSendStream[Locations]) -> None:
+    async def _watch(self, found: "asyncio.Queue[Locations | Exception]") -> None:
         """Look now and then what was decided: by a person, with another program."""
         while True:
             await anyio.sleep(_LOOK_SECONDS)
             with suppress(StateError):
                 if await self._keeping.decisions(self.label) != self._decisions:
-                    await send.send(APPROVALS)
+                    await found.put(APPROVALS)
 
     async def _gated(self, scan: Scan) -> Scan:
         self._last = scan

@@ -1,0 +1,88 @@
+"""Bridges in this process: servers of skills on one side, a client on the other."""
+
+from collections.abc import AsyncGenerator, Callable, Collection
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+
+from skillwire.catalog.change import Change
+from skillwire.catalog.library import Library
+from skillwire.host.bridging import NAMES, bridged
+from skillwire.host.state.state import State
+from skillwire.host.tagging import bridged_text
+from skillwire.model.problem import Problem, Rule
+from skillwire.server.skills import Channel, Offering, skills_server
+from skillwire.wire.remote import RemoteSkill
+from tests.support.links import Wire
+from tests.support.peers import PATIENCE
+
+
+@dataclass
+class Bridge:
+    """A bridge that is followed, and the server that it is."""
+
+    library: Library
+    offering: Offering
+    state: State | None
+
+    def __post_init__(self) -> None:
+        self._changed = anyio.Event()
+        self.library.listen(self._note)
+        self.server: Any = self.another_server()
+
+    def _note(self, _change: Change) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    def another_server(self) -> Any:
+        """Return a server of the same library, for a client that comes while others are there."""
+        return skills_server(self.library, offering=self.offering)
+
+    def problems(self, rule: Rule) -> list[Problem]:
+        return [each for each in self.library.catalog.problems if each.rule is rule]
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until the catalogue is as it should be."""
+        with anyio.fail_after(PATIENCE):
+            while not condition():
+                await self._changed.wait()
+
+    async def until_offered(self, *uris: str) -> None:
+        """Wait until exactly these are approved."""
+        await self.until(lambda: self.offered == set(uris))
+
+    @property
+    def offered(self) -> set[str]:
+        entries = self.library.catalog.entries
+        return {uri for uri, entry in entries.items() if not NAMES.withholds(entry)}
+
+    def approve(self, label: str, skill: RemoteSkill) -> None:
+        """Say yes, as another program does that a person runs."""
+        assert self.state is not None
+        with State.open(self.state.folder) as elsewhere:
+            elsewhere.bind(label, "http://127.0.0.1:1/mcp")
+            elsewhere.approvals.approve(label, skill)
+
+    def revoke(self, label: str, uri: str) -> None:
+        assert self.state is not None
+        with State.open(self.state.folder) as elsewhere:
+            elsewhere.bind(label, "http://127.0.0.1:1/mcp")
+            elsewhere.approvals.revoke(label, uri)
+
+
+@asynccontextmanager
+async def bridging(
+    wires: dict[str, Wire],
+    state: State | None = None,
+    trusted: Collection[str] = (),
+    channel: Channel = Channel.INSTRUCTIONS,
+) -> AsyncGenerator[Bridge]:
+    """Yield a bridge in front of these servers, by their labels."""
+    async with AsyncExitStack() as stack:
+        links = [await stack.enter_async_context(wire.link(label=label)) for label, wire in wires.items()]
+        library = await bridged(links, state, trusted)
+        await library.load()
+        offering = Offering(channel, visibility=NAMES, frame=bridged_text)
+        yield Bridge(library, offering, state)
