@@ -219,7 +219,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.rule("H17")
-@settings(max_examples=60)
+@settings(max_examples=60, derandomize=True)  # the same damage each time: SQLite promises nothing
 @given(at=st.floats(0, 1, exclude_max=True), flips=st.binary(min_size=1, max_size=16))
 def test_whatever_bytes_are_damaged_nothing_is_approved_by_it_and_everything_answers(
     whole: Path, at: float, flips: bytes
@@ -233,9 +233,10 @@ def test_whatever_bytes_are_damaged_nothing_is_approved_by_it_and_everything_ans
         (Path(folder) / "state.db").write_bytes(damaged)
         try:
             opened = State.open(Path(folder))
-        except StateError as error:  # the damage is in the numbers of the program and the format
-            assert "another program" in str(error) or "newer Skillwire" in str(error)
-            return
+        except StateError as error:
+            if "another program" in str(error) or "newer Skillwire" in str(error):
+                return  # the damage is in the numbers of the program and the format
+            raise
         with opened as state:
             state.bind("shop", "https://shop.example/mcp")
             never = [remote_skill({"SKILL.md": b"evil"}, name=f"skill-{number}") for number in range(5)]

@@ -71,7 +71,6 @@ def make_or_check(connection: sqlite3.Connection, path: Path) -> None:
 
     Raises `StateError`, `DamagedError`, or in a damaged file whatever SQLite and Python make of it.
     """
-    connection.executescript("BEGIN IMMEDIATE; ROLLBACK")  # whether it can be written at all
     (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != "ok":
         raise DamagedError(str(verdict))
@@ -92,6 +91,7 @@ def make_or_check(connection: sqlite3.Connection, path: Path) -> None:
         raise DamagedError("its tables are not those that were made")
     else:
         _check_rows(connection)
+        connection.execute("DELETE FROM labels WHERE FALSE")  # whether it can be written at all
 
 
 def _check_rows(connection: sqlite3.Connection) -> None:
