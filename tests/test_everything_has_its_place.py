@@ -73,6 +73,7 @@ def test_every_verb_is_in_the_table_and_in_the_docs() -> None:
         "sources",
         "publish",
         "verify",
+        "bridge",
         "project",
         "graph",
         "new",
