@@ -101,6 +101,15 @@ def test_what_may_be_both_is_asked_about(machine: Machine, cli: Cli) -> None:
     assert cli("list", "acme:").out.startswith("acme:good\t")
 
 
+def test_a_url_alone_is_a_publisher_and_the_hint_knows_better(
+    machine: Machine, cli: Cli, site: ScriptedSite
+) -> None:
+    for arguments in (["list", site.url], ["show", "good", "--from", site.url]):
+        done = cli(*arguments)
+        assert (done.code, done.raw) == (2, b"")
+        assert "an MCP server is written `mcp+https://host.example/mcp`" in done.err
+
+
 def test_what_is_nothing_says_both(machine: Machine, cli: Cli) -> None:
     done = cli("list", "nothing")
     assert done.code == 2
@@ -193,7 +202,8 @@ def test_a_skill_that_is_not_there_says_where_it_was_looked_for(machine: Machine
     done = cli("show", "acme:god")
     assert (done.code, done.raw) == (1, b"")
     assert done.err == (
-        "error: there is no skill `acme:god` on `acme`\nhint: `skillwire list acme` shows what there is\n"
+        "error: there is no skill `acme:god` on `acme`\n"
+        "hint: `skillwire list SERVER` shows what a server has\n"
     )
     done = cli("show", "nobody:good")
     assert done.code == 2

@@ -249,14 +249,17 @@ async def test_a_version_that_changes_while_the_person_thinks_is_asked_about_aga
     class Thinking(Person):
         async def __call__(self, request: Any) -> Answer:
             if not self.asked:
-                script.publish("refunds", body="# New steps\n")
+                added(script)  # and its document stays as it was
                 await host.discover()
             return await super().__call__(request)
 
     person = Thinking()
     async with hosting(mode, person, acme=script) as host:
-        assert "# New steps" in (await host.session().load("acme:refunds")).text
-    assert len(person.asked) == 2
+        session = host.session()
+        await session.load("acme:refunds")
+        assert len(person.asked) == 2
+        assert "`new.md` is new" in str(person.loads[1])
+        assert (await session.read_file("acme:refunds", "new.md")).content == b"new"
 
 
 @every_era

@@ -143,6 +143,22 @@ async def test_content_made_when_it_is_read_is_never_approved_for_good(mode: Any
 
 
 @every_era
+@pytest.mark.rule("H14", "H17")
+async def test_a_no_ends_an_earlier_yes(mode: Any) -> None:
+    script, person = honest("live"), Person()
+    script.entries[0]["resources"] = "dynamic"
+    async with hosting(mode, person, acme=script) as host:
+        session = host.session()
+        await session.load("acme:live")
+        assert (await session.read_file("acme:live", "references/guide.md")).content == b"# Guide\n"
+        person.answer = Answer.NO
+        with pytest.raises(NotApprovedError):
+            await session.load("acme:live")
+        with pytest.raises(NotApprovedError, match="does not hold any more"):
+            await session.read_file("acme:live", "references/guide.md")
+
+
+@every_era
 @pytest.mark.rule("H9", "H18")
 async def test_an_approval_is_of_one_skill_of_one_server(mode: Any, remembered: State) -> None:
     script = honest("refunds", "refunds/inner")

@@ -99,7 +99,7 @@ async def test_without_drafts_a_host_finds_nothing_and_asks_nothing_else(made: A
 @every_server
 async def test_the_dialect_is_a_problem_that_people_can_see(made: Any) -> None:
     async with hosting(Wire(made().server()), Person()) as host:
-        assert [str(each) for each in host.registry.problems if "the server speaks" in str(each)]
+        assert [str(each) for each in host.registry.problems if "the extension" in str(each)]
 
 
 @pytest.mark.parametrize("name", ["draft-b-archive", "old-uris", "draft-c"])

@@ -50,6 +50,13 @@ def test_no_server_takes_the_place_of_an_own_skill_and_the_person_is_told() -> N
 
 
 @pytest.mark.rule("H10")
+def test_a_path_means_an_own_skill_before_that_of_a_server() -> None:
+    registry = Registry([skill("acme", "team/refunds"), skill("mine", "team/refunds", local=True)])
+    assert registry.resolve("team/refunds").label == "mine"
+    assert registry.resolve("acme:team/refunds").label == "acme"
+
+
+@pytest.mark.rule("H10")
 def test_a_name_of_two_servers_means_neither() -> None:
     registry = Registry([skill("acme", "refunds"), skill("evil", "x/refunds")])
     with pytest.raises(AmbiguousNameError, match="say which: `acme:refunds`, `evil:refunds`"):

@@ -207,34 +207,36 @@ def test_a_damaged_database_is_moved_aside_and_nothing_is_approved(
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The bytes of a database in which five skills are approved, and one of them no longer."""
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database in which five skills are approved, and one of them no longer."""
     folder = tmp_path_factory.mktemp("whole")
     approve(folder, *(f"skill-{number}" for number in range(5)))
     with State.open(folder) as state:
         state.bind("shop", "https://shop.example/mcp")
         state.grants.grant("shop", remote_skill(name="skill-0"), ["Read"])
         state.approvals.revoke("shop", "skill://skill-4/SKILL.md")
-    return (folder / "state.db").read_bytes()
+    return folder / "state.db"
 
 
 @pytest.mark.rule("H17")
-@settings(max_examples=60)
+@settings(max_examples=60, derandomize=True)  # the same damage each time: SQLite promises nothing
 @given(at=st.floats(0, 1, exclude_max=True), flips=st.binary(min_size=1, max_size=16))
 def test_whatever_bytes_are_damaged_nothing_is_approved_by_it_and_everything_answers(
-    whole: bytes, at: float, flips: bytes
+    whole: Path, at: float, flips: bytes
 ) -> None:
-    written = [index for index, byte in enumerate(whole) if byte]  # most of a database is empty
-    damaged, start = bytearray(whole), written[int(at * len(written))]
+    damaged = bytearray(whole.read_bytes())
+    written = [index for index, byte in enumerate(damaged) if byte]  # most of a database is empty
+    start = written[int(at * len(written))]
     for index, flip in enumerate(flips, start):
-        damaged[index % len(whole)] ^= flip
+        damaged[index % len(damaged)] ^= flip
     with TemporaryDirectory() as folder:
         (Path(folder) / "state.db").write_bytes(damaged)
         try:
             opened = State.open(Path(folder))
-        except StateError as error:  # the damage is in the numbers of the program and the format
-            assert "another program" in str(error) or "newer Skillwire" in str(error)
-            return
+        except StateError as error:
+            if "another program" in str(error) or "newer Skillwire" in str(error):
+                return  # the damage is in the numbers of the program and the format
+            raise
         with opened as state:
             state.bind("shop", "https://shop.example/mcp")
             never = [remote_skill({"SKILL.md": b"evil"}, name=f"skill-{number}") for number in range(5)]

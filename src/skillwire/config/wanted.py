@@ -77,7 +77,8 @@ def wanted_sources(
     if not wanted and not may_be_none:
         raise UsageError(
             "no source of skills is named",
-            hint=f"name a folder, as in `./skills`, set `{SKILLS_DIR}`, or `skillwire sources add` one",
+            hint=f"name a folder, as in `./skills`, set `{SKILLS_DIR}`, or `skillwire sources add` one; "
+            "`skillwire servers` lists the servers that you have",
         )
     return list(_distinct(wanted))
 

@@ -106,7 +106,10 @@ class Consent:
         self._running = {each for each in self._running if identity not in {one for one, _ in each}}
 
     async def _changes(self, skill: HostedSkill) -> Changes | None:
-        before = await self._keeping.approved(skill) or self._before.get(skill.identity)
+        given = self._given.get(skill.identity)
+        before = await self._keeping.approved(skill) or self._before.get(
+            skill.identity, given and given.skill
+        )
         return None if before is None else Changes.between(before, skill.skill) or None
 
     async def _one_question(self, request: Request) -> Answer:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 import anyio
+import anyio.to_thread
 
 from skillwire.host.client import Listing
 from skillwire.host.hosted import HostedSkill, Identity, origin_of
@@ -147,8 +148,8 @@ class Places:
             if listing.findings.more:
                 problems.append(HostProblem(label, f"and {listing.findings.more:,} more"))
         known = await self._keeping.judged(skills)
-        judged = (replace(each, standing=known.get(each.identity, each.standing)) for each in skills)
-        self._swap(Registry(judged, problems))
+        judged = [replace(each, standing=known.get(each.identity, each.standing)) for each in skills]
+        self._swap(await anyio.to_thread.run_sync(Registry, judged, problems))  # they may be very many
 
     async def _judged(self, skill: HostedSkill) -> HostedSkill:
         """Return a skill with how it stands: other content than was approved ends an approval (H17)."""

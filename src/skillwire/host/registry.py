@@ -154,10 +154,10 @@ def _named(skills: list[HostedSkill]) -> list[HostedSkill]:
     handles: dict[Identity, str] = {}
     left = skills
     for spelling in spellings:
-        count = Counter((each.label, spelling(each)) for each in left)
-        fitting = [each for each in left if count[each.label, spelling(each)] == 1]
-        handles |= {each.identity: f"{each.label}:{spelling(each)}" for each in fitting}
-        left = [each for each in left if each.identity not in handles]
+        spelled = [(each, (each.label, spelling(each))) for each in left]
+        count = Counter(name for _, name in spelled)
+        handles |= {each.identity: ":".join(name) for each, name in spelled if count[name] == 1}
+        left = [each for each, name in spelled if count[name] > 1]
     for each in skills:
         if each.local and own[each.skill.name] == 1:
             handles[each.identity] = each.skill.name

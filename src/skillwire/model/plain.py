@@ -23,7 +23,10 @@ _BLANKS = frozenset(
 
 def plain(text: str, limit: int) -> str:
     """Return `text` on one line, without anything invisible, cut at `limit` characters."""
-    seen = " ".join("".join(filter(_is_seen, " ".join(text[: 8 * limit].split()))).split())
+    line = " ".join(text[: 8 * limit].split())
+    seen = line
+    if not (line.isascii() and line.isprintable()):  # most are, and are done with
+        seen = " ".join("".join(filter(_is_seen, line)).split())
     return seen if len(seen) <= limit else seen[: limit - 1].rstrip() + "…"
 
 

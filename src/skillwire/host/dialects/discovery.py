@@ -20,16 +20,32 @@ MAX_MANIFESTS = 1000
 """Manifests that are read of one server: each is a request (H2)."""
 
 _WARNINGS = {
-    Dialect.DRAFT_C: (SKILLS_LIST, "draft C of the extension: sizes are known once files are read"),
-    Dialect.DRAFT_B: (INDEX_URI, "draft B of the extension: only documents and archives have digests"),
-    Dialect.DRAFT_A: (INDEX_URI, "draft A of the extension: only documents and archives may have digests"),
+    Dialect.DRAFT_C: (
+        SKILLS_LIST,
+        "the server speaks draft C of the extension: sizes are known only once files are read",
+    ),
+    Dialect.DRAFT_B: (
+        INDEX_URI,
+        "the server speaks draft B of the extension: only documents and archives have digests",
+    ),
+    Dialect.DRAFT_A: (
+        INDEX_URI,
+        "the server speaks draft A of the extension: at most documents and archives have digests",
+    ),
     Dialect.MANIFEST: (
         RESOURCES_LIST,
-        "manifests of FastMCP: of the frontmatter, two fields are told",
+        "the server does not speak the extension, but has FastMCP's manifests: two fields of each are known",
     ),
-    Dialect.SCAN: (RESOURCES_LIST, "a list of resources without an index: nothing has a digest"),
-    Dialect.OLD_URIS: (RESOURCES_LIST, "addresses from before the extension: nothing has a digest"),
+    Dialect.SCAN: (
+        RESOURCES_LIST,
+        "the server does not speak the extension, and has no index: skills are guessed, without digests",
+    ),
+    Dialect.OLD_URIS: (
+        RESOURCES_LIST,
+        "the server does not speak the extension, but has addresses from before it: skills have no digests",
+    ),
 }
+"""What is told of a server that does not speak the final extension, and where that was noticed."""
 
 
 async def discover(client: SkillsClient, *, drafts: bool = True) -> Listing:
@@ -58,7 +74,7 @@ async def discover(client: SkillsClient, *, drafts: bool = True) -> Listing:
         findings.add(Finding(SKILLS_LIST, Fault.OLD_DRAFT, told))
     if listing.dialect is not None and listing.dialect in _WARNINGS:
         place, told = _WARNINGS[listing.dialect]
-        findings.add(Finding(place, Fault.OLD_DRAFT, f"the server speaks {told}"))
+        findings.add(Finding(place, Fault.OLD_DRAFT, told))
     return Listing(listing.skills, findings, complete, listing.dialect)
 
 

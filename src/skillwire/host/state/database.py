@@ -14,8 +14,8 @@ from skillwire.model.display import quoted, visible
 from skillwire.model.errors import StateError
 
 _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-_SENSELESS = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, 0})
-"""What a statement that is right ends with where the tables are wrong."""
+_SENSELESS = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_READONLY, 0})
+"""What a statement that is right ends with where the tables are wrong, in a file that we may write."""
 _PRIMARY = 0xFF
 """The bits of an error code that say what it is; the others say more about it."""
 _SHOWN = 80

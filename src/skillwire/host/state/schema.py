@@ -11,36 +11,33 @@ from skillwire.model.errors import StateError
 VERSION = 1
 """Of the tables below. A database with a higher one was written by a newer version of this program."""
 _APPLICATION = 0x736B7772  # "skwr"
-_TABLES = """
-    CREATE TABLE labels (
+_TABLES = {
+    "labels": """
         label TEXT PRIMARY KEY,
-        identity TEXT NOT NULL
-    );
-    CREATE TABLE approvals (
+        identity TEXT NOT NULL""",
+    "approvals": """
         label TEXT NOT NULL REFERENCES labels ON DELETE CASCADE,
         uri BLOB NOT NULL,
         content TEXT NOT NULL,
         entry TEXT NOT NULL,
         standing TEXT NOT NULL CHECK (standing IN ('approved', 'changed', 'revoked')),
         approved_at REAL NOT NULL CHECK (approved_at BETWEEN 0 AND 99999999999),
-        PRIMARY KEY (label, uri)
-    );
-    CREATE TABLE grants (
+        PRIMARY KEY (label, uri)""",
+    "grants": """
         label TEXT NOT NULL,
         uri BLOB NOT NULL,
         tool TEXT NOT NULL,
         PRIMARY KEY (label, uri, tool),
-        FOREIGN KEY (label, uri) REFERENCES approvals ON DELETE CASCADE
-    );
-    CREATE TABLE cached (
+        FOREIGN KEY (label, uri) REFERENCES approvals ON DELETE CASCADE""",
+    "cached": """
         label TEXT NOT NULL REFERENCES labels ON DELETE CASCADE,
         uri BLOB NOT NULL,
         digest TEXT NOT NULL,
         size INTEGER NOT NULL CHECK (size >= 0),
-        PRIMARY KEY (label, uri)
-    );
-"""
-_COLUMNS: dict[str, dict[str, type]] = {
+        PRIMARY KEY (label, uri)""",
+}
+_MADE = {name: f"CREATE TABLE {name} ({columns})" for name, columns in _TABLES.items()}
+_TYPES: dict[str, dict[str, type]] = {
     "labels": {"label": str, "identity": str},
     "approvals": {
         "label": str,
@@ -79,10 +76,10 @@ def make_or_check(connection: sqlite3.Connection, path: Path) -> None:
         raise DamagedError(str(verdict))
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    tables = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql NOTNULL"))
     if not tables and not version and not application:
         connection.executescript(
-            f"BEGIN IMMEDIATE; {_TABLES} PRAGMA application_id = {_APPLICATION};"
+            f"BEGIN IMMEDIATE; {'; '.join(_MADE.values())}; PRAGMA application_id = {_APPLICATION};"
             f"PRAGMA user_version = {VERSION}; COMMIT;"
         )
     elif application != _APPLICATION:
@@ -90,15 +87,16 @@ def make_or_check(connection: sqlite3.Connection, path: Path) -> None:
     elif version > VERSION:
         told = f"was written by a newer Skillwire (format {version}, this one knows {VERSION})"
         raise StateError(f"{quoted(str(path))} {told}", hint=f"update Skillwire, or {ELSEWHERE}")
-    elif version < VERSION or not tables >= _COLUMNS.keys():
-        raise DamagedError("there are tables missing")
+    elif version < VERSION or tables != _MADE:
+        raise DamagedError("its tables are not those that were made")
     else:
         _check_rows(connection)
+        connection.execute("DELETE FROM labels WHERE FALSE")  # whether it can be written at all
 
 
 def _check_rows(connection: sqlite3.Connection) -> None:
     """Read everything once: SQLite does not notice a byte that changed within a value."""
-    for table, columns in _COLUMNS.items():
+    for table, columns in _TYPES.items():
         for row in connection.execute(f"SELECT {', '.join(columns)} FROM {table}"):  # noqa: S608 - our own names
             for value, (column, kind) in zip(row, columns.items(), strict=True):
                 if not isinstance(value, kind):

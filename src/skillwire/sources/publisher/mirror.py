@@ -169,7 +169,10 @@ async def _bring_all(skills: SkillFetcher, wanted: Iterable[Published]) -> dict[
 
 def _index_addresses(url: str) -> tuple[WebAddress, ...]:
     """Return where the index may be, the newer place first. Raises `UsageError`."""
-    hint = f"write `https://host.example`, or `https://host.example/{FOLDER}/`"
+    hint = (
+        f"write `https://host.example`, or `https://host.example/{FOLDER}/`; "
+        "an MCP server is written `mcp+https://host.example/mcp`"
+    )
     try:
         address = WebAddress.parse(url)
     except SourceError as error:
