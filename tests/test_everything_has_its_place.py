@@ -9,6 +9,7 @@ import pytest
 
 from skillwire.catalog.library import Library
 from skillwire.cli.app import VERBS
+from skillwire.config.clients.known import CLIENTS
 from skillwire.config.kinds import KINDS
 from skillwire.model.problem import Rule
 from skillwire.server.offering import Channel, Offering, all_surfaces
@@ -72,6 +73,7 @@ def test_every_verb_is_in_the_table_and_in_the_docs() -> None:
         "sources",
         "publish",
         "verify",
+        "bridge",
         "project",
         "graph",
         "new",
@@ -80,6 +82,17 @@ def test_every_verb_is_in_the_table_and_in_the_docs() -> None:
         "drive",
     }
     assert all(f"skillwire {verb}" in page for verb in VERBS)
+
+
+def test_every_client_whose_files_are_read_is_in_the_docs_and_in_the_tests() -> None:
+    page = (ROOT / "docs/servers.md").read_text(encoding="utf-8")
+    rows = [client for client in CLIENTS if client.name != "project"]
+    assert [client.title for client in rows if f"| {client.title} |" not in page] == []
+    files = {path.stem.replace("_", "-") for path in (PACKAGE / "config/clients").glob("*.py")}
+    assert {client.name for client in CLIENTS} <= files
+    tested = [client.name.replace("-", "_") for client in rows]
+    assert [name for name in tested if f"def test_{name}" not in TESTS] == []
+    assert "def test_a_projects_file(" in TESTS
 
 
 def test_every_kind_of_source_is_in_the_docs() -> None:

@@ -6,12 +6,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import anyio
 import pytest
 
 from skillwire import Skill, Skills
 from skillwire.authoring.source import CodeSource
 from skillwire.catalog.library import Library
+from skillwire.host.gated import GatedSource
+from skillwire.host.hosted import HostedSkill
+from skillwire.host.keeping import Keeping
 from skillwire.host.source import ServerSource
+from skillwire.host.state.state import State
 from skillwire.model.entry import SkillFile
 from skillwire.model.errors import SourceError
 from skillwire.model.problem import Severity
@@ -144,6 +149,23 @@ def server(tmp_path: Path, _stack: ExitStack) -> Made:
     return Made(ServerSource(wire.link()), published, broken=frozenset())
 
 
+def gated(tmp_path: Path, stack: ExitStack) -> Made:
+    """What is approved passes as it is. What is not has a warning more: `tests/hosts/test_bridge.py`."""
+    made = server(tmp_path, stack)
+    assert isinstance(made.source, ServerSource)
+    keeping = Keeping(stack.enter_context(State.open(tmp_path / "state")))
+    anyio.run(_approve_all, made.source, keeping)
+    return replace(made, source=GatedSource(made.source, keeping, str))
+
+
+async def _approve_all(source: ServerSource, keeping: Keeping) -> None:
+    await keeping.bind(source.label, "somewhere")
+    for entry in (await source.scan()).entries:
+        remote = source.remote(entry)
+        assert remote is not None
+        await keeping.approve(HostedSkill(source.label, local=False, skill=remote))
+
+
 MAKERS: dict[str, Callable[[Path, ExitStack], Made]] = {
     "directory": directory,
     "memory": memory,
@@ -154,6 +176,7 @@ MAKERS: dict[str, Callable[[Path, ExitStack], Made]] = {
     "publisher": publisher,
     "deferred": deferred,
     "server": server,
+    "gated": gated,
 }
 
 

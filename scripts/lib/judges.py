@@ -214,20 +214,25 @@ async def judge(court: Court) -> str:
         over_stdio = group.create_task(court.inspect_all("stdio", stdio))
 
     scores = [f"serve {added_up(court, 'serve', [(exam, task.result()) for exam, task in exams])}"]
-    scores += [f"{kind} {await judge_in_code(court, kind)}" for kind in IN_CODE]
+    for kind in IN_CODE:
+        command = [sys.executable, BESIDE / "in_code.py", kind, court.programs.skills]
+        scores.append(f"{kind} {await judge_skills(court, kind, command)}")
+    bridge = [court.programs.skillwire, "bridge", "--http", "127.0.0.1:0", "--", *serve, "--no-config"]
+    scores.append(f"bridge {await judge_skills(court, 'bridge', bridge)}")
     scores.append(f"client {await judge_client(court)}")
     files = f"inspector {over_http.result()} files over http, {over_stdio.result()} over stdio"
     return f"{', '.join(scores)}, {files}"
 
 
-async def judge_in_code(court: Court, kind: str) -> str:
-    """Have a server that is written in code sit the skills exams; return its scores."""
-    command = [sys.executable, BESIDE / "in_code.py", kind, court.programs.skills]
+async def judge_skills(court: Court, candidate: str, command: Sequence[str | Path]) -> str:
+    """Have a server sit the skills exams; return its scores."""
     async with court.http_server(*command) as url, asyncio.TaskGroup() as group:
         exams = [
-            (exam, group.create_task(court.sit(exam, url, kind))) for exam in EXAMS if exam.scenario in SKILLS
+            (exam, group.create_task(court.sit(exam, url, candidate)))
+            for exam in EXAMS
+            if exam.scenario in SKILLS
         ]
-    return added_up(court, kind, [(exam, task.result()) for exam, task in exams])
+    return added_up(court, candidate, [(exam, task.result()) for exam, task in exams])
 
 
 async def judge_client(court: Court) -> str:

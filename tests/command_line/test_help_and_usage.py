@@ -29,6 +29,18 @@ OPTIONS = {
         "--allow-host",
         "--allow-origin",
     ],
+    "bridge": [
+        "--trust",
+        "--http",
+        "--catalog",
+        "--catalog-tokens",
+        "--allow",
+        "--server-token-env",
+        "--token-env",
+        "--allow-public",
+        "--allow-host",
+        "--allow-origin",
+    ],
     "check": [
         "--format",
         "--json",
@@ -80,7 +92,11 @@ def test_the_help_of_a_verb_mentions_every_option(cli: Cli, verb: str) -> None:
     assert done.out.startswith(f"Usage: skillwire {verb} ")
     for option in OPTIONS[verb]:
         assert re.search(rf"{option}\b", done.out)
-    switches = {"serve": ["--no-drafts", "--no-config", "--no-lane"], "verify": ["--no-drafts"]}
+    switches = {
+        "serve": ["--no-drafts", "--no-config", "--no-lane"],
+        "verify": ["--no-drafts"],
+        "bridge": ["--no-drafts"],
+    }
     expected = switches.get(verb, [])
     assert re.findall(r"--no-[a-z-]+", done.out) == expected
 

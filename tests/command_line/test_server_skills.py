@@ -202,7 +202,8 @@ def test_a_skill_that_is_not_there_says_where_it_was_looked_for(machine: Machine
     done = cli("show", "acme:god")
     assert (done.code, done.raw) == (1, b"")
     assert done.err == (
-        "error: there is no skill `acme:god` on `acme`\nhint: `skillwire list acme` shows what there is\n"
+        "error: there is no skill `acme:god` on `acme`\n"
+        "hint: `skillwire list SERVER` shows what a server has\n"
     )
     done = cli("show", "nobody:good")
     assert done.code == 2

@@ -67,6 +67,11 @@ VERBS = {
         "Check that a server keeps what it promises of its skills.",
         takes_command=True,
     ),
+    "bridge": Verb(
+        "skillwire.cli.bridge:bridge",
+        "Be one MCP server in front of many, for their skills.",
+        takes_command=True,
+    ),
     "diff": Verb(
         "skillwire.cli.diff:diff",
         "Show in what a skill differs from what was approved.",
@@ -87,11 +92,6 @@ VERBS = {
         command_option="--from",
     ),
     "cache": Verb("skillwire.cli.cache:cache", "List or throw away the files of servers that are kept."),
-    "bridge": Verb(
-        "skillwire.cli.bridge:bridge",
-        "Be one MCP server in front of many, for their skills.",
-        takes_command=True,
-    ),
     "sources": Verb("skillwire.cli.sources:sources", "Add, remove, list or fetch the sources you serve."),
     "publish": Verb("skillwire.cli.publish:publish", "Publish skills on a web site, for others to fetch."),
     "project": Verb(

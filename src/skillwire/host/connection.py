@@ -69,7 +69,8 @@ class Connection:
     async def close(self) -> None:
         """Take leave of the server, and wait for the end of its process."""
         self._end()
-        await asyncio.wait([self._task], timeout=_FAREWELL)
+        if self.stood:
+            await asyncio.wait([self._task], timeout=_FAREWELL)
         self._scope.cancel()
         await asyncio.wait([self._task])
 

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from skillwire.catalog.names import AmbiguousNameError, UnknownNameError
 from skillwire.cli.find import NoSuchSkillError
-from skillwire.cli.output import print_error, talk
+from skillwire.cli.output import talk
 from skillwire.host.host import Host
 from skillwire.host.hosted import HostedSkill
 from skillwire.host.registry import HostProblem, NoLabelError
@@ -35,7 +35,7 @@ async def find(host: Host, skill: str) -> HostedSkill:
         raise UsageError(str(error)) from error
     except UnknownNameError as error:
         labels = ", ".join(quoted(label) for label in host.labels)
-        hint = f"`skillwire list {' '.join(host.labels)}` shows what there is"
+        hint = "`skillwire list SERVER` shows what a server has"
         raise NoSuchSkillError(f"there is no skill {quoted(skill)} on {labels}", hint=hint) from error
 
 
@@ -45,20 +45,8 @@ def tell(problems: Sequence[HostProblem]) -> None:
         talk().print(visible(str(problem)), style="yellow")
 
 
-def fail(message: str, hint: str = "") -> int:
-    """Say why nothing was done; return the exit code for it."""
-    print_error(message, hint=hint)
-    return 1
-
-
 def _with_label(host: Host, skill: str) -> str:
-    """Return a URI alone with the label of the only server there is."""
-    return (
-        f"{host.labels[0]}:{skill}"
-        if "://" in skill and len(host.labels) == 1 and not _labelled(host, skill)
-        else skill
-    )
-
-
-def _labelled(host: Host, skill: str) -> bool:
-    return skill.partition(":")[0] in host.labels and not skill.partition(":")[2].startswith("//")
+    """Return a URI alone with the label of the server, where there is only one."""
+    label, _, rest = skill.partition(":")
+    alone = rest.startswith("//") or (label not in host.labels and "://" in rest)
+    return f"{host.labels[0]}:{skill}" if alone and len(host.labels) == 1 else skill

@@ -34,18 +34,15 @@ class Surroundings:
         if self.platform == "darwin":
             return self.home / "Library/Application Support"
         if self.platform == "win32":
-            return self._folder("APPDATA", self.home / "AppData/Roaming")
+            return self.named("APPDATA", self.home / "AppData/Roaming")
         return self.configuration
 
     @property
     def configuration(self) -> Path:
         """Where programs of the command line keep what is configured."""
-        return self._folder("XDG_CONFIG_HOME", self.home / ".config")
+        return self.named("XDG_CONFIG_HOME", self.home / ".config")
 
     def named(self, variable: str, otherwise: Path) -> Path:
         """Return the folder that a variable names, else `otherwise`."""
-        return self._folder(variable, otherwise)
-
-    def _folder(self, variable: str, otherwise: Path) -> Path:
         value = self.environment.get(variable, "").strip()
         return Path(value) if value else otherwise

@@ -1,7 +1,7 @@
 """Variables in what a file says, replaced as each client replaces them."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -79,6 +79,3 @@ def of_an_editor(environment: Mapping[str, str], home: Path, workspace: Path) ->
         "/": "/",
     }
     return Variables(EDITOR, environment, predefined)
-
-
-Expand = Callable[[str], str]
