@@ -8,6 +8,8 @@ from typing import Protocol
 
 from benchmarks import contract, core, drive, live
 from benchmarks.plan import FULL, QUICK, Plan
+from benchmarks.speed import parts, run
+from benchmarks.speed.report import SpeedReport
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -24,12 +26,14 @@ BENCHMARKS: dict[str, Callable[[Plan], _Report]] = {
     "contract": contract.run,
     "drive": drive.run,
 }
+SPEED = "speed"
+"""The one that can be run part by part, and draws a picture."""
 
 
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="scripts/bench", description="Measure what serving skills costs.")
     parser.add_argument(
-        "names", nargs="*", metavar="BENCHMARK", help=f"{' or '.join(BENCHMARKS)}; without one, all"
+        "names", nargs="*", metavar="BENCHMARK", help=f"{', '.join(BENCHMARKS)} or {SPEED}; without one, all"
     )
     parser.add_argument("--quick", action="store_true", help="small trees, one round: does it work at all?")
     parser.add_argument(
@@ -38,17 +42,41 @@ def main(arguments: Sequence[str]) -> None:
         metavar="FOLDER",
         help="where the results are written (benchmarks/results; with --quick nowhere)",
     )
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=list(parts.PARTS),
+        help=f"with `{SPEED}`: measure this part, and keep what is known of the others; repeatable",
+    )
     chosen = parser.parse_args(arguments)
-    if unknown := set(chosen.names) - BENCHMARKS.keys():
-        parser.error(f"there is no benchmark `{min(unknown)}`; there are {', '.join(BENCHMARKS)}")
+    if unknown := set(chosen.names) - {*BENCHMARKS, SPEED}:
+        parser.error(f"there is no benchmark `{min(unknown)}`; there are {', '.join([*BENCHMARKS, SPEED])}")
     output: Path | None = chosen.output or (None if chosen.quick else RESULTS)
-    for name in chosen.names or BENCHMARKS:
+    for name in chosen.names or [*BENCHMARKS, SPEED]:
+        if name == SPEED:
+            _speed(chosen.only or [], output, quick=chosen.quick)
+            continue
         report = BENCHMARKS[name](QUICK if chosen.quick else FULL)
         print(report.to_markdown())
         if output is not None:
             output.mkdir(parents=True, exist_ok=True)
             (output / f"{name}.md").write_text(report.to_markdown(), encoding="utf-8")
             (output / f"{name}.json").write_text(report.to_json(), encoding="utf-8")
+
+
+def _speed(only: Sequence[str], output: Path | None, *, quick: bool) -> None:
+    """Measure beside the peers. What is found is written after each part: an end amid it loses little."""
+
+    def write(report: SpeedReport) -> None:
+        if output is not None:
+            output.mkdir(parents=True, exist_ok=True)
+            (output / f"{SPEED}.md").write_text(report.to_markdown(), encoding="utf-8")
+            (output / f"{SPEED}.json").write_text(report.to_json(), encoding="utf-8")
+            (output / f"{SPEED}.svg").write_text(report.to_svg(), encoding="utf-8")
+
+    known = None if output is None else output / f"{SPEED}.json"
+    scale = parts.QUICK if quick else parts.FULL
+    print(run.run(scale, only, known, write).to_markdown())
 
 
 if __name__ == "__main__":

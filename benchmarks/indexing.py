@@ -24,10 +24,10 @@ from skillwire.catalog.library import Library
 from skillwire.sources.base import Scan
 from skillwire.sources.directory import DirectorySource
 
-_WALK = "floor: walk and stat every file"
-_READ = "floor: open, read and hash every file"
-_COLD = "cold scan"
-_WARM = "warm scan: nothing has changed"
+WALK = "floor: walk and stat every file"
+READ = "floor: open, read and hash every file"
+COLD = "cold scan"
+WARM = "warm scan: nothing has changed"
 _COMPOSE = "compose the catalogue from the scan"
 _RESCAN = "rescan of one changed skill"
 _CHANGED = "read of a changed file, with all that it sets off"
@@ -38,11 +38,11 @@ _OFTEN = 3
 def measure(trees: Sequence[Tree], plan: Plan) -> list[Series]:
     tables: dict[str, Table] = {}
     for tree in turns(trees, plan.rounds):
-        for name, cost in _round_apart(tree).items():
+        for name, cost in round_apart(tree).items():
             tables.setdefault(name, Table()).add(tree.size, cost)
     costs = [series for name, table in tables.items() for series in series_of(name, table, Growth.LINEAR)]
-    cold, warm = tables[_COLD].cpu, tables[_WARM].cpu
-    walk, read = tables[_WALK].cpu, tables[_READ].cpu
+    cold, warm = tables[COLD].cpu, tables[WARM].cpu
+    walk, read = tables[WALK].cpu, tables[READ].cpu
     floor = {size: [a + b for a, b in zip(walk[size], read[size], strict=True)] for size in walk}
     return [
         *costs,
@@ -51,7 +51,7 @@ def measure(trees: Sequence[Tree], plan: Plan) -> list[Series]:
     ]
 
 
-def _round_apart(tree: Tree) -> dict[str, Cost]:
+def round_apart(tree: Tree) -> dict[str, Cost]:
     command = [sys.executable, "-m", "benchmarks.indexing", str(tree.root), str(tree.size)]
     printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1])
     costs: dict[str, list[float]] = json.loads(printed.stdout)
@@ -74,16 +74,16 @@ async def _round(tree: Tree) -> dict[str, Cost]:
     async def walk() -> list[str]:
         return walk_and_stat(tree.root)
 
-    files = await cost_of(_WALK, walk)
+    files = await cost_of(WALK, walk)
 
     async def read() -> None:
         read_and_hash(files)
 
-    await cost_of(_READ, read)
+    await cost_of(READ, read)
     source = DirectorySource(tree.root)
-    scan = await cost_of(_COLD, source.scan)
+    scan = await cost_of(COLD, source.scan)
     assert len(scan.entries) == tree.size, "not every skill was found"
-    scan = await cost_of(_WARM, source.scan)
+    scan = await cost_of(WARM, source.scan)
 
     async def make() -> None:
         compose([Labelled(source.label, scan)])

@@ -24,9 +24,9 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="session", autouse=True)
 def no_configuration_of_ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What whoever runs the tests has decided about their own skills changes nothing, in no process."""
-    empty = str(tmp_path_factory.mktemp("config"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CONFIG_HOME", empty)
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
 
 

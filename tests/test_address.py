@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from skillwire.model.errors import InvalidValueError, UsageError
 from skillwire.server.address import Address, HostPolicy
-from skillwire.server.http import listen
+from skillwire.server.port import listen
 
 LOOPBACK = Address("127.0.0.1", 8765)
 PUBLIC = Address("0.0.0.0", 8765)

@@ -14,7 +14,8 @@ from mcp import Client
 from skillwire.catalog.library import Library
 from skillwire.catalog.names import Names
 from skillwire.model.entry import Entry
-from skillwire.server.skills import Channel, Offering, skills_server
+from skillwire.server.offering import Channel, Offering
+from skillwire.server.skills import skills_server
 from skillwire.sources.directory import DirectorySource
 from skillwire.sources.memory import MemorySource
 from skillwire.surfaces.catalog_text import USAGE, available_skills

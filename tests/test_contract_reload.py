@@ -11,7 +11,8 @@ from mcp import Client
 
 from skillwire.catalog.library import Library
 from skillwire.catalog.register import Terms
-from skillwire.server.skills import Offering, skills_server
+from skillwire.server.offering import Offering
+from skillwire.server.skills import skills_server
 from skillwire.sources.memory import MemorySkill, MemorySource
 from skillwire.wire.messages import Freshness
 from tests.support.contracts import POLICY, block, frontmatter, skill_md

@@ -15,7 +15,8 @@ from skillwire.catalog.register import Register, Terms
 from skillwire.contract.registry import ContractResource, Registry
 from skillwire.contract.repository import check_together
 from skillwire.contract.subject import BLOCK_KEY
-from skillwire.server.skills import Offering, skills_server
+from skillwire.server.offering import Offering
+from skillwire.server.skills import skills_server
 from skillwire.sources.directory import DirectorySource
 from skillwire.sources.memory import MemorySkill, MemorySource
 from skillwire.surfaces.contract import as_resource

@@ -11,7 +11,8 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from skillwire.catalog.library import Library
-from skillwire.server.skills import Offering, skills_server
+from skillwire.server.offering import Offering
+from skillwire.server.skills import skills_server
 from skillwire.sources.memory import MemorySkill, MemorySource
 from skillwire.wire.archive_form import ArchiveForm
 from skillwire.wire.archive_rules import ArchiveBounds

@@ -12,7 +12,7 @@ from skillwire.cli.app import VERBS
 from skillwire.config.clients.known import CLIENTS
 from skillwire.config.kinds import KINDS
 from skillwire.model.problem import Rule
-from skillwire.server.skills import Channel, Offering, all_surfaces
+from skillwire.server.offering import Channel, Offering, all_surfaces
 from skillwire.wire.findings import Fault
 
 ROOT = Path(__file__).parents[1]

@@ -12,7 +12,8 @@ from mcp.shared.exceptions import MCPError
 
 from skillwire.catalog.library import Library
 from skillwire.catalog.visibility import Override, VisibilityPolicy
-from skillwire.server.skills import Channel, Offering, skills_server
+from skillwire.server.offering import Channel, Offering
+from skillwire.server.skills import skills_server
 from skillwire.sources.memory import MemorySkill, MemorySource
 from tests.support.clients import ERAS, skill
 from tests.support.listening import Heard, listening

@@ -6,7 +6,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import EmbeddedResource, GetPromptResult, TextResourceContents
 
-from skillwire.server.skills import Offering
+from skillwire.server.offering import Offering
 from tests.support.clients import ERAS, connected, skill
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("mode", ERAS)]

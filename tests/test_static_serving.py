@@ -9,7 +9,8 @@ import pytest
 from mcp import Client
 
 from skillwire.catalog.library import Library
-from skillwire.server.skills import Channel, Offering, skills_server
+from skillwire.server.offering import Channel, Offering
+from skillwire.server.skills import skills_server
 from skillwire.sources.directory import DirectorySource
 from tests.support.clients import ERAS, text_of
 from tests.support.listening import Heard, listening

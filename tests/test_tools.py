@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 from mcp_types import BlobResourceContents, TextResourceContents
 
-from skillwire.server.skills import Offering
+from skillwire.server.offering import Offering
 from skillwire.sources.memory import MemorySkill
 from tests.support.clients import ERAS, connected, refusal, skill, text_of
 from tests.support.peers import VERSIONS, Peer, StdioPeer, skillwire

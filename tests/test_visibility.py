@@ -14,7 +14,7 @@ from skillwire.catalog.visibility import Override, Visibility, VisibilityPolicy
 from skillwire.config.file import ConfigFile
 from skillwire.config.visibility import decide
 from skillwire.model.errors import BadParamsError
-from skillwire.server.skills import Channel, Offering, all_surfaces
+from skillwire.server.offering import Channel, Offering, all_surfaces
 from skillwire.sources.directory import DirectorySource
 from skillwire.sources.memory import MemorySkill
 from skillwire.surfaces.base import Call, all_methods

@@ -7,6 +7,9 @@ CONFORMANCE_VERSION=0.2.0-alpha.12
 INSPECTOR_VERSION=2.12.0
 TYPESCRIPT_SERVER_VERSION=2.4.0
 
+TYPESCRIPT_SDK_VERSION=2.4.0
+TYPESCRIPT_NODE_VERSION=2.1.2
+
 JUDGES=$ROOT/.cache/judges
 NODE=$JUDGES/node-$NODE_VERSION/node_modules/node/bin/node
 CONFORMANCE=$JUDGES/conformance-$CONFORMANCE_VERSION/node_modules/@modelcontextprotocol/conformance/dist/index.js
@@ -49,3 +52,19 @@ install_typescript_server() {
     "$TYPESCRIPT_SERVER/node_modules/@modelcontextprotocol/server/dist/ext/skills/node.cjs"
 }
 install_inspector() { install_judge inspector @modelcontextprotocol/inspector "$INSPECTOR_VERSION" "$INSPECTOR"; }
+
+# The SDK's server and its adapter to Node's HTTP, side by side: the second asks for the first.
+install_typescript_sdk() (
+  folder=$JUDGES/typescript-sdk-$TYPESCRIPT_SDK_VERSION
+  [ ! -e "$folder/package.json" ] || exit 0
+  say "installing @modelcontextprotocol/server $TYPESCRIPT_SDK_VERSION"
+  mkdir -p "$JUDGES"
+  half=$(mktemp -d "$JUDGES/.half.XXXXXX")
+  trap 'rm -rf "$half"' EXIT
+  cd -- "$half" || exit
+  printf '{"private": true, "type": "module", "dependencies": {"%s": "%s", "%s": "%s"}}\n' \
+    @modelcontextprotocol/server "$TYPESCRIPT_SDK_VERSION" @modelcontextprotocol/node "$TYPESCRIPT_NODE_VERSION" \
+    >package.json
+  quietly "installing the TypeScript SDK" npm install --no-package-lock --no-audit --no-fund --loglevel=error
+  mv -- "$half" "$folder"
+)

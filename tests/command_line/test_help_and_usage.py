@@ -92,11 +92,12 @@ def test_the_help_of_a_verb_mentions_every_option(cli: Cli, verb: str) -> None:
     assert done.out.startswith(f"Usage: skillwire {verb} ")
     for option in OPTIONS[verb]:
         assert re.search(rf"{option}\b", done.out)
-    expected = {
-        "serve": ["--no-drafts", "--no-config"],
+    switches = {
+        "serve": ["--no-drafts", "--no-config", "--no-lane"],
         "verify": ["--no-drafts"],
         "bridge": ["--no-drafts"],
-    }.get(verb, [])
+    }
+    expected = switches.get(verb, [])
     assert re.findall(r"--no-[a-z-]+", done.out) == expected
 
 

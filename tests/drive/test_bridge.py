@@ -15,7 +15,7 @@ from skillwire.drive import bridge
 from skillwire.drive.hub import Hub
 from skillwire.drive.limits import DriveLimits
 from skillwire.model.errors import ConflictError
-from skillwire.server.skills import Offering, all_surfaces
+from skillwire.server.offering import Offering, all_surfaces
 from tests.support.clients import ERAS, text_of
 from tests.support.drive import driving, echo, program, registration, silent, skills
 from tests.support.recorded import frames, recorded, recorded_answers, registrations

@@ -23,7 +23,7 @@ from skillwire.drive.hooks import Hooks
 from skillwire.drive.registration import Auth, ClientInfo
 from skillwire.model.errors import InvalidValueError, UsageError
 from skillwire.server.address import Address
-from skillwire.server.http import listen
+from skillwire.server.port import listen
 from tests.support.drive import Drive, driving
 from tests.support.peers import PATIENCE
 from tests.support.recorded import path_vectors

@@ -14,7 +14,8 @@ from skillwire.host.client import SkillsClient
 from skillwire.host.state.state import State
 from skillwire.host.verifying import Outcome, verify_server
 from skillwire.model.problem import Rule
-from skillwire.server.skills import Channel, skills_server
+from skillwire.server.offering import Channel
+from skillwire.server.skills import skills_server
 from skillwire.sources.memory import MemorySource
 from skillwire.wire.remote import RemoteSkill
 from tests.support.bridges import Bridge, bridging

@@ -17,7 +17,8 @@ from mcp.shared.exceptions import MCPError
 from skillwire.host.client import Listing, SkillsClient
 from skillwire.host.dialects.client import DraftsClient
 from skillwire.host.dialects.discovery import discover
-from skillwire.server.skills import Offering, skills_server
+from skillwire.server.offering import Offering
+from skillwire.server.skills import skills_server
 from skillwire.wire.archive_form import ArchiveForm
 from skillwire.wire.dialect import Dialect, Integrity
 from skillwire.wire.findings import Fault, FindingError

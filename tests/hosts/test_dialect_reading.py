@@ -15,7 +15,8 @@ from skillwire.host.client import SkillsClient
 from skillwire.host.dialects.client import DraftsClient
 from skillwire.host.verifying import Outcome, Report, verify_server
 from skillwire.model.limits import Limits
-from skillwire.server.skills import Offering, skills_server
+from skillwire.server.offering import Offering
+from skillwire.server.skills import skills_server
 from skillwire.wire.archive_form import ArchiveForm
 from skillwire.wire.dialect import Dialect, Integrity
 from skillwire.wire.findings import Fault, FindingError

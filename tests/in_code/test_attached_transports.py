@@ -24,7 +24,7 @@ from mcp.server.mcpserver import MCPServer
 from skillwire import Skill
 from skillwire.server import attach
 from skillwire.server.address import Address
-from skillwire.server.http import listen
+from skillwire.server.port import listen
 
 kind, transport = sys.argv[1:]
 server = MCPServer("host", log_level="ERROR") if kind == "sdk" else FastMCP("host")

@@ -13,7 +13,8 @@ from skillwire.host.bridging import NAMES, bridged
 from skillwire.host.state.state import State
 from skillwire.host.tagging import bridged_text
 from skillwire.model.problem import Problem, Rule
-from skillwire.server.skills import Channel, Offering, skills_server
+from skillwire.server.offering import Channel, Offering
+from skillwire.server.skills import skills_server
 from skillwire.wire.remote import RemoteSkill
 from tests.support.links import Wire
 from tests.support.peers import PATIENCE

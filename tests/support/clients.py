@@ -8,7 +8,8 @@ from mcp import Client
 from mcp_types import CallToolResult
 
 from skillwire.catalog.library import Library
-from skillwire.server.skills import Offering, skills_server
+from skillwire.server.offering import Offering
+from skillwire.server.skills import skills_server
 from skillwire.sources.memory import Content, MemorySkill, MemorySource
 
 ERAS = ["legacy", "auto"]

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from skillwire.contract.repository import CheckedSkill, Repository, check_one, check_together
 from skillwire.contract.subject import BLOCK_KEY, SkillFacts
 from skillwire.model.problem import Problem, Severity
+from skillwire.skillmd.fields import Fields
 from skillwire.skillmd.rules import check_fields
 from skillwire.skillmd.scalar_text import scalar
-from skillwire.skillmd.yaml12 import Fields
 from tests.support.skills import write
 
 POLICY = "references/policy.md"

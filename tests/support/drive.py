@@ -19,8 +19,10 @@ from skillwire.drive.limits import DriveLimits
 from skillwire.drive.live import LiveSkills
 from skillwire.server.address import Address, HostPolicy
 from skillwire.server.drive import drive_annex
-from skillwire.server.http import Serving, http_app, listen
-from skillwire.server.skills import Offering, skills_server
+from skillwire.server.http import Serving, http_app
+from skillwire.server.offering import Offering
+from skillwire.server.port import listen
+from skillwire.server.skills import skills_server
 from tests.support.peers import PATIENCE
 
 

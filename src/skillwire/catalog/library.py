@@ -25,7 +25,7 @@ from skillwire.model.errors import (
     UnsettledError,
 )
 from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
+from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Seal, Source, unwatched
 from skillwire.sources.failing import failure
 
 _log = logging.getLogger(__name__)
@@ -43,6 +43,20 @@ class Reading:
 
     served: Served
     content: bytes
+
+
+class _CatalogSeal(Seal):
+    """Holds for as long as the catalogue is the same, and with it what was read."""
+
+    __slots__ = ("_library", "_of_file", "_revision")
+
+    def __init__(self, library: "Library", of_file: Seal | None = None) -> None:
+        self._library = library
+        self._revision = library.revision
+        self._of_file = of_file
+
+    def holds(self) -> bool:
+        return self._library.revision == self._revision and (self._of_file is None or self._of_file.holds())
 
 
 class Library:
@@ -63,6 +77,8 @@ class Library:
             raise ConflictError("two sources have the same label; give each its own")
         self._scans: dict[str, Scan] = {}
         self._catalog = self.loaded = compose([])
+        self.revision = 0
+        """Another number whenever an answer made from the catalogue may be another."""
         self._refreshing = anyio.Lock()
         self._getting_ready = anyio.Lock()
         self._following = anyio.Lock()
@@ -103,6 +119,7 @@ class Library:
                 except SourceError as error:
                     self._scans[source.label] = _without(source, error, Scan())
             self._catalog = self.loaded = await anyio.to_thread.run_sync(self._composed)
+            self.revision += 1
             self._lost.clear()
             return self._catalog
 
@@ -174,7 +191,7 @@ class Library:
                 after = _without(source, error, Scan())
             except SourceError as error:
                 after = _without(source, error, before)
-                self._failing.add(source.label)
+                self._doubt(source)
             await self._swap(source, after)
 
     async def _swap(self, source: Source, after: Scan) -> None:
@@ -187,6 +204,7 @@ class Library:
         if change.nothing:
             return
         self._catalog = change.after
+        self.revision += 1
         for listener in self._listeners:
             listener(change)
 
@@ -227,6 +245,22 @@ class Library:
         except (ContentError, SourceError) as error:
             raise UnsettledError(uri) from error
 
+    def seal(self) -> Seal:
+        """Return what tells whether the catalogue is still the one of now."""
+        return _CatalogSeal(self)
+
+    def surely_has(self, uri: object) -> bool:
+        """Whether a skill is listed at `uri`, and there is no reason to look again."""
+        return isinstance(uri, str) and uri in self._catalog.positions and self._doubted(uri) is None
+
+    def seal_of(self, uri: str) -> Seal | None:
+        """Return what tells whether a read of this file would still give the same, if anything can."""
+        served = self._catalog.files.get(uri)
+        if served is None or self._doubted(uri) is not None:
+            return None
+        of_file = self._sources[served.entry.origin.source].seal(served.entry, served.file)
+        return None if of_file is None else _CatalogSeal(self, of_file)
+
     async def _read_now(self, uri: str, served: Served) -> Reading:
         content = await self._sources[served.entry.origin.source].read(served.entry, served.file)
         return Reading(served, served.file.verify(content, uri))
@@ -251,6 +285,10 @@ class Library:
             if entry.uri in self._catalog.entries:
                 self._lost = {each: lost for each, lost in self._lost.items() if lost is not entry}
 
+    def _doubt(self, source: Source) -> None:
+        self._failing.add(source.label)
+        self.revision += 1  # what was known of its skills has to be looked at again
+
     def _doubted(self, uri: str) -> Entry | None:
         served = self._catalog.files.get(uri)
         if served is None:
@@ -264,7 +302,7 @@ class Library:
             self._failing.discard(source.label)
         except SourceError as error:  # what was listed stays listed: the source may be back in a moment
             after = _without(source, error, self._scans[source.label], gone=False)
-            self._failing.add(source.label)
+            self._doubt(source)
         await self._swap(source, after)
 
     def _composed(self) -> Catalog:

@@ -25,6 +25,7 @@ from skillwire.cli.output import counted, talk
 from skillwire.cli.reaching import Allow, reached
 from skillwire.cli.remote.remembering import opened_state
 from skillwire.cli.running import checked_budget, log_to_stderr, run, serve_at
+from skillwire.cli.service import Service
 from skillwire.config.clients.choosing import is_address
 from skillwire.config.clients.known import Known, known_servers
 from skillwire.config.settings import BRIDGES, max_file_bytes_from
@@ -36,7 +37,7 @@ from skillwire.host.target import Target
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import UsageError
 from skillwire.model.problem import Rule
-from skillwire.server.skills import Channel, Offering, skills_server
+from skillwire.server.offering import Channel, Offering
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.wire.messages import LIVE_TTL_MS, Freshness
 
@@ -126,10 +127,8 @@ class _Bridge:
             library.listen(lambda _: keep_out_of_the_collector())
             # Who may see what, the servers know: nothing of it is for a cache that others share.
             freshness = Freshness(LIVE_TTL_MS, private=True)
-            server = skills_server(
-                library, name="skillwire-bridge", freshness=freshness, offering=self.offering
-            )
-            await serve_at(self.endpoint, server)
+            service = Service.of(library, self.offering, freshness, name="skillwire-bridge")
+            await serve_at(self.endpoint, service)
 
 
 def _targets(

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from skillwire.config.settings import token_from
 from skillwire.model.errors import UsageError
 from skillwire.server.address import Address, HostPolicy, check_host, check_origin
-from skillwire.server.http import listen
+from skillwire.server.port import listen
 
 Http: TypeAlias = Annotated[
     str | None,

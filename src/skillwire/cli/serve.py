@@ -2,8 +2,9 @@
 
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -16,19 +17,21 @@ from skillwire.cli.library import LibraryOptions, keep_out_of_the_collector, loa
 from skillwire.cli.options import BlockKey
 from skillwire.cli.output import NO_SKILLS, check_shows, counted, talk
 from skillwire.cli.running import checked_budget, log_to_stderr, run, serve_at
+from skillwire.cli.service import Service
 from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.settings import max_file_bytes_from
 from skillwire.config.visibility import overrides_in
 from skillwire.contract.subject import BLOCK_KEY
-from skillwire.drive.bridge import bridge_tools
-from skillwire.drive.live import LiveSkills
 from skillwire.model.display import visible
 from skillwire.model.errors import UsageError
 from skillwire.model.problem import Rule, Severity
-from skillwire.server.skills import Channel, Offering, skills_server
+from skillwire.server.offering import Channel, Offering
 from skillwire.sources.unavailable import UnavailableSource
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.wire.messages import LIVE_TTL_MS, STATIC_TTL_MS, Freshness
+
+if TYPE_CHECKING:
+    from skillwire.drive.live import LiveSkills
 
 _SWITCH_SECONDS = 0.001
 """How long a request waits, at most, for each turn of a thread that looks at folders meanwhile."""
@@ -77,6 +80,9 @@ def serve(
         Path | None, Parameter(help="The configuration file to use instead of your own.")
     ] = None,
     no_config: Annotated[bool, Parameter(help="Use no configuration file.")] = False,
+    no_lane: Annotated[
+        bool, Parameter(help="Answer every request through the MCP SDK, keeping no answers ready.")
+    ] = False,
     drive: Annotated[
         bool, Parameter(help="Let running programs connect and offer live skills. Needs `--http`.")
     ] = False,
@@ -114,7 +120,6 @@ def serve(
         may_be_none=live is not None,
     )
     library = open_library(sources or [], options, file, None if live is None else live.source)
-    ttl = STATIC_TTL_MS if static else LIVE_TTL_MS
     offering = Offering(
         Channel(catalog),
         checked_budget(catalog_tokens),
@@ -124,16 +129,17 @@ def serve(
         archives=archives,
         legacy_uris=legacy_uris,
         contract=terms,
-        tools=() if live is None else bridge_tools(live.hub),
+        tools=() if live is None else import_module("skillwire.drive.bridge").bridge_tools(live.hub),
     )
     reachable = Reachable(http, token_env, allow_public, allow_host, allow_origin)
     endpoint = reachable.endpoint(lets_programs_in=live is not None)
     private = endpoint is not None and endpoint.token is not None
-    server = skills_server(library, freshness=Freshness(ttl, private), offering=offering)
+    freshness = Freshness(STATIC_TTL_MS if static else LIVE_TTL_MS, private)
+    service = Service.of(library, offering, freshness, with_lane=not no_lane, live=live)
 
     async def serving() -> None:
         await _start(library, terms, expecting=live is not None)
-        await serve_at(endpoint, server, live)
+        await serve_at(endpoint, service)
 
     run(serving)
     return 0
@@ -150,13 +156,15 @@ def _configuration(config: Path | None, *, no_config: bool) -> ConfigFile | None
     return ConfigFile(config or default_config())
 
 
-def _live_skills(http: str | None, *, static: bool) -> LiveSkills:
+def _live_skills(http: str | None, *, static: bool) -> "LiveSkills":
     if http is None:
         hint = "programs connect over the network: add `--http 8765`"
         raise UsageError("`--drive` needs `--http`", hint=hint)
     if static:
         hint = "live skills come and go: leave one of them out"
         raise UsageError("`--drive` and `--static` contradict each other", hint=hint)
+    from skillwire.drive.live import LiveSkills  # noqa: PLC0415 - most servers have none
+
     return LiveSkills()
 
 

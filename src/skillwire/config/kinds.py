@@ -100,6 +100,7 @@ def _open_folder(address: Address, options: SourceOptions) -> Source:
         limits=options.limits,
         follow_links=options.follow_links,
         keep_good=options.serving,
+        digests=options.cache / "digests" if options.serving else None,
     )
 
 

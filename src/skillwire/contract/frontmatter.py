@@ -10,8 +10,8 @@ from skillwire.contract.subject import BLOCK_KEY, SkillFacts, Subject, text_or_n
 from skillwire.model.entry import Json
 from skillwire.model.errors import SkillwireError
 from skillwire.model.problem import Problem, Severity
+from skillwire.skillmd.fields import Fields
 from skillwire.skillmd.rules import check_fields, tools_in
-from skillwire.skillmd.yaml12 import Fields
 
 
 @dataclass(frozen=True, slots=True)

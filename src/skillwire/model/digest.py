@@ -22,7 +22,9 @@ class Digest:
 
     @classmethod
     def of(cls, content: bytes) -> Self:
-        return cls("sha256:" + hashlib.sha256(content).hexdigest())
+        digest = object.__new__(cls)  # it is spelled right: no need to look
+        object.__setattr__(digest, "text", "sha256:" + hashlib.sha256(content).hexdigest())
+        return digest
 
     @classmethod
     def parse(cls, text: str) -> Self | None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from skillwire.server.attaching import attach
+    from skillwire.server.offering import Offering
     from skillwire.server.skill_server import SkillServer
-    from skillwire.server.skills import Offering
 
 __all__ = ["Offering", "SkillServer", "attach"]
 
 _OWNERS = {
-    "Offering": "skillwire.server.skills",
+    "Offering": "skillwire.server.offering",
     "SkillServer": "skillwire.server.skill_server",
     "attach": "skillwire.server.attaching",
 }

@@ -3,6 +3,7 @@
 import ipaddress
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 from skillwire.model.errors import InvalidValueError
@@ -92,6 +93,7 @@ def check_origin(text: str) -> str:
     return origin
 
 
+@lru_cache(maxsize=256)
 def _authority(text: str) -> tuple[str, int | None] | None:
     """Return the host without brackets, and the port if there is one; None if `text` is no authority."""
     if (spelled := _AUTHORITY.fullmatch(text)) is None:
@@ -108,6 +110,7 @@ def _covers(allowed: str, host: str, port: int | None) -> bool:
     return found is not None and found[0].lower() == host and found[1] in {None, port}
 
 
+@lru_cache(maxsize=256)
 def _is_ip(host: str) -> bool:
     try:
         ipaddress.ip_address(host)
@@ -116,5 +119,6 @@ def _is_ip(host: str) -> bool:
     return True
 
 
+@lru_cache(maxsize=256)
 def _is_loopback(host: str) -> bool:
     return host.lower() == "localhost" or (_is_ip(host) and ipaddress.ip_address(host).is_loopback)

@@ -16,8 +16,8 @@ from skillwire.server.build import all_instructions
 from skillwire.server.gathering import Gathered
 from skillwire.server.handlers import PRIVATE, Context, Handler, Params, handler
 from skillwire.server.merge import Merger, Theirs
+from skillwire.server.offering import Offering, all_surfaces
 from skillwire.server.sessions import reaches
-from skillwire.server.skills import Offering, all_surfaces
 from skillwire.surfaces.base import all_extensions, all_methods
 
 ONE_CALL = "attach all skills in one call, as in `attach(server, these, those)`"

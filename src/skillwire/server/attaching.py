@@ -13,8 +13,8 @@ from skillwire.authoring.rules import AuthoringError
 from skillwire.authoring.skill import Skill
 from skillwire.server.attached import Attached
 from skillwire.server.gathering import Servable, gathered
+from skillwire.server.offering import Offering
 from skillwire.server.skill_server import FOR_HOSTS, SkillServer
-from skillwire.server.skills import Offering
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer

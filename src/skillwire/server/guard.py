@@ -23,8 +23,7 @@ class HostGuard:
         if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        hosts, origins = headers.getlist("host"), headers.getlist("origin")
+        hosts, origins = _all(scope, b"host"), _all(scope, b"origin")
         host = hosts[0] if len(hosts) == 1 else None
         if not self._policy.takes_host(host):
             refused = _refused(421, "this server does not answer to that Host; allow it with `--allow-host`")
@@ -36,6 +35,10 @@ class HostGuard:
             await self._app(scope, receive, send)
             return
         await refused(scope, receive, send)
+
+
+def _all(scope: Scope, name: bytes) -> list[str]:
+    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
 
 
 def nobody(_scope: Scope) -> bool:
@@ -76,7 +79,7 @@ class TokenGuard:
         return is_open or self._knows(scope) or self._vouches(scope)
 
     def _knows(self, scope: Scope) -> bool:
-        given = Headers(scope=scope).getlist("authorization")
+        given = _all(scope, b"authorization")
         if len(given) != 1:
             return False
         scheme, _, token = given[0].partition(" ")

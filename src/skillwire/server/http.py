@@ -1,6 +1,5 @@
 """An MCP server over streamable HTTP: `/mcp`, `/healthz`, and the walls around them."""
 
-import errno
 import socket
 from collections.abc import Callable, Generator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
@@ -16,9 +15,10 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from skillwire.model.errors import UsageError
-from skillwire.server.address import Address, HostPolicy
+from skillwire.server.address import HostPolicy
 from skillwire.server.guard import HEALTH_PATH, HostGuard, TokenGuard, nobody
+from skillwire.server.http_lane import HttpLane
+from skillwire.server.lane import Lane
 from skillwire.server.message_guard import MessageGuard
 from skillwire.server.protocol import http_protocol
 from skillwire.server.signals import on_stop_signal
@@ -54,9 +54,24 @@ class Annex:
     """Called when the server is to end: what waits must wait no more."""
 
 
+class Application:
+    """The whole application, and how to end what it would never end itself."""
+
+    def __init__(self, app: ASGIApp, streams: StreamCloser) -> None:
+        self._app = app
+        self.close = streams.close
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+
 def http_app(
-    server: Server[Any], policy: HostPolicy, token: str | None = None, annex: Annex | None = None
-) -> StreamCloser:
+    server: Server[Any],
+    policy: HostPolicy,
+    token: str | None = None,
+    annex: Annex | None = None,
+    lane: Lane | None = None,
+) -> Application:
     """Return the whole application. Both protocol eras share one path."""
     more = annex or Annex()
     routes: list[BaseRoute] = [Route(HEALTH_PATH, _healthy, methods=["GET"]), *more.routes]
@@ -70,7 +85,9 @@ def http_app(
         # The SDK puts them beside its own, whatever their kind, though it names only one.
         custom_starlette_routes=cast("list[Route]", routes),
     )
-    app = MessageGuard(app, MCP_PATH)
+    app = streams = StreamCloser(MessageGuard(app, MCP_PATH))
+    if lane is not None:
+        app = HttpLane(app, lane, MCP_PATH)
     if token is not None:
         app = TokenGuard(app, token, open_paths=more.open_paths, vouches=more.vouches)
     if policy.origins:  # a browser asks before it sends, and shows the page only what it may see
@@ -82,11 +99,11 @@ def http_app(
             allow_credentials=more.credentials,
             expose_headers=["Mcp-Session-Id"],
         )
-    return StreamCloser(HostGuard(_During(app, more), policy))
+    return Application(HostGuard(_During(app, more), policy), streams)
 
 
 async def serve_http(
-    app: StreamCloser, listening: socket.socket, announce: Callable[[], None], annex: Annex | None = None
+    app: Application, listening: socket.socket, announce: Callable[[], None], annex: Annex | None = None
 ) -> None:
     """Serve until a signal to stop arrives; `announce` is called when the first request can be answered."""
     more = annex or Annex()
@@ -115,29 +132,6 @@ def _config(app: ASGIApp, annex: Annex) -> uvicorn.Config:
         limit_concurrency=_MAX_CONNECTIONS + annex.connections,
         timeout_graceful_shutdown=_LAST_ANSWERS,
     )
-
-
-def listen(address: Address) -> tuple[socket.socket, Address]:
-    """Bind `address`; return the socket, and the address with the port it really got. Raises `UsageError`."""
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    listening: socket.socket | None = None
-    try:
-        listening = socket.socket(family, socket.SOCK_STREAM)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((address.host, address.port))
-        listening.listen(2048)
-    except OSError as error:
-        if listening is not None:
-            listening.close()
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"cannot listen on {address.authority}: {reason}", hint=_bind_hint(error)) from error
-    return listening, Address(address.host, listening.getsockname()[1])
-
-
-def _bind_hint(error: OSError) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return "another program listens there; choose another port, or 0 to let the system choose"
-    return "choose another `[HOST:]PORT`"
 
 
 async def _healthy(_request: Request) -> JSONResponse:

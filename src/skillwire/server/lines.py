@@ -19,13 +19,20 @@ class LineSplitter:
         self._length = 0
         self._skipping = False
 
-    def feed(self, chunk: bytes) -> Iterator[bytes | LineTooLongError]:
-        """Take a chunk; yield each line that it ends, without its newline."""
+    def feed(self, chunk: bytes) -> list[bytes | LineTooLongError]:
+        """Take a chunk; return each line that it ends, without its newline."""
         *ended, rest = chunk.split(b"\n")
+        lines: list[bytes | LineTooLongError] = []
         for piece in ended:
+            if not self._length and not self._skipping and len(piece) <= self._limit:
+                if piece and not piece.isspace():  # a whole line, as most are
+                    lines.append(piece)
+                continue
             self._add(piece)
-            yield from self._take()
-        self._add(rest)
+            lines.extend(self._take())
+        if rest:
+            self._add(rest)
+        return lines
 
     def end(self) -> Iterator[bytes | LineTooLongError]:
         """Yield what stands behind the last newline, if anything does."""

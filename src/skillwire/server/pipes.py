@@ -1,92 +1,306 @@
-"""File descriptors that may block for ever, read and written by threads that nobody waits for.
+"""The two ends of a conversation on file descriptors: polled where they can be, else left to a thread.
 
-A pipe could be polled, a regular file or a console could not. The threads are daemons: a client that
-neither speaks nor listens must not keep the process alive.
+A pipe and a socket tell the event loop when there is something to do, so that no message costs a change of
+threads. A regular file or a console does not: there a thread reads or writes. Such threads are daemons that
+nobody waits for, because a client that neither speaks nor listens must not keep the process alive.
 """
 
+import asyncio
 import os
 import queue
+import socket
+import stat
 import threading
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
-
-import anyio
-import anyio.from_thread
-import anyio.lowlevel
-from anyio.streams.memory import MemoryObjectReceiveStream
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 
 _CHUNK = 64 * 1024
 _CHUNKS_AHEAD = 64
-"""Chunks that are read before anybody asks for them, so that the end is seen in time."""
-_TO_FINISH = 0.5
-"""Seconds for a piece that was begun when the end came."""
+"""Chunks that are read before anybody wants them, so that the end is seen in time."""
 
 
-@dataclass(slots=True)
-class PipeReader:
-    """What can be read from a descriptor."""
-
-    chunks: MemoryObjectReceiveStream[bytes]
-    ended: bool = False
-    """Whether the other side has closed it, known even before the last chunks are taken."""
+class NobodyListensError(Exception):
+    """The client has closed its side, and takes no more answers."""
 
 
-@asynccontextmanager
-async def chunks_of(descriptor: int) -> AsyncGenerator[PipeReader]:
-    """Yield what can be read from a descriptor, until its end."""
-    send, receive = anyio.create_memory_object_stream[bytes](_CHUNKS_AHEAD)
-    reader = PipeReader(receive)
-    token = anyio.lowlevel.current_token()
+class Inlet(ABC):
+    """Gives out what can be read from a descriptor, chunk by chunk, in the event loop."""
 
-    def pump() -> None:
-        # Nobody listens any more: the service has ended, or its event loop is gone.
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, RuntimeError):
-            while chunk := os.read(descriptor, _CHUNK):
-                anyio.from_thread.run(send.send, chunk, token=token)
-            reader.ended = True
-            anyio.from_thread.run_sync(send.close, token=token)
+    def __init__(self, arrived: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+        self._arrived, self._ended = arrived, ended
+        self._ahead: deque[bytes] = deque()
+        self._held = self._over = self._told = False
+        self._loop = asyncio.get_running_loop()
 
-    threading.Thread(target=pump, name="skillwire-reader", daemon=True).start()
-    with receive, send:
-        yield reader
+    @property
+    def over(self) -> bool:
+        """Whether the other side has closed it, known even before the last chunks are given out."""
+        return self._over
+
+    def hold(self) -> None:
+        """Give out nothing until `release`."""
+        self._held = True
+
+    def release(self) -> None:
+        """Give out what came meanwhile, and what comes from now on."""
+        if self._held:
+            self._held = False
+            self._loop.call_soon(self._give)
+
+    @abstractmethod
+    def close(self) -> None:
+        """Read no more."""
+
+    def _came(self, chunk: bytes) -> None:
+        """Take a chunk; an empty one is the end."""
+        if not chunk:
+            self._over = True
+        elif self._held or self._ahead:
+            self._ahead.append(chunk)
+            return
+        else:
+            self._arrived(chunk)
+        self._give()
+
+    def _give(self) -> None:
+        while self._ahead and not self._held:
+            self._arrived(self._ahead.popleft())
+        if self._over and not self._ahead and not self._held and not self._told:
+            self._told = True
+            self._ended()
 
 
-class PipeWriter:
-    """Writes to a descriptor, one piece after the other."""
+class PolledInlet(Inlet):
+    """For pipes and sockets."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, arrived: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+        super().__init__(arrived, ended)
         self._descriptor = descriptor
-        self._pieces = queue.SimpleQueue[tuple[bytes, anyio.Event]]()
-        self._token = anyio.lowlevel.current_token()
-        self._error: OSError | None = None
+        self._polled = True
+        self._loop.add_reader(descriptor, self._readable)
+
+    def close(self) -> None:
+        if self._polled:
+            self._polled = False
+            self._loop.remove_reader(self._descriptor)
+
+    def _readable(self) -> None:
+        try:
+            chunk = os.read(self._descriptor, _CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:  # the other side is gone for good
+            chunk = b""
+        if not chunk:
+            self.close()
+        self._came(chunk)
+        if len(self._ahead) >= _CHUNKS_AHEAD:
+            self.close()
+
+    def _give(self) -> None:
+        super()._give()
+        if not self._polled and not self._over and len(self._ahead) < _CHUNKS_AHEAD:
+            self._polled = True
+            self._loop.add_reader(self._descriptor, self._readable)
+
+
+class ThreadInlet(Inlet):
+    """For files, consoles, and systems that cannot poll."""
+
+    def __init__(self, descriptor: int, arrived: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+        super().__init__(arrived, ended)
+        self._descriptor = descriptor
+        self._room = threading.Semaphore(_CHUNKS_AHEAD)
+        self._closed = False
+        threading.Thread(target=self._pump, name="skillwire-reader", daemon=True).start()
+
+    def close(self) -> None:
+        self._closed = True
+        self._room.release()
+
+    def _pump(self) -> None:
+        with suppress(RuntimeError):  # the event loop is gone
+            while not self._closed:
+                self._room.acquire()
+                try:
+                    chunk = os.read(self._descriptor, _CHUNK)
+                except OSError:
+                    chunk = b""
+                self._loop.call_soon_threadsafe(self._came, chunk)
+                if not chunk:
+                    return
+
+    def _came(self, chunk: bytes) -> None:
+        before = len(self._ahead)
+        super()._came(chunk)
+        self._make_room(before + 1 - len(self._ahead))
+
+    def _give(self) -> None:
+        before = len(self._ahead)
+        super()._give()
+        if before > len(self._ahead):
+            self._make_room(before - len(self._ahead))
+
+    def _make_room(self, chunks: int) -> None:
+        for _ in range(chunks):
+            self._room.release()
+
+
+class Outlet(ABC):
+    """Takes pieces to write to a descriptor, one after the other."""
+
+    def __init__(self, broken: Callable[[], None]) -> None:
+        """`broken` is called when nobody reads any more."""
+        self._broken = broken
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self.pending = 0
+        """Bytes that were taken and are not written yet."""
+
+    @abstractmethod
+    def write(self, piece: bytes) -> None:
+        """Write all of `piece`, now or as soon as somebody reads."""
+
+    async def flushed(self) -> None:
+        """Wait until everything is written, or nobody reads any more."""
+        if self.pending:
+            waiting = self._loop.create_future()
+            self._waiting.append(waiting)
+            await waiting
+
+    def _written(self, length: int) -> None:
+        self.pending -= length
+        if not self.pending:
+            self._tell()
+
+    def _break(self) -> None:
+        self.pending = 0
+        self._tell()
+        self._broken()
+
+    def _tell(self) -> None:
+        while self._waiting:
+            waiting = self._waiting.popleft()
+            if not waiting.done():
+                waiting.set_result(None)
+
+
+class PolledOutlet(Outlet):
+    """For pipes and sockets. `send` writes what it can without waiting."""
+
+    def __init__(
+        self, descriptor: int, send: Callable[[bytes | memoryview], int], broken: Callable[[], None]
+    ) -> None:
+        super().__init__(broken)
+        self._descriptor, self._send = descriptor, send
+        self._pieces: deque[memoryview] = deque()
+        self._gone = False
+
+    def write(self, piece: bytes) -> None:
+        if self._gone or not piece:
+            return
+        length = 0
+        if not self._pieces:  # then nothing is before it, and most often all of it can be written now
+            try:
+                length = self._send(piece)
+            except BlockingIOError:
+                pass
+            except OSError:
+                self._lose()
+                return
+            if length == len(piece):
+                return
+            self._loop.add_writer(self._descriptor, self._writable)
+        self._pieces.append(memoryview(piece)[length:])
+        self.pending += len(piece) - length
+
+    def _writable(self) -> None:
+        if self._write_on():
+            self._loop.remove_writer(self._descriptor)
+
+    def _write_on(self) -> bool:
+        """Write what can be written; return whether nothing is left to write."""
+        while self._pieces:
+            piece = self._pieces[0]
+            try:
+                length = self._send(piece)
+            except BlockingIOError:
+                return False
+            except OSError:
+                self._lose()
+                return True
+            if length < len(piece):
+                self._pieces[0] = piece[length:]
+            else:
+                self._pieces.popleft()
+            self._written(length)
+        return True
+
+    def _lose(self) -> None:
+        self._gone = True
+        self._pieces.clear()
+        self._break()
+
+
+class ThreadOutlet(Outlet):
+    """For files, consoles, and systems that cannot poll."""
+
+    def __init__(self, descriptor: int, broken: Callable[[], None]) -> None:
+        super().__init__(broken)
+        self._descriptor = descriptor
+        self._pieces = queue.SimpleQueue[bytes]()
         threading.Thread(target=self._pump, name="skillwire-writer", daemon=True).start()
 
-    async def write(self, piece: bytes) -> None:
-        """Write all of `piece`. Raises `OSError` if nobody reads any more."""
-        written = anyio.Event()
-        self._pieces.put((piece, written))
-        try:
-            await written.wait()
-        except anyio.get_cancelled_exc_class():
-            # Half a line would be worse than none: what was begun is finished, if somebody reads it.
-            with anyio.move_on_after(_TO_FINISH, shield=True):
-                await written.wait()
-            raise
-        if self._error is not None:
-            raise self._error
+    def write(self, piece: bytes) -> None:
+        self.pending += len(piece)
+        self._pieces.put(piece)
 
     def _pump(self) -> None:
         with suppress(RuntimeError):  # the event loop is gone
             while True:
-                piece, written = self._pieces.get()
-                self._write(piece)
-                anyio.from_thread.run_sync(written.set, token=self._token)
+                piece = self._pieces.get()
+                left = memoryview(piece)
+                try:
+                    while left:
+                        left = left[os.write(self._descriptor, left) :]
+                except OSError:
+                    self._loop.call_soon_threadsafe(self._break)
+                    return
+                self._loop.call_soon_threadsafe(self._written, len(piece))
 
-    def _write(self, piece: bytes) -> None:
-        left = memoryview(piece)
-        try:
-            while left:
-                left = left[os.write(self._descriptor, left) :]
-        except OSError as error:
-            self._error = error
+
+def open_inlet(descriptor: int, arrived: Callable[[bytes], None], ended: Callable[[], None]) -> Inlet:
+    """Return what reads from `descriptor`, in the cheapest way that it allows."""
+    if _can_be_polled(descriptor):
+        with suppress(NotImplementedError, OSError):  # no such thing on this system
+            return PolledInlet(descriptor, arrived, ended)
+    return ThreadInlet(descriptor, arrived, ended)
+
+
+def open_outlet(descriptor: int, broken: Callable[[], None]) -> Outlet:
+    """Return what writes to `descriptor`, in the cheapest way that it allows."""
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISSOCK(mode) and hasattr(socket, "MSG_DONTWAIT"):
+        ours = socket.socket(fileno=os.dup(descriptor))
+        return PolledOutlet(ours.fileno(), lambda piece: ours.send(piece, socket.MSG_DONTWAIT), broken)
+    if stat.S_ISFIFO(mode) and (own := _own_end(descriptor)) is not None:
+        return PolledOutlet(own, lambda piece: os.write(own, piece), broken)
+    return ThreadOutlet(descriptor, broken)
+
+
+def _can_be_polled(descriptor: int) -> bool:
+    mode = os.fstat(descriptor).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def _own_end(descriptor: int) -> int | None:
+    """Return a descriptor of the same pipe that does not wait; None where the system has no way to get one.
+
+    The one that we were given is shared with whoever started us: to change it would change it for them, too.
+    """
+    try:
+        return os.open(f"/proc/self/fd/{descriptor}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, AttributeError):
+        return None

@@ -21,9 +21,10 @@ from skillwire.server.address import Address, HostPolicy
 from skillwire.server.announce import Announcer
 from skillwire.server.build import build_server
 from skillwire.server.gathering import gathered
-from skillwire.server.http import MCP_PATH, http_app, listen, serve_http
+from skillwire.server.http import MCP_PATH, http_app, serve_http
 from skillwire.server.in_process import InProcess
-from skillwire.server.skills import Offering, all_surfaces
+from skillwire.server.offering import Offering, all_surfaces
+from skillwire.server.port import listen
 from skillwire.server.stdio import serve_stdio
 from skillwire.wire.shapes import Contents, ListedResource, PromptMessage
 

@@ -1,133 +1,247 @@
-"""An MCP server on standard input and output: stdout carries the protocol and nothing else."""
+"""An MCP server on standard input and output: stdout carries the protocol and nothing else.
+
+What the lane knows is answered on the spot. The SDK, which takes longer to load than most folders of skills,
+is loaded when the first line comes that the lane leaves to it.
+"""
 
 import os
-from collections.abc import Generator, Iterator
+from collections import deque
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from typing import Any
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
-import mcp_types as types
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from mcp.server.lowlevel.server import Server
-from mcp.shared.message import SessionMessage
+import anyio.abc
+import anyio.to_thread
+import orjson
 
-from skillwire.server.inbound import Refusal, read_message, refusal
-from skillwire.server.lines import MAX_LINE, LineSplitter, LineTooLongError
-from skillwire.server.pipes import PipeReader, PipeWriter, chunks_of
+from skillwire.server.lane import Lane, Question, envelope, legacy_question, modern_question
+from skillwire.server.lines import LineSplitter, LineTooLongError
+from skillwire.server.pipes import NobodyListensError, open_inlet, open_outlet
+from skillwire.server.repeated import Repeated
 
-_LAST_ANSWERS = 0.5
-"""Seconds for the next answer once the client has closed its side: while answers come, all are given."""
-_LASTING = "subscriptions/listen"
-"""The request that is not answered before the end. The SDK bounds how many there may be."""
+if TYPE_CHECKING:
+    from mcp.server.lowlevel.server import Server
+
+    from skillwire.server.conversation import Conversation
+
+_PATIENCE = 0.5
+"""Seconds for a client that has closed its side to take more: half a line would be worse than none."""
 _AT_ONCE = 16
-"""Requests under way. A client that asks for more before it has read its answers has to wait."""
+"""Lines that wait for the SDK, and answers that are prepared. A client that wants more has to wait."""
+_CLOGGED = 1024 * 1024
+"""Bytes that a client may leave unread before it is listened to no more."""
+
+Line: TypeAlias = bytes | LineTooLongError
 
 
-async def serve_stdio(server: Server[Any]) -> None:
+async def serve_stdio(server: "Server[Any]") -> None:
     """Serve one client until it closes our standard input, or stops reading our standard output."""
+    await serve_lazily(lambda: server)
+
+
+async def serve_lazily(make_server: "Callable[[], Server[Any]]", lane: Lane | None = None) -> None:
+    """Do the same with a server that is made, in a thread, when a request comes that `lane` leaves to it."""
     with _private_pipes() as (source, sink):
-        wire = _Wire(source, sink)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(wire.read)
-            tasks.start_soon(wire.write, tasks.cancel_scope)
-            await server.run(wire.to_server, wire.from_server, server.create_initialization_options())
-            with anyio.move_on_after(_LAST_ANSWERS):  # a client that reads nothing gets no more
-                await wire.all_written.wait()
-            tasks.cancel_scope.cancel()
+        await serve_pipes(source, sink, make_server, lane)
+
+
+async def serve_pipes(
+    source: int, sink: int, make_server: "Callable[[], Server[Any]]", lane: Lane | None = None
+) -> None:
+    """Do the same on two descriptors. They stay open: a thread may still read from one."""
+    async with anyio.create_task_group() as tasks:
+        wire = _Wire(source, sink, make_server, lane, tasks)
+        try:
+            await wire.run()
+        finally:
+            await wire.close()
+        tasks.cancel_scope.cancel()
 
 
 class _Wire:
-    """Carries messages between two file descriptors and the SDK."""
+    """One client: lines come in, answers go out."""
 
-    def __init__(self, source: int, sink: int) -> None:
-        self._source, self._sink = source, sink
-        self._incoming, self.to_server = _stream()
-        self.from_server, self._outgoing = _stream()
-        self._refusals = self.from_server.clone()
-        self._unanswered: set[types.RequestId] = set()
-        self._answered = anyio.Event()
-        self.all_written = anyio.Event()
-        self._reader: PipeReader | None = None
+    def __init__(
+        self,
+        source: int,
+        sink: int,
+        make_server: "Callable[[], Server[Any]]",
+        lane: Lane | None,
+        tasks: anyio.abc.TaskGroup,
+    ) -> None:
+        self._make_server = make_server
+        self._lane = lane
+        self._tasks = tasks
+        self._lines = LineSplitter()
+        self._repeated = Repeated()
+        self._waiting: deque[Line] = deque()
+        """Lines that could not be answered on the spot."""
+        self._taking = False
+        """Whether one of them is being looked at."""
+        self._something = anyio.Event()
+        self._over = self._clogged = False
+        self._preparing = anyio.Semaphore(_AT_ONCE)
+        self._loading = anyio.Lock()
+        self._sdk: Conversation | None = None
+        self._sdk_ended = anyio.Event()
+        self._modern = False
+        """Whether the lane has seen a request of protocol 2026-07-28 before the SDK saw any."""
+        self._outlet = open_outlet(sink, tasks.cancel_scope.cancel)
+        self._inlet = open_inlet(source, self._arrived, self._ended)
 
-    async def read(self) -> None:
-        """Hand every message to the server; answer what is none; at the end, let the last answers out."""
-        lines = LineSplitter()
-        async with self._incoming, self._refusals, chunks_of(self._source) as self._reader:
-            with suppress(anyio.BrokenResourceError, _NobodyListensError):
-                async for chunk in self._reader.chunks:
-                    for line in lines.feed(chunk):
-                        await self._take(line)
-                for line in lines.end():
-                    await self._take(line)
-                while self._unanswered:
-                    await self._next_answer()
+    async def run(self) -> None:
+        """Answer every line; at the end, let the last answers out."""
+        with suppress(NobodyListensError, anyio.BrokenResourceError):
+            while self._waiting or not self._over:
+                await self._something.wait()
+                self._something = anyio.Event()
+                while self._waiting:
+                    await self._take_next()
+            for _ in range(_AT_ONCE):  # until nothing is being prepared any more
+                await self._preparing.acquire()
+        if self._sdk is not None:
+            await self._sdk.end()
+            await self._sdk_ended.wait()
 
-    async def write(self, everything: anyio.CancelScope) -> None:
-        """Write every answer. A client that no longer reads ends the service."""
-        writer = PipeWriter(self._sink)
-        async with self._outgoing:
-            async for message in self._outgoing:
-                batch = [message, *_waiting(self._outgoing)]
-                try:
-                    await writer.write(b"".join(_line(sent) for sent in batch))
-                except OSError:
-                    everything.cancel()
-                    return
-                for sent in batch:
-                    self._settle(sent)
-        self.all_written.set()
+    async def close(self) -> None:
+        """Read no more, and write what is left, if somebody reads it."""
+        self._inlet.close()
+        with anyio.move_on_after(_PATIENCE, shield=True):
+            await self._outlet.flushed()
 
-    async def _take(self, line: bytes | LineTooLongError) -> None:
-        if isinstance(line, LineTooLongError):
-            message = refusal(types.INVALID_REQUEST, f"a line may have {MAX_LINE:,} bytes")
-        else:
-            message = read_message(line)
-        if isinstance(message, Refusal):
-            await self._refusals.send(SessionMessage(message.answer))
+    def _arrived(self, chunk: bytes) -> None:
+        """Answer the lines of a chunk that can be answered now; put the others by."""
+        answers: list[bytes] = []
+        for line in self._lines.feed(chunk):
+            if (answer := self._on_the_spot(line)) is None:
+                self._waiting.append(line)
+            else:
+                answers.append(answer)
+        if answers:
+            self._outlet.write(b"".join(answers))
+        if self._waiting:
+            self._something.set()
+        self._mind_the_flow()
+
+    def _ended(self) -> None:
+        self._waiting.extend(self._lines.end())
+        self._over = True
+        self._something.set()
+
+    def _mind_the_flow(self) -> None:
+        """Listen to a client only while it takes its answers."""
+        if self._clogged:
             return
-        if isinstance(message, types.JSONRPCRequest) and message.method != _LASTING:
-            while len(self._unanswered) >= _AT_ONCE:
-                await self._next_answer()
-            self._unanswered.add(message.id)
-        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
-            self._unanswered.discard((message.params or {}).get("requestId", ""))  # it will not be answered
-        await self._incoming.send(SessionMessage(message))
+        if self._outlet.pending > _CLOGGED:
+            self._clogged = True
+            self._inlet.hold()
+            self._tasks.start_soon(self._listen_again)
+        elif len(self._waiting) >= _AT_ONCE:
+            self._inlet.hold()
+        else:
+            self._inlet.release()
 
-    def _settle(self, sent: SessionMessage) -> None:
-        if (
-            isinstance(sent.message, (types.JSONRPCResponse, types.JSONRPCError))
-            and sent.message.id is not None
-        ):
-            self._unanswered.discard(sent.message.id)
-            self._answered.set()
+    async def _listen_again(self) -> None:
+        try:
+            await self._unclogged()
+        except NobodyListensError:
+            self._tasks.cancel_scope.cancel()
+        self._clogged = False
+        self._mind_the_flow()
 
-    async def _next_answer(self) -> None:
-        """Wait until an answer is written. Raises `_NobodyListensError` if the client is gone and none is."""
-        self._answered = anyio.Event()
-        while True:
-            with anyio.move_on_after(_LAST_ANSWERS):
-                await self._answered.wait()
+    async def _unclogged(self) -> None:
+        """Wait until the client has taken its answers. Raises `NobodyListensError` if it will not."""
+        while (before := self._outlet.pending) > _CLOGGED:
+            with anyio.move_on_after(_PATIENCE):
+                await self._outlet.flushed()
+            if self._inlet.over and self._outlet.pending == before:
+                raise NobodyListensError
+
+    def _on_the_spot(self, line: Line) -> bytes | None:
+        """Return the answer to a line that just came, if the lane has it."""
+        if self._lane is None or isinstance(line, LineTooLongError):
+            return None
+        era = self._era
+        if era is None and (self._waiting or self._taking):
+            return None  # of which era this client is, a line before this one decides
+        asked = self._repeated.find(line)
+        if asked is None or asked[1].modern is not era:
+            if (asked := self._asked(line)) is None:
+                return None
+            self._repeated.note(line, *asked)
+        identity, question = asked
+        if (result := self._lane.ready(question)) is None:
+            return None
+        self._modern = question.modern
+        return envelope(identity, result, b"\n")
+
+    @property
+    def _era(self) -> bool | None:
+        """Whether the client speaks protocol 2026-07-28, as its first request has shown."""
+        return True if self._modern else None if self._sdk is None else self._sdk.modern
+
+    def _asked(self, line: Line) -> tuple[str | int, Question] | None:
+        """Return the question in a line, if it is one for the lane at this point of the conversation."""
+        if self._lane is None or isinstance(line, LineTooLongError):
+            return None
+        era = self._era
+        if era is False and (self._sdk is None or not self._sdk.shook_hands):
+            return None
+        try:
+            message: object = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            return None
+        return legacy_question(message) if era is False else modern_question(message)
+
+    async def _take_next(self) -> None:
+        """Answer a line that had to wait, or have it answered. Raises `NobodyListensError`."""
+        line = self._waiting.popleft()
+        self._taking = True
+        await self._unclogged()
+        if (asked := self._asked(line)) is None:
+            await self._give_to_sdk(line)
+        else:
+            self._modern = self._modern or asked[1].modern
+            await self._preparing.acquire()
+            self._tasks.start_soon(self._prepare, line, *asked)
+        self._taking = False
+        self._mind_the_flow()
+
+    async def _prepare(self, line: Line, identity: str | int, question: Question) -> None:
+        try:
+            result = None if self._lane is None else await self._lane.prepare(question)
+            if result is not None:
+                self._outlet.write(envelope(identity, result, b"\n"))
                 return
-            if self._reader is None or self._reader.ended:
-                raise _NobodyListensError
+            with suppress(NobodyListensError, anyio.BrokenResourceError):
+                await self._give_to_sdk(line)
+        finally:
+            self._preparing.release()
 
+    async def _give_to_sdk(self, line: Line) -> None:
+        sdk = await self._loaded()
+        if self._modern:
+            await sdk.begin_modern()
+        await sdk.take(line)
 
-class _NobodyListensError(Exception):
-    """The client has closed its side, and takes no more answers."""
+    async def _loaded(self) -> "Conversation":
+        """Return the side of the SDK, loaded if it is not yet."""
+        async with self._loading:
+            if self._sdk is not None:
+                return self._sdk
+            run = partial(anyio.to_thread.run_sync, abandon_on_cancel=True)
+            server = await run(self._make_server)
+            module = await run(import_module, "skillwire.server.conversation")
+            self._sdk = sdk = module.Conversation(server, self._outlet, lambda: self._inlet.over)
+            self._tasks.start_soon(self._converse, sdk)
+            return sdk
 
-
-def _stream() -> tuple[MemoryObjectSendStream[Any], MemoryObjectReceiveStream[Any]]:
-    return anyio.create_memory_object_stream[Any](32)
-
-
-def _waiting(stream: MemoryObjectReceiveStream[SessionMessage]) -> Iterator[SessionMessage]:
-    with suppress(anyio.WouldBlock, anyio.EndOfStream):
-        while True:
-            yield stream.receive_nowait()
-
-
-def _line(sent: SessionMessage) -> bytes:
-    return sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+    async def _converse(self, sdk: "Conversation") -> None:
+        await sdk.run()
+        self._sdk_ended.set()
 
 
 @contextmanager

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from skillwire.model.entry import Json
 from skillwire.model.problem import Problem, Severity
 from skillwire.skillmd.body import check_body
+from skillwire.skillmd.fields import Fields
 from skillwire.skillmd.frontmatter import split
+from skillwire.skillmd.plain import read_plain
 from skillwire.skillmd.rules import check_fields
 from skillwire.skillmd.unreadable import UnreadableError
-from skillwire.skillmd.yaml12 import load
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,13 @@ def read_document(content: bytes, path: str, folder: str | None) -> SkillDocumen
         frontmatter = split(content)
         if body := check_body(content, frontmatter.body, path):
             problems.append(body)
-        fields = load(frontmatter.text)
+        fields = read_plain(frontmatter.text) or _parsed(frontmatter.text)
     except UnreadableError as error:
         return SkillDocument(None, (error.problem(path), *problems))
     return SkillDocument(fields.values, (*check_fields(fields, path, folder), *problems))
+
+
+def _parsed(text: str) -> Fields:
+    from skillwire.skillmd.yaml12 import load  # noqa: PLC0415 - many folders never need the parser
+
+    return load(text)

@@ -12,8 +12,8 @@ from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.name import NAME_RULE, is_skill_name, proposed_name
 from skillwire.model.problem import Problem, Rule, Severity
+from skillwire.skillmd.fields import Fields
 from skillwire.skillmd.scalars import is_plain_text
-from skillwire.skillmd.yaml12 import Fields
 
 MAX_DESCRIPTION = 1024
 MAX_COMPATIBILITY = 500

@@ -13,6 +13,7 @@ from skillwire.model.entry import Json
 from skillwire.skillmd import refusals
 from skillwire.skillmd.characters import bad_escape, check_characters, check_escapes
 from skillwire.skillmd.comments import check_comments
+from skillwire.skillmd.fields import Fields
 from skillwire.skillmd.layout import Layout
 from skillwire.skillmd.loader import parse
 from skillwire.skillmd.scalars import NotFiniteError, Scalar, core_value
@@ -20,16 +21,6 @@ from skillwire.skillmd.yaml_errors import translated
 
 MAX_DEPTH = 64
 """How many mappings and lists may stand inside each other, the outermost included."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """The mapping of a frontmatter."""
-
-    values: dict[str, Json]
-    """JSON as it stands: text without lone surrogates, 64-bit integers, finite floats, string keys."""
-    lines: dict[str, int]
-    """Where each top-level field stands."""
 
 
 def load(text: str) -> Fields:

@@ -43,6 +43,16 @@ def unwatched(_seen: int) -> None:
     """Progress that nobody looks at."""
 
 
+class Seal(ABC):
+    """Put on something that was read: tells later, at next to no cost, whether it is still that."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def holds(self) -> bool:
+        """Whether nothing has changed since."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scan:
     """All that a source holds at one moment."""
@@ -78,6 +88,13 @@ class Source(ABC):
 
         Raises `SourceError` where there is nothing to return.
         """
+
+    def seal(self, entry: Entry, file: SkillFile | LiveFile) -> Seal | None:  # noqa: ARG002 - for sources that can
+        """Return what tells whether `file` still has the bytes that it has now, if anything can.
+
+        Whoever takes it before a read, and sees that it holds, need not read again.
+        """
+        return None
 
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:  # noqa: ARG002 - for sources that can
         """Return all skills, having looked again at `where` at least.

@@ -12,13 +12,15 @@ from skillwire.model.errors import SourceError
 from skillwire.model.limits import Limits
 from skillwire.model.path import name_fault
 from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
+from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Seal, Source, unwatched
 from skillwire.sources.folder.facts import FactCache
 from skillwire.sources.folder.files import read_file
 from skillwire.sources.folder.ignore import IGNORE_FILE, Ignored
 from skillwire.sources.folder.kept import Kept
 from skillwire.sources.folder.look import Look, must_be_readable
 from skillwire.sources.folder.placement import Places
+from skillwire.sources.folder.remembered import Remembered
+from skillwire.sources.folder.seal import FileSeal
 from skillwire.sources.folder.tree import Tree
 from skillwire.sources.folder.watch import watch
 from skillwire.sources.folder.watch_plan import WatchPlan
@@ -38,14 +40,19 @@ class DirectorySource(Source):
         limits: Limits | None = None,
         follow_links: bool = False,
         keep_good: bool = False,
+        digests: Path | None = None,
     ) -> None:
-        """With `keep_good`, a skill that an edit breaks is served as it was until it is mended."""
+        """With `keep_good`, a skill that an edit breaks is served as it was until it is mended.
+
+        `digests` is a folder in which to keep what is known of files for the next start.
+        """
         self.root = Path(root)
         name = self.root.resolve().name
         self.label = label or ("skills" if name_fault(name) else name)
         self._limits = limits or Limits()
         self._follow_links = follow_links
         self._facts = FactCache(keep_documents=keep_good)
+        self._remembered = None if digests is None else Remembered(digests, self.root)
         self._tree = Tree(self._facts)
         self._places = Places(self.label)
         self._stored: dict[tuple[str, str], str] = {}
@@ -64,9 +71,14 @@ class DirectorySource(Source):
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
         return await anyio.to_thread.run_sync(self._rescan, where)
 
+    def seal(self, entry: Entry, file: SkillFile | LiveFile) -> Seal | None:
+        location = self._location(entry, file)
+        if isinstance(file, LiveFile) or location in self._held:
+            return None
+        return FileSeal.of(location, file.size)
+
     async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
-        location = self._stored.get((entry.origin.location, file.path))
-        location = location or os.path.join(entry.origin.location, file.path)  # noqa: PTH118 - a hot path
+        location = self._location(entry, file)
         if (held := self._held.get(location)) is not None:
             return held.content()
         size = file.size if isinstance(file, SkillFile) else self._limits.bytes
@@ -76,20 +88,29 @@ class DirectorySource(Source):
             content, _ = read_file(location, size)
         return content
 
+    def _location(self, entry: Entry, file: SkillFile | LiveFile) -> str:
+        stored = self._stored.get((entry.origin.location, file.path))
+        return stored or os.path.join(entry.origin.location, file.path)  # noqa: PTH118 - a hot path
+
     async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:
         def plan() -> WatchPlan:
             if only is None:
                 return WatchPlan.of(self.root, self._tree)
             return WatchPlan.for_units(self._tree.units.values(), only.locations)
 
+        await anyio.to_thread.run_sync(self._settle_down)
         async with aclosing(watch(plan, only)) as noticed:
             async for each in noticed:
                 self._watching = each.problem
                 yield each.where
-                await anyio.to_thread.run_sync(self._pack)
+                await anyio.to_thread.run_sync(self._settle_down)
 
-    def _pack(self) -> None:
-        """Make what is kept of documents small, now that there is time."""
+    def _settle_down(self) -> None:
+        """Make what is kept of documents small, and write down what is known, now that there is time."""
+        if self._remembered is not None:  # once: the next start reads what changes from now on
+            if self._facts.changed:
+                self._remembered.save(dict(self._facts.known))
+            self._remembered = None
         for unit in tuple(self._tree.units.values()):
             for draft in unit.drafts:
                 if draft.kept is not None:
@@ -99,6 +120,8 @@ class DirectorySource(Source):
         look = self._look(progress)
         if isinstance(look, Scan):
             return look
+        if self._remembered is not None and not self._facts.known:
+            self._facts.known = self._remembered.load(keep_documents=self._facts.keep_documents)
         tree = Tree(self._facts)
         tree.walk(look, look.start(), before=self._tree)
         self._facts.keep_only({location for unit in tree.units.values() for location in unit.locations})

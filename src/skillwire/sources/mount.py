@@ -13,7 +13,7 @@ from skillwire.model.entry import Entry, LiveFile, SkillFile
 from skillwire.model.errors import SourceError
 from skillwire.model.limits import Limits
 from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
+from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Seal, Source, unwatched
 from skillwire.sources.directory import DirectorySource
 from skillwire.sources.hold import Hold
 
@@ -136,6 +136,9 @@ class MountedSource(Source):
         if self._folder is None:
             raise SourceError("nothing was fetched yet")
         return await self._folder.read(entry, file)
+
+    def seal(self, entry: Entry, file: SkillFile | LiveFile) -> Seal | None:
+        return None if self._folder is None else self._folder.seal(entry, file)
 
     async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:
         if only is not None:  # whoever wants the skills to stay as they are does not ask for newer ones

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from skillwire.model.entry import Entry, LiveFile, SkillFile
 from skillwire.model.template import SkillTemplate
-from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
+from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Seal, Source, unwatched
 
 
 class PrefixedSource(Source):
@@ -34,6 +34,9 @@ class PrefixedSource(Source):
 
     async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
         return await self.source.read(entry, file)
+
+    def seal(self, entry: Entry, file: SkillFile | LiveFile) -> Seal | None:
+        return self.source.seal(entry, file)
 
     async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:
         async with aclosing(self.source.changes(only)) as changes:

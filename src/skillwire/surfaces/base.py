@@ -9,6 +9,7 @@ from typing import TypeAlias, cast
 from skillwire.catalog.change import Change
 from skillwire.model.entry import Json
 from skillwire.model.errors import BadCursorError, BadParamsError, ConflictError
+from skillwire.sources.base import Seal
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,10 @@ class Surface(ABC):
     @abstractmethod
     def methods(self) -> Mapping[str, Method]:
         """Return the handler of each method that this surface answers."""
+
+    def seal(self, method: str, call: Call) -> Seal | None:  # noqa: ARG002 - for those that can
+        """Return what tells whether the answer to this request would still be the same, if anything can."""
+        return None
 
     def instructions(self) -> str:
         """Return what a new client is told, right now."""

@@ -1,7 +1,6 @@
 """The catalogue as a model reads it: a few words on how to use skills, then one entry for each."""
 
 from collections.abc import Mapping
-from xml.sax.saxutils import escape
 
 from skillwire.model.display import one_line
 from skillwire.model.entry import Entry
@@ -40,5 +39,10 @@ def available_skills(skills: Mapping[str, Entry], tokens: int) -> str:
 
 def _skill(handle: str, entry: Entry) -> str:
     fields = {"name": handle, "description": entry.shown_description, "location": entry.uri}
-    inner = "\n".join(f"<{name}>{escape(one_line(value))}</{name}>" for name, value in fields.items())
+    inner = "\n".join(f"<{name}>{_escaped(one_line(value))}</{name}>" for name, value in fields.items())
     return f"<skill>\n{inner}\n</skill>"
+
+
+def _escaped(text: str) -> str:
+    """Return `text` as it may stand between two tags. (To import `xml.sax` would load a web client.)"""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

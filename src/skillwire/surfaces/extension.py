@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from skillwire.catalog.library import Library
 from skillwire.model.entry import Json
+from skillwire.sources.base import Seal
 from skillwire.surfaces.base import Answer, Call, Method, Surface
 from skillwire.surfaces.paging import page
 from skillwire.wire.messages import EXTENSION, SKILLS_GET, SKILLS_LIST
@@ -23,6 +24,11 @@ class ExtensionSurface(Surface):
 
     def extensions(self) -> Mapping[str, Mapping[str, Json]]:
         return {EXTENSION: {}}
+
+    def seal(self, method: str, call: Call) -> Seal | None:
+        if method == SKILLS_LIST:
+            return self._library.seal()
+        return self._library.seal() if self._library.surely_has(call.params.get("uri")) else None
 
     async def list(self, call: Call) -> Answer:
         catalog = self._library.catalog

@@ -8,6 +8,7 @@ from skillwire.catalog.derived import Derived
 from skillwire.catalog.library import Library
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.entry import Entry, Json, LiveFile
+from skillwire.sources.base import Seal
 from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface
 from skillwire.surfaces.content import RuntimeMeta, no_meta, with_meta
 from skillwire.surfaces.documents import Document, Listed, Unlisted
@@ -77,6 +78,13 @@ class ResourcesSurface(Surface):
             return False
         known = uri in self.documents or uri in self._library.catalog.files
         return known or any(each.serves(uri) for each in (*self._further, *self._unlisted))
+
+    def seal(self, method: str, call: Call) -> Seal | None:
+        """Seal what is read of a skill's own files. (Other things change for reasons of their own.)"""
+        uri = call.params.get("uri")
+        if method != RESOURCES_READ or not isinstance(uri, str) or uri in self.documents:
+            return None
+        return None if any(each.serves(uri) for each in self._further) else self._library.seal_of(uri)
 
     def updated(self, change: Change) -> Collection[str]:
         documents = {document.uri for document in self.documents.values() if document.differs(change)}

@@ -9,7 +9,7 @@ from skillwire.server.attached import ONE_CALL
 from skillwire.server.fastmcp.provider import SkillsProvider
 from skillwire.server.fastmcp.tree import SkillHolder
 from skillwire.server.gathering import Gathered
-from skillwire.server.skills import Offering
+from skillwire.server.offering import Offering
 from skillwire.wire.messages import EXTENSION
 
 

@@ -20,7 +20,7 @@ from skillwire.server.fastmcp.selection import Selections, hidden_from
 from skillwire.server.fastmcp.tree import SkillHolder
 from skillwire.server.gathering import Gathered
 from skillwire.server.merge import LISTS
-from skillwire.server.skills import Offering, all_surfaces
+from skillwire.server.offering import Offering, all_surfaces
 from skillwire.surfaces.base import Call, Method, all_methods
 from skillwire.wire.messages import (
     PROMPTS_GET,

@@ -10,7 +10,7 @@ from fastmcp import FastMCP
 from skillwire.authoring.skill import Skill
 from skillwire.catalog.library import Library
 from skillwire.catalog.nested import LibrarySource
-from skillwire.server.skills import Offering, all_surfaces
+from skillwire.server.offering import Offering, all_surfaces
 from skillwire.surfaces.base import Method, Surface, all_methods
 
 _MOST = 32

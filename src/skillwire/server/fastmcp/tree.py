@@ -17,7 +17,7 @@ from skillwire.authoring.skill import Skill
 from skillwire.catalog.library import Library
 from skillwire.model.uri import SCHEME
 from skillwire.server.fastmcp.selection import Selections
-from skillwire.server.skills import Offering
+from skillwire.server.offering import Offering
 from skillwire.surfaces.base import Surface
 
 _PROBE = "probe/SKILL.md"

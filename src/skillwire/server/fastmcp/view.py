@@ -12,7 +12,7 @@ from skillwire.catalog.nested import LibrarySource
 from skillwire.server.announce import Announcer
 from skillwire.server.fastmcp.selection import Selection, Selections, hidden_from
 from skillwire.server.fastmcp.tree import Place, SkillHolder, places
-from skillwire.server.skills import Offering, all_surfaces
+from skillwire.server.offering import Offering, all_surfaces
 from skillwire.sources.base import Source
 from skillwire.sources.prefix import PrefixedSource
 from skillwire.surfaces.base import Method, Surface, all_methods

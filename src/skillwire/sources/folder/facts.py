@@ -2,10 +2,11 @@
 
 import time
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from skillwire.model.digest import Digest
 from skillwire.model.entry import SkillFile
-from skillwire.model.mime import is_text, mime_type
+from skillwire.model.mime import is_text, known_type, mime_type
 from skillwire.model.uri import SKILL_FILE
 from skillwire.skillmd.document import SkillDocument, read_document
 from skillwire.sources.folder.files import read_file
@@ -30,12 +31,19 @@ class Facts:
         return SkillFile(path, self.mime_type, self.digest, self.size)
 
 
+Known: TypeAlias = tuple[Stamp, Facts]
+"""What is known of a file, for as long as it keeps its stamp."""
+
+
 class FactCache:
     """Remembers the facts of each file for as long as its stamp stays the same."""
 
     def __init__(self, *, keep_documents: bool = False) -> None:
-        self._keep_documents = keep_documents
-        self._known: dict[str, tuple[Stamp, Facts]] = {}
+        self.keep_documents = keep_documents
+        self.known: dict[str, Known] = {}
+        """By where each file is."""
+        self.changed = False
+        """Whether something was read that was not known."""
         self._this_look: dict[str, Facts] = {}
 
     def begin(self) -> None:
@@ -44,23 +52,24 @@ class FactCache:
 
     def of(self, file: File, *, limit: int) -> Facts:
         """Return the facts of `file`, reading it only if it changed. Raises `SourceError`."""
-        stamp, facts = self._known.get(file.location, (None, None))
+        stamp, facts = self.known.get(file.location, (None, None))
         if facts is not None and stamp == file.stamp:
             return facts
         # Within one look a file is one thing, also for the skills that share it (S16).
         if (facts := self._this_look.get(file.location)) is not None:
             return facts
+        self.changed = True
         content, stamp = read_file(file.location, limit, file.stamp)
         is_document = file.name.upper() == SKILL_FILE.upper()
         facts = Facts(
             Digest.of(content),
             len(content),
-            mime_type(file.path, text=is_text(content)),
+            known_type(file.path) or mime_type(file.path, text=is_text(content)),
             read_document(content, file.path, file.folder) if is_document else None,
-            Kept(content) if is_document and self._keep_documents else None,
+            Kept(content) if is_document and self.keep_documents else None,
         )
         if stamp is not None and stamp.settled(time.time_ns()):
-            self._known[file.location] = (stamp, facts)
+            self.known[file.location] = (stamp, facts)
         else:
             self.forget(file.location)
             self._this_look[file.location] = facts
@@ -68,8 +77,8 @@ class FactCache:
 
     def forget(self, location: str) -> None:
         """Drop what is known of a file that turned out to be different, or is gone."""
-        self._known.pop(location, None)
+        self.known.pop(location, None)
 
     def keep_only(self, locations: set[str]) -> None:
         """Drop what is known of all other files."""
-        self._known = {location: known for location, known in self._known.items() if location in locations}
+        self.known = {location: known for location, known in self.known.items() if location in locations}

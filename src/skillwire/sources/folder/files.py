@@ -41,7 +41,7 @@ def read_file(location: str, limit: int, seen: Stamp | None = None) -> tuple[byt
             raise SourceError("is not a regular file")
         if seen is not None and (before.st_ino, before.st_dev) != (seen.inode, seen.device):
             raise SourceError("was replaced by another file while it was looked at")
-        content = _read(descriptor, left=limit + 1, at_once=max(before.st_size + 1, _AT_LEAST))
+        content = _read(descriptor, before.st_size, left=limit + 1)
         after = Stamp.of(os.fstat(descriptor))
     except OSError as error:
         raise_if_exhausted(error)
@@ -52,9 +52,12 @@ def read_file(location: str, limit: int, seen: Stamp | None = None) -> tuple[byt
     return content, after if stood_still else None
 
 
-def _read(descriptor: int, *, left: int, at_once: int) -> bytes:
+def _read(descriptor: int, size: int, *, left: int) -> bytes:
+    at_once = max(size + 1, _AT_LEAST)
     pieces: list[bytes] = []
     while left and (piece := os.read(descriptor, min(left, at_once))):
+        if len(piece) == size:  # all that there should be: whether there is more, the stamp will tell
+            return piece
         pieces.append(piece)
         left -= len(piece)
     return b"".join(pieces)

@@ -1,12 +1,14 @@
 """What is never served from a folder: hidden names, tool folders, and what the ignore file names."""
 
 from pathlib import Path
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING
 
 from skillwire.model.display import quoted
 from skillwire.model.errors import SourceError
 from skillwire.sources.folder.files import read_file
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 IGNORE_FILE = ".skillwireignore"
 CONTAINERS = (("skills",), (".claude", "skills"))
@@ -24,7 +26,7 @@ _TOOL_FOLDERS = frozenset({"node_modules", "__pycache__"})
 class Ignored:
     """Decides by name, and by the patterns of the root's ignore file."""
 
-    def __init__(self, patterns: GitIgnoreSpec | None = None) -> None:
+    def __init__(self, patterns: "GitIgnoreSpec | None" = None) -> None:
         self._patterns = patterns
 
     @classmethod
@@ -40,12 +42,18 @@ class Ignored:
         content, _ = read_file(str(location), _MAX_SIZE)
         if len(content) > _MAX_SIZE:
             raise SourceError(f"has more than {_MAX_SIZE:,} bytes")
+        from pathspec import GitIgnoreSpec  # noqa: PLC0415 - most folders have no such file
+
         try:
             return cls(GitIgnoreSpec.from_lines(_affordable(content.decode().splitlines())))
         except UnicodeDecodeError as error:
             raise SourceError("is not UTF-8") from error
         except ValueError as error:
             raise SourceError(f"holds a pattern that cannot be understood: {error}") from error
+
+    @property
+    def has_patterns(self) -> bool:
+        return self._patterns is not None
 
     def by_name(self, name: str) -> bool:
         return name.startswith(".") or name in _TOOL_FOLDERS

@@ -2,9 +2,11 @@
 
 import errno
 import os
+import re
 import stat
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from itertools import islice
+from operator import attrgetter
 
 from skillwire.model.errors import NotThereError, SourceError
 from skillwire.model.limits import Limits
@@ -30,6 +32,9 @@ from skillwire.sources.folder.stamp import Stamp
 from skillwire.sources.folder.values import File, Folder, Listed, Seen, identity_of
 
 _PROGRESS_STEP = 256
+_BY_PATH = os.scandir not in os.supports_fd  # Windows
+_by_name = attrgetter("name")
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*").fullmatch
 
 
 class Look:
@@ -74,9 +79,14 @@ class Look:
             listed.cut = exhausted(folder.path, self.limits)
             return listed
         try:
-            with _opened(folder) as entries:
-                found = sorted(self._counted(entries, folder, listed), key=lambda entry: entry.name)
+            descriptor = _opened(folder)
+            try:
+                with os.scandir(folder.location if descriptor is None else descriptor) as entries:
+                    found = self._counted(entries, folder, listed)
                 self._sort_all(found, folder, listed, inside_skill=inside_skill)
+            finally:
+                if descriptor is not None:
+                    os.close(descriptor)
         except FileNotFoundError:  # it went away while we walked: then it holds nothing
             return listed
         except OSError as error:
@@ -93,7 +103,10 @@ class Look:
         if listed.marker is None:
             almost = (entry.name for entry in found if entry.name.upper() == SKILL_FILE.upper())
             listed.problems.extend(misspelled(folder.path_of(name)) for name in almost)
+        here = _Here(folder) if files and not self._ignored.has_patterns else None
         for entry in found:
+            if here is not None and here.takes(entry, listed):
+                continue
             if not self._ignored.by_name(entry.name):
                 self._sort_in(entry, folder, listed, files=files)
                 continue
@@ -105,61 +118,64 @@ class Look:
 
     def _counted(
         self, entries: Iterator[os.DirEntry[str]], folder: Folder, listed: Listed
-    ) -> Iterator[os.DirEntry[str]]:
-        for entry in entries:
-            self.seen += 1
-            if self.exhausted:
-                listed.stop(exhausted(folder.path, self.limits))
-                return
-            if self.seen % _PROGRESS_STEP == 0:
-                self._progress(self.seen)
-            yield entry
+    ) -> list[os.DirEntry[str]]:
+        """Return the entries by their names, as many as there may be."""
+        before = self.seen
+        found = list(islice(entries, self.limits.entries - before + 1))
+        self.seen += len(found)
+        if self.exhausted:
+            listed.stop(exhausted(folder.path, self.limits))
+            found.pop()
+        if self.seen // _PROGRESS_STEP > before // _PROGRESS_STEP:
+            self._progress(self.seen)
+        found.sort(key=_by_name)
+        return found
 
     def _sort_in(self, entry: os.DirEntry[str], folder: Folder, listed: Listed, *, files: bool) -> None:
         """Put one entry where it belongs: among the files, the folders, the problems, or nowhere."""
         if not files and not entry.is_symlink() and not entry.is_dir(follow_symlinks=False):
             return  # told without asking the disk: most files of a large repository end here
-        path = folder.path_of(entry.name)
+        name = entry.name
         seen = self._see(entry, folder)
         if isinstance(seen, Problem):
             listed.entered_all = False
-            listed.outposts.extend(self._where_it_would_lead(folder.location_of(entry.name)))
+            listed.outposts.extend(self._where_it_would_lead(folder.location_of(name)))
             if files or seen.rule is Rule.LINK_OUTSIDE:
                 listed.problems.append(seen)
             return
         is_folder = stat.S_ISDIR(seen.status.st_mode)
-        ignored = self._is_ignored(entry.name, folder, is_folder=is_folder)
+        ignored = self._ignored.has_patterns and self._is_ignored(name, folder, is_folder=is_folder)
         if seen.target is not None or (is_folder and ignored):
             listed.entered_all = False
         if not (files or is_folder) or ignored:
             return
-        if fault := name_fault(entry.name):
+        if fault := name_fault(name):
             listed.entered_all = False
-            listed.problems.append(unpublishable(path, fault))
+            listed.problems.append(unpublishable(folder.path_of(name), fault))
         elif is_folder:
-            self._add_folder(folder.inner(entry.name, seen), listed)
+            self._add_folder(folder.inner(name, seen), listed)
         elif stat.S_ISREG(seen.status.st_mode):
-            location = folder.location_of(entry.name)
-            listed.files.append(File(entry.name, path, location, folder.name, Stamp.of(seen.status)))
+            path, location = folder.path_of(name), folder.location_of(name)
+            listed.files.append(File(name, path, location, folder.name, Stamp.of(seen.status)))
             if seen.target is not None:
                 listed.outposts.append(os.path.dirname(seen.target))  # noqa: PTH120 - a hot loop
         else:  # never opened: opening a pipe would wait for a writer
-            listed.problems.append(special(path))
+            listed.problems.append(special(folder.path_of(name)))
 
     def _see(self, entry: os.DirEntry[str], folder: Folder) -> Seen | Problem:
         """Return what the entry is or leads to, or why it is left out.
 
         Asks what it is now: between the listing and this moment a file may have become a link.
         """
-        path, location = folder.path_of(entry.name), folder.location_of(entry.name)
         try:
             status = entry.stat(follow_symlinks=False)
             if not stat.S_ISLNK(status.st_mode):
                 return Seen(status)
-            return self._follow(path, location)
+            return self._follow(folder.path_of(entry.name), folder.location_of(entry.name))
         except FileNotFoundError:
-            return dangling(path)
+            return dangling(folder.path_of(entry.name))
         except OSError as error:
+            path = folder.path_of(entry.name)
             raise_if_exhausted(error)
             if error.errno == errno.ELOOP:
                 return loop(path, "the link leads to itself, so it is left out")
@@ -231,6 +247,30 @@ class Look:
             listed.folders.append(folder)
 
 
+class _Here:
+    """A folder of a skill, for what most entries in it are: files with plain names."""
+
+    __slots__ = ("_location", "_name", "_path")
+
+    def __init__(self, folder: Folder) -> None:
+        self._path, self._location, self._name = folder.path_of(""), folder.location_of(""), folder.name
+
+    def takes(self, entry: os.DirEntry[str], listed: Listed) -> bool:
+        """List a plain file, and say that it was one. Everything else needs a closer look."""
+        name = entry.name
+        if not _PLAIN_NAME(name):
+            return False
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except OSError:
+            return False
+        if not stat.S_ISREG(status.st_mode):
+            return False
+        path, location = self._path + name, self._location + name
+        listed.files.append(File(name, path, location, self._name, Stamp.of(status)))
+        return True
+
+
 def must_be_readable(root: str) -> None:
     """Raise `SourceError` if nothing can be seen of `root`."""
     try:
@@ -255,18 +295,15 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-@contextmanager
-def _opened(folder: Folder) -> Generator[Iterator[os.DirEntry[str]]]:
-    """Yield what stands in the very folder that was judged: by now its path may lead elsewhere."""
-    if os.scandir not in os.supports_fd:  # Windows
-        with os.scandir(folder.location) as entries:
-            yield entries
-        return
+def _opened(folder: Folder) -> int | None:
+    """Return a descriptor of the very folder that was judged: by now its path may lead elsewhere.
+
+    None where the system cannot list a folder by its descriptor.
+    """
+    if _BY_PATH:
+        return None
     descriptor = os.open(folder.location, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        if identity_of(os.fstat(descriptor)) != folder.identity:
-            raise FileNotFoundError(folder.location)
-        with os.scandir(descriptor) as entries:
-            yield entries
-    finally:
+    if identity_of(os.fstat(descriptor)) != folder.identity:
         os.close(descriptor)
+        raise FileNotFoundError(folder.location)
+    return descriptor

@@ -32,10 +32,11 @@ def read_unit(
     """
     already = look.seen if already is None else already
     tree = _walk(look, folder, listed)
+    nodes = tree.all()
     held = _held(look, facts, tree, before)
     drafts: list[SkillDraft] = []
     problems: list[Problem] = []
-    for node in tree.all():
+    for node in nodes:
         if node.listed.marker is None:
             continue
         found = _read_skill(look, facts, node, unit=folder, held=held)
@@ -46,7 +47,6 @@ def read_unit(
         else:
             problems.extend(found)
     kept = tuple(draft for draft in listing_nested_skills(drafts) if _fits(draft, look.limits, problems))
-    nodes = list(tree.all())
     outposts = (place for node in nodes for place in node.listed.outposts)
     return Unit(
         folder,
@@ -65,20 +65,16 @@ class _Node:
     folder: Folder
     listed: Listed
     children: tuple["_Node", ...]
+    inner: tuple["_Node", ...]
+    """Every folder below, each before those in it."""
 
     @property
     def main(self) -> File | None:
         """Its `SKILL.md`, if that is a file."""
         return next((file for file in self.listed.files if file.name == self.listed.marker), None)
 
-    def all(self) -> Iterator["_Node"]:
-        yield self
-        for child in self.children:
-            yield from child.all()
-
-    def inner(self) -> Iterator["_Node"]:
-        for child in self.children:
-            yield from child.all()
+    def all(self) -> tuple["_Node", ...]:
+        return (self, *self.inner)
 
     def own(self) -> Iterator["_Node"]:
         """Yield this folder and those below it without nested skills, so that one skill tells each fault."""
@@ -90,8 +86,8 @@ class _Node:
 
 def _walk(look: Look, folder: Folder, listed: Listed) -> _Node:
     # At most `limits.depth` deep: `Look` does not hand out deeper folders.
-    children = [_walk(look, child, look.into(child, inside_skill=True)) for child in listed.folders]
-    return _Node(folder, listed, tuple(children))
+    children = tuple(_walk(look, child, look.into(child, inside_skill=True)) for child in listed.folders)
+    return _Node(folder, listed, children, tuple(node for child in children for node in child.all()))
 
 
 def _held(look: Look, facts: FactCache, tree: _Node, before: Unit | None) -> dict[str, SkillDraft]:
@@ -103,7 +99,7 @@ def _held(look: Look, facts: FactCache, tree: _Node, before: Unit | None) -> dic
         if main is None or draft is None or draft.kept is None:
             continue
         document = _document(look, facts, main)
-        if isinstance(document, Problem) or not document.servable:
+        if (isinstance(document, Problem) or not document.servable) and draft.kept.available:
             held[main.location] = draft
     return held
 
@@ -147,7 +143,7 @@ def _read_skill(
         where=where,
         document=document,
         files=tuple(_read_files(look, facts, files, held, warnings)),
-        directories=tuple(_below(node.folder, part.folder.path) for part in node.inner()),
+        directories=tuple(_below(node.folder, part.folder.path) for part in node.inner),
         warnings=tuple(warnings),
         stored={path: file.location for path, file in files.items() if not file.path.endswith(path)},
         kept=kept,

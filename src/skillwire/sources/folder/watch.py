@@ -11,7 +11,6 @@ import anyio
 import anyio.from_thread
 import anyio.lowlevel
 import anyio.to_thread
-import watchfiles
 
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.sources.base import EVERYWHERE, Attention, Locations
@@ -204,6 +203,8 @@ class _Pumps:
         return armed
 
     def _pump(self, folders: list[str], deep: bool, armed: "_Armed") -> None:  # noqa: FBT001 - of one thread
+        import watchfiles  # noqa: PLC0415 - in the thread: nothing has to wait for it
+
         try:
             with closing(
                 watchfiles.watch(

@@ -1,0 +1,1 @@
+"""Our server beside its peers and beside floors that do nothing but answer bytes."""

@@ -1,0 +1,275 @@
+"""The parts of a run. Each can be run alone, and adds its figures to those of the others."""
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from benchmarks import indexing, noticing
+from benchmarks.plan import Plan
+from benchmarks.results import Unit
+from benchmarks.speed.contestants import (
+    BARE,
+    FASTMCP,
+    HTTP,
+    OURS,
+    STDIO,
+    TYPESCRIPT,
+    Contestant,
+    contestants,
+)
+from benchmarks.speed.loads import PATIENCE, NoAnswerError, Turn
+from benchmarks.speed.measures import TOO_LONG, Measure, Measures
+from benchmarks.speed.processes import Running, answer_of
+from benchmarks.talk import say
+from benchmarks.trees import SKILL_BYTES, Tree, grow, settle
+
+LARGE_BYTES = 1 << 20
+IN_FLIGHT = 16
+
+COLD, WARM = (
+    "start to the first `skills/list`, nothing known",
+    "start to the first `skills/list`, digests known",
+)
+COLD_CPU, WARM_CPU = f"{COLD}: CPU", f"{WARM}: CPU"
+MEMORY = "memory (RSS) after `server/discover`, every page of `skills/list` and 50 reads"
+LISTING = "every page of `skills/list`"
+NOTICED = "edit of a description to the notification"
+SCAN, RESCAN, FLOOR = "cold scan", "warm scan", "walk, stat, open, read and hash every file, one thread"
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much is measured."""
+
+    sizes: tuple[int, ...]
+    rounds: int
+    large_rounds: int
+    """Rounds with trees that are larger than `often`."""
+    often: int
+    turn: float
+    """Seconds of each turn of a contestant."""
+    edits: int
+
+
+FULL = Scale((100, 1_000, 5_000, 20_000), rounds=5, large_rounds=3, often=1_000, turn=0.4, edits=20)
+QUICK = Scale((20, 100), rounds=1, large_rounds=1, often=100, turn=0.05, edits=2)
+
+
+@dataclass(slots=True)
+class Ground:
+    """What the parts of one run share: trees, grown when they are first wanted, and a place for caches."""
+
+    folder: Path
+    scale: Scale
+    measures: Measures
+
+    @property
+    def middle(self) -> int:
+        """The size at which everybody is measured."""
+        return self.scale.sizes[1]
+
+    def tree(self, size: int) -> Tree:
+        root = self.folder / f"tree-{size}"
+        if not root.exists():
+            say(f"growing {size:,} skills")
+            tree = grow(root, size)
+            large = tree.folder(0) / "large.txt"
+            large.write_bytes((b"x" * 99 + b"\n") * (LARGE_BYTES // 100))
+            settle()
+        return Tree(root, size)
+
+    def rounds(self, size: int) -> int:
+        scale = self.scale
+        return scale.rounds if size <= scale.often else 1 if size > 10 * scale.often else scale.large_rounds
+
+    def cache(self, name: str) -> dict[str, str]:
+        """Return an environment in which what is known from before is kept in a folder of this name."""
+        return {"SKILLWIRE_CACHE_DIR": str(self.folder / f"cache-{name}")}
+
+
+def starting(ground: Ground) -> None:
+    """Process start to the first `skills/list`, and memory after use."""
+    chosen = [each for each in contestants() if each.name in {OURS, TYPESCRIPT, FASTMCP}]
+    bare = next(each for each in contestants() if each.name == BARE)
+    for size in ground.scale.sizes:
+        tree = ground.tree(size)
+        for turn in range(ground.rounds(size)):
+            _start(ground, bare, tree, known=False, none=True)
+            for each in chosen if turn % 2 == 0 else reversed(chosen):
+                if size > each.most or (each.name == FASTMCP and turn > 0 and size >= each.most):
+                    continue
+                _start(ground, each, tree, known=False, use=turn == 0)
+                if each.name == OURS:
+                    _start(ground, each, tree, known=True)
+
+
+def _start(
+    ground: Ground, contestant: Contestant, tree: Tree, *, known: bool, use: bool = False, none: bool = False
+) -> None:
+    cache = ground.cache("kept" if known else f"none-{time.monotonic_ns()}")
+    if known and not Path(cache["SKILLWIRE_CACHE_DIR"]).exists():
+        with Running(contestant, STDIO, tree.root, cache) as first:  # somebody was there before
+            first.ask("skills/list")
+            _end(first)
+    with Running(contestant, STDIO, None if none else tree.root, cache) as running:
+        try:
+            running.ask("skills/list")
+            spent = running.spent()
+            wall, cpu = spent.wall, spent.cpu
+        except NoAnswerError:
+            wall = cpu = TOO_LONG
+        of = partial(Measure, "starting", contestant=contestant.name, transport=STDIO, size=tree.size)
+        ground.measures.add(of(WARM if known else COLD, unit=Unit.SECONDS), wall)
+        ground.measures.add(of(WARM_CPU if known else COLD_CPU, unit=Unit.SECONDS), cpu)
+        if (use or none) and wall < TOO_LONG:
+            if not none and contestant.name != FASTMCP:
+                _use(running, tree)
+            elif none:
+                running.ask("server/discover")
+            ground.measures.add(of(MEMORY, unit=Unit.BYTES), running.memory())
+
+
+def _use(running: Running, tree: Tree) -> None:
+    running.ask("server/discover")
+    _list_all(running)
+    for index in tree.spread(50):
+        running.ask("resources/read", uri=tree.uri(index))
+
+
+def _end(running: Running) -> None:
+    """Close its input, and wait until it has written down what it knows."""
+    assert running.process.stdin is not None
+    running.process.stdin.close()
+    running.process.wait(PATIENCE)
+
+
+def _list_all(running: Running) -> float:
+    """Return how long every page takes; `TOO_LONG` if longer than anybody would wait."""
+    begun = time.perf_counter()
+    cursor: dict[str, str] = {}
+    while True:
+        if time.perf_counter() - begun > PATIENCE:
+            return TOO_LONG
+        try:
+            result = running.ask("skills/list", **cursor)
+        except NoAnswerError:
+            return TOO_LONG
+        if (more := result.get("nextCursor")) is None:
+            return time.perf_counter() - begun
+        cursor = {"cursor": more}
+
+
+def listing(ground: Ground) -> None:
+    """Every page of `skills/list`, of servers that run."""
+    for size in ground.scale.sizes[:3]:
+        tree = ground.tree(size)
+        with ExitStack() as stack:
+            running = [
+                stack.enter_context(Running(each, STDIO, tree.root, ground.cache("kept")))
+                for each in contestants()
+                if not each.is_floor and size <= each.most
+            ]
+            tired: set[str] = set()
+            for turn in range(ground.rounds(size)):
+                for each in running if turn % 2 == 0 else reversed(running):
+                    if each.name in tired:
+                        continue
+                    seconds = _list_all(each)
+                    ground.measures.add(
+                        Measure("listing", LISTING, each.name, STDIO, size, Unit.SECONDS), seconds
+                    )
+                    if seconds > PATIENCE / 10:
+                        tired.add(each.name)
+
+
+def reading(ground: Ground) -> None:
+    """`resources/read` and `skills/get`, one after the other and many in flight, over stdio and HTTP."""
+    tree = ground.tree(ground.middle)
+    small = [tree.uri(index) for index in tree.spread(50)]
+    for transport in (STDIO, HTTP):
+        for what, method, uris in (
+            (f"`resources/read` of {SKILL_BYTES // 1024} KB", "resources/read", small),
+            ("`resources/read` of 1 MB", "resources/read", [tree.uri(0, "large.txt")]),
+            ("`skills/get`", "skills/get", small),
+        ):
+            _read(ground, transport, _Question(what, method, uris))
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    what: str
+    method: str
+    uris: Sequence[str]
+
+
+def _read(ground: Ground, transport: str, asked: _Question) -> None:
+    tree, method, uris = ground.tree(ground.middle), asked.method, asked.uris
+    with ExitStack() as stack:
+        answer = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "answer"
+        ours = next(each for each in contestants() if each.name == OURS)
+        with Running(ours, transport, tree.root, ground.cache("kept")) as first:
+            answer.write_bytes(answer_of(first, method, uri=uris[0]))
+        running = [
+            stack.enter_context(
+                Running(each, transport, answer if each.is_floor else tree.root, ground.cache("kept"))
+            )
+            for each in contestants()
+            if transport in each.transports and tree.size <= each.most
+        ]
+        questions = {each.name: [each.question(method, uri=uri) for uri in uris] for each in running}
+        for each in running:
+            each.ask(method, uri=uris[0])  # raises if it is refused
+            each.turn(questions[each.name], 1, len(uris), PATIENCE)  # and everything was asked once
+        for turn in range(ground.scale.rounds):
+            for each in running if turn % 2 == 0 else reversed(running):
+                for in_flight in (1, IN_FLIGHT):
+                    made = each.turn(questions[each.name], in_flight, 100_000, ground.scale.turn)
+                    _note(ground, each, f"{asked.what}, {in_flight} in flight", made)
+
+
+def _note(ground: Ground, running: Running, what: str, turn: Turn) -> None:
+    for name, unit, figure in (
+        ("requests a second", Unit.COUNT, turn.per_second),
+        ("CPU a request", Unit.SECONDS, turn.cpu_each),
+        ("p50", Unit.SECONDS, turn.percentile(50)),
+        ("p99", Unit.SECONDS, turn.percentile(99)),
+    ):
+        of = Measure("reading", f"{what}: {name}", running.name, running.transport, ground.middle, unit)
+        ground.measures.add(of, figure)
+
+
+def noticing_edits(ground: Ground) -> None:
+    """From an edit to the notification of a client that listens."""
+    plan = Plan((ground.middle,), 1, 1, 1, ground.scale.edits, 0, 0.0, ())
+    delays = noticing.measure([ground.tree(ground.middle)], plan).delays
+    (edited,) = (each for each in delays if each.name == "a description is edited")
+    for sample in edited.samples[ground.middle]:
+        ground.measures.add(Measure("noticing", NOTICED, OURS, STDIO, ground.middle, Unit.SECONDS), sample)
+
+
+def scanning(ground: Ground) -> None:
+    """A cold and a warm scan, against hashing the same bytes."""
+    for size in ground.scale.sizes:
+        tree = ground.tree(size)
+        for _ in range(ground.rounds(size)):
+            costs = indexing.round_apart(tree)
+            floor = costs[indexing.WALK].wall + costs[indexing.READ].wall
+            for what, seconds in (
+                (SCAN, costs[indexing.COLD].wall),
+                (RESCAN, costs[indexing.WARM].wall),
+                (FLOOR, floor),
+            ):
+                ground.measures.add(Measure("scanning", what, OURS, "", size, Unit.SECONDS), seconds)
+
+
+PARTS: dict[str, Callable[[Ground], None]] = {
+    "starting": starting,
+    "listing": listing,
+    "reading": reading,
+    "noticing": noticing_edits,
+    "scanning": scanning,
+}

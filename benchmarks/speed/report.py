@@ -1,0 +1,155 @@
+"""The results for people and for programs. No figure in either is written by hand."""
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from benchmarks.machine import Machine
+from benchmarks.results import Unit
+from benchmarks.speed.bars import Bar, bars
+from benchmarks.speed.chart import Series, chart
+from benchmarks.speed.contestants import BARE, ECHO, HTTP, OURS, RAW, ROUTE, STDIO
+from benchmarks.speed.loads import PATIENCE
+from benchmarks.speed.measures import Measure, Measures
+from benchmarks.speed.parts import COLD, IN_FLIGHT, LISTING, Scale
+from benchmarks.tables import figure, row
+
+_INTRODUCTION = """\
+# Our server beside its peers, and beside the floor
+
+Made by `scripts/bench speed`: generated trees of skills, each with a `SKILL.md` of 3 KB and 3 files of 1 KB
+in 2 folders. Contestants take turns in every round; figures are medians over the rounds, and ratios are
+compared within each round. FastMCP and the bare SDK run on the same uvicorn settings as we do. *bare SDK*
+is a low-level server of the official SDK that has every answer in memory and reads no disk; *raw line echo*,
+*Starlette route* and *raw ASGI* answer the same bytes without knowing what was asked. What did not finish
+within 60 s is shown as such, and is measured once. FastMCP is measured with up to 1,000 skills.
+"""
+_READING = ("requests a second", "CPU a request", "p50", "p99")
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedReport:
+    """All that is known: of this run, and of earlier runs of other parts."""
+
+    scale: Scale
+    machine: Machine
+    seconds: dict[str, float]
+    """How long each part took."""
+    measures: Measures
+
+    def to_json(self) -> str:
+        found = {
+            "machine": asdict(self.machine),
+            "seconds": {part: round(seconds, 1) for part, seconds in self.seconds.items()},
+            "bars": [{**asdict(bar), "found": _finite(bar.found)} for bar in self._bars()],
+            "measures": [measure.as_dict() for measure in self.measures],
+        }
+        return json.dumps(found, indent=1) + "\n"
+
+    def to_markdown(self) -> str:
+        took = ", ".join(f"{part} {seconds:.0f} s" for part, seconds in self.seconds.items())
+        return "\n".join(
+            [
+                _INTRODUCTION,
+                f"{self.machine} Of the parts of the run, these took: {took}.",
+                "",
+                "![Reads a second, and the time to the first answer](speed.svg)",
+                "",
+                "## What must be reached",
+                "",
+                *self._bar_rows(),
+                "## Start, listing and memory",
+                "",
+                *self._by_size(("starting", "listing")),
+                "## Reads",
+                "",
+                *self._reads(),
+                "## Changes and scans",
+                "",
+                *self._by_size(("noticing", "scanning")),
+            ]
+        )
+
+    def to_svg(self) -> str:
+        """Return a picture of what matters most."""
+        middle = self.scale.sizes[1]
+        groups = [
+            Series(
+                f"reads of 3 KB a second, {IN_FLIGHT} in flight, {transport} (logarithmic)",
+                self._bars_of(
+                    f"`resources/read` of 3 KB, {IN_FLIGHT} in flight: requests a second", transport, middle
+                ),
+            )
+            for transport in (STDIO, HTTP)
+        ]
+        groups.append(
+            Series(f"{COLD.replace('`', '')}, {middle:,} skills", self._bars_of(COLD, STDIO, middle))
+        )
+        groups.append(
+            Series(f"{LISTING.replace('`', '')}, {middle:,} skills", self._bars_of(LISTING, STDIO, middle))
+        )
+        floors = frozenset({ECHO, ROUTE, RAW})
+        return chart(
+            "Our server, its peers and the floors", [each for each in groups if each.rows], OURS, floors
+        )
+
+    def _bars(self) -> list[Bar]:
+        sizes = self.scale.sizes
+        return list(bars(self.measures, sizes[1], sizes[min(2, len(sizes) - 1)]))
+
+    def _bar_rows(self) -> Iterator[str]:
+        yield row(["", "against", "wanted", "found", ""])
+        yield row(["---", "---", "---", "---:", "---"])
+        for bar in self._bars():
+            verdict = "" if bar.found is None else "reached" if bar.reached else "**not reached**"
+            yield row([bar.what, bar.against, bar.wanted, bar.shown, verdict])
+        yield ""
+
+    def _by_size(self, parts: Sequence[str]) -> Iterator[str]:
+        chosen = [each for each in self.measures if each.part in parts]
+        sizes = sorted({each.size for each in chosen})
+        yield row(["", "contestant", *(f"{size:,}" for size in sizes)])
+        yield row(["---", "---", *["---:"] * len(sizes)])
+        for what, name in dict.fromkeys((each.what, each.contestant) for each in chosen):
+            of_size = {each.size: each for each in chosen if (each.what, each.contestant) == (what, name)}
+            shown = f"{name} with none" if name == BARE and what != LISTING else name
+            yield row([what, shown, *(_cell(of_size.get(size)) for size in sizes)])
+        yield ""
+
+    def _reads(self) -> Iterator[str]:
+        chosen = [each for each in self.measures if each.part == "reading"]
+        yield row(["", "transport", "contestant", *_READING])
+        yield row(["---", "---", "---", *["---:"] * len(_READING)])
+        kinds = dict.fromkeys(
+            (each.what.rpartition(": ")[0], each.transport, each.contestant) for each in chosen
+        )
+        for what, transport, name in sorted(kinds, key=lambda kind: kind[:2]):
+            cells = [
+                _cell(self.measures.find(f"{what}: {each}", name, transport, self.scale.sizes[1]))
+                for each in _READING
+            ]
+            yield row([what, transport, name, *cells])
+        yield ""
+
+    def _bars_of(self, what: str, transport: str, size: int) -> list[tuple[str, float, str]]:
+        found = [
+            each
+            for each in self.measures
+            if (each.what, each.transport, each.size) == (what, transport, size)
+        ]
+        best_last = found[0].unit is Unit.SECONDS if found else False
+        found.sort(key=lambda each: each.median, reverse=not best_last)
+        return [(each.contestant, each.median, _cell(each)) for each in found]
+
+
+def _cell(measure: Measure | None) -> str:
+    if measure is None or not measure.samples:
+        return ""
+    if math.isinf(measure.median):
+        return f"> {PATIENCE:.0f} s"
+    return figure(measure.median, measure.unit)
+
+
+def _finite(found: float | None) -> float | None:
+    return None if found is None or not math.isfinite(found) else found

@@ -1,0 +1,1 @@
+"""The peers and the floors, each a program of its own."""

@@ -1,0 +1,121 @@
+"""How skills are offered, and every surface that follows from it, in one place. Knows no SDK."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from skillwire.authoring.skill import Skill
+from skillwire.catalog.library import Library
+from skillwire.catalog.register import Register, Terms
+from skillwire.catalog.visibility import VisibilityPolicy
+from skillwire.surfaces.authored_prompts import AuthoredPromptsSurface
+from skillwire.surfaces.base import Surface
+from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
+from skillwire.surfaces.completion import CompletionSurface
+from skillwire.surfaces.content import Frame, RuntimeMeta, no_meta, unframed
+from skillwire.surfaces.contract import ContractAddresses, ContractProblems
+from skillwire.surfaces.directory import DirectorySurface
+from skillwire.surfaces.documents import Document, ProblemsDocument, Unlisted
+from skillwire.surfaces.drafts import DraftIndex, SkillArchives
+from skillwire.surfaces.extension import ExtensionSurface
+from skillwire.surfaces.instructions import InstructionsSurface
+from skillwire.surfaces.legacy import LegacyAddresses
+from skillwire.surfaces.offer import Offer
+from skillwire.surfaces.prompts import PromptsSurface
+from skillwire.surfaces.resources import ResourcesSurface
+from skillwire.surfaces.toolbox import Tool
+from skillwire.surfaces.tools import MAX_FILE_BYTES, ToolsSurface
+
+NAME = "skillwire"
+"""What a server calls itself unless its author says otherwise."""
+
+
+class Channel(StrEnum):
+    """Where the model finds the list of skills."""
+
+    INSTRUCTIONS = "instructions"
+    TOOL_DESCRIPTION = "tool-description"
+
+
+@dataclass(frozen=True, slots=True)
+class Offering:
+    """How skills are offered to clients that know nothing of the extension."""
+
+    channel: Channel = Channel.INSTRUCTIONS
+    catalog_tokens: int = DEFAULT_TOKENS
+    max_file_bytes: int = MAX_FILE_BYTES
+    visibility: VisibilityPolicy = field(default_factory=VisibilityPolicy)
+    every_client: bool = True
+    """Whether they are offered to such clients at all: as tools, prompts and a list of skills."""
+    drafts: bool = True
+    """Whether there is an index for hosts of early drafts."""
+    archives: bool = False
+    """Whether every skill can be read as an archive, too."""
+    legacy_uris: bool = False
+    """Whether a skill can be read at the addresses of a time before the extension."""
+    contract: Terms | None = None
+    """How skills are held to the repository contract, if they are."""
+    tools: Sequence[Tool] = ()
+    """Further tools, behind those that load skills."""
+    frame: Frame | None = None
+    """Says from whom a skill is, where its text enters the context of a model and is somebody else's."""
+
+
+def all_surfaces(
+    library: Library, offering: Offering, prompts: Mapping[str, Skill] | None = None
+) -> list[Surface]:
+    """Return every way in to `library`, in the order that a reader would want them listed.
+
+    `prompts` are those of skills written in code.
+    """
+    register = None if offering.contract is None else Register(offering.contract)
+    runtime_meta = _runtime_meta(library, register)
+    surfaces: list[Surface] = [
+        ExtensionSurface(library),
+        DirectorySurface(library),
+        _resources(library, offering, register, runtime_meta),
+    ]
+    if offering.every_client:
+        return [*surfaces, *_for_every_client(library, offering, prompts or {}, runtime_meta)]
+    if prompts:
+        surfaces.append(AuthoredPromptsSurface(prompts))
+    return [*surfaces, CompletionSurface(library)]
+
+
+def _for_every_client(
+    library: Library, offering: Offering, prompts: Mapping[str, Skill], runtime_meta: RuntimeMeta
+) -> Iterator[Surface]:
+    """Yield what a client can use that knows nothing of the extension."""
+    offer = Offer(library, offering.visibility, frozen=library.frozen)
+    in_tools = offering.channel is Channel.TOOL_DESCRIPTION
+    yield ToolsSurface(
+        offer,
+        max_file_bytes=offering.max_file_bytes,
+        catalog_tokens=offering.catalog_tokens,
+        describe_skills=in_tools,
+        runtime_meta=runtime_meta,
+        more=offering.tools,
+        frame=offering.frame or unframed,
+    )
+    yield PromptsSurface(offer, offering.catalog_tokens, prompts, offering.frame)
+    yield CompletionSurface(library, offer)
+    if not in_tools:
+        yield InstructionsSurface(offer, offering.catalog_tokens)
+
+
+def _runtime_meta(library: Library, register: Register | None) -> RuntimeMeta:
+    return no_meta if register is None else lambda entry: register.runtime_meta(entry, library.catalog)
+
+
+def _resources(
+    library: Library, offering: Offering, register: Register | None, runtime_meta: RuntimeMeta
+) -> ResourcesSurface:
+    archives = SkillArchives(library) if offering.archives else None
+    documents: list[Document] = [ProblemsDocument() if register is None else ContractProblems(register)]
+    if offering.drafts:
+        documents.append(DraftIndex(archives))  # the last of all
+    unlisted: list[Unlisted] = [] if archives is None else [archives]
+    if offering.legacy_uris:
+        unlisted.append(LegacyAddresses(library))
+    listed = [] if register is None else [ContractAddresses(library, register)]
+    return ResourcesSurface(library, documents, unlisted, listed, runtime_meta)
