@@ -2,14 +2,17 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 
 from skillwire.host.approval import Answer, nobody
 from skillwire.host.changes import Changes
+from skillwire.host.connected import ConnectedServer
+from skillwire.host.host import Host
 from skillwire.host.refusing import ChangedError, NotApprovedError
 from skillwire.host.state.approvals import Standing
 from skillwire.host.state.state import State
@@ -156,6 +159,51 @@ async def test_a_no_ends_an_earlier_yes(mode: Any) -> None:
             await session.load("acme:live")
         with pytest.raises(NotApprovedError, match="does not hold any more"):
             await session.read_file("acme:live", "references/guide.md")
+
+
+class Meanwhile(dict[str, Any]):
+    """Answers that are looked for: something happens while the server is being asked."""
+
+    def __init__(self, happens: Callable[[], None]) -> None:
+        super().__init__()
+        self._happens = happens
+
+    def __contains__(self, key: object) -> bool:
+        self._happens()
+        return False
+
+
+@every_era
+@pytest.mark.rule("H13", "H14")
+async def test_a_yes_that_is_taken_back_while_the_server_is_asked_does_not_hold(mode: Any) -> None:
+    script = honest("refunds")
+    async with hosting(mode, Person(), acme=script) as host:
+        session = host.session()
+        identity = host.registry.resolve("acme:refunds").identity
+        script.read = Meanwhile(lambda: session.withdraw(identity))
+        with pytest.raises(NotApprovedError, match="does not hold any more"):
+            await session.load("acme:refunds")
+        assert session.acting == ()
+        script.read = {}
+        await session.load("acme:refunds")
+        script.read = Meanwhile(lambda: session.withdraw(identity))
+        with pytest.raises(NotApprovedError, match="does not hold any more"):
+            await session.read_file("acme:refunds", "references/guide.md")
+
+
+@every_era
+@pytest.mark.rule("H28")
+async def test_of_a_server_whose_identity_nobody_knows_nothing_is_kept(mode: Any, remembered: State) -> None:
+    script, person = honest("refunds"), Person(Answer.KEEP)
+    async with Client(script.server(), mode=mode) as client:
+        providers = [ConnectedServer("acme", client)]
+        async with Host(providers=providers, approve=person, state=remembered) as host:
+            await host.session().load("acme:refunds")
+            await host.session().load("acme:refunds")
+            with pytest.raises(UsageError, match="cannot be kept"):
+                await host.approve(host.registry.resolve("acme:refunds"))
+    assert [asked.can_be_kept for asked in person.loads] == [False, False]
+    assert (remembered.labels(), remembered.cache.ls()) == ([], [])
 
 
 @every_era

@@ -84,6 +84,27 @@ async def test_a_lasting_yes_to_code_is_for_these_very_skills_in_this_session(mo
 
 
 @every_era
+@pytest.mark.rule("H21")
+async def test_a_lasting_yes_to_code_goes_with_the_approval_and_content_without_digests_gets_none(
+    mode: Any,
+) -> None:
+    script, person = honest("refunds", "live"), Person(Answer.KEEP)
+    script.entries[1]["resources"] = "dynamic"
+    async with hosting(mode, person, acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        assert await session.may_execute("a") is True
+        await host.revoke(host.registry.resolve("acme:refunds"))
+        await session.load("acme:refunds")
+        assert await session.may_execute("b") is True
+        assert len(person.executions) == 2
+        session.release("acme:refunds")
+        await session.load("acme:live")
+        assert [await session.may_execute(what) for what in ("c", "d")] == [True, True]
+        assert len(person.executions) == 4
+
+
+@every_era
 @pytest.mark.rule("H14", "H21")
 async def test_a_skill_that_changed_is_still_in_the_context_and_still_behind_the_gate(mode: Any) -> None:
     script, person = honest("refunds"), Person()
