@@ -34,7 +34,7 @@ def test_without_any_file_there_is_none(machine: Machine, cli: Cli) -> None:
     done = cli("servers")
     assert (done.code, done.raw) == (0, b"")
     assert "no file on this machine names a server" in done.err
-    assert cli("servers", "--json").json == {"servers": [], "unreadable": []}
+    assert cli("servers", "--json").json == {"servers": [], "unreadable": [], "remembered": []}
 
 
 def test_each_server_is_a_line_in_a_pipe(machine: Machine, cli: Cli) -> None:
@@ -132,6 +132,7 @@ def test_the_table_fits_on_a_terminal(machine: Machine) -> None:
     assert len(lines) == 6
 
 
+@pytest.mark.rule("H24")
 def test_a_server_is_forgotten_with_all_that_was_approved(
     machine: Machine, cli: Cli, site: ScriptedSite
 ) -> None:
@@ -140,8 +141,11 @@ def test_a_server_is_forgotten_with_all_that_was_approved(
     done = cli("servers", "--forget", "nobody")
     assert done.code == 2
     assert "remembered are: `acme`" in done.err
+    machine.own(".cursor/mcp.json", {})
+    assert "remembered, and in no file: `acme`; `skillwire servers --forget LABEL`" in cli("servers").err
     assert cli("servers", "--forget", "acme").code == 0
     assert cli("approve", "--json").json == []
+    assert "remembered" not in cli("servers").err
 
 
 def test_nothing_is_remembered_by_looking(machine: Machine, cli: Cli, site: ScriptedSite) -> None:

@@ -121,7 +121,13 @@ class ServerRow:
         }
 
 
-def print_servers(rows: Sequence[ServerRow], unreadable: Sequence[UnreadableFile], *, as_json: bool) -> int:
+def print_servers(
+    rows: Sequence[ServerRow],
+    unreadable: Sequence[UnreadableFile],
+    remembered: Sequence[str],
+    *,
+    as_json: bool,
+) -> int:
     """Print each server; return 1 if one that was asked did not answer, or a file cannot be read."""
     if as_json:
         files = [
@@ -132,11 +138,15 @@ def print_servers(rows: Sequence[ServerRow], unreadable: Sequence[UnreadableFile
             }
             for each in unreadable
         ]
-        print_json({"servers": [row.to_json() for row in rows], "unreadable": files})
+        servers = [row.to_json() for row in rows]
+        print_json({"servers": servers, "unreadable": files, "remembered": list(remembered)})
     elif rows:
         _print_rows(rows)
     else:
         talk().print("no file on this machine names a server; a URL, or `--` and a command, will do as well")
+    if remembered and not as_json:
+        labels = ", ".join(map(quoted, remembered))
+        talk().print(f"remembered, and in no file: {labels}; `skillwire servers --forget LABEL` forgets one")
     for each in unreadable:
         print_error(f"`{visible(str(each.place.path))}` cannot be read: {visible(each.reason, 300)}")
     failed = any(row.probe is not None and row.probe.error for row in rows)

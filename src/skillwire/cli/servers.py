@@ -58,7 +58,7 @@ def servers(
     rows = [ServerRow.of(each) for each in known.servers]
     if probe:
         rows = _probed(known.servers, allow or ())
-    return print_servers(rows, known.unreadable, as_json=json)
+    return print_servers(rows, known.unreadable, _remembered(known), as_json=json)
 
 
 def _forget(labels: Sequence[str]) -> int:
@@ -75,6 +75,12 @@ def _forget(labels: Sequence[str]) -> int:
     return 0
 
 
+def _remembered(known: Known) -> list[str]:
+    """Return the labels that no file names any more, and of which something may be remembered (H24)."""
+    with remembered() as state:
+        return [] if state is None else [label for label in state.labels() if label not in known.labels]
+
+
 def _ask_named(
     known: Known, names: Sequence[str], allow: Sequence[str] | None, token_env: str | None, *, as_json: bool
 ) -> int:
@@ -87,7 +93,7 @@ def _ask_named(
         for target in targets
     ]
     asked = [row.asked(probes[row.label]) for row in rows]
-    return print_servers(asked, (), as_json=as_json)
+    return print_servers(asked, (), (), as_json=as_json)
 
 
 def _probed(known: Sequence[KnownServer], allow: Sequence[str]) -> list[ServerRow]:

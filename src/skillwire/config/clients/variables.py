@@ -20,6 +20,8 @@ BRACES_AND_BARE = re.compile(rf"{_BRACES}|{_BARE}")
 EDITOR = re.compile(r"\$\{(?P<editor>[^}]*)\}")
 """`${env:NAME}`, `${workspaceFolder}` and the like."""
 
+_SEPARATORS = frozenset({"pathSeparator", "/"})
+
 
 class EntryError(SkillwireError):
     """Why one server of a file cannot be reached. The others can."""
@@ -58,6 +60,8 @@ class Variables:
 
     def _of_an_editor(self, name: str) -> str:
         if name in self.predefined:
+            if name not in _SEPARATORS:  # who is told where something is, is told who works here
+                self.used.add(name)
             return self.predefined[name]
         kind, _, rest = name.partition(":")
         if kind == "env" and rest:
