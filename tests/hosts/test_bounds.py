@@ -46,6 +46,28 @@ async def test_a_list_of_exactly_as_many_good_entries_is_complete(monkeypatch: p
     assert (over.complete, len(over.skills)) == (False, 2)
 
 
+@pytest.mark.rule("H2", "H25")
+async def test_a_list_ends_when_it_has_brought_too_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("skillwire.host.client.MAX_LIST", 5_000)
+    first, junk = entry_of("a", files_of("a")), {"junk": [["x" * 1_000] * 9]}
+    listing, script = await listed({"skills": [first, junk], "nextCursor": "1"}, {"skills": [first]})
+    assert (listing.complete, [each.name for each in listing.skills]) == (False, ["a"])
+    assert listing.findings.faults == {Fault.LIST_ENDLESS}
+    assert "more than 5,000 bytes" in listing.findings.kept[0].message
+    assert len(script.asked) == 1
+
+
+@pytest.mark.rule("H5", "H25")
+async def test_an_entry_with_a_frontmatter_without_end_is_declined_alone() -> None:
+    fat, good = entry_of("fat", files_of("fat")), entry_of("good", files_of("good"))
+    for more in ({"more": "x" * 300_000}, {"x" * 300_000: 1}, {"more": [[]] * 40_000}):
+        listing, _ = await listed({"skills": [{**fat, "frontmatter": {**fat["frontmatter"], **more}}, good]})
+        assert [each.name for each in listing.skills] == ["good"]
+        assert [str(each) for each in listing.findings.kept] == [
+            "skill://fat/SKILL.md: its frontmatter has more than 262,144 bytes"
+        ]
+
+
 async def test_a_cursor_of_unreasonable_length_ends_the_list() -> None:
     listing, script = await listed({"skills": [], "nextCursor": "9" * 100_000})
     assert (listing.complete, len(script.asked)) == (False, 1)

@@ -27,11 +27,14 @@ from skillwire.wire.messages import (
     SKILLS_LIST,
 )
 from skillwire.wire.remote import RemoteSkill, parse_entry
+from skillwire.wire.weight import weight
 
 MAX_PAGES = 1000
 MAX_ENTRIES = 20_000
 """Pages and entries, good or bad, that are followed of one list (H2)."""
 _MAX_CURSOR = 65_536
+MAX_LIST = 64 * 1024 * 1024
+"""Bytes that are taken of one list (H25)."""
 BUDGET = 256 * 1024 * 1024
 """Bytes that are read of one server (H25)."""
 
@@ -232,7 +235,7 @@ class SkillsClient:
     ) -> AsyncGenerator[object]:
         """Yield each entry of each page. An empty cursor is one, too; a repeated one ends the list (H2)."""
         cursors: set[str] = set()
-        asked, count = dict(params), 0
+        asked, count, left = dict(params), 0, MAX_LIST
         for _ in range(MAX_PAGES):
             result = await self._ask(method, asked)
             entries = result.get(key)
@@ -245,6 +248,11 @@ class SkillsClient:
                     listing.end(Finding(method, Fault.LIST_ENDLESS, told))
                     return
                 count += 1
+                left -= weight(entry, left)
+                if left < 0:
+                    told = f"it has more than {MAX_LIST:,} bytes; no more of it was looked at"
+                    listing.end(Finding(method, Fault.LIST_ENDLESS, told))
+                    return
                 yield entry
             cursor = result.get("nextCursor")
             if cursor is None:

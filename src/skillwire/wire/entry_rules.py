@@ -9,8 +9,11 @@ from skillwire.model.display import quoted
 from skillwire.model.name import NAME_RULE, is_skill_name
 from skillwire.model.uri import SKILL_FILE
 from skillwire.wire.findings import Fault, Finding
+from skillwire.wire.weight import weight
 
 MAX_URI = 4096
+MAX_FRONTMATTER = 256 * 1024
+"""Bytes. A document that says as much in YAML is read by nobody."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 
 
@@ -48,6 +51,9 @@ def frontmatter_faults(uri: str, frontmatter: object) -> Iterator[Finding]:
     if not is_object(frontmatter):
         yield Finding(uri, Fault.ENTRY_SHAPE, "the `frontmatter` is not an object")
         return
+    if weight(frontmatter, MAX_FRONTMATTER) > MAX_FRONTMATTER:  # (H25)
+        told = f"its frontmatter has more than {MAX_FRONTMATTER:,} bytes"
+        yield Finding(uri, Fault.ENTRY_LIMITS, told)
     yield from name_faults(uri, frontmatter.get("name"))
     if not isinstance(frontmatter.get("description"), str):
         yield Finding(uri, Fault.ENTRY_DESCRIPTION, "the `description` is not a text")

@@ -1,0 +1,22 @@
+"""How much somebody's answer brings, before anything of it is kept (H25)."""
+
+from typing import cast
+
+_EACH = 8
+"""Bytes for a value, whatever it is: nothing is free."""
+
+
+def weight(value: object, most: int) -> int:
+    """Return about how many bytes a value of JSON has; once that is more than `most`, counting ends."""
+    total, left = 0, [value]
+    while left and total <= most:
+        each = left.pop()
+        total += _EACH
+        if isinstance(each, str):
+            total += len(each)
+        elif isinstance(each, dict):
+            left.extend(cast("dict[object, object]", each).keys())
+            left.extend(cast("dict[object, object]", each).values())
+        elif isinstance(each, list):
+            left.extend(cast("list[object]", each))
+    return total
