@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -71,6 +72,46 @@ async def test_many_who_ask_at_once_get_one_listing() -> None:
         for _ in range(20):
             tasks.start_soon(link.list)
     assert (wire.connections, listings(script)) == (1, 1)
+
+
+class Dripping(ScriptedServer):
+    """Has one more page, always, and takes its time."""
+
+    def _handler(self, method: str, answer: Any) -> Any:
+        handle = super()._handler(method, answer)
+
+        async def slowly(context: Any, params: Any) -> Any:
+            await anyio.sleep(0.02)
+            return await handle(context, params)
+
+        return slowly
+
+    def _list(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {"skills": [], "nextCursor": str(int(params.get("cursor", 0)) + 1)}
+
+
+@pytest.mark.rule("H2")
+async def test_a_list_that_never_ends_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("skillwire.host.link._LONGEST_LISTING", 0.1)
+    async with Wire(Dripping().server()).link() as link:
+        with pytest.raises(UnreachableError, match=r"`upstream` did not list its skills in 0\.1 s"):
+            await link.list()
+
+
+class Failing(ScriptedServer):
+    """Has the code of a lost connection for whatever goes wrong."""
+
+    def _read(self, params: dict[str, Any]) -> dict[str, Any]:
+        raise MCPError(-32000, "the disk is full")
+
+
+async def test_an_error_of_the_server_is_no_lost_connection(mode: str) -> None:
+    script = Failing([entry_of("x", FILES)], FILES)
+    wire = Wire(script.server(), mode)
+    async with wire.link() as link:
+        with pytest.raises(MCPError, match="the disk is full"):
+            await link.read("skill://x/a.md")
+        assert (wire.connections, script.count("resources/read")) == (1, 1)
 
 
 @pytest.mark.rule("H29")

@@ -1,6 +1,7 @@
 """One server under its label: connected when it is first asked, and again after it was lost."""
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from functools import partial
@@ -24,10 +25,13 @@ from skillwire.wire.remote import RemoteSkill
 
 _LOST = frozenset({CONNECTION_CLOSED, INVALID_REQUEST})
 """What is answered where the other end is gone; the second by a server that was started anew meanwhile."""
+_LOST_WORDS = re.compile(r"^Connection closed$|^SSE stream|session", re.IGNORECASE)
+"""How that is said. Many servers have these codes for whatever goes wrong."""
 _TRIES = 2
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 """Seconds between two attempts to reach a server that somebody listens to."""
-
+_LONGEST_LISTING = 300.0
+"""Seconds for all pages together: each may be in time, and the last never come (H2)."""
 _IDLE = 50
 """How many times as long as a listing takes, nobody asks for the next one without a reason."""
 
@@ -197,7 +201,12 @@ class ServerLink:
             return Listing() if undeclared else await client.list()
 
         begin = time.monotonic()
-        listing = await self._ask(list_all)
+        try:
+            with anyio.fail_after(_LONGEST_LISTING):
+                listing = await self._ask(list_all)
+        except TimeoutError as error:
+            told = f"{quoted(self.label)} did not list its skills in {_LONGEST_LISTING:g} seconds"
+            raise UnreachableError(told) from error
         self._took = time.monotonic() - begin
         if self._connection is not None:
             self._connection.listener.attend(listing.skills)
@@ -216,7 +225,7 @@ class ServerLink:
                 if not connection.stood:
                     raise
             except MCPError as error:
-                if error.code not in _LOST | {REQUEST_TIMEOUT}:
+                if error.code != REQUEST_TIMEOUT and not (connection.over or _is_loss(error)):
                     raise
                 connection.drop()
                 if error.code == REQUEST_TIMEOUT:  # it hangs: a new one may not, but nobody waits for that
@@ -250,3 +259,7 @@ class ServerLink:
         if self._drafts_client is None:
             self._drafts_client = DraftsClient(self._client)
         return self._drafts_client
+
+
+def _is_loss(error: MCPError) -> bool:
+    return error.code in _LOST and _LOST_WORDS.search(error.message) is not None
