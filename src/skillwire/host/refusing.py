@@ -18,6 +18,9 @@ from skillwire.model.display import visible
 from skillwire.model.errors import SkillwireError
 from skillwire.wire.findings import Finding, FindingError
 
+_TOLD, _LONGEST = 3, 400
+"""Findings that a message names, and characters of each: the words in them are those of a server."""
+
 
 class HostError(SkillwireError):
     """Something about one place, or about one skill of it."""
@@ -44,7 +47,9 @@ class VerificationError(HostError):
 
     def __init__(self, origin: str, *findings: Finding) -> None:
         self.findings = findings
-        super().__init__(origin, "; ".join(map(str, findings)))
+        told = [visible(str(each), _LONGEST) for each in findings[:_TOLD]]  # for the model to read, too
+        more = len(findings) - _TOLD
+        super().__init__(origin, "; ".join(told) + (f"; and {more:,} more" if more > 0 else ""))
 
 
 class UnavailableError(HostError):

@@ -217,7 +217,9 @@ class ServerSource(Source):
         )
 
     def _refused(self, fault: Finding) -> RefusedError:
-        return RefusedError(f"`{self.label}` does not keep what it listed: {fault} ({fault.fault})")
+        return RefusedError(
+            f"`{self.label}` does not keep what it listed: {visible(str(fault), 400)} ({fault.fault})"
+        )
 
 
 def _undeclared() -> Problem:

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 
 from skillwire.model.digest import Digest
-from skillwire.model.display import quoted
+from skillwire.model.display import visible
 from skillwire.model.entry import Json
 from skillwire.skillmd.document import read_document
 from skillwire.wire.findings import Fault, Finding
 from skillwire.wire.remote import RemoteFile, RemoteSkill
+
+_SHOWN_FIELD = 64
 
 
 def file_faults(file: RemoteFile, content: bytes) -> Iterator[Finding]:
@@ -32,15 +34,20 @@ def frontmatter_faults(skill: RemoteSkill, document: bytes) -> Iterator[Finding]
     told_keys = skill.frontmatter.keys()
     for key in sorted(told_keys | read.frontmatter.keys() if skill.dialect.tells_frontmatter else told_keys):
         if key not in skill.frontmatter:
-            yield Finding(skill.uri, Fault.FRONTMATTER, f"the entry leaves out the field {quoted(key)}")
+            yield Finding(skill.uri, Fault.FRONTMATTER, f"the entry leaves out the field {_named(key)}")
         elif key not in read.frontmatter:
             yield Finding(
-                skill.uri, Fault.FRONTMATTER, f"the document has no field {quoted(key)}, and the entry has"
+                skill.uri, Fault.FRONTMATTER, f"the document has no field {_named(key)}, and the entry has"
             )
         elif not same(read.frontmatter[key], skill.frontmatter[key]):
             yield Finding(
-                skill.uri, Fault.FRONTMATTER, f"the field {quoted(key)} is not what the document says"
+                skill.uri, Fault.FRONTMATTER, f"the field {_named(key)} is not what the document says"
             )
+
+
+def _named(key: str) -> str:
+    """Return the name of a field, which may be a whole sermon."""
+    return f"`{visible(key, _SHOWN_FIELD)}`"
 
 
 def same(one: Json, other: Json) -> bool:
