@@ -7,10 +7,11 @@ from typing import Any
 import anyio
 import pytest
 
-from skillwire.host.approval import Answer
+from skillwire.host.approval import Answer, Request
 from skillwire.host.host import Host
 from skillwire.host.link import ServerLink
-from skillwire.host.refusing import HostError, VerificationError
+from skillwire.host.refusing import ChangedError, HostError, VerificationError
+from skillwire.model.digest import Digest
 from skillwire.wire.archive_form import ArchiveForm
 from skillwire.wire.findings import FindingError
 from tests.support.clients import ERAS
@@ -121,6 +122,41 @@ async def test_a_document_of_a_draft_that_changed_after_it_was_listed_is_refused
         script.files = {**script.files, MAIN: FILES[MAIN] + b"More.\n"}
         with pytest.raises(VerificationError, match="it was listed as"):
             await host.session().load("good")
+
+
+@pytest.mark.rule("H15", "H17")
+async def test_a_draft_that_is_rotated_while_somebody_thinks_is_asked_about_again() -> None:
+    script, person = indexed(entry_b()), Person()
+    async with hosting(Wire(script.server()), person) as host:
+
+        async def rotating(_request: Request) -> None:
+            person.meanwhile = None
+            document = FILES[MAIN] + b"More.\n"
+            changed = indexed(entry_b(digest=Digest.of(document).text))
+            script.files = {**changed.files, MAIN: document}
+            await host.discover()
+
+        person.meanwhile = rotating
+        session = host.session()
+        assert (await session.load("good")).content.endswith(b"More.\n")
+        first, second = person.loads
+        assert "It was approved before, and has changed: it is delivered with other digests" in str(second)
+        assert first.skill.skill.deliveries != second.skill.skill.deliveries
+
+
+@pytest.mark.rule("H14", "H15")
+async def test_a_draft_that_is_rotated_while_it_is_held_is_read_no_more() -> None:
+    script = indexed(entry_b())
+    async with hosting(Wire(script.server()), Person()) as host:
+        session = host.session()
+        await session.load("good")
+        document = FILES[MAIN] + b"More.\n"
+        script.files = {**indexed(entry_b(digest=Digest.of(document).text)).files, MAIN: document}
+        with pytest.raises(HostError, match=r"it was listed as|has changed"):
+            await session.read_file("good", "SKILL.md")
+        await host.discover()
+        with pytest.raises(ChangedError, match="it is delivered with other digests"):
+            await session.read_file("good", "SKILL.md")
 
 
 @pytest.mark.rule("H13")

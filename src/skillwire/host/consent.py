@@ -13,7 +13,7 @@ from skillwire.host.approval import (
     Request,
     nobody,
 )
-from skillwire.host.changes import Changes
+from skillwire.host.changes import Changes, is_another
 from skillwire.host.hosted import HostedSkill, Identity
 from skillwire.host.inspection import inspected
 from skillwire.host.keeping import Keeping
@@ -34,7 +34,7 @@ class _Given:
     """What was known when it was given."""
 
     def is_for(self, skill: HostedSkill) -> bool:
-        return content_of(self.skill) == content_of(skill.skill)
+        return not is_another(self.skill, skill.skill)
 
 
 class Consent:

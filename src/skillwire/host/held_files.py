@@ -1,7 +1,7 @@
 """Files of skills that are acted on: those of the held entry, each verified, while a yes holds (H14)."""
 
 from skillwire.host.acting import Held
-from skillwire.host.changes import Changes
+from skillwire.host.changes import Changes, is_another
 from skillwire.host.consent import Consent
 from skillwire.host.paths import files_below, listed_file, live_uri, shown_path, unlisted
 from skillwire.host.places import Places
@@ -14,9 +14,9 @@ from skillwire.host.refusing import (
     VerificationError,
     told_of,
 )
-from skillwire.host.state.manifest import content_of
 from skillwire.host.tagging import file_text, list_text, shown_text
 from skillwire.model.mime import is_text
+from skillwire.wire.delivered import delivery_faults
 from skillwire.wire.findings import Fault, Finding
 from skillwire.wire.remote import RemoteFile
 from skillwire.wire.verify import frontmatter_faults
@@ -117,9 +117,13 @@ class HeldFiles:
         return content if file.size is not None else self._counted(held, file.uri, content)
 
     async def _live(self, held: Held, uri: str) -> bytes:
-        """Return bytes that nobody promised."""
-        with told_of(held.skill.origin, uri):
-            content = await self._places.provider(held.skill.label).read(uri)
+        """Return bytes that nobody promised, but for the document of some drafts."""
+        skill = held.skill
+        with told_of(skill.origin, uri):
+            content = await self._places.provider(skill.label).read(uri)
+        document = skill.skill.document if uri == skill.skill.uri else None
+        if document is not None and (faults := tuple(delivery_faults(document, content))):
+            raise await self._failure(held, VerificationError(skill.origin, *faults))
         return self._counted(held, uri, content)
 
     def _counted(self, held: Held, uri: str, content: bytes) -> bytes:
@@ -136,7 +140,7 @@ class HeldFiles:
             fresh = await self._places.lookup(*held.skill.identity)
         except HostError:
             return error
-        if content_of(fresh.skill) == content_of(held.skill.skill):
+        if not is_another(held.skill.skill, fresh.skill):
             return error
         held.changed = str(Changes.between(held.skill.skill, fresh.skill))
         return ChangedError(held.skill, held.changed)

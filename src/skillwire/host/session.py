@@ -3,7 +3,7 @@
 import anyio
 
 from skillwire.host.acting import Acting, Held
-from skillwire.host.changes import Changes
+from skillwire.host.changes import Changes, is_another
 from skillwire.host.consent import Consent
 from skillwire.host.held_files import HeldFiles
 from skillwire.host.hosted import HostedSkill, Identity, origin_of
@@ -15,7 +15,6 @@ from skillwire.host.reading import Reading
 from skillwire.host.refusing import ChangedError, NotApprovedError, VerificationError, told_of
 from skillwire.host.registry import Registry
 from skillwire.host.session_tools import session_tools
-from skillwire.host.state.manifest import content_of
 from skillwire.host.tagging import resource_text, shown_text, skill_text
 from skillwire.host.tools import AgentTool
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
@@ -81,7 +80,7 @@ class Session:
         if not await self._consent.to_load(skill, others):
             raise NotApprovedError(skill.origin, f"the user did not approve the skill {skill.quoted}")
         fresh = self._places.registry.get(skill.identity)
-        if fresh is not None and content_of(fresh.skill) != content_of(skill.skill):
+        if fresh is not None and is_another(skill.skill, fresh.skill):
             # It became another while the person was thinking.
             raise ChangedError(skill, str(Changes.between(skill.skill, fresh.skill)))
         held = Held(skill)
@@ -155,7 +154,7 @@ class Session:
         """Take note of fresh entries: what is another now needs to be approved again (H15)."""
         for identity, held in self._acting.held.items():
             fresh = registry.get(identity)
-            if fresh is not None and content_of(fresh.skill) != content_of(held.skill.skill):
+            if fresh is not None and is_another(held.skill.skill, fresh.skill):
                 held.changed = held.changed or str(Changes.between(held.skill.skill, fresh.skill))
         self._consent.notice(registry)
 

@@ -68,10 +68,12 @@ class DraftsClient:
             skill = await self.client.get(uri, dialect)
             self._skills[uri] = skill
             return skill
-        await self.list()
-        if uri not in self._skills:
+        listing = await discover(self.client)
+        found = next((skill for skill in listing.skills if skill.uri == uri), None)
+        if found is None:
             raise FindingError(Finding(uri, Fault.READ_FAILED, "the server does not tell of it"))
-        return self._skills[uri]
+        self._skills[uri] = found  # and the others stay as whoever asked for them knows them
+        return found
 
     async def read(self, uri: str, size: int | None = 1) -> bytes:
         """Return the bytes at `uri`, from wherever its skill keeps them. Raises `FindingError` or `MCPError`.
