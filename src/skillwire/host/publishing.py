@@ -119,6 +119,7 @@ def _published(
         directories=tuple(sorted({folder for file in files for folder in prefixes(file)})),
         origin=Origin(label, skill.uri, f"{shown}/{SKILL_FILE}"),
         shown_as=plain(skill.description, SHOWN_DESCRIPTION),  # before anybody approved anything (H27)
+        foreign=True,
     )
     return Published(skill, entry, files)
 

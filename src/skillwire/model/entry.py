@@ -75,6 +75,8 @@ class Entry:
     """What it is called where its document has no frontmatter: then it is a resource, and no listed skill."""
     shown_as: str | None = None
     """How its author wants it described to people and models, where that is not what its document says."""
+    foreign: bool = False
+    """Whether somebody else's server tells of it: then its resource, too, is described as shown (H27)."""
 
     def __post_init__(self) -> None:
         if not is_skill_name(self.name):

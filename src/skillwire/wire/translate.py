@@ -26,7 +26,9 @@ def file_resource(uri: str, entry: Entry, file: SkillFile | LiveFile) -> dict[st
     """Return the metadata of a file: a `SKILL.md` goes by the name of its skill (S6)."""
     resource: dict[str, Json] = {"uri": uri, "name": last_segment(uri), "mimeType": file.mime_type}
     if file.path == SKILL_FILE:
-        resource |= {"name": entry.name, "description": entry.description}
+        # A client may show this to a person or a model before anybody approved the skill (H27).
+        description = entry.shown_description if entry.foreign else entry.description
+        resource |= {"name": entry.name, "description": description}
         if meta := skill_meta(entry):
             resource["_meta"] = meta
     if isinstance(file, SkillFile):
