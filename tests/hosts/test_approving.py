@@ -130,6 +130,34 @@ async def test_once_is_taken_back_by_a_revocation_elsewhere_and_may_be_given_aga
             await session.read_file("acme:refunds", "references/guide.md")
 
 
+@pytest.mark.rule("H17", "H21")
+async def test_every_revocation_ends_what_was_allowed_once_before_it(remembered: State) -> None:
+    script, person = honest("refunds"), Person()
+    async with hosting("auto", person, remembered, acme=script) as host:
+        skill = host.registry.resolve("acme:refunds")
+        await host.approve(skill)
+        session = host.session()
+        for times in (1, 2, 3):
+            remembered.approvals.revoke("acme", skill.skill.uri)
+            if times > 1:
+                with pytest.raises(NotApprovedError, match="does not hold any more"):
+                    await session.read_file("acme:refunds", "references/guide.md")
+            await session.load("acme:refunds")
+            assert len(person.loads) == times
+            assert (await session.read_file("acme:refunds", "references/guide.md")).content == b"# Guide\n"
+        await host.approve(skill)
+        remembered.approvals.revoke("acme", skill.skill.uri)
+        with pytest.raises(NotApprovedError):
+            await session.read_file("acme:refunds", "references/guide.md")
+
+
+@pytest.mark.parametrize("answer", [True, "keep", None])
+async def test_what_is_no_answer_is_told_to_whoever_wrote_the_approver(answer: Any) -> None:
+    async with hosting("auto", Person(answer), acme=honest("refunds")) as host:
+        with pytest.raises(TypeError, match=r"the approver returned .*, and not one of `Answer\.NO`"):
+            await host.session().load("acme:refunds")
+
+
 @every_era
 @pytest.mark.rule("H17")
 async def test_content_made_when_it_is_read_is_never_approved_for_good(mode: Any, remembered: State) -> None:

@@ -22,8 +22,8 @@ def revoke(skill: ServerSkill, /) -> int:
     ```
     """
     with remembered() as state:
-        given = [] if state is None else [each for each in state.approvals.all() if _stands(each)]
-        found = [each for each in given if skill in _names(each)]
+        given = [] if state is None else [each for each in state.approvals.all() if skill in _names(each)]
+        found = [each for each in given if _stands(each)] or given
         if len(found) > 1:
             listed = ", ".join(quoted(f"{each.label}:{each.uri}") for each in found)
             raise UsageError(f"{quoted(skill)} is the name of several skills", hint=f"choose one of {listed}")
@@ -31,8 +31,9 @@ def revoke(skill: ServerSkill, /) -> int:
             hint = "`skillwire approve` lists what is approved"
             print_error(f"no skill {quoted(skill)} is approved", hint=hint)
             return 1
-        state.approvals.revoke(found[0].label, found[0].uri)
-    talk().print(f"revoked {quoted(f'{found[0].label}:{found[0].uri}')}")
+        stood = state.approvals.revoke(found[0].label, found[0].uri)
+    told = "revoked" if stood else "what was allowed for a session is over; its approval was revoked before:"
+    talk().print(f"{told} {quoted(f'{found[0].label}:{found[0].uri}')}")
     return 0
 
 

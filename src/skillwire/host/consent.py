@@ -22,6 +22,7 @@ from skillwire.host.state.approvals import Standing
 from skillwire.host.state.manifest import content_of
 from skillwire.wire.remote import RemoteSkill
 
+_ANSWERS = [f"`Answer.{each.name}`" for each in Answer]
 _YES = frozenset({Answer.ONCE, Answer.KEEP})
 
 
@@ -30,8 +31,8 @@ class _Given:
     """A yes for this session."""
 
     skill: RemoteSkill
-    standing: Standing
-    """What was known when it was given."""
+    revocations: int
+    """How often an approval had been taken back when it was given."""
 
     def is_for(self, skill: HostedSkill) -> bool:
         return not is_another(self.skill, skill.skill)
@@ -57,7 +58,7 @@ class Consent:
         now, given = await self._keeping.standing(skill), self._given.get(skill.identity)
         if given is None or not given.is_for(skill):
             return now is Standing.APPROVED
-        return now is not Standing.REVOKED or given.standing is Standing.REVOKED
+        return given.revocations == await self._keeping.revocations(skill)
 
     async def to_load(self, skill: HostedSkill, acting: tuple[HostedSkill, ...] = ()) -> bool:
         """Ask, unless that was done. What is made when it is read is asked for each time (H17)."""
@@ -68,14 +69,14 @@ class Consent:
                 return True
             can_be_kept = self._keeping.can_keep(skill)
             seen = inspected(skill, await self._changes(skill))
-            answer = await self._ask(LoadRequest(seen, acting, can_be_kept))
+            answer = await self._answer(LoadRequest(seen, acting, can_be_kept))
             self.withdraw(skill.identity)
             if answer not in _YES:
                 return False
             if answer is Answer.KEEP and can_be_kept:
                 await self._keeping.approve(skill)
             else:
-                self._given[skill.identity] = _Given(skill.skill, await self._keeping.standing(skill))
+                self._given[skill.identity] = _Given(skill.skill, await self._keeping.revocations(skill))
             return True
 
     async def to_execute(self, what: str, skills: tuple[HostedSkill, ...], *, changed: bool) -> bool:
@@ -130,7 +131,16 @@ class Consent:
 
     async def _one_question(self, request: Request) -> Answer:
         async with self._asking:
-            return await self._ask(request)
+            return await self._answer(request)
+
+    async def _answer(self, request: Request) -> Answer:
+        """Return what the person says. Raises `TypeError` for what is no answer, as `True`."""
+        answer: object = await self._ask(request)
+        if not isinstance(answer, Answer):
+            raise TypeError(
+                f"the approver returned {answer!r}, and not one of {', '.join(map(str, _ANSWERS))}"
+            )
+        return answer
 
 
 def _is_another(registry: Registry, identity: Identity, content: str | None) -> bool:

@@ -69,6 +69,12 @@ class Keeping:
         if (state := self._of(skill)) is not None:
             await run_sync(state.approvals.revoke, skill.label, skill.skill.uri)
 
+    async def revocations(self, skill: HostedSkill) -> int:
+        """Return how often an approval of it was taken back."""
+        if (state := self._of(skill)) is None:
+            return 0
+        return await run_sync(state.approvals.revocations, skill.label, skill.skill.uri)
+
     async def grant(self, skill: HostedSkill, tools: frozenset[str]) -> None:
         """Keep what a skill may use. It rests on its approval. Raises `StateError`."""
         if (state := self._of(skill)) is not None:

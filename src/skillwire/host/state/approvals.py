@@ -86,18 +86,29 @@ class Approvals:
             self._labels.must_hold(connection, label)
             if _standing(connection, label, skill.uri, content) is Standing.APPROVED:
                 return
+            revocations = _revocations(connection, label, skill.uri)
             # What was granted to other files goes with them (H21).
             connection.execute("DELETE FROM approvals WHERE label = ? AND uri = ?", key)
             connection.execute(
-                "INSERT INTO approvals (label, uri, content, entry, standing, approved_at)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
-                (*key, content, manifest.written(skill), Standing.APPROVED.value, time.time()),
+                "INSERT INTO approvals (label, uri, content, entry, standing, approved_at, revocations)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (*key, content, manifest.written(skill), Standing.APPROVED.value, time.time(), revocations),
             )
 
     def revoke(self, label: str, uri: str) -> bool:
-        """Take an approval back; return whether there was one. No connection to the server is needed."""
+        """Take an approval back; return whether there was one. No connection to the server is needed.
+
+        It is counted even where there was none: a yes for a session may have been given since the last time.
+        """
+        count = "UPDATE approvals SET revocations = revocations + 1 WHERE label = ? AND uri = ?"
         with self._database.writing() as connection:
+            connection.execute(count, (label, stored(uri)))
             return _take_back(connection, label, uri, Standing.REVOKED)
+
+    def revocations(self, label: str, uri: str) -> int:
+        """Return how often an approval of a skill was taken back."""
+        with self._database.reading() as connection:
+            return _revocations(connection, label, uri)
 
     def approved(self, label: str, uri: str) -> RemoteSkill | None:
         """Return the entry that was approved last, whether or not that still stands: for a comparison."""
@@ -143,6 +154,12 @@ def _standing(connection: sqlite3.Connection, label: str, uri: str, content: str
         return Standing.UNKNOWN
     found = Standing(row[0])
     return Standing.CHANGED if found is Standing.APPROVED and row[1] != content else found
+
+
+def _revocations(connection: sqlite3.Connection, label: str, uri: str) -> int:
+    query = "SELECT revocations FROM approvals WHERE label = ? AND uri = ?"
+    row = connection.execute(query, (label, stored(uri))).fetchone()
+    return 0 if row is None else row[0]
 
 
 def _take_back(connection: sqlite3.Connection, label: str, uri: str, standing: Standing) -> bool:

@@ -22,6 +22,7 @@ _TABLES = {
         entry TEXT NOT NULL,
         standing TEXT NOT NULL CHECK (standing IN ('approved', 'changed', 'revoked')),
         approved_at REAL NOT NULL CHECK (approved_at BETWEEN 0 AND 99999999999),
+        revocations INTEGER NOT NULL CHECK (revocations >= 0),
         PRIMARY KEY (label, uri)""",
     "grants": """
         label TEXT NOT NULL,
@@ -46,6 +47,7 @@ _TYPES: dict[str, dict[str, type]] = {
         "entry": str,
         "standing": str,
         "approved_at": float,
+        "revocations": int,
     },
     "grants": {"label": str, "uri": bytes, "tool": str},
     "cached": {"label": str, "uri": bytes, "digest": str, "size": int},
