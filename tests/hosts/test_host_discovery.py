@@ -267,3 +267,14 @@ async def test_a_label_is_bound_to_the_address_behind_it_before_anything_is_aske
                 assert host.labels == ("acme",)
                 told = [str(each) for each in (await host.discover()).problems]
                 assert [each for each in told if "another server than before" in each] == known
+
+
+@pytest.mark.rule("H24")
+async def test_a_state_that_was_damaged_is_told_of_beside_the_skills(tmp_path: Path) -> None:
+    State.open(tmp_path / "state").close()
+    (tmp_path / "state" / "state.db").write_bytes(b"nonsense" * 1000)
+    with State.open(tmp_path / "state") as state:
+        async with hosting("auto", Person(), state, acme=honest("refunds")) as host:
+            (problem,) = host.registry.problems
+            assert "every approval begins from none; approve your skills again" in str(problem)
+            assert len(host.registry) == 1

@@ -27,6 +27,20 @@ def handles(*skills: HostedSkill) -> list[str]:
     return [each.handle for each in Registry(skills)]
 
 
+@pytest.mark.rule("H9", "H10")
+def test_no_server_has_a_skill_in_what_reads_as_another_place() -> None:
+    evil, other = skill("acme", "mine/refunds"), skill("acme", "acme/orders")
+    for registry in (
+        Registry([skill("mine", "orders", local=True), evil, other]),
+        Registry([evil, other], labels=["mine", "acme"]).having(skill("acme", "more")),
+    ):
+        with pytest.raises(UnknownNameError):
+            registry.resolve("mine/refunds")
+        assert registry.resolve("acme:mine/refunds").identity == evil.identity
+        assert registry.resolve("acme/orders").identity == other.identity
+    assert Registry([evil]).resolve("mine/refunds").identity == evil.identity
+
+
 @pytest.mark.rule("H10")
 def test_a_skill_of_a_server_goes_by_its_label_and_an_own_one_by_its_name() -> None:
     registry = Registry([skill("mine", "orders", local=True), skill("acme", "refunds")])

@@ -66,6 +66,8 @@ class Host:
         self._keeping = Keeping(state)
         everything = [*own, *self._links, *providers]
         self._places = Places(everything, self._keeping, limits, patience, self._notice)
+        if state is not None and state.damaged is not None:
+            self._places.notes.append(HostProblem("", f"{state.damaged}; {state.damaged.hint}"))
         self._approve = approve
         self._sessions: WeakSet[Session] = WeakSet()
         self._stack = AsyncExitStack()

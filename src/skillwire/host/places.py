@@ -18,6 +18,7 @@ from skillwire.host.registry import HostProblem, Registry
 from skillwire.model.display import quoted
 from skillwire.model.errors import BadParamsError, ConflictError
 from skillwire.model.limits import Limits
+from skillwire.wire.findings import Fault
 from skillwire.wire.messages import SKILLS_GET, SKILLS_LIST
 from skillwire.wire.remote import RemoteFile, RemoteSkill
 from skillwire.wire.verify import file_faults
@@ -144,12 +145,17 @@ class Places:
             beside = {uri: each for (whose, uri), each in self._looked_up.items() if whose == label}
             local = self.providers[label].local
             skills += [HostedSkill(label, local, each) for each in {**listed, **beside, **listed}.values()]
-            problems += [HostProblem(label, str(finding)) for finding in listing.findings.kept]
+            problems += [
+                HostProblem(label, str(finding), harmless=finding.fault is Fault.OLD_DRAFT)
+                for finding in listing.findings.kept
+            ]
             if listing.findings.more:
                 problems.append(HostProblem(label, f"and {listing.findings.more:,} more"))
         known = await self._keeping.judged(skills)
         judged = [replace(each, standing=known.get(each.identity, each.standing)) for each in skills]
-        self._swap(await anyio.to_thread.run_sync(Registry, judged, problems))  # they may be very many
+        self._swap(
+            await anyio.to_thread.run_sync(Registry, judged, problems, self.providers)
+        )  # they may be very many
 
     async def _judged(self, skill: HostedSkill) -> HostedSkill:
         """Return a skill with how it stands: other content than was approved ends an approval (H17)."""

@@ -31,6 +31,8 @@ class HostProblem:
     label: str
     """The place that it is about; empty for several."""
     message: str
+    harmless: bool = False
+    """Whether nothing is wrong with the place, and it is only good to know."""
 
     def __str__(self) -> str:
         return f"{quoted(self.label)}: {self.message}" if self.label else self.message
@@ -47,11 +49,18 @@ class NoLabelError(RequestError):
 class Registry:
     """What all places list at one moment. Immutable."""
 
-    def __init__(self, skills: Iterable[HostedSkill] = (), problems: Iterable[HostProblem] = ()) -> None:
+    def __init__(
+        self,
+        skills: Iterable[HostedSkill] = (),
+        problems: Iterable[HostProblem] = (),
+        labels: Iterable[str] = (),
+    ) -> None:
+        """`labels` are those of all places, also of some without a skill."""
         self._by_identity = {each.identity: each for each in _named(list(skills))}
         self.skills = tuple(self._by_identity.values())
         """In the order of the places, and within each as it lists them."""
         self._told = tuple(problems)
+        self._labels = frozenset(labels) | {each.label for each in self.skills}
         self._by_handle = {each.handle: each for each in self.skills}
         self._by_name: defaultdict[str, list[HostedSkill]] = defaultdict(list)
         for each in self.skills:
@@ -92,7 +101,7 @@ class Registry:
     def having(self, skill: HostedSkill) -> "Registry":
         """Return the registry in which this skill is as it is now, beside all others."""
         known = {**self._by_identity, skill.identity: skill}
-        return Registry(known.values(), self._told)
+        return Registry(known.values(), self._told, self._labels)
 
     def resolve(self, name: str) -> HostedSkill:
         """Return the skill that a person or a model means.
@@ -108,7 +117,10 @@ class Registry:
             return self._one(name, [each for each in self._meant(rest) if each.label == label])
         if "://" in name:
             raise NoLabelError(name, [each.handle for each in self._meant(name)])
-        found_all = self._meant(name)
+        first = name.partition("/")[0] if "/" in name else ""
+        # What reads as a place and a name there is of no other place.
+        place = first if first in self._labels else ""
+        found_all = [each for each in self._meant(name) if each.local or place in {"", each.label}]
         return self._one(name, [each for each in found_all if each.local] or found_all)
 
     def _meant(self, rest: str) -> list[HostedSkill]:

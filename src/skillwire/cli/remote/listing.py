@@ -25,7 +25,7 @@ def list_servers(targets: Sequence[Target], rows: list[dict[str, object]] | None
     else:
         talk().print(f"no skills on {', '.join(quoted(target.label) for target in targets)}")
     tell(registry.problems)
-    return 1 if any(problem.label for problem in registry.problems) else 0
+    return 1 if any(problem.label and not problem.harmless for problem in registry.problems) else 0
 
 
 async def _listed(targets: Sequence[Target]) -> Registry:
