@@ -58,4 +58,6 @@ def test_a_server_is_served_beside_a_folder(good: Path, http_server: HttpServer)
         loaded = peer.result("tools/call", {"name": "load-skill", "arguments": {"name": "bytes"}})
         assert loaded["isError"] is False
         assert peer.close() == 0
-        assert "Traceback" not in peer.stderr()
+        told = peer.stderr()
+        assert "Traceback" not in told
+        assert f"`{label_of(http_server)}` is a server that you trust: its skills go to models" in told

@@ -13,6 +13,7 @@ from mcp.shared.exceptions import MCPError
 from skillwire.model.digest import Digest
 from tests.support.client_files import Machine
 from tests.support.command_line import BLOB, Cli, on_terminal
+from tests.support.draft_servers import entry_b, indexed
 from tests.support.scripted import ScriptedServer, entry_of, files_of
 from tests.support.scripted_site import ScriptedSite
 from tests.support.skills import write_skill
@@ -157,6 +158,26 @@ def test_a_skill_of_a_server_is_named_in_many_ways(machine: Machine, cli: Cli, a
     assert cli("read", *arguments).out == FILES["skill://good/SKILL.md"].decode()
 
 
+@pytest.mark.rule("H20")
+def test_read_says_whose_content_it_is_also_into_a_pipe(machine: Machine, cli: Cli) -> None:
+    done = cli("read", "acme:good", "a.md")
+    assert (done.out, done.err) == ("# A\n", "from the server `acme`, which nobody vouches for:\n")
+
+
+def test_a_server_that_speaks_an_earlier_draft_is_told_of_and_nothing_is_wrong(
+    machine: Machine, cli: Cli
+) -> None:
+    with ScriptedSite(indexed(entry_b())) as draft:
+        done = cli("list", f"mcp+{draft.url}", "--json")
+    assert (done.code, [row["dialect"] for row in done.json]) == (0, ["draft-b"])
+    assert "the extension" in done.err
+
+
+def test_a_server_that_no_file_names_is_called_by_its_label(machine: Machine, cli: Cli) -> None:
+    for verb in ("approve", "show"):
+        assert "no file names a server `nope`\n" in cli(verb, "nope:good").err
+
+
 def test_read_prints_what_the_entry_promises(machine: Machine, cli: Cli) -> None:
     assert cli("read", "acme:good", "logo.png", "--raw").raw == BLOB
     assert cli("read", "acme:good", "a.md", "--json").json == {
@@ -207,7 +228,7 @@ def test_a_skill_that_is_not_there_says_where_it_was_looked_for(machine: Machine
     )
     done = cli("show", "nobody:good")
     assert done.code == 2
-    assert "no file names a server `nobody:`" in done.err
+    assert "no file names a server `nobody`\n" in done.err
 
 
 def test_content_made_when_it_is_read_can_be_looked_at(machine: Machine, cli: Cli) -> None:

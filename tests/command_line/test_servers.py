@@ -115,6 +115,17 @@ def test_a_probe_asks_all_that_are_ready(machine: Machine, cli: Cli, site: Scrip
     assert not (machine.repository / "ran").exists()
 
 
+def test_a_probe_tells_nobody_that_a_project_names_that_somebody_looks_at_it(
+    machine: Machine, cli: Cli, site: ScriptedSite
+) -> None:
+    machine.shared(".mcp.json", {"mcpServers": {"theirs": {"url": site.url}}})
+    site.script.asked.clear()
+    assert cli("servers", "--probe").code == 0
+    assert site.script.asked == []
+    assert cli("servers", "--probe", "--allow", "theirs", "--json").json["servers"][0]["probe"] is not None
+    assert cli("servers", "theirs").out.split("\t")[2].startswith("1 skill")
+
+
 def test_a_server_without_the_extension_says_so(machine: Machine, cli: Cli) -> None:
     with ScriptedSite(ScriptedServer(declared=None)) as plain:
         done = cli("servers", plain.url)

@@ -11,6 +11,7 @@ from skillwire.cli.output import talk
 from skillwire.cli.reaching import Allow, TokenEnv, may_reach, reached
 from skillwire.cli.remote.remembering import remembered
 from skillwire.cli.server_table import ServerRow, print_servers
+from skillwire.config.clients.choosing import MayReach
 from skillwire.config.clients.known import Known, KnownServer, known_servers
 from skillwire.model.display import quoted
 from skillwire.model.errors import UsageError
@@ -96,12 +97,19 @@ def _ask_named(
     return print_servers(asked, (), (), as_json=as_json)
 
 
+def _may_be_probed(server: KnownServer, allow: Sequence[str], agrees: MayReach) -> bool:
+    """Whether it may be asked with all others: whoever is told that somebody looks at a project is not."""
+    if server.asks_first:
+        return agrees(server)
+    return not server.place.in_repository or server.label in allow
+
+
 def _probed(known: Sequence[KnownServer], allow: Sequence[str]) -> list[ServerRow]:
     """Ask all that may be asked; who has to agree and does not is left alone."""
     from skillwire.cli.remote.probing import probe_all  # noqa: PLC0415 - it loads the SDK
 
     agrees = may_reach(allow)
-    ready = [each for each in known if each.ready and (not each.asks_first or agrees(each))]
+    ready = [each for each in known if each.ready and _may_be_probed(each, allow, agrees)]
     probes = probe_all([each.target for each in ready if each.target is not None])
     rows = (ServerRow.of(each) for each in known)
     return [row.asked(probes[row.label]) if row.is_asked(probes) else row for row in rows]

@@ -27,11 +27,7 @@ async def start(gateway: Gateway) -> None:
     sys.setswitchinterval(_SWITCH_SECONDS)
     console = talk()
     console.print(counted(len(catalog.entries), "skill"))
-    for source in library.waited_for:
-        console.print(f"waiting for `{visible(source.place)}`, which does not exist")
-    for source in library.sources:
-        if isinstance(source, UnavailableSource):
-            console.print(f"`{visible(source.place)}` is not served: {visible(source.reason)}")
+    _tell_of_sources(gateway)
     for problem in catalog.problems:
         if problem.rule in _OF_A_SOURCE:
             console.print(visible(problem.message))
@@ -48,3 +44,16 @@ async def start(gateway: Gateway) -> None:
         console.print(f"{counts}; {check_shows(library)} them")
     elif not catalog.entries and not library.waited_for and gateway.live is None:
         console.print(NO_SKILLS if library.sources else "no source is configured; add one in the page")
+
+
+def _tell_of_sources(gateway: Gateway) -> None:
+    console, library = talk(), gateway.library
+    for source in library.waited_for:
+        console.print(f"waiting for `{visible(source.place)}`, which does not exist")
+    for source in library.sources:
+        if isinstance(source, UnavailableSource):
+            console.print(f"`{visible(source.place)}` is not served: {visible(source.reason)}")
+    for facts in gateway.steering.sources():
+        if facts.kind == "server":  # not everybody knows the difference to `skillwire bridge` (H30)
+            told = "its skills go to models and people unapproved; `skillwire bridge` asks you first"
+            console.print(f"`{visible(facts.label)}` is a server that you trust: {told}")

@@ -1,6 +1,5 @@
 """One file of a skill on a server, verified, for a person to look at. It is no load (H12)."""
 
-import sys
 from collections.abc import Sequence
 
 import anyio
@@ -28,8 +27,8 @@ def read_remote(skill: str, path: str, targets: Sequence[Target], *, as_json: bo
         uri = live_uri(found.skill, path) if file is None else file.uri
         print_json({"contents": [contents(uri, kind, content)], "_meta": {SERVER_META: found.label}})
         return 0
-    if sys.stdout.isatty():
-        talk().print(f"from the server {quoted(found.label)}, which nobody vouches for:", style="yellow")
+    # Also where stdout is a pipe: whoever started this should know whose words they pass on (H20).
+    talk().print(f"from the server {quoted(found.label)}, which nobody vouches for:", style="yellow")
     return print_content(content, visible(path), kind, raw=raw)
 
 

@@ -98,4 +98,4 @@ def _unknown(argument: str, known: Known) -> UsageError:
     close = difflib.get_close_matches(argument, known.labels, n=1)
     meant = f"did you mean {quoted(close[0])}? " if close else ""
     hint = f"{meant}`skillwire servers` lists them; a URL, or `--` and a command, will do as well"
-    return UsageError(f"no file names a server {quoted(argument)}", hint=hint)
+    return UsageError(f"no file names a server {quoted(label_in(argument) or argument)}", hint=hint)
