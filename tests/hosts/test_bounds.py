@@ -60,7 +60,8 @@ async def test_a_list_ends_when_it_has_brought_too_many_bytes(monkeypatch: pytes
 @pytest.mark.rule("H5", "H25")
 async def test_an_entry_with_a_frontmatter_without_end_is_declined_alone() -> None:
     fat, good = entry_of("fat", files_of("fat")), entry_of("good", files_of("good"))
-    for more in ({"more": "x" * 300_000}, {"x" * 300_000: 1}, {"more": [[]] * 40_000}):
+    fields: list[dict[str, Any]] = [{"a": "x" * 300_000}, {"x" * 300_000: 1}, {"a": [[]] * 40_000}]
+    for more in fields:
         listing, _ = await listed({"skills": [{**fat, "frontmatter": {**fat["frontmatter"], **more}}, good]})
         assert [each.name for each in listing.skills] == ["good"]
         assert [str(each) for each in listing.findings.kept] == [

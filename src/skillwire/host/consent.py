@@ -1,6 +1,7 @@
 """What a person said in one session, and what is kept of earlier ones. Each yes is bound to content (H17)."""
 
 from dataclasses import dataclass
+from typing import cast
 
 import anyio
 
@@ -135,7 +136,7 @@ class Consent:
 
     async def _answer(self, request: Request) -> Answer:
         """Return what the person says. Raises `TypeError` for what is no answer, as `True`."""
-        answer: object = await self._ask(request)
+        answer = cast("object", await self._ask(request))
         if not isinstance(answer, Answer):
             raise TypeError(
                 f"the approver returned {answer!r}, and not one of {', '.join(map(str, _ANSWERS))}"
