@@ -98,6 +98,41 @@ async def test_a_list_that_never_ends_is_left_in_time(monkeypatch: pytest.Monkey
             await link.list()
 
 
+UNREADABLE = """
+import json, sys
+answer = {"protocolVersion": "2025-06-18", "serverInfo": {"name": "x", "version": "1"}}
+answer["capabilities"] = {"extensions": {"io.modelcontextprotocol/skills": {}}, "resources": {}}
+for line in sys.stdin:
+    message = json.loads(line)
+    told = {"error": {"code": -32601, "message": "no"}}
+    if message["method"] == "initialize":
+        told = {"result": answer}
+    if message["method"] == "skills/list":
+        print("a line that means nothing, with an \\"id\\": %d" % message["id"])
+        print(sys.argv[1] % message["id"], flush=True)
+    elif "id" in message:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **told}), flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        r'{"jsonrpc": "2.0", "id": %d, "result": {"skills": ["\ud800"]}}',
+        r'{"result": {"skills": ["\ud800", {"id": 7}]}, "jsonrpc": "2.0", "id": %d}',
+        '{"jsonrpc": "2.0", "id": %d, "result": {"skills": ' + "[" * 300 + "]" * 300 + "}}",
+        '{"jsonrpc": "2.0", "id": %d, "result": {"skills": [',
+    ],
+    ids=["half a character", "id at the end", "deep", "cut"],
+)
+async def test_an_answer_that_cannot_be_read_is_told_of_at_once(tmp_path: Path, answer: str) -> None:
+    (tmp_path / "server.py").write_text(UNREADABLE, "utf-8")
+    target = Target("x", command=(sys.executable, str(tmp_path / "server.py"), answer))
+    async with ServerLink(target) as link:
+        with anyio.fail_after(PATIENCE), pytest.raises(MCPError, match="no JSON that can be read"):
+            await link.list()
+
+
 class Failing(ScriptedServer):
     """Has the code of a lost connection for whatever goes wrong."""
 

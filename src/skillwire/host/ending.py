@@ -5,6 +5,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
 
+from skillwire.host.unreadable import made_readable
+
 
 @asynccontextmanager
 async def noticing(
@@ -16,7 +18,7 @@ async def noticing(
 
 
 class _Noticed:
-    """A stream of messages that says when it is at its end."""
+    """A stream of messages that says when it is at its end, and what of it cannot be read."""
 
     def __init__(self, stream: Any, ended: Callable[[], None]) -> None:
         self._stream, self._ended = stream, ended
@@ -26,7 +28,7 @@ class _Noticed:
 
     async def __anext__(self) -> Any:
         try:
-            return await self._stream.__anext__()
+            return made_readable(await self._stream.__anext__())
         except StopAsyncIteration:
             self._ended()
             raise
