@@ -130,3 +130,15 @@ def test_no_secret_of_an_address_is_written_down(tmp_path: Path) -> None:
     written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     assert any(b"refunds" in content for content in written)
     assert not any(b"hunter2" in content for content in written)
+
+
+@pytest.mark.rule("H28")
+def test_what_another_process_approved_of_another_server_is_nothing_to_compare_with(tmp_path: Path) -> None:
+    with State.open(tmp_path) as mine, State.open(tmp_path) as theirs:
+        mine.bind("shop", SHOP)
+        remember(mine, "shop")
+        theirs.bind("shop", EVIL)
+        theirs.approvals.approve("shop", SKILL)
+        assert theirs.approvals.approved("shop", URI) == SKILL
+        assert remembered(mine, "shop") == NOTHING
+        assert mine.approvals.approved("shop", URI) is None

@@ -114,6 +114,8 @@ class Approvals:
         """Return the entry that was approved last, whether or not that still stands: for a comparison."""
         query = "SELECT content, entry FROM approvals WHERE label = ? AND uri = ?"
         with self._database.reading() as connection:
+            if self._labels.moved(connection, label):
+                return None  # it is of another server (H28)
             row = connection.execute(query, (label, stored(uri))).fetchone()
         skill = manifest.read(row[1]) if row else None
         # A difference that is shown must be one to what was approved.

@@ -43,6 +43,10 @@ class Labels:
         row = connection.execute("SELECT identity FROM labels WHERE label = ?", (label,)).fetchone()
         return row == (self._bound[label],)
 
+    def moved(self, connection: sqlite3.Connection, label: str) -> bool:
+        """Whether this process bound the label, and it means another server by now."""
+        return label in self._bound and not self.holds(connection, label)
+
     def must_hold(self, connection: sqlite3.Connection, label: str) -> None:
         """Raise `StateError` if the label means another server by now, or none."""
         if not self.holds(connection, label):
