@@ -307,8 +307,8 @@ def open_outlet(descriptor: int, broken: Callable[[], None]) -> Outlet:
 def _own_end(descriptor: int, direction: int) -> int | None:
     """Return a descriptor of the same pipe or socket that does not wait; None if there is no way to get one.
 
-    The one that we were given is shared with whoever started us: to change it would change it for them, too. A
-    pipe can be opened once more, where the system shows open files as files; a socket is seldom shared.
+    The one that we were given is shared with whoever started us: to change it would change it for them, too.
+    A pipe can be opened once more, where the system shows open files as files; a socket is seldom shared.
     """
     mode = os.fstat(descriptor).st_mode
     try:
