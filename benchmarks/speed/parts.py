@@ -91,7 +91,7 @@ class Ground:
 
     def cache(self, name: str) -> dict[str, str]:
         """Return an environment in which what is known from before is kept in a folder of this name."""
-        return {"SKILLWIRE_CACHE_DIR": str(self.folder / f"cache-{name}")}
+        return {"SKILLWIRE_CACHE_DIR": str(self.folder / f"cache-{name}"), "SKILLWIRE_MAX_ENTRIES": "1000000"}
 
 
 def starting(ground: Ground) -> None:
