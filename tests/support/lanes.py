@@ -7,7 +7,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import anyio.lowlevel
@@ -203,8 +203,8 @@ def modern(method: str, identity: object = 1, **params: object) -> dict[str, Any
 
 def headers_for(message: Mapping[str, Any]) -> Headers:
     """Return the headers that a modern client sends with a message."""
-    params: Any = message.get("params")
-    name: Any = params.get("uri") if isinstance(params, dict) else None
+    params = message.get("params")
+    name = cast("dict[str, Any]", params).get("uri") if isinstance(params, dict) else None
     named = (
         [(b"mcp-name", name.encode())]
         if isinstance(name, str) and name.isascii() and name.isprintable()
