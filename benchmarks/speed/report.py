@@ -25,6 +25,9 @@ is a low-level server of the official SDK that has every answer in memory and re
 *Starlette route* and *raw ASGI* answer the same bytes without knowing what was asked. What did not finish
 within 60 s is shown as such, and is measured once. FastMCP is measured with up to 1,000 skills.
 """
+_STAT = """\
+A read on stdio asks the system for the size, times and inode of its file, so that an edit is seen at once:
+that call alone costs more than all that the echo does. `skills/get`, which needs none, """
 _SCANS = """\
 A scan opens each folder by a descriptor that it compares with the one that was judged, stats every entry,
 reads each frontmatter and checks it, and makes values of all of it: about a third of its time is spent on
@@ -122,11 +125,7 @@ class SpeedReport:
             if (found := self.measures.ratio(what, OURS, ECHO, where)) is not None:
                 told.append(f"{found:.2f} times with {in_flight} in flight")
         if told:
-            yield (
-                "A read on stdio asks the system for the size, times and inode of its file, so that an edit is "
-                "seen at once: that call costs more than all that the echo does. `skills/get`, without one, takes "
-                f"{' and '.join(told)} of the CPU of an echo."
-            )
+            yield _STAT + f"takes {' and '.join(told)} of the CPU of an echo."
             yield ""
         yield _SCANS
 
