@@ -180,6 +180,8 @@ def listing(ground: Ground) -> None:
                 for each in contestants()
                 if not each.is_floor and size <= each.most
             ]
+            for each in running:
+                each.ask("skills/list")  # it has started, and so have the others
             tired: set[str] = set()
             for turn in range(ground.rounds(size)):
                 for each in running if turn % 2 == 0 else reversed(running):
