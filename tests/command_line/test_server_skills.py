@@ -256,7 +256,7 @@ def evil() -> Iterator[ScriptedSite]:
             "name": "evil",
             "description": f"one\r\ntwo {EVIL}",
             "allowed-tools": f"Bash({EVIL}) Read",
-            EVIL: {EVIL: [EVIL]},
+            EVIL: {EVIL: [EVIL, 10**30, float("inf")]},
         },
         "resources": [
             {"uri": uri, "digest": Digest.of(content).text, "size": len(content)}
@@ -269,7 +269,7 @@ def evil() -> Iterator[ScriptedSite]:
         {**entry, "resources": EVIL},
         EVIL,
     ]
-    script = EvilServer([entry, *bad], files, declared={EVIL: EVIL})
+    script = EvilServer([entry, *bad], files, declared={EVIL: EVIL, "number": 10**30})
     with ScriptedSite(script) as running:
         yield running
 

@@ -138,6 +138,28 @@ def test_a_target_shows_no_secret() -> None:
     assert "s3cret" not in target.identity
     typed = Target.parse("https://me:s3cret@x/?k=s3cret")
     assert "s3cret" not in repr(typed) + typed.identity + typed.label
+    for bare in (
+        Target("a", url="https://me:s3cret@x.example/mcp?k=s3cret#s3cret"),
+        Target("a", command=("/usr/bin/server", "--token", "s3cret"), env={"TOKEN": "s3cret"}),
+    ):
+        assert "s3cret" not in repr(bare) + bare.identity + bare.place
+    assert Target("a", url="https://me:s3cret@x.example/mcp?k=s3cret").place == "https://x.example/mcp"
+    assert Target("a", command=("/usr/bin/server", "s3cret")).place == "server …"
+    assert Target("a", command=("/usr/bin/server",)).place == "server"
+
+
+def test_what_is_said_of_a_server_holds_no_secret_of_its_target() -> None:
+    target = Target(
+        "a",
+        command=("server", "--token", "first-s3cret", "--key=second-s3cret"),
+        env={"TOKEN": "third-s3cret"},
+    )
+    said = "usage: no such --token first-s3cret second-s3cret third-s3cret"
+    assert target.without_secrets(said) == "usage: no such --token … … …"
+    url = "https://x.example/?key=first-s3cret"
+    site = Target("a", url=url, headers={"K": "second-s3cret"}, token="t0ken-ab")
+    said = f"500 for {url}, first-s3cret, second-s3cret, Bearer t0ken-ab"
+    assert site.without_secrets(said) == "500 for https://x.example/, …, …, Bearer …"
 
 
 @pytest.mark.rule("H28")

@@ -1,5 +1,6 @@
 """A bridge between servers and clients: what passes, what is held back, and who is told of what."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ from skillwire.host.client import SkillsClient
 from skillwire.host.state.state import State
 from skillwire.host.verifying import Outcome, verify_server
 from skillwire.model.problem import Rule
-from skillwire.server.offering import Channel
+from skillwire.server.lane import Lane, Question
+from skillwire.server.offering import Channel, all_surfaces
 from skillwire.server.skills import skills_server
 from skillwire.sources.memory import MemorySource
+from skillwire.wire.messages import Freshness
 from skillwire.wire.remote import RemoteSkill
 from tests.support.bridges import Bridge, bridging
 from tests.support.clients import ERAS, refusal, skill, text_of
@@ -84,6 +87,23 @@ async def test_a_host_that_knows_the_extension_gets_everything_under_the_label(
         names = {each["name"] for each in await host.read_directory("skill://up/one")}
         assert names == {"one", "refs"}
         assert (await verify_server(host)).outcome() is Outcome.VERIFIED
+
+
+@pytest.mark.rule("H5", "H26")
+async def test_a_number_that_is_too_long_for_many_hides_no_other_skill(mode: str, state: State) -> None:
+    script = ScriptedServer()
+    script.publish("one", fields={"number": 10**30})
+    script.publish("two")
+    wires = {"up": Wire(script.server()), "other": upstream()[1]}
+    async with bridging(wires, state) as bridge, Client(bridge.server, mode=mode) as client:
+        assert (await SkillsClient(client).get(ONE)).frontmatter["number"] == 10**30
+        index = json.loads(await SkillsClient(client).read("skill://index.json"))
+        assert [each["url"] for each in index["skills"]].count(ONE) == 1
+        assert len(index["skills"]) == 4
+        assert index["skills"][0]["frontmatter"]["number"] == 10**30
+        lane = Lane(all_surfaces(bridge.library, bridge.offering), Freshness(0), name="b", version="1")
+        assert await lane.prepare(Question("skills/get", ONE, modern=True)) is None  # the SDK knows how
+        assert await lane.prepare(Question("skills/get", TWO, modern=True)) is not None
 
 
 @pytest.mark.rule("H30")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillwire.host.approval import Answer
+from skillwire.host.approval import Answer, ExecutionRequest, Request
 from skillwire.host.refusing import NotApprovedError, VerificationError
 from skillwire.host.state.state import State
 from skillwire.model.errors import BadParamsError, StateError, UsageError
@@ -115,6 +115,68 @@ async def test_a_skill_that_changed_is_still_in_the_context_and_still_behind_the
         await host.discover()
         person.answer = Answer.NO
         assert await session.may_execute("make") is False
+
+
+@every_era
+@pytest.mark.rule("H15", "H17", "H21")
+async def test_a_lasting_yes_to_code_ends_when_a_skill_changes_whose_approval_was_kept(
+    mode: Any, remembered: State
+) -> None:
+    script, person = honest("refunds"), Person(Answer.KEEP)
+    async with hosting(mode, person, remembered, acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        assert await session.may_execute("make") is True
+        script.publish("refunds", {"references/guide.md": b"other"})
+        await host.discover()
+        person.answer = Answer.NO
+        assert await session.may_execute("rm") is False
+        script.publish("refunds", {"references/guide.md": b"# Guide\n"})
+        await host.discover()
+        assert await session.may_execute("rm") is False  # going back does not bring it back
+        person.answer = Answer.KEEP
+        assert [await session.may_execute(what) for what in ("a", "b")] == [True, True]
+        assert len(person.executions) == 5  # each time, until it is loaded anew
+
+
+@every_era
+@pytest.mark.rule("H15", "H21")
+async def test_a_skill_that_changes_while_somebody_thinks_about_code_gets_no_lasting_yes(mode: Any) -> None:
+    script, person = honest("refunds"), Person(Answer.KEEP)
+    async with hosting(mode, person, acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+
+        async def changing(request: Request) -> None:
+            if isinstance(request, ExecutionRequest):
+                script.publish("refunds", {"references/guide.md": b"other"})
+                await host.discover()
+
+        person.meanwhile = changing
+        assert await session.may_execute("make") is True
+        person.answer = Answer.NO
+        assert await session.may_execute("rm") is False
+
+
+@every_era
+@pytest.mark.rule("H17", "H21")
+async def test_a_lasting_yes_to_code_ends_when_another_program_revokes(
+    mode: Any, remembered: State, tmp_path: Path
+) -> None:
+    script, person = honest("refunds"), Person(Answer.KEEP)
+    async with hosting(mode, person, remembered, acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        assert await session.may_execute("make") is True
+        skill = host.registry.resolve("acme:refunds").skill
+        with State.open(tmp_path / "state") as elsewhere:
+            assert elsewhere.approvals.revoke("acme", skill.uri) is True
+            person.answer = Answer.NO
+            assert await session.may_execute("rm") is False
+            elsewhere.bind("acme", "https://acme.example/mcp")
+            elsewhere.approvals.approve("acme", skill)
+        assert await session.may_execute("rm") is False  # the yes to code went with the first approval
+        assert len(person.executions) == 3
 
 
 @every_era

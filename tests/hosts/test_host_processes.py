@@ -41,3 +41,19 @@ async def test_skills_of_real_servers_are_found_approved_and_read(
             await host.discover()
             assert "server `program`" in (await host.session().load("program:refunds")).text
     assert len(person.asked) == 2
+
+
+async def test_neither_a_problem_nor_a_model_is_told_how_a_server_is_started(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text("import sys; sys.exit(f'unknown {sys.argv[1:]}')\n", "utf-8")
+    servers = [
+        Target("program", command=(sys.executable, str(script), "--token", "s3cret-word")),
+        Target("web", url="http://me:s3cret-word@127.0.0.1:1/mcp?key=s3cret-word"),
+    ]
+    async with Host(servers, approve=Person(Answer.KEEP)) as host:
+        problems = [str(each) for each in (await host.discover()).problems]
+        assert len(problems) == 2
+        read_skill = host.session().tools()[0]
+        told = [await read_skill.invoke({"name": f"{each.label}:skill://a/SKILL.md"}) for each in servers]
+    assert all("does not answer" in each for each in (*problems, *told))
+    assert "s3cret" not in " ".join((*problems, *told))

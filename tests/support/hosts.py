@@ -1,6 +1,6 @@
 """Hosts of scripted servers in this process, and somebody who is asked."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,9 +21,13 @@ class Person:
 
     answer: Answer = Answer.ONCE
     asked: list[Request] = field(default_factory=list[Request])
+    meanwhile: Callable[[Request], Awaitable[None]] | None = None
+    """What happens while they think."""
 
     async def __call__(self, request: Request) -> Answer:
         self.asked.append(request)
+        if self.meanwhile is not None:
+            await self.meanwhile(request)
         return self.answer
 
     @property

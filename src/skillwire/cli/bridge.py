@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -163,9 +164,9 @@ def _approving(known: Known) -> Callable[[Target, str], str]:
             return approve
         if target.url is not None:
             return f"{approve} --from {shlex.quote(target.spelled)}"
-        # An option may hold a secret, and clients read this.
-        secret = any(word.startswith("-") or "=" in word for word in target.command)
-        return f"{approve} -- {'COMMAND' if secret else target.spelled}"
+        # Any word but the name of a file may be a secret, and clients read this.
+        told = all(Path(target.cwd or "", word).is_file() for word in target.command[1:])
+        return f"{approve} -- {target.spelled if told else 'COMMAND'}"
 
     return command
 

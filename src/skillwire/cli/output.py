@@ -6,12 +6,12 @@ import shlex
 import sys
 from collections.abc import Iterable
 
-import orjson
 from rich.console import Console
 from rich.text import Text
 
 from skillwire.catalog.library import Library
 from skillwire.model.display import visible
+from skillwire.model.json_text import json_bytes
 from skillwire.model.problem import Problem, Severity
 
 _NOT_PLAIN = re.compile(r"[^\x00-\x7e]")
@@ -47,7 +47,7 @@ def print_line(text: str) -> None:
 
 def print_json(value: object) -> None:
     """Print a result for programs. Whatever a terminal could obey is escaped; its meaning stays the same."""
-    dumped = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    dumped = json_bytes(value, indented=True)
     if not dumped.isascii() or b"\x7f" in dumped:
         dumped = _NOT_PLAIN.sub(_escaped, dumped.decode()).encode()
     sys.stdout.buffer.write(dumped)

@@ -1,6 +1,5 @@
 """`skillwire show`: all that is known of one skill."""
 
-import orjson
 from rich.text import Text
 
 from skillwire.cli.find import Found
@@ -10,6 +9,7 @@ from skillwire.cli.places import local_or_servers
 from skillwire.cli.reaching import Allow, TokenEnv, reached
 from skillwire.model.display import visible
 from skillwire.model.entry import Entry, Json, SkillFile
+from skillwire.model.json_text import json_bytes
 from skillwire.wire.translate import skill_entry
 
 
@@ -67,7 +67,7 @@ def _other_fields(entry: Entry) -> list[tuple[str, str]]:
 
 
 def _plain(value: Json) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    return value if isinstance(value, str) else json_bytes(value).decode()
 
 
 def _print_files(entry: Entry) -> None:

@@ -63,6 +63,11 @@ class Acting:
         """Return the skills of servers, changed ones too: they are still in the context."""
         return tuple(each.skill for each in self.held.values() if not each.skill.local)
 
+    @property
+    def changed(self) -> bool:
+        """Whether one of them is another on its server now."""
+        return any(each.changed for each in self.held.values())
+
     def around(self, label: str, uri: str) -> Held | None:
         """Return the skill of that server in whose folder a URI is, however spelled: the innermost."""
         place = canonical(uri)

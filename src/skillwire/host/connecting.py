@@ -48,13 +48,16 @@ async def connected(
             await client.__aenter__()
         except Exception as error:  # whatever it is: there is no connection
             said = f"; it said: {last}" if (last := words.last_line()) else ""
-            why = reason(error).replace(target.url or "", target.spelled) if target.url else reason(error)
-            told = f"{quoted(target.label)} does not answer: {why}{said}"
-            raise UnreachableError(f"{told} ({visible(target.spelled, 200)})") from error
+            why = target.without_secrets(f"{reason(error)}{said}")  # models and clients are told, too
+            raise UnreachableError(f"{quoted(target.label)} does not answer: {why}") from error
         try:
             yield client
         finally:
-            await client.__aexit__(None, None, None)
+            try:
+                await client.__aexit__(None, None, None)
+            except Exception as error:
+                why = target.without_secrets(reason(error))
+                raise UnreachableError(f"{quoted(target.label)} was lost: {why}") from error
 
 
 def _transport(target: Target, said: TextIO) -> Any:

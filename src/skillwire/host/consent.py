@@ -78,13 +78,20 @@ class Consent:
                 self._given[skill.identity] = _Given(skill.skill, await self._keeping.standing(skill))
             return True
 
-    async def to_execute(self, what: str, skills: tuple[HostedSkill, ...]) -> bool:
-        """Ask whether something may run. `KEEP` holds for these very skills, in this session (H21)."""
+    async def to_execute(self, what: str, skills: tuple[HostedSkill, ...], *, changed: bool) -> bool:
+        """Ask whether something may run. `KEEP` holds for these very skills, in this session (H21).
+
+        It rests on their approvals: where one of those is gone, or was for a skill that has `changed`, this
+        is gone, too, and does not come back (H15, H17).
+        """
         acting = frozenset((each.identity, content_of(each.skill)) for each in skills)
+        approved = not changed and await self._covers_all(skills)
+        if not approved:
+            self._running.discard(acting)
         if acting in self._running:
             return True
         answer = await self._one_question(ExecutionRequest(what, skills))
-        if answer is Answer.KEEP and all(content is not None for _, content in acting):
+        if answer is Answer.KEEP and approved and all(content is not None for _, content in acting):
             self._running.add(acting)
         return answer in _YES
 
@@ -99,11 +106,20 @@ class Consent:
             if fresh is not None and not given.is_for(fresh):
                 self._before[identity] = given.skill
                 self.withdraw(identity)
+        self._running = {
+            each for each in self._running if not any(_is_another(registry, *one) for one in each)
+        }
 
     def withdraw(self, identity: Identity) -> None:
         """Forget what was said of a skill."""
         self._given.pop(identity, None)
         self._running = {each for each in self._running if identity not in {one for one, _ in each}}
+
+    async def _covers_all(self, skills: tuple[HostedSkill, ...]) -> bool:
+        for each in skills:
+            if not await self.covers(each):
+                return False
+        return True
 
     async def _changes(self, skill: HostedSkill) -> Changes | None:
         given = self._given.get(skill.identity)
@@ -115,3 +131,8 @@ class Consent:
     async def _one_question(self, request: Request) -> Answer:
         async with self._asking:
             return await self._ask(request)
+
+
+def _is_another(registry: Registry, identity: Identity, content: str | None) -> bool:
+    fresh = registry.get(identity)
+    return fresh is not None and content_of(fresh.skill) != content

@@ -138,7 +138,7 @@ class Session:
     async def may_execute(self, what: str) -> bool:
         """Whether code may run now. While a server's skill is acted on, a person is asked (H21)."""
         acting = self._acting.foreign()
-        return not acting or await self._consent.to_execute(what, acting)
+        return not acting or await self._consent.to_execute(what, acting, changed=self._acting.changed)
 
     async def allowed_tools(self, name: str) -> frozenset[str]:
         """Return the tools that a loaded skill may use without a question: of a server's, what was granted.

@@ -1,6 +1,5 @@
 """A server as a source: its skills under its label, each file compared with what was promised of it."""
 
-import shlex
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
@@ -68,8 +67,7 @@ class ServerSource(Source):
 
     @property
     def place(self) -> str:
-        target = self._link.target
-        return shlex.join(target.command) if target.url is None else target.url.partition("?")[0]
+        return self._link.target.place
 
     @property
     def link(self) -> ServerLink:

@@ -2,10 +2,11 @@
 
 import hashlib
 import json
+import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from urllib.parse import urlsplit, urlunsplit
 
 from skillwire.host.label import checked_label
@@ -15,6 +16,8 @@ from skillwire.model.errors import InvalidValueError, UsageError
 
 COMMAND = "stdio:"
 """What stands before a command where a server is meant. `-- command` means the same."""
+_SHORTEST_SECRET = 8
+"""Characters. What is shorter is a flag or a number, and stands in many a sentence."""
 _SERVER = "mcp+"
 """What stands before a URL where it could be that of a publisher, too."""
 
@@ -35,15 +38,19 @@ class Target:
     """What is sent to the URL with each request, and to no other origin."""
     token: str | None = field(default=None, repr=False)
     """The bearer token for the URL, and for no other origin."""
-    spelled: str = ""
-    """How a file writes the URL or command: with the names of variables, not with what they hold."""
+    spelled: str = field(default="", repr=False)
+    """The URL or command as the person wrote it: with the names of variables, not with what they hold.
+
+    It is for that person's eyes. Everybody else is told the `place`.
+    """
 
     def __post_init__(self) -> None:
         checked_label(self.label)
         if (self.url is None) != bool(self.command):
             raise InvalidValueError("server", self.label, "reached by a URL or by a command, and not by both")
         if not self.spelled:
-            object.__setattr__(self, "spelled", shlex.join(self.command) if self.url is None else self.url)
+            spelled = shlex.join(self.command) if self.url is None else _without_secrets(self.url)
+            object.__setattr__(self, "spelled", spelled)
 
     @classmethod
     def parse(cls, text: str) -> "Target":
@@ -66,6 +73,27 @@ class Target:
                 hint="leave out `--token-env`: the command gets all your variables",
             )
         return replace(self, token=token)
+
+    @property
+    def place(self) -> str:
+        """Where it is, for models, clients and logs: a URL without keys, or the name of a program."""
+        if self.url is not None:
+            return self.spelled
+        return f"{PurePath(self.command[0]).name}{' …' * (len(self.command) > 1)}"
+
+    def without_secrets(self, text: str) -> str:
+        """Return what was said about the server, without anything that only the person should know."""
+        text = text.replace(self.url, self.spelled) if self.url else text
+        for secret in sorted(self._secrets(), key=len, reverse=True):
+            text = text.replace(secret, "…")
+        return text
+
+    def _secrets(self) -> Iterator[str]:
+        parts = urlsplit(self.url or "")
+        asked = (parts.password or "", parts.fragment, *re.split(r"[=&]", parts.query))
+        words = (part for word in self.command[1:] for part in (word, word.partition("=")[2]))
+        known = (*asked, *words, *self.env.values(), *self.headers.values(), self.token or "")
+        return (each for each in known if len(each) >= _SHORTEST_SECRET)
 
     @property
     def identity(self) -> str:

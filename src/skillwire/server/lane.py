@@ -92,7 +92,10 @@ class Lane:
             fresh = replace(self._freshness, ttl_ms=0) if answer.live else self._freshness
             result = complete(result, fresh)
             result["_meta"] = {**cast("dict[str, Json]", result.get("_meta") or {}), **self._stamp}
-        made = orjson.dumps(result)
+        try:
+            made = orjson.dumps(result)
+        except orjson.JSONEncodeError:  # a skill may say what only slower writers can
+            return None
         if seal.holds():
             self._keep(question, seal, made)
         return made

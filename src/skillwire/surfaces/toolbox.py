@@ -4,9 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-import orjson
-
 from skillwire.model.entry import Json
+from skillwire.model.json_text import json_bytes
 from skillwire.surfaces.base import Call
 from skillwire.surfaces.content import text_block
 
@@ -40,5 +39,5 @@ class Tool:
 
 def structured(value: dict[str, Json], *, is_error: bool = False) -> dict[str, Json]:
     """Return a result that programs and models can read: as an object, and as text."""
-    text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    text = json_bytes(value, indented=True).decode().removesuffix("\n")
     return {"content": [text_block(text)], "structuredContent": value, "isError": is_error}

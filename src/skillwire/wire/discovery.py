@@ -14,6 +14,7 @@ from skillwire.model.digest import Digest
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.errors import SkillwireError
+from skillwire.model.json_text import json_bytes
 from skillwire.model.name import NAME_RULE, is_skill_name
 from skillwire.model.path import folded, portable_fault, prefixes
 from skillwire.model.uri import SKILL_FILE
@@ -118,7 +119,7 @@ def render_index(skills: Iterable[Published]) -> bytes:
     older = listed and all(isinstance(skill, LooseSkill) for skill in listed)
     document: dict[str, Json] = {} if older else {"$schema": SCHEMA}
     document["skills"] = [_rendered(skill) for skill in listed]
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return json_bytes(document, indented=True)
 
 
 def _rendered(skill: Published) -> dict[str, Json]:

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import orjson
-
 from skillwire.model.digest import Digest
 from skillwire.model.entry import Entry, Json, SkillFile
+from skillwire.model.json_text import json_bytes
 from skillwire.model.template import SkillTemplate
 from skillwire.wire.archive_form import ArchiveForm
 from skillwire.wire.discovery import SCHEMA, Delivery
@@ -35,7 +34,7 @@ def draft_index(
     listed = [item for entry, archives in skills for item in _items(entry, archives)]
     listed.extend(_template(each) for each in templates)
     document: dict[str, Json] = {"$schema": SCHEMA, "skills": listed}
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return json_bytes(document, indented=True)
 
 
 def _template(template: SkillTemplate) -> dict[str, Json]:

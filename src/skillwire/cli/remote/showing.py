@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import anyio
-import orjson
 from rich.text import Text
 
 from skillwire.cli.output import counted, data, print_json
@@ -16,6 +15,7 @@ from skillwire.host.state.approvals import Standing
 from skillwire.host.target import Target
 from skillwire.model.display import visible
 from skillwire.model.entry import Json
+from skillwire.model.json_text import json_bytes
 from skillwire.wire.dialect import Integrity
 from skillwire.wire.remote import RemoteSkill
 
@@ -118,4 +118,4 @@ def _fields(skill: RemoteSkill) -> list[tuple[str, str]]:
 
 
 def _plain(value: Json) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    return value if isinstance(value, str) else json_bytes(value).decode()
