@@ -21,6 +21,7 @@ from benchmarks.results import Growth, Series, Table, Unit, ratio, series_of
 from benchmarks.trees import FILES, Tree
 from skillwire.catalog.compose import Labelled, compose
 from skillwire.catalog.library import Library
+from skillwire.model.limits import Limits
 from skillwire.sources.base import Scan
 from skillwire.sources.directory import DirectorySource
 
@@ -80,7 +81,7 @@ async def _round(tree: Tree) -> dict[str, Cost]:
         read_and_hash(files)
 
     await cost_of(READ, read)
-    source = DirectorySource(tree.root)
+    source = DirectorySource(tree.root, limits=Limits(entries=1_000_000))
     scan = await cost_of(COLD, source.scan)
     assert len(scan.entries) == tree.size, "not every skill was found"
     scan = await cost_of(WARM, source.scan)

@@ -81,6 +81,14 @@ def the_file(cache: Path) -> Path:
     return file
 
 
+def lines_of(cache: Path) -> list[list[Any]]:
+    return [json.loads(line) for line in the_file(cache).read_text().splitlines()]
+
+
+def write_lines(cache: Path, lines: list[list[Any]]) -> None:
+    the_file(cache).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
 @pytest.fixture
 def remembered(tree: Path, cache: Path) -> Scan:
     """What the first start found, and wrote down."""
@@ -104,8 +112,8 @@ def test_the_file_is_only_for_its_owner(cache: Path, remembered: Scan) -> None:
 
 @pytest.mark.parametrize(
     "broken",
-    [b"", b"{", b"[]", b"null", b'{"form": "another"}', b"\xff" * 100, b'{"files": 5}'],
-    ids=["empty", "cut", "list", "null", "another form", "no text", "wrong shape"],
+    [b"", b"{", b"[]", b"null", b'["another", "/"]\n', b"\xff" * 100],
+    ids=["empty", "cut", "list", "null", "another form", "no text"],
 )
 def test_a_file_that_is_broken_is_as_good_as_none(
     tree: Path, cache: Path, remembered: Scan, broken: bytes
@@ -114,14 +122,19 @@ def test_a_file_that_is_broken_is_as_good_as_none(
     assert start(tree, cache)[1] == remembered
 
 
+def test_a_file_that_was_cut_is_as_good_as_none(tree: Path, cache: Path, remembered: Scan) -> None:
+    whole = the_file(cache).read_bytes()
+    the_file(cache).write_bytes(whole[: len(whole) // 2])
+    assert start(tree, cache)[1] == remembered
+
+
 @pytest.mark.parametrize("place", range(9))
 @pytest.mark.parametrize("wrong", [None, [], {}, -1, "x"], ids=str)
 def test_an_entry_of_any_shape_does_no_harm(
     tree: Path, cache: Path, remembered: Scan, place: int, wrong: object
 ) -> None:
-    told: dict[str, Any] = json.loads(the_file(cache).read_bytes())
-    told["files"][0][place] = wrong
-    the_file(cache).write_text(json.dumps(told))
+    head, first, *others = lines_of(cache)
+    write_lines(cache, [head, [*first[:place], wrong, *first[place + 1 :]], *others])
     scan = start(tree, cache)[1]
     assert {entry.uri for entry in scan.entries} == {entry.uri for entry in remembered.entries}
 
@@ -130,10 +143,10 @@ def test_a_digest_that_is_wrong_is_found_out_by_the_first_read(
     tree: Path, cache: Path, remembered: Scan
 ) -> None:
     assert remembered.entries
-    told: dict[str, Any] = json.loads(the_file(cache).read_bytes())
-    (entry,) = (each for each in told["files"] if each[0] == "one/a.md")
+    lines = lines_of(cache)
+    (entry,) = (each for each in lines if each[0] == "one/a.md")
     entry[6] = "sha256:" + "0" * 64
-    the_file(cache).write_text(json.dumps(told))
+    write_lines(cache, lines)
 
     async def read() -> tuple[bytes, str]:
         library = Library([DirectorySource(tree, digests=cache)])

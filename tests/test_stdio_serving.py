@@ -4,6 +4,7 @@ import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -254,3 +255,54 @@ def test_a_flood_of_requests_that_nobody_reads_ends_with_the_client(tree: Path) 
         process.stdin.close()
         assert process.wait(timeout=PATIENCE) == 0
         assert b"Traceback" not in process.stderr.read()
+
+
+def test_a_client_may_use_sockets_in_place_of_pipes(tree: Path) -> None:
+    """As Node does: what is read, written and polled is then a socket."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        process = subprocess.Popen(
+            skillwire("serve", tree), stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=subprocess.DEVNULL
+        )
+        theirs.close()
+        ours.settimeout(PATIENCE)
+        asked = [request(number, "resources/read", uri="skill://refunds/large.txt") for number in range(8)]
+        ours.sendall(b"".join([*asked, request(8, "server/discover"), request(9, "skills/list")]))
+        received = b""
+        while received.count(b"\n") < 10:
+            received += ours.recv(1 << 16)
+        ours.shutdown(socket.SHUT_WR)
+        assert process.wait(PATIENCE) == 0
+    assert sorted(answer["id"] for answer in messages(received)) == list(range(10))
+
+
+def test_the_shared_pipes_of_a_client_stay_as_they_are(tree: Path) -> None:
+    """Whoever started the server may hold the same pipe, and must not find that it no longer waits."""
+    source, to = os.pipe()
+    came, sink = os.pipe()
+    process = subprocess.Popen(skillwire("serve", tree), stdin=source, stdout=sink, stderr=subprocess.DEVNULL)
+    os.write(to, request(1, "skills/list"))
+    with open(came, "rb") as answers:  # noqa: PTH123 - a descriptor
+        assert messages([answers.readline()])[0]["id"] == 1
+        assert os.get_blocking(source)
+        assert os.get_blocking(sink)
+        os.close(to)
+        assert process.wait(PATIENCE) == 0
+    os.close(source)
+    os.close(sink)
+
+
+def test_requests_of_another_kind_are_answered_after_the_lane_has_answered(tree: Path) -> None:
+    said = [
+        request(1, "skills/list"),
+        request(2, "tools/list"),
+        request(3, "skills/list"),
+        request(4, "no/such"),
+    ]
+    done = serve(tree, said=b"".join(said))
+    answers = {answer["id"]: answer for answer in messages(done.stdout)}
+    assert done.returncode == 0
+    assert answers[1]["result"] == answers[3]["result"]
+    assert answers[2]["result"]["tools"]
+    assert "error" in answers[4]
+    assert len(answers) == 4  # nothing that the server asked of itself

@@ -29,13 +29,16 @@ from benchmarks.trees import SKILL_BYTES, Tree, grow, settle
 
 LARGE_BYTES = 1 << 20
 IN_FLIGHT = 16
+_REST = 1.0
+"""Seconds in which a server may give back what it needed for a moment."""
 
 COLD, WARM = (
     "start to the first `skills/list`, nothing known",
     "start to the first `skills/list`, digests known",
 )
 COLD_CPU, WARM_CPU = f"{COLD}: CPU", f"{WARM}: CPU"
-MEMORY = "memory (RSS) after `server/discover`, every page of `skills/list` and 50 reads"
+MEMORY = "memory (RSS) after every page of `skills/list` and 50 reads"
+MEMORY_ALL = f"{MEMORY}, and `server/discover`"
 LISTING = "every page of `skills/list`"
 NOTICED = "edit of a description to the notification"
 SCAN, RESCAN, FLOOR = "cold scan", "warm scan", "walk, stat, open, read and hash every file, one thread"
@@ -88,7 +91,7 @@ class Ground:
 
     def cache(self, name: str) -> dict[str, str]:
         """Return an environment in which what is known from before is kept in a folder of this name."""
-        return {"SKILLWIRE_CACHE_DIR": str(self.folder / f"cache-{name}")}
+        return {"SKILLWIRE_CACHE_DIR": str(self.folder / f"cache-{name}"), "SKILLWIRE_MAX_ENTRIES": "1000000"}
 
 
 def starting(ground: Ground) -> None:
@@ -128,16 +131,20 @@ def _start(
         if (use or none) and wall < TOO_LONG:
             if not none and contestant.name != FASTMCP:
                 _use(running, tree)
-            elif none:
-                running.ask("server/discover")
-            ground.measures.add(of(MEMORY, unit=Unit.BYTES), running.memory())
+            ground.measures.add(of(MEMORY, unit=Unit.BYTES), _memory_at_rest(running))
+            running.ask("server/discover")
+            ground.measures.add(of(MEMORY_ALL, unit=Unit.BYTES), _memory_at_rest(running))
 
 
 def _use(running: Running, tree: Tree) -> None:
-    running.ask("server/discover")
     _list_all(running)
     for index in tree.spread(50):
         running.ask("resources/read", uri=tree.uri(index))
+
+
+def _memory_at_rest(running: Running) -> int:
+    time.sleep(_REST)
+    return running.memory()
 
 
 def _end(running: Running) -> None:
@@ -173,6 +180,8 @@ def listing(ground: Ground) -> None:
                 for each in contestants()
                 if not each.is_floor and size <= each.most
             ]
+            for each in running:
+                each.ask("skills/list")  # it has started, and so have the others
             tired: set[str] = set()
             for turn in range(ground.rounds(size)):
                 for each in running if turn % 2 == 0 else reversed(running):

@@ -25,6 +25,15 @@ is a low-level server of the official SDK that has every answer in memory and re
 *Starlette route* and *raw ASGI* answer the same bytes without knowing what was asked. What did not finish
 within 60 s is shown as such, and is measured once. FastMCP is measured with up to 1,000 skills.
 """
+_STAT = """\
+A read on stdio asks the system for the size, times and inode of its file, so that an edit is seen at once:
+that call alone costs more than all that the echo does. `skills/get`, which needs none, """
+_SCANS = """\
+A scan opens each folder by a descriptor that it compares with the one that was judged, stats every entry,
+reads each frontmatter and checks it, and makes values of all of it: about a third of its time is spent on
+folders, a third on files and frontmatter, a third on units, their places and entries. These values are also
+what memory goes to. A start with known digests spares the reading, and still has to look at every file.
+"""
 _READING = ("requests a second", "CPU a request", "p50", "p99")
 
 
@@ -59,6 +68,7 @@ class SpeedReport:
                 "## What must be reached",
                 "",
                 *self._bar_rows(),
+                *self._obstacles(),
                 "## Start, listing and memory",
                 "",
                 *self._by_size(("starting", "listing")),
@@ -105,6 +115,19 @@ class SpeedReport:
             verdict = "" if bar.found is None else "reached" if bar.reached else "**not reached**"
             yield row([bar.what, bar.against, bar.wanted, bar.shown, verdict])
         yield ""
+
+    def _obstacles(self) -> Iterator[str]:
+        """Yield what stands in the way of bars that are not reached, with the figures that show it."""
+        where = (STDIO, self.scale.sizes[1])
+        told: list[str] = []
+        for in_flight in (1, IN_FLIGHT):
+            what = f"`skills/get`, {in_flight} in flight: CPU a request"
+            if (found := self.measures.ratio(what, OURS, ECHO, where)) is not None:
+                told.append(f"{found:.2f} times with {in_flight} in flight")
+        if told:
+            yield _STAT + f"takes {' and '.join(told)} of the CPU of an echo."
+            yield ""
+        yield _SCANS
 
     def _by_size(self, parts: Sequence[str]) -> Iterator[str]:
         chosen = [each for each in self.measures if each.part in parts]

@@ -18,7 +18,7 @@ from mcp.server.mcpserver import MCPServer
 from skillwire import Skill, SkillRequest
 from skillwire.server import SkillServer, attach
 from skillwire.server.address import Address
-from skillwire.server.http import listen
+from skillwire.server.port import listen
 
 
 def collected(folder: Path) -> SkillServer:

@@ -28,7 +28,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("skillwire.cli.progress.time", SimpleNamespace(monotonic=clock.monotonic))
+    monkeypatch.setattr("skillwire.cli.progress_bar.time", SimpleNamespace(monotonic=clock.monotonic))
     return clock
 
 

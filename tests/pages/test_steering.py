@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -12,8 +13,10 @@ from skillwire.config.file import ConfigFile
 from skillwire.config.opening import LibraryOptions
 from skillwire.model.errors import UsageError
 from skillwire.server.skills import skills_server
+from skillwire.wire.discovery import Artifact
 from tests.support.listening import listening
-from tests.support.skills import write_skill
+from tests.support.publisher import NEWER, Publisher
+from tests.support.skills import skill_md, write_skill
 
 pytestmark = pytest.mark.anyio
 
@@ -47,7 +50,8 @@ class Stage:
 
 
 @pytest.fixture
-async def stage(tmp_path: Path) -> Stage:
+async def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    monkeypatch.setenv("SKILLWIRE_CACHE_DIR", str(tmp_path / "cache"))
     stage = Stage(tmp_path)
     await stage.gateway.library.load()
     return stage
@@ -218,6 +222,41 @@ async def test_sync_looks_at_a_folder_now(stage: Stage) -> None:
     write_skill(stage.folder, "late")  # nobody follows the library here
     await stage.gateway.steering.sync_source("named")
     assert stage.names == {"one", "late"}
+
+
+def offered(site: Publisher, name: str) -> Artifact:
+    return site.offer(name, {"SKILL.md": skill_md(name)})
+
+
+async def test_sync_fetches_now_and_says_when_it_did(stage: Stage) -> None:
+    with Publisher() as site:
+        site.index(offered(site, "published"))
+        await stage.gateway.steering.add_source(site.origin, "site", None)
+        assert stage.names == {"one", "published"}
+        fetched = stage.gateway.steering.sources()[1].fetched
+        assert fetched is not None
+        site.index(offered(site, "published"), offered(site, "newer"))
+        await stage.gateway.steering.sync_source("site")
+        assert stage.names == {"one", "published", "newer"}
+        again = stage.gateway.steering.sources()[1].fetched
+        assert again is not None
+        assert again >= fetched
+    with pytest.raises(UsageError, match="`site` cannot be fetched"):
+        await stage.gateway.steering.sync_source("site")
+    assert stage.names == {"one", "published", "newer"}
+    assert "source-stale" in {problem.rule for problem in stage.gateway.library.catalog.problems}
+
+
+async def test_an_origin_that_is_allowed_now_is_asked_now(stage: Stage) -> None:
+    with Publisher() as site, Publisher() as elsewhere:
+        away = replace(offered(elsewhere, "away"), url=f"{elsewhere.origin}{NEWER}away/SKILL.md")
+        site.index(offered(site, "here"), away)
+        await stage.gateway.steering.add_source(site.origin, "site", None)
+        assert stage.names == {"one", "here"}
+        assert elsewhere.log == []
+        async with listening(skills_server(stage.gateway.library), "auto", []) as (_, heard):
+            await stage.gateway.steering.set_allowed_origins([elsewhere.origin])
+            await heard.until_true(lambda: stage.names == {"one", "here", "away"})
 
 
 async def test_an_allowed_origin_is_checked(stage: Stage) -> None:

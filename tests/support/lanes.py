@@ -203,7 +203,7 @@ def modern(method: str, identity: object = 1, **params: object) -> dict[str, Any
 
 def headers_for(message: Mapping[str, Any]) -> Headers:
     """Return the headers that a modern client sends with a message."""
-    params: Any = message.get("params")
+    params = message.get("params")
     name = cast("dict[str, Any]", params).get("uri") if isinstance(params, dict) else None
     named = (
         [(b"mcp-name", name.encode())]

@@ -167,6 +167,7 @@ class Library:
             if self.frozen is frozen:
                 return
             self.frozen = frozen
+            self.revision += 1  # answers are made from another catalogue from now on
             self._settle()
             for source in self.sources:
                 self._following.end(source)

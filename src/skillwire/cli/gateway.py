@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from skillwire.catalog.library import Library
 from skillwire.catalog.register import Register, Terms
@@ -13,9 +14,11 @@ from skillwire.config.file import ConfigFile
 from skillwire.config.opening import LibraryOptions, open_sources
 from skillwire.config.steering import Steering
 from skillwire.config.visibility import overrides_in
-from skillwire.drive.live import LiveSkills
 from skillwire.model.problem import Problem
 from skillwire.surfaces.overview import Overview
+
+if TYPE_CHECKING:
+    from skillwire.drive.live import LiveSkills
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class Gateway:
     library: Library
     steering: Steering
     terms: Terms | None = None
-    live: LiveSkills | None = None
+    live: "LiveSkills | None" = None
 
     def overview(self, *, show_places: bool | None = None) -> Overview:
         """Return what pages show of it.
@@ -49,7 +52,7 @@ def open_gateway(
     file: ConfigFile | None,
     *,
     terms: Terms | None = None,
-    live: LiveSkills | None = None,
+    live: "LiveSkills | None" = None,
     editable: bool = False,
 ) -> Gateway:
     """Return all that is wanted, not loaded yet. Raises `UsageError`."""

@@ -31,9 +31,8 @@ class ProgressBar:
             self._progress.update(self._task, completed=number)
         elif time.monotonic() - self._started > _PATIENCE:
             self._progress.start()
-            self._task = self._progress.add_task(
-                "scan", total=None, completed=number
-            )  # nobody knows how many there will be
+            # Nobody knows how many there will be.
+            self._task = self._progress.add_task("scan", total=None, completed=number)
 
     def stop(self) -> None:
         if self._task is not None:

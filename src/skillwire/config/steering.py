@@ -26,7 +26,6 @@ from skillwire.config.wanted import GivenBy, Opened, absolute
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import SourceError, UsageError
 from skillwire.sources.base import Source
-from skillwire.sources.publisher.web_address import allowed_origin
 from skillwire.sources.unavailable import UnavailableSource
 from skillwire.surfaces.control import ServerSettings, SourceFacts
 
@@ -136,6 +135,8 @@ class Steering:
             self._tell()
 
     async def set_allowed_origins(self, origins: Sequence[str]) -> None:
+        from skillwire.sources.publisher.web_address import allowed_origin  # noqa: PLC0415 - only who needs it
+
         file = self._must_be_editable()
         checked = tuple(dict.fromkeys(allowed_origin(each.strip()) for each in origins if each.strip()))
         async with self._changing:

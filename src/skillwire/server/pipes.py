@@ -8,13 +8,13 @@ nobody waits for, because a client that neither speaks nor listens must not keep
 import asyncio
 import os
 import queue
-import socket
 import stat
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 _CHUNK = 64 * 1024
 _CHUNKS_AHEAD = 64
@@ -73,7 +73,7 @@ class Inlet(ABC):
 
 
 class PolledInlet(Inlet):
-    """For pipes and sockets."""
+    """For pipes and sockets. The descriptor is its own, and closed in the end."""
 
     def __init__(self, descriptor: int, arrived: Callable[[bytes], None], ended: Callable[[], None]) -> None:
         super().__init__(arrived, ended)
@@ -82,6 +82,11 @@ class PolledInlet(Inlet):
         self._loop.add_reader(descriptor, self._readable)
 
     def close(self) -> None:
+        self._pause()
+        self._over = True
+        os.close(self._descriptor)
+
+    def _pause(self) -> None:
         if self._polled:
             self._polled = False
             self._loop.remove_reader(self._descriptor)
@@ -94,10 +99,10 @@ class PolledInlet(Inlet):
         except OSError:  # the other side is gone for good
             chunk = b""
         if not chunk:
-            self.close()
+            self._pause()
         self._came(chunk)
         if len(self._ahead) >= _CHUNKS_AHEAD:
-            self.close()
+            self._pause()
 
     def _give(self) -> None:
         super()._give()
@@ -163,6 +168,9 @@ class Outlet(ABC):
     def write(self, piece: bytes) -> None:
         """Write all of `piece`, now or as soon as somebody reads."""
 
+    def close(self) -> None:  # noqa: B027 - for those that have something to close
+        """Write no more."""
+
     async def flushed(self) -> None:
         """Wait until everything is written, or nobody reads any more."""
         if self.pending:
@@ -188,7 +196,7 @@ class Outlet(ABC):
 
 
 class PolledOutlet(Outlet):
-    """For pipes and sockets. `send` writes what it can without waiting."""
+    """For pipes and sockets, by a descriptor of its own. `send` writes what it can without waiting."""
 
     def __init__(
         self, descriptor: int, send: Callable[[bytes | memoryview], int], broken: Callable[[], None]
@@ -215,6 +223,12 @@ class PolledOutlet(Outlet):
             self._loop.add_writer(self._descriptor, self._writable)
         self._pieces.append(memoryview(piece)[length:])
         self.pending += len(piece) - length
+
+    def close(self) -> None:
+        if not self._gone:
+            self._gone = True
+            self._loop.remove_writer(self._descriptor)
+        os.close(self._descriptor)
 
     def _writable(self) -> None:
         if self._write_on():
@@ -273,34 +287,37 @@ class ThreadOutlet(Outlet):
 
 def open_inlet(descriptor: int, arrived: Callable[[bytes], None], ended: Callable[[], None]) -> Inlet:
     """Return what reads from `descriptor`, in the cheapest way that it allows."""
-    if _can_be_polled(descriptor):
-        with suppress(NotImplementedError, OSError):  # no such thing on this system
-            return PolledInlet(descriptor, arrived, ended)
+    own = _own_end(descriptor, os.O_RDONLY)
+    if own is not None:
+        try:
+            return PolledInlet(own, arrived, ended)
+        except (NotImplementedError, OSError):  # no such thing on this system
+            os.close(own)
     return ThreadInlet(descriptor, arrived, ended)
 
 
 def open_outlet(descriptor: int, broken: Callable[[], None]) -> Outlet:
     """Return what writes to `descriptor`, in the cheapest way that it allows."""
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISSOCK(mode) and hasattr(socket, "MSG_DONTWAIT"):
-        ours = socket.socket(fileno=os.dup(descriptor))
-        return PolledOutlet(ours.fileno(), lambda piece: ours.send(piece, socket.MSG_DONTWAIT), broken)
-    if stat.S_ISFIFO(mode) and (own := _own_end(descriptor)) is not None:
-        return PolledOutlet(own, lambda piece: os.write(own, piece), broken)
-    return ThreadOutlet(descriptor, broken)
+    own = _own_end(descriptor, os.O_WRONLY)
+    return (
+        ThreadOutlet(descriptor, broken) if own is None else PolledOutlet(own, partial(os.write, own), broken)
+    )
 
 
-def _can_be_polled(descriptor: int) -> bool:
-    mode = os.fstat(descriptor).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
-
-
-def _own_end(descriptor: int) -> int | None:
-    """Return a descriptor of the same pipe that does not wait; None where the system has no way to get one.
+def _own_end(descriptor: int, direction: int) -> int | None:
+    """Return a descriptor of the same pipe or socket that does not wait; None if there is no way to get one.
 
     The one that we were given is shared with whoever started us: to change it would change it for them, too.
+    A pipe can be opened once more, where the system shows open files as files; a socket is seldom shared.
     """
+    mode = os.fstat(descriptor).st_mode
     try:
-        return os.open(f"/proc/self/fd/{descriptor}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        if stat.S_ISFIFO(mode):
+            return os.open(f"/proc/self/fd/{descriptor}", direction | os.O_NONBLOCK | os.O_CLOEXEC)
+        if stat.S_ISSOCK(mode):
+            own = os.dup(descriptor)
+            os.set_blocking(own, False)
+            return own
     except (OSError, AttributeError):
         return None
+    return None

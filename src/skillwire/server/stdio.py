@@ -111,6 +111,7 @@ class _Wire:
         self._inlet.close()
         with anyio.move_on_after(_PATIENCE, shield=True):
             await self._outlet.flushed()
+        self._outlet.close()
 
     def _arrived(self, chunk: bytes) -> None:
         """Answer the lines of a chunk that can be answered now; put the others by."""

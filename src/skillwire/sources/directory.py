@@ -15,6 +15,7 @@ from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Seal, Source, unwatched
 from skillwire.sources.folder.facts import FactCache
 from skillwire.sources.folder.files import read_file
+from skillwire.sources.folder.give_back import give_back
 from skillwire.sources.folder.ignore import IGNORE_FILE, Ignored
 from skillwire.sources.folder.kept import Kept
 from skillwire.sources.folder.look import Look, must_be_readable
@@ -115,6 +116,7 @@ class DirectorySource(Source):
             for draft in unit.drafts:
                 if draft.kept is not None:
                     draft.kept.pack()
+        give_back()
 
     def _scan(self, progress: Progress) -> Scan:
         look = self._look(progress)

@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -36,32 +37,33 @@ class Remembered:
     def __init__(self, cache: Path, root: Path) -> None:
         self._root = os.path.realpath(root)
         name = hashlib.sha256(os.fsencode(self._root)).hexdigest()[:32]
-        self._file = cache / f"{name}.json"
+        self._file = cache / f"{name}.jsonl"
 
     def load(self, *, keep_documents: bool) -> dict[str, Known]:
         """Return what was known at the end of an earlier run; nothing, if anything is wrong with it."""
         try:
             if self._file.stat().st_size > _LARGEST:
                 return {}
-            told: Any = orjson.loads(self._file.read_bytes())
-            if told["form"] != _FORM or told["root"] != self._root:
-                return {}
-            return dict(_known(self._root, each, keep_documents=keep_documents) for each in told["files"])
+            with self._file.open("rb") as lines:
+                if orjson.loads(next(lines, b"")) != [_FORM, self._root]:
+                    return {}
+                told = map(orjson.loads, lines)
+                return dict(_known(self._root, each, keep_documents=keep_documents) for each in told)
         except (OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError):
             return {}
 
     def save(self, known: Mapping[str, Known]) -> None:
         """Keep what is known now. Where that cannot be, the next start reads everything."""
         inside = f"{self._root}{os.sep}"
-        files = [
+        files = (
             [location[len(inside) :], *stamp, facts.digest.text, facts.mime_type, _frontmatter(facts)]
             for location, (stamp, facts) in known.items()
             if location.startswith(inside) and _is_plain(location, facts)
-        ]
+        )
         with suppress(OSError, orjson.JSONEncodeError):
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=self._file.parent, prefix=".half-", delete=False) as half:
-                half.write(orjson.dumps({"form": _FORM, "root": self._root, "files": files}))
+                half.writelines(orjson.dumps(each) + b"\n" for each in chain([[_FORM, self._root]], files))
             os.replace(half.name, self._file)  # noqa: PTH105 - whoever reads it meanwhile sees one or the other
 
 
