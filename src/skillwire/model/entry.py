@@ -14,6 +14,9 @@ Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | Non
 """A JSON value. What a catalogue holds is shared: read it, never change it."""
 
 
+_MAIN = f"/{SKILL_FILE}"
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class SkillFile:
     """One file of a skill, without its bytes."""
@@ -79,10 +82,11 @@ class Entry:
     """Whether somebody else's server tells of it: then its resource, too, is described as shown (H27)."""
 
     def __post_init__(self) -> None:
-        if not is_skill_name(self.name):
-            raise InvalidValueError("name", self.name, NAME_RULE)
-        if not self.uri.endswith(f"/{self.name}/{SKILL_FILE}"):
-            raise InvalidValueError("uri", self.uri, f"a URI that ends in `/{self.name}/{SKILL_FILE}`")
+        name = self.name
+        if not is_skill_name(name):
+            raise InvalidValueError("name", name, NAME_RULE)
+        if not self.uri.endswith(f"/{name}{_MAIN}"):
+            raise InvalidValueError("uri", self.uri, f"a URI that ends in `/{name}{_MAIN}`")
         if not self.files or self.files[0].path != SKILL_FILE:
             raise InvalidValueError("files", self.uri, f"a list of files that starts with `{SKILL_FILE}`")
         if len({type(file) for file in self.files}) > 1:
@@ -109,7 +113,7 @@ class Entry:
     @property
     def root(self) -> str:
         """The URI of the skill's folder."""
-        return self.uri.removesuffix(f"/{SKILL_FILE}")
+        return self.uri.removesuffix(_MAIN)
 
     @property
     def path(self) -> str:

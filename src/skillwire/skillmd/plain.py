@@ -5,13 +5,15 @@ means the same to every YAML parser. Whatever is written in any other way is lef
 """
 
 import re
+from sys import intern
 
 from skillwire.model.entry import Json
 from skillwire.skillmd.fields import Fields
 from skillwire.skillmd.scalars import NotFiniteError, core_value
 
 # A plain scalar starts with a letter or a digit. A colon and a space would end it, a `#` may begin a comment.
-_WORDS = r"[A-Za-z0-9](?:[!-\"$-9;-~ ]|:(?=[!-~]))*"
+# Nothing that was matched is given back: the parts cannot stand for each other.
+_WORDS = r"[A-Za-z0-9](?:[!-\"$-9;-~ ]++|:(?=[!-~]))*+"
 _FIELD = re.compile(
     rf"""
     (?P<indent>(?:[ ][ ])?) (?P<key>[A-Za-z][A-Za-z0-9_-]{{0,63}}) :
@@ -56,12 +58,13 @@ class _Reader:
         field = _FIELD.fullmatch(line)
         if field is None:
             return self._continue(line)
-        indent, key, plain, double, single = field.group("indent", "key", "plain", "double", "single")
+        indent, key, plain, double, single = field.groups()
         if not self._end() or not self._enter(indent) or key in self._target:
             return False
         if not isinstance(core_value(key), str):
             return False
-        self._key, self._indent = key, len(indent)
+        self._key = key = intern(key)  # every skill has the same few
+        self._indent = len(indent)
         if not indent:
             self._lines[key] = number
         quoted = double if double is not None else single

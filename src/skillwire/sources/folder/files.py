@@ -25,10 +25,13 @@ def raise_if_exhausted(error: OSError) -> None:
 
 
 def read_file(location: str, limit: int, seen: Stamp | None = None) -> tuple[bytes, Stamp | None]:
-    """Return the bytes of a regular file, and its stamp if it stood still meanwhile. Raises `SourceError`.
+    """Return the bytes of a regular file, and its stamp if that is of these bytes. Raises `SourceError`.
 
     Of a file that is longer than `limit`, the first `limit` bytes and one more. With `seen`, only the very
     file that had this stamp: links were judged then, and another file may be where a link leads now.
+
+    A stamp that has settled need not be compared with the one after reading: whoever writes meanwhile moves
+    the times, so that the next look finds another stamp and reads again.
     """
     try:
         descriptor = os.open(location, _OPEN_FLAGS)
@@ -36,27 +39,26 @@ def read_file(location: str, limit: int, seen: Stamp | None = None) -> tuple[byt
         raise_if_exhausted(error)
         raise SourceError(_reason(error)) from error
     try:
-        before = os.fstat(descriptor)
-        if not stat.S_ISREG(before.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise SourceError("is not a regular file")
-        if seen is not None and (before.st_ino, before.st_dev) != (seen.inode, seen.device):
+        if seen is not None and (status.st_ino, status.st_dev) != (seen.inode, seen.device):
             raise SourceError("was replaced by another file while it was looked at")
-        content = _read(descriptor, before.st_size, left=limit + 1)
-        after = Stamp.of(os.fstat(descriptor))
+        content = _read(descriptor, status.st_size, left=limit + 1)
     except OSError as error:
         raise_if_exhausted(error)
         raise SourceError(_reason(error)) from error
     finally:
         os.close(descriptor)
-    stood_still = after == Stamp.of(before) and after.size == len(content)
-    return content, after if stood_still else None
+    stamp = Stamp.of(status)
+    return content, stamp if stamp.size == len(content) else None
 
 
 def _read(descriptor: int, size: int, *, left: int) -> bytes:
     at_once = max(size + 1, _AT_LEAST)
     pieces: list[bytes] = []
     while left and (piece := os.read(descriptor, min(left, at_once))):
-        if len(piece) == size:  # all that there should be: whether there is more, the stamp will tell
+        if len(piece) == size:  # all that there should be: a longer file has another stamp
             return piece
         pieces.append(piece)
         left -= len(piece)

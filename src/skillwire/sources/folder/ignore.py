@@ -20,7 +20,7 @@ _MAX_SIZE = 256 * 1024
 _MAX_PATTERNS = 500
 _MAX_STARS = 2
 """In one segment of a pattern: what a pattern costs grows with the length of a name to this power."""
-_TOOL_FOLDERS = frozenset({"node_modules", "__pycache__"})
+TOOL_FOLDERS = frozenset({"node_modules", "__pycache__"})
 
 
 class Ignored:
@@ -56,7 +56,7 @@ class Ignored:
         return self._patterns is not None
 
     def by_name(self, name: str) -> bool:
-        return name.startswith(".") or name in _TOOL_FOLDERS
+        return name.startswith(".") or name in TOOL_FOLDERS
 
     def by_pattern(self, path: str, *, folder: bool) -> bool:
         if self._patterns is None:

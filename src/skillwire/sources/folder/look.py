@@ -15,7 +15,7 @@ from skillwire.model.problem import Problem, Rule
 from skillwire.model.uri import SKILL_FILE
 from skillwire.sources.base import Progress, unwatched
 from skillwire.sources.folder.files import raise_if_exhausted
-from skillwire.sources.folder.ignore import HIDDEN_CONTAINERS, Ignored
+from skillwire.sources.folder.ignore import HIDDEN_CONTAINERS, TOOL_FOLDERS, Ignored
 from skillwire.sources.folder.problems import (
     dangling,
     exhausted,
@@ -29,7 +29,7 @@ from skillwire.sources.folder.problems import (
     unreadable,
 )
 from skillwire.sources.folder.stamp import Stamp
-from skillwire.sources.folder.values import File, Folder, Listed, Seen, identity_of
+from skillwire.sources.folder.values import File, Folder, Listed, Seen, identity_of, joined
 
 _PROGRESS_STEP = 256
 _BY_PATH = os.scandir not in os.supports_fd  # Windows
@@ -103,7 +103,7 @@ class Look:
         if listed.marker is None:
             almost = (entry.name for entry in found if entry.name.upper() == SKILL_FILE.upper())
             listed.problems.extend(misspelled(folder.path_of(name)) for name in almost)
-        here = _Here(folder) if files and not self._ignored.has_patterns else None
+        here = _Here(self, folder) if files and not self._ignored.has_patterns else None
         for entry in found:
             if here is not None and here.takes(entry, listed):
                 continue
@@ -153,7 +153,7 @@ class Look:
             listed.entered_all = False
             listed.problems.append(unpublishable(folder.path_of(name), fault))
         elif is_folder:
-            self._add_folder(folder.inner(name, seen), listed)
+            self.add_folder(folder.inner(name, seen), listed)
         elif stat.S_ISREG(seen.status.st_mode):
             path, location = folder.path_of(name), folder.location_of(name)
             listed.files.append(File(name, path, location, folder.name, Stamp.of(seen.status)))
@@ -233,9 +233,10 @@ class Look:
             listed.problems.append(found)
             return
         if stat.S_ISDIR(found.status.st_mode) and not self._ignored.by_pattern(path, folder=True):
-            self._add_folder(folder.inner(name, found), listed)
+            self.add_folder(folder.inner(name, found), listed)
 
-    def _add_folder(self, folder: Folder, listed: Listed) -> None:
+    def add_folder(self, folder: Folder, listed: Listed) -> None:
+        """List a folder, unless it leads in a circle or too deep."""
         if folder.identity in folder.trail:
             listed.entered_all = False
             message = "the link leads back to a folder that it stands in, so it is left out"
@@ -248,27 +249,48 @@ class Look:
 
 
 class _Here:
-    """A folder of a skill, for what most entries in it are: files with plain names."""
+    """A folder of a skill, for what most entries in it are: files and folders with plain names."""
 
-    __slots__ = ("_location", "_name", "_path")
+    __slots__ = ("_folder", "_location", "_look", "_name", "_path", "_trail")
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, look: Look, folder: Folder) -> None:
+        self._look, self._folder = look, folder
         self._path, self._location, self._name = folder.path_of(""), folder.location_of(""), folder.name
+        self._trail: frozenset[tuple[int, int]] | None = None
 
     def takes(self, entry: os.DirEntry[str], listed: Listed) -> bool:
-        """List a plain file, and say that it was one. Everything else needs a closer look."""
+        """List a plain file or folder, and say that it was one. Everything else needs a closer look."""
         name = entry.name
-        if not _PLAIN_NAME(name):
+        if not _PLAIN_NAME(name) or name in TOOL_FOLDERS:
             return False
         try:
             status = entry.stat(follow_symlinks=False)
         except OSError:
             return False
-        if not stat.S_ISREG(status.st_mode):
+        kind = stat.S_IFMT(status.st_mode)
+        if kind == stat.S_IFREG:
+            path, location = self._path + name, self._location + name
+            listed.files.append(File(name, path, location, self._name, Stamp.of(status)))
+        elif kind == stat.S_IFDIR:
+            self._look.add_folder(self._inner(name, status), listed)
+        else:
             return False
-        path, location = self._path + name, self._location + name
-        listed.files.append(File(name, path, location, self._name, Stamp.of(status)))
         return True
+
+    def _inner(self, name: str, status: os.stat_result) -> Folder:
+        """Return what `Folder.inner` does, having made once what all folders in this one share."""
+        around, path, location = self._folder, self._path + name, self._location + name
+        if self._trail is None:
+            self._trail = around.trail | {around.identity}
+        return Folder(
+            path,
+            location,
+            identity_of(status),
+            path if around.real_path == around.path else around.real_path_of(name),
+            location if around.target == around.location else joined(around.target, name),
+            around.depth + 1,
+            self._trail,
+        )
 
 
 def must_be_readable(root: str) -> None:

@@ -24,6 +24,9 @@ class Placed:
         return cls(unit, base, unit.placed(base, label))
 
 
+_FIRST_OF_CONTAINERS = frozenset(container[0] for container in CONTAINERS)
+
+
 class Places:
     """Where each unit stands, by the path of its folder.
 
@@ -108,7 +111,8 @@ class _Paths:
     def take(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
             self._taken.setdefault(entry.path, entry)
-            self._above.update(prefixes(entry.path))
+            for folder in prefixes(entry.path):
+                self._above[folder] += 1
 
     def release(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
@@ -125,9 +129,10 @@ class _Paths:
         A skill around it or below it is in the way as well: they would share folders (S8).
         """
         for entry in entries:
-            if (other := self._taken.get(entry.path)) is not None:
+            path = entry.path
+            if (other := self._taken.get(path)) is not None:
                 return entry, other
-            if self._above[entry.path] or any(path in self._taken for path in prefixes(entry.path)):
+            if path in self._above or not self._taken.keys().isdisjoint(prefixes(path)):
                 return entry, None
         return None
 
@@ -138,6 +143,8 @@ def _segments(path: str) -> tuple[str, ...]:
 
 def _without_containers(segments: tuple[str, ...]) -> tuple[str, ...]:
     """Return the segments above the skill's own folder that say something, and that folder."""
+    if _FIRST_OF_CONTAINERS.isdisjoint(segments):
+        return segments
     kept: list[str] = []
     rest = segments
     while rest:

@@ -2,8 +2,7 @@
 
 import os
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from skillwire.model.path import prefixes
@@ -42,8 +41,8 @@ class Tree:
         self.cut = False
         """Whether a bound stopped the walk: what lies behind it is not known."""
         self._facts = facts
-        self._at: defaultdict[str, set[str]] = defaultdict(set)
-        """The paths that each real folder belongs to."""
+        self._at: dict[str, str | set[str]] = {}
+        """The paths that each real folder belongs to: one, as a rule, and then no set is made for it."""
 
     @property
     def seen(self) -> int:
@@ -112,7 +111,7 @@ class Tree:
                     bisect_left(known, f"{location}{_BEHIND_SEP}"),
                 )
                 folders |= {location, *known[slice(*below)]}
-        return {path for folder in folders for path in self._at.get(folder, ())}
+        return {path for folder in folders for path in self._paths_at(folder)}
 
     def _revisit(self, look: Look, passage: Passage) -> None:
         """List a passage again; walk what is new in it, and drop what is gone."""
@@ -186,13 +185,23 @@ class Tree:
             return 0
         return passage.seen + sum(self._drop(inner) for inner in passage.inner)
 
+    def _paths_at(self, folder: str) -> Collection[str]:
+        known = self._at.get(folder, ())
+        return (known,) if isinstance(known, str) else known
+
     def _list(self, path: str, folders: Iterable[str]) -> None:
         for folder in folders:
-            self._at[folder].add(path)
+            known = self._at.setdefault(folder, path)
+            if isinstance(known, set):
+                known.add(path)
+            elif known != path:
+                self._at[folder] = {known, path}
 
     def _unlist(self, path: str) -> None:
         part = self.passages.get(path) or self.units.get(path)
         for folder in part.folders if part is not None else ():
-            self._at[folder].discard(path)
-            if not self._at[folder]:
-                del self._at[folder]
+            known = self._at.get(folder)
+            if isinstance(known, set):
+                known.discard(path)
+            if not known or known == path:
+                self._at.pop(folder, None)

@@ -109,6 +109,9 @@ def listing_nested_skills(drafts: Sequence[SkillDraft]) -> Iterator[SkillDraft]:
     That makes a difference where the folder of a nested skill does not have the skill's name: its files
     are then served twice, as files of the outer skill and below the nested skill's own path.
     """
+    if len(drafts) == 1:  # as a rule
+        yield drafts[0]
+        return
     paths = _skill_paths(drafts, ())
     renamed: dict[str, dict[str, tuple[SkillDraft, SkillFile]]] = {draft.below: {} for draft in drafts}
     for inner in drafts:

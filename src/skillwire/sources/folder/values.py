@@ -1,7 +1,6 @@
 """What is known of a folder on somebody's disk: where it stands, and what stands in it."""
 
 import os
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from skillwire.model.problem import Problem
@@ -77,23 +76,25 @@ class File(NamedTuple):
     stamp: Stamp
 
 
-@dataclass(slots=True)
 class Listed:
     """What stands in one folder."""
 
-    files: list[File] = field(default_factory=list[File])
-    folders: list[Folder] = field(default_factory=list[Folder])
-    problems: list[Problem] = field(default_factory=list[Problem])
-    marker: str | None = None
-    """The name that makes this folder a skill: `SKILL.md`, else `skill.md`. It may not be a file at all."""
-    cut: Problem | None = None
-    """The bound that stopped the look, if one did: a skill that reaches here has files nobody has seen."""
-    outposts: list[str] = field(default_factory=list[str])
-    """Further folders on this machine that decide what stands in here: a linked file's, a container's."""
-    entered_all: bool = True
-    """Whether every folder in here is looked into, and nothing in here is a link."""
-    closed: bool = False
-    """Whether we may not look into this folder: then nobody can watch it for us, either."""
+    __slots__ = ("closed", "cut", "entered_all", "files", "folders", "marker", "outposts", "problems")
+
+    def __init__(self) -> None:
+        self.files: list[File] = []
+        self.folders: list[Folder] = []
+        self.problems: list[Problem] = []
+        self.marker: str | None = None
+        """The name that makes this folder a skill: `SKILL.md`, else `skill.md`. It may be no file at all."""
+        self.cut: Problem | None = None
+        """The bound that stopped the look, if one did: a skill that reaches here has files nobody saw."""
+        self.outposts: list[str] = []
+        """Further folders on this machine that decide what stands in here: a linked file's, a container's."""
+        self.entered_all = True
+        """Whether every folder in here is looked into, and nothing in here is a link."""
+        self.closed = False
+        """Whether we may not look into this folder: then nobody can watch it for us, either."""
 
     def stop(self, problem: Problem) -> None:
         """Note that a bound was reached here."""
