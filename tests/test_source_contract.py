@@ -12,10 +12,10 @@ import pytest
 from skillwire import Skill, Skills
 from skillwire.authoring.source import CodeSource
 from skillwire.catalog.library import Library
-from skillwire.host.gated import GatedSource
+from skillwire.host.bridge.gated import GatedSource
+from skillwire.host.bridge.source import ServerSource
 from skillwire.host.hosted import HostedSkill
-from skillwire.host.keeping import Keeping
-from skillwire.host.source import ServerSource
+from skillwire.host.judging.keeping import Keeping
 from skillwire.host.state.state import State
 from skillwire.model.entry import SkillFile
 from skillwire.model.errors import SourceError

@@ -2,8 +2,8 @@ import anyio
 from mcp import Client
 from mcp.server.mcpserver import MCPServer
 
-from skillwire.host.client import SkillsClient
 from skillwire.host.dialects.client import DraftsClient
+from skillwire.host.reaching.client import SkillsClient
 
 server = MCPServer("older")
 

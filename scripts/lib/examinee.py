@@ -13,13 +13,13 @@ from functools import partial
 import anyio
 from grades import NEWEST, NO_PREFETCH
 
-from skillwire.host.approval import Answer, Request
-from skillwire.host.connecting import connected
 from skillwire.host.host import Host
 from skillwire.host.hosted import HostedSkill
-from skillwire.host.link import ServerLink
+from skillwire.host.judging.approval import Answer, Request
+from skillwire.host.reaching.connecting import connected
+from skillwire.host.reaching.link import ServerLink
+from skillwire.host.reaching.target import Target
 from skillwire.host.refusing import VerificationError
-from skillwire.host.target import Target
 
 
 async def approve(_: Request) -> Answer:

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from skillwire.config.clients.choosing import targets
 from skillwire.config.clients.known import KnownServer
-from skillwire.host.label import is_label
-from skillwire.host.slug import command_slug, free_label, slug, url_slug
-from skillwire.host.target import Target
+from skillwire.host.reaching.label import is_label
+from skillwire.host.reaching.slug import command_slug, free_label, slug, url_slug
+from skillwire.host.reaching.target import Target
 from skillwire.model.errors import InvalidValueError, UsageError
 from tests.support.client_files import PROGRAM, Machine
 

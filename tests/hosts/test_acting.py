@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from skillwire.host.approval import Answer
+from skillwire.host.judging.approval import Answer
 from skillwire.host.refusing import ChangedError, NotApprovedError, UnavailableError, VerificationError
 from skillwire.model.errors import RequestError
 from skillwire.wire.findings import Fault

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from skillwire.host.tools import AgentTool
+from skillwire.host.session.tools import AgentTool
 from skillwire.model.entry import Json
 from skillwire.model.errors import BadParamsError, InvalidValueError
 

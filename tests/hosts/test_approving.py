@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from skillwire.host.approval import Answer, nobody
-from skillwire.host.changes import Changes
-from skillwire.host.connected import ConnectedServer
 from skillwire.host.host import Host
+from skillwire.host.judging.approval import Answer, nobody
+from skillwire.host.judging.changes import Changes
+from skillwire.host.reaching.connected import ConnectedServer
 from skillwire.host.refusing import ChangedError, NotApprovedError
 from skillwire.host.state.approvals import Standing
 from skillwire.host.state.state import State

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from skillwire.host.client import MAX_ENTRIES, Listing, SkillsClient
+from skillwire.host.reaching.client import MAX_ENTRIES, Listing, SkillsClient
 from skillwire.host.surfaces import compare_surfaces
 from skillwire.host.verifying import Outcome, Report, verify_server
 from skillwire.wire.findings import MAX_FINDINGS, Fault, Finding
@@ -38,7 +38,7 @@ async def test_bad_entries_count_like_good_ones_and_a_full_list_is_complete() ->
 
 @pytest.mark.rule("H2")
 async def test_a_list_of_exactly_as_many_good_entries_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skillwire.host.client.MAX_ENTRIES", 2)
+    monkeypatch.setattr("skillwire.host.reaching.client.MAX_ENTRIES", 2)
     entries = [entry_of(name, files_of(name)) for name in ("a", "b", "c")]
     full, _ = await listed({"skills": entries[:2]})
     assert (full.complete, len(full.skills), full.findings.kept) == (True, 2, [])
@@ -48,7 +48,7 @@ async def test_a_list_of_exactly_as_many_good_entries_is_complete(monkeypatch: p
 
 @pytest.mark.rule("H2", "H25")
 async def test_a_list_ends_when_it_has_brought_too_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skillwire.host.client.MAX_LIST", 5_000)
+    monkeypatch.setattr("skillwire.host.reaching.client.MAX_LIST", 5_000)
     first, junk = entry_of("a", files_of("a")), {"junk": [["x" * 1_000] * 9]}
     listing, script = await listed({"skills": [first, junk], "nextCursor": "1"}, {"skills": [first]})
     assert (listing.complete, [each.name for each in listing.skills]) == (False, ["a"])

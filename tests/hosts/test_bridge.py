@@ -10,8 +10,8 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from skillwire.catalog.library import Library
-from skillwire.host.asking import ask
-from skillwire.host.client import SkillsClient
+from skillwire.host.reaching.asking import ask
+from skillwire.host.reaching.client import SkillsClient
 from skillwire.host.state.state import State
 from skillwire.host.verifying import Outcome, verify_server
 from skillwire.model.problem import Rule
@@ -40,8 +40,8 @@ def mode(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look again soon: how long a pause is proves nothing."""
-    monkeypatch.setattr("skillwire.host.gated._LOOK_SECONDS", 0.05)
-    monkeypatch.setattr("skillwire.host.link._FIRST_PAUSE", 0.05)
+    monkeypatch.setattr("skillwire.host.bridge.gated._LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("skillwire.host.reaching.link._FIRST_PAUSE", 0.05)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from skillwire.host.last_words import LastWords
+from skillwire.host.reaching.last_words import LastWords
 from skillwire.wire.findings import Fault
 from tests.support.peers import HttpServer, skillwire
 from tests.support.posting import PostingSite

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from skillwire.host.client import Listing, SkillsClient
 from skillwire.host.dialects.client import DraftsClient
 from skillwire.host.dialects.discovery import discover
+from skillwire.host.reaching.client import Listing, SkillsClient
 from skillwire.server.offering import Offering
 from skillwire.server.skills import skills_server
 from skillwire.wire.archive_form import ArchiveForm

@@ -7,9 +7,9 @@ from typing import Any
 import anyio
 import pytest
 
-from skillwire.host.approval import Answer, Request
 from skillwire.host.host import Host
-from skillwire.host.link import ServerLink
+from skillwire.host.judging.approval import Answer, Request
+from skillwire.host.reaching.link import ServerLink
 from skillwire.host.refusing import ChangedError, HostError, VerificationError
 from skillwire.model.digest import Digest
 from skillwire.wire.archive_form import ArchiveForm

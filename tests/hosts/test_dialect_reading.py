@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from skillwire.host.client import SkillsClient
 from skillwire.host.dialects.client import DraftsClient
+from skillwire.host.reaching.client import SkillsClient
 from skillwire.host.verifying import Outcome, Report, verify_server
 from skillwire.model.limits import Limits
 from skillwire.server.offering import Offering

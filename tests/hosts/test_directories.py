@@ -6,7 +6,7 @@ import pytest
 from mcp import Client
 
 from skillwire import Skill
-from skillwire.host.client import SkillsClient
+from skillwire.host.reaching.client import SkillsClient
 from skillwire.server import SkillServer
 from skillwire.wire.findings import FindingError
 from tests.support.scripted import ScriptedServer

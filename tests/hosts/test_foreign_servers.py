@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from skillwire.host.approval import Answer
-from skillwire.host.client import SkillsClient
-from skillwire.host.connecting import connected
 from skillwire.host.dialects.client import DraftsClient
 from skillwire.host.dialects.discovery import discover
 from skillwire.host.host import Host
+from skillwire.host.judging.approval import Answer
+from skillwire.host.reaching.client import SkillsClient
+from skillwire.host.reaching.connecting import connected
+from skillwire.host.reaching.target import Target
 from skillwire.host.refusing import VerificationError
 from skillwire.host.state.state import State
-from skillwire.host.target import Target
 from skillwire.host.verifying import Outcome, Report, verify_server
 from skillwire.wire.dialect import Dialect, Integrity
 from skillwire.wire.findings import Fault

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillwire.host.approval import Answer, ExecutionRequest, Request
+from skillwire.host.judging.approval import Answer, ExecutionRequest, Request
 from skillwire.host.refusing import NotApprovedError, VerificationError
 from skillwire.host.state.state import State
 from skillwire.model.errors import BadParamsError, StateError, UsageError

@@ -7,8 +7,8 @@ import anyio
 import pytest
 
 from skillwire.host import State, Target
-from skillwire.host.client import Listing
 from skillwire.host.host import Host
+from skillwire.host.reaching.client import Listing
 from skillwire.host.refusing import UnavailableError, VerificationError
 from skillwire.model.errors import ConflictError, InvalidValueError
 from skillwire.wire.remote import RemoteSkill

@@ -14,9 +14,9 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from skillwire.catalog.library import Library
-from skillwire.host.connecting import UnreachableError, connected
-from skillwire.host.link import ServerLink
-from skillwire.host.target import Target
+from skillwire.host.reaching.connecting import UnreachableError, connected
+from skillwire.host.reaching.link import ServerLink
+from skillwire.host.reaching.target import Target
 from skillwire.server.skills import skills_server
 from skillwire.sources.memory import MemorySource
 from skillwire.wire.findings import FindingError
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try again soon: how long a pause is proves nothing."""
-    monkeypatch.setattr("skillwire.host.link._FIRST_PAUSE", 0.05)
+    monkeypatch.setattr("skillwire.host.reaching.link._FIRST_PAUSE", 0.05)
 
 
 FILES = files_of("x", {"a.md": b"A"})
@@ -92,7 +92,7 @@ class Dripping(ScriptedServer):
 
 @pytest.mark.rule("H2")
 async def test_a_list_that_never_ends_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skillwire.host.link._LONGEST_LISTING", 0.1)
+    monkeypatch.setattr("skillwire.host.reaching.link._LONGEST_LISTING", 0.1)
     async with Wire(Dripping().server()).link() as link:
         with pytest.raises(UnreachableError, match=r"`upstream` did not list its skills in 0\.1 s"):
             await link.list()

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from skillwire.host.approval import Answer
+from skillwire.host.judging.approval import Answer
 from skillwire.host.refusing import HostError, NotApprovedError, UnavailableError, VerificationError
-from skillwire.host.session import Session
-from skillwire.host.tools import AgentTool
+from skillwire.host.session.session import Session
+from skillwire.host.session.tools import AgentTool
 from skillwire.model.limits import Limits
 from skillwire.wire.findings import Fault
 from tests.support.clients import ERAS

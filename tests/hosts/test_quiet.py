@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from skillwire.host.quiet import quiet
+from skillwire.host.reaching.quiet import quiet
 
 
 def heard(caplog: pytest.LogCaptureFixture) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from skillwire.catalog.change import Change
 from skillwire.catalog.library import Library
-from skillwire.host.source import ServerSource
+from skillwire.host.bridge.source import ServerSource
 from skillwire.model.errors import AwayError, NotServedError, RefusedError, SkillwireError
 from skillwire.model.limits import Limits
 from skillwire.model.problem import Rule, Severity
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try again soon: how long a pause is proves nothing."""
-    monkeypatch.setattr("skillwire.host.link._FIRST_PAUSE", 0.05)
+    monkeypatch.setattr("skillwire.host.reaching.link._FIRST_PAUSE", 0.05)
 
 
 FILES = files_of("x", {"refs/a.md": b"A", "logo.png": b"\x89PNG\0", "with space & 100%.md": b"odd"})

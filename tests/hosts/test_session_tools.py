@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillwire.host.hosted import HostedSkill
-from skillwire.host.prompt import catalog_prompt
 from skillwire.host.registry import Registry
-from skillwire.host.session import Session
-from skillwire.host.tagging import file_text, resource_text, skill_text
+from skillwire.host.session.prompt import catalog_prompt
+from skillwire.host.session.session import Session
+from skillwire.host.session.tagging import file_text, resource_text, skill_text
 from skillwire.model.plain import plain
 from skillwire.wire.remote import RemoteSkill
 from tests.support.clients import ERAS

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters
 
 from skillwire import AuthoringError, Skill, Skills
-from skillwire.host.client import SkillsClient
+from skillwire.host.reaching.client import SkillsClient
 from skillwire.host.surfaces import SurfaceReport, compare_surfaces
 from skillwire.server import SkillServer
 from skillwire.wire.findings import Fault

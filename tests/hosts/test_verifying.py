@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client
 
-from skillwire.host.client import MAX_PAGES, SkillsClient
+from skillwire.host.reaching.client import MAX_PAGES, SkillsClient
 from skillwire.host.verifying import Outcome, Report, verify_server
 from skillwire.wire.findings import Fault, FindingError
 from skillwire.wire.remote import RemoteSkill, parse_entry

@@ -8,9 +8,9 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from skillwire.host.connecting import UnreachableError, connected
-from skillwire.host.target import Target
-from skillwire.host.web import (
+from skillwire.host.reaching.connecting import UnreachableError, connected
+from skillwire.host.reaching.target import Target
+from skillwire.host.reaching.web import (
     _OwnOrigin,  # pyright: ignore[reportPrivateUsage] - the SDK follows no redirect that could show it
     over_http,
 )

@@ -15,7 +15,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Res
 from mcp.shared.exceptions import MCPError
 
 from skillwire import AuthoringError, LiveSkill, Skill, SkillRequest, Skills
-from skillwire.host.asking import ask
+from skillwire.host.reaching.asking import ask
 from skillwire.model.errors import ConflictError
 from skillwire.server import Offering, SkillServer, attach
 from tests.in_code.conftest import refunds

@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from skillwire import LiveSkill, Skill, Skills
 from skillwire.catalog.register import Terms
-from skillwire.host.asking import ask
+from skillwire.host.reaching.asking import ask
 from skillwire.model.errors import ConflictError
 from skillwire.server import Offering, SkillServer, attach
 from tests.in_code.conftest import REFUNDS as REFUNDS_TEXT

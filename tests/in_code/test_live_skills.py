@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from skillwire import AuthoringError, LiveSkill, Skill, SkillRequest, Skills
 from skillwire.authoring.live import Resolver
 from skillwire.authoring.threads import MOST
-from skillwire.host.asking import ask
+from skillwire.host.reaching.asking import ask
 from skillwire.model.errors import ConflictError
 from skillwire.server import SkillServer
 from skillwire.skillmd.document import read_document

@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 
 from skillwire import LiveSkill, Skill, SkillRequest
 from skillwire.catalog.library import Library
-from skillwire.host.asking import ask
+from skillwire.host.reaching.asking import ask
 from skillwire.model.errors import ConflictError, InvalidValueError
 from skillwire.model.template import SkillTemplate
 from skillwire.model.uri import root_uri

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
-from skillwire.host.tools import AgentTool
+from skillwire.host.session.tools import AgentTool
 from skillwire.model.entry import Json
 from skillwire.model.errors import NotServedError
 

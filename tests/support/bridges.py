@@ -9,9 +9,9 @@ import anyio
 
 from skillwire.catalog.change import Change
 from skillwire.catalog.library import Library
-from skillwire.host.bridging import bridged
+from skillwire.host.bridge.bridging import bridged
+from skillwire.host.session.tagging import bridged_text
 from skillwire.host.state.state import State
-from skillwire.host.tagging import bridged_text
 from skillwire.model.problem import Problem, Rule
 from skillwire.server.offering import Channel, Offering
 from skillwire.server.skills import skills_server

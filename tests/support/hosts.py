@@ -8,9 +8,9 @@ from typing import Any
 
 from mcp import Client
 
-from skillwire.host.approval import Answer, ExecutionRequest, ForeignReadRequest, LoadRequest, Request
-from skillwire.host.connected import ConnectedServer
 from skillwire.host.host import Host
+from skillwire.host.judging.approval import Answer, ExecutionRequest, ForeignReadRequest, LoadRequest, Request
+from skillwire.host.reaching.connected import ConnectedServer
 from skillwire.host.state.state import State
 from tests.support.scripted import ScriptedServer
 

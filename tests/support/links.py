@@ -6,9 +6,9 @@ from typing import Any
 
 from mcp import Client
 
-from skillwire.host.connecting import UnreachableError
-from skillwire.host.link import ServerLink
-from skillwire.host.target import Target
+from skillwire.host.reaching.connecting import UnreachableError
+from skillwire.host.reaching.link import ServerLink
+from skillwire.host.reaching.target import Target
 from skillwire.model.limits import Limits
 
 NOWHERE = Target("upstream", url="http://127.0.0.1:1/mcp")

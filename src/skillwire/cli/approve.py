@@ -16,9 +16,9 @@ from skillwire.cli.reaching import Allow, TokenEnv, skill_targets
 from skillwire.cli.remote.opened import find, hosting
 from skillwire.cli.remote.remembering import opened_state
 from skillwire.cli.remote.showing import print_files
-from skillwire.host.inspection import Inspection
+from skillwire.host.judging.inspection import Inspection
+from skillwire.host.reaching.target import Target
 from skillwire.host.state.approvals import Standing
-from skillwire.host.target import Target
 from skillwire.model.display import visible
 from skillwire.model.errors import UsageError
 

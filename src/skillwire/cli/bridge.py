@@ -30,11 +30,11 @@ from skillwire.cli.service import Service
 from skillwire.config.clients.choosing import is_address
 from skillwire.config.clients.known import Known, known_servers
 from skillwire.config.settings import BRIDGES, max_file_bytes_from
-from skillwire.host.bridging import approve_command, bridged
-from skillwire.host.link import ServerLink
+from skillwire.host.bridge.bridging import approve_command, bridged
+from skillwire.host.reaching.link import ServerLink
+from skillwire.host.reaching.target import Target
+from skillwire.host.session.tagging import bridged_text
 from skillwire.host.state.state import State
-from skillwire.host.tagging import bridged_text
-from skillwire.host.target import Target
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import UsageError
 from skillwire.model.problem import Rule

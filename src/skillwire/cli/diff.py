@@ -10,9 +10,9 @@ from skillwire.cli.output import data, print_json, talk
 from skillwire.cli.reaching import Allow, TokenEnv, skill_targets
 from skillwire.cli.remote.opened import find, hosting
 from skillwire.cli.remote.remembering import opened_state
-from skillwire.host.changes import Changes
 from skillwire.host.hosted import HostedSkill
-from skillwire.host.target import Target
+from skillwire.host.judging.changes import Changes
+from skillwire.host.reaching.target import Target
 from skillwire.model.display import visible
 
 

@@ -10,8 +10,8 @@ from skillwire.cli.find import Found, NoSuchSkillError, find_skill
 from skillwire.config.clients.choosing import label_in
 from skillwire.config.clients.known import Known, known_servers
 from skillwire.config.kinds import SCHEME, local_path
-from skillwire.host.label import is_label
-from skillwire.host.target import COMMAND
+from skillwire.host.reaching.label import is_label
+from skillwire.host.reaching.target import COMMAND
 from skillwire.model.display import quoted
 from skillwire.model.errors import UsageError
 from skillwire.wire.archive_form import archive_form

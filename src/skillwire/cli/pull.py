@@ -17,7 +17,7 @@ from skillwire.cli.remote.opened import find, hosting
 from skillwire.cli.remote.remembering import remembered
 from skillwire.host.host import Host
 from skillwire.host.hosted import HostedSkill
-from skillwire.host.target import Target
+from skillwire.host.reaching.target import Target
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import UsageError
 

@@ -13,7 +13,7 @@ from skillwire.cli.question import agreed, somebody_is_there
 from skillwire.config.clients.choosing import MayReach, targets
 from skillwire.config.clients.known import KnownServer
 from skillwire.config.settings import token_from
-from skillwire.host.target import Target
+from skillwire.host.reaching.target import Target
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import UsageError
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from skillwire.cli.output import counted, data, print_error, print_json, print_line, talk
 from skillwire.config.clients.known import KnownServer, UnreadableFile
-from skillwire.host.target import Target
+from skillwire.host.reaching.target import Target
 from skillwire.model.display import quoted, visible
 
 

@@ -9,10 +9,10 @@ from cyclopts import Parameter
 
 from skillwire.cli.output import counted, data, print_error, print_json, talk
 from skillwire.cli.reaching import Allow, TokenEnv, reached
-from skillwire.host.client import SkillsClient
-from skillwire.host.connecting import UnreachableError, connected
+from skillwire.host.reaching.client import SkillsClient
+from skillwire.host.reaching.connecting import UnreachableError, connected
+from skillwire.host.reaching.target import Target
 from skillwire.host.surfaces import SurfaceReport, compare_surfaces
-from skillwire.host.target import Target
 from skillwire.host.verifying import Outcome, Report, SkillReport, verify_server
 from skillwire.model.display import visible
 from skillwire.model.errors import UsageError

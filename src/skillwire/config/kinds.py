@@ -7,7 +7,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from skillwire.host.slug import url_slug
+from skillwire.host.reaching.slug import url_slug
 from skillwire.model.display import quoted
 from skillwire.model.errors import InvalidValueError, SourceError, UsageError
 from skillwire.model.limits import Limits
@@ -158,9 +158,9 @@ def _open_server(address: Address, options: SourceOptions) -> Source:
         raise UsageError(str(error), hint=hint) from error
 
     def make() -> Source:
-        from skillwire.host.link import ServerLink  # noqa: PLC0415 - the SDK is loaded by who asks the server
-        from skillwire.host.source import ServerSource  # noqa: PLC0415
-        from skillwire.host.target import Target  # noqa: PLC0415
+        from skillwire.host.bridge.source import ServerSource  # noqa: PLC0415
+        from skillwire.host.reaching.link import ServerLink  # noqa: PLC0415 - the SDK is loaded by who asks the server
+        from skillwire.host.reaching.target import Target  # noqa: PLC0415
 
         target = Target(address.label, url=url, token=address.token)
         return ServerSource(ServerLink(target, limits=options.limits), live=options.live)

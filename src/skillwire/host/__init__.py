@@ -8,7 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from skillwire.host.approval import (
+    from skillwire.host.host import Host
+    from skillwire.host.judging.approval import (
         Answer,
         Approver,
         ExecutionRequest,
@@ -16,13 +17,12 @@ if TYPE_CHECKING:
         LoadRequest,
         Request,
     )
-    from skillwire.host.connected import ConnectedServer
-    from skillwire.host.host import Host
+    from skillwire.host.reaching.connected import ConnectedServer
+    from skillwire.host.reaching.target import Target
     from skillwire.host.refusing import HostError
-    from skillwire.host.session import Session
+    from skillwire.host.session.session import Session
+    from skillwire.host.session.tools import AgentTool
     from skillwire.host.state.state import State
-    from skillwire.host.target import Target
-    from skillwire.host.tools import AgentTool
 
 __all__ = [
     "AgentTool",
@@ -41,19 +41,19 @@ __all__ = [
 ]
 
 _OWNERS = {
-    "AgentTool": "skillwire.host.tools",
-    "Answer": "skillwire.host.approval",
-    "Approver": "skillwire.host.approval",
-    "ConnectedServer": "skillwire.host.connected",
-    "ExecutionRequest": "skillwire.host.approval",
-    "ForeignReadRequest": "skillwire.host.approval",
+    "AgentTool": "skillwire.host.session.tools",
+    "Answer": "skillwire.host.judging.approval",
+    "Approver": "skillwire.host.judging.approval",
+    "ConnectedServer": "skillwire.host.reaching.connected",
+    "ExecutionRequest": "skillwire.host.judging.approval",
+    "ForeignReadRequest": "skillwire.host.judging.approval",
     "Host": "skillwire.host.host",
     "HostError": "skillwire.host.refusing",
-    "LoadRequest": "skillwire.host.approval",
-    "Request": "skillwire.host.approval",
-    "Session": "skillwire.host.session",
+    "LoadRequest": "skillwire.host.judging.approval",
+    "Request": "skillwire.host.judging.approval",
+    "Session": "skillwire.host.session.session",
     "State": "skillwire.host.state.state",
-    "Target": "skillwire.host.target",
+    "Target": "skillwire.host.reaching.target",
 }
 
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillwire.catalog.library import Library
-from skillwire.host.client import Listing
-from skillwire.host.label import checked_label
+from skillwire.host.reaching.client import Listing
+from skillwire.host.reaching.label import checked_label
 from skillwire.model.entry import Entry
 from skillwire.model.limits import Limits
 from skillwire.model.problem import Severity

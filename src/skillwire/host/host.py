@@ -7,25 +7,25 @@ from pathlib import Path
 from typing import Any, Self
 from weakref import WeakSet
 
-from skillwire.host.approval import Approver
-from skillwire.host.changes import Changes
-from skillwire.host.connected import ConnectedServer
-from skillwire.host.consent import Consent
 from skillwire.host.folder import FolderProvider
 from skillwire.host.hosted import HostedSkill
-from skillwire.host.inspection import Inspection, inspected
-from skillwire.host.keeping import Keeping
-from skillwire.host.link import ServerLink
+from skillwire.host.judging.approval import Approver
+from skillwire.host.judging.changes import Changes
+from skillwire.host.judging.consent import Consent
+from skillwire.host.judging.inspection import Inspection, inspected
+from skillwire.host.judging.keeping import Keeping
 from skillwire.host.paths import listed_file, live_uri, unlisted
-from skillwire.host.permissions import wanted_tools
 from skillwire.host.places import Places
-from skillwire.host.provider import Provider
 from skillwire.host.pull import pulled
+from skillwire.host.reaching.connected import ConnectedServer
+from skillwire.host.reaching.link import ServerLink
+from skillwire.host.reaching.provider import Provider
+from skillwire.host.reaching.target import Target
 from skillwire.host.refusing import VerificationError, told_of
 from skillwire.host.registry import HostProblem, Registry
-from skillwire.host.session import Session
+from skillwire.host.session.permissions import wanted_tools
+from skillwire.host.session.session import Session
 from skillwire.host.state.state import State
-from skillwire.host.target import Target
 from skillwire.model.display import quoted
 from skillwire.model.errors import UsageError
 from skillwire.model.limits import Limits

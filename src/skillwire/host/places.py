@@ -7,14 +7,14 @@ from typing import TypeAlias
 import anyio
 import anyio.to_thread
 
-from skillwire.host.client import Listing
 from skillwire.host.hosted import HostedSkill, Identity, origin_of
-from skillwire.host.keeping import Keeping
-from skillwire.host.label import checked_label
-from skillwire.host.permissions import wanted_tools
-from skillwire.host.provider import Provider
+from skillwire.host.judging.keeping import Keeping
+from skillwire.host.reaching.client import Listing
+from skillwire.host.reaching.label import checked_label
+from skillwire.host.reaching.provider import Provider
 from skillwire.host.refusing import HostError, VerificationError, told_of
 from skillwire.host.registry import HostProblem, Registry
+from skillwire.host.session.permissions import wanted_tools
 from skillwire.model.display import quoted
 from skillwire.model.errors import BadParamsError, ConflictError
 from skillwire.model.limits import Limits

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 from mcp.shared.exceptions import MCPError
 
-from skillwire.host.client import refusal
 from skillwire.host.hosted import HostedSkill
+from skillwire.host.reaching.client import refusal
 from skillwire.model.display import visible
 from skillwire.model.errors import SkillwireError
 from skillwire.wire.findings import Finding, FindingError

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from mcp.shared.exceptions import MCPError
 
 from skillwire.authoring.stitching import stitch
-from skillwire.host.client import SkillsClient, refusal
+from skillwire.host.reaching.client import SkillsClient, refusal
 from skillwire.model.uri import SKILL_FILE
 from skillwire.wire.findings import Fault, Finding, FindingError
 from skillwire.wire.messages import PROMPTS_LIST, RESOURCES_META, SKILL_META

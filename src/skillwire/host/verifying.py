@@ -5,8 +5,8 @@ from enum import IntEnum
 
 from mcp.shared.exceptions import MCPError
 
-from skillwire.host.client import SkillsClient, refusal
 from skillwire.host.dialects.client import DraftsClient
+from skillwire.host.reaching.client import SkillsClient, refusal
 from skillwire.wire.dialect import Dialect, Integrity
 from skillwire.wire.findings import Fault, Finding, FindingError, Findings
 from skillwire.wire.messages import EXTENSION, SKILLS_LIST

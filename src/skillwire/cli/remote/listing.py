@@ -9,8 +9,8 @@ from rich.text import Text
 from skillwire.cli.output import data, print_json, print_line, talk
 from skillwire.cli.remote.opened import hosting, tell
 from skillwire.host.hosted import HostedSkill
+from skillwire.host.reaching.target import Target
 from skillwire.host.registry import Registry
-from skillwire.host.target import Target
 from skillwire.model.display import quoted, visible
 from skillwire.wire.dialect import Dialect
 

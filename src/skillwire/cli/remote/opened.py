@@ -8,9 +8,9 @@ from skillwire.cli.find import NoSuchSkillError
 from skillwire.cli.output import talk
 from skillwire.host.host import Host
 from skillwire.host.hosted import HostedSkill
+from skillwire.host.reaching.target import Target
 from skillwire.host.registry import HostProblem, NoLabelError
 from skillwire.host.state.state import State
-from skillwire.host.target import Target
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import UsageError
 

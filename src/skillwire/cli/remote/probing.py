@@ -6,9 +6,9 @@ import anyio
 from mcp.shared.exceptions import MCPError
 
 from skillwire.cli.server_table import Probe
-from skillwire.host.client import Listing
-from skillwire.host.link import ServerLink
-from skillwire.host.target import Target
+from skillwire.host.reaching.client import Listing
+from skillwire.host.reaching.link import ServerLink
+from skillwire.host.reaching.target import Target
 from skillwire.model.display import visible
 from skillwire.model.errors import SkillwireError
 

@@ -10,7 +10,7 @@ from skillwire.cli.read import print_content
 from skillwire.cli.remote.opened import find, hosting
 from skillwire.host.hosted import HostedSkill
 from skillwire.host.paths import listed_file, live_uri
-from skillwire.host.target import Target
+from skillwire.host.reaching.target import Target
 from skillwire.model.display import quoted, visible
 from skillwire.model.mime import is_text, mime_type
 from skillwire.wire.messages import SERVER_META

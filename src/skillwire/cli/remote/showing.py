@@ -10,9 +10,9 @@ from skillwire.cli.output import counted, data, print_json
 from skillwire.cli.remote.opened import find, hosting
 from skillwire.cli.remote.remembering import remembered
 from skillwire.host.hosted import HostedSkill
-from skillwire.host.inspection import Inspection
+from skillwire.host.judging.inspection import Inspection
+from skillwire.host.reaching.target import Target
 from skillwire.host.state.approvals import Standing
-from skillwire.host.target import Target
 from skillwire.model.display import visible
 from skillwire.model.entry import Json
 from skillwire.model.json_text import json_bytes

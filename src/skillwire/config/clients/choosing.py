@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from skillwire.config.clients.known import Known, KnownServer, known_servers
-from skillwire.host.label import is_label
-from skillwire.host.slug import free_label
-from skillwire.host.target import COMMAND, Target
+from skillwire.host.reaching.label import is_label
+from skillwire.host.reaching.slug import free_label
+from skillwire.host.reaching.target import COMMAND, Target
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import UsageError
 

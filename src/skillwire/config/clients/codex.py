@@ -7,7 +7,7 @@ from skillwire.config.clients.declared import Declared, Entry, declared, entries
 from skillwire.config.clients.document import Format, Place
 from skillwire.config.clients.surroundings import Surroundings
 from skillwire.config.clients.variables import NONE, EntryError, Variables
-from skillwire.host.target import Target
+from skillwire.host.reaching.target import Target
 
 
 def _places(around: Surroundings) -> Iterator[Place]:

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from skillwire.config.clients.document import as_object
 from skillwire.config.clients.variables import EntryError, Variables
-from skillwire.host.slug import slug
-from skillwire.host.target import Target
+from skillwire.host.reaching.slug import slug
+from skillwire.host.reaching.target import Target
 from skillwire.model.display import quoted
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)

@@ -8,7 +8,7 @@ from skillwire.config.clients.declared import Entry, either
 from skillwire.config.clients.document import Place
 from skillwire.config.clients.surroundings import Surroundings
 from skillwire.config.clients.variables import EntryError, Variables, of_an_editor
-from skillwire.host.target import Target
+from skillwire.host.reaching.target import Target
 
 _MAX_BYTES = 1024 * 1024
 

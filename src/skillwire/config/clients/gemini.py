@@ -9,7 +9,7 @@ from skillwire.config.clients.declared import Declared, Entry, declared, either,
 from skillwire.config.clients.document import Place
 from skillwire.config.clients.surroundings import Surroundings
 from skillwire.config.clients.variables import BRACES_AND_BARE, Variables
-from skillwire.host.target import Target
+from skillwire.host.reaching.target import Target
 
 
 def _places(around: Surroundings) -> Iterator[Place]:

@@ -8,7 +8,7 @@ from skillwire.config.clients.declared import OLD_TRANSPORT, Declared, Entry, de
 from skillwire.config.clients.document import Format, Place, as_object
 from skillwire.config.clients.surroundings import Surroundings
 from skillwire.config.clients.variables import BRACES_AND_BARE, NONE, EntryError, Variables
-from skillwire.host.target import Target
+from skillwire.host.reaching.target import Target
 from skillwire.model.display import quoted
 
 _SERVERS = frozenset({"stdio", "streamable_http", "sse"})

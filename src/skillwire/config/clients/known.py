@@ -17,8 +17,8 @@ from skillwire.config.clients.goose import GOOSE
 from skillwire.config.clients.project import PROJECT
 from skillwire.config.clients.surroundings import Surroundings
 from skillwire.config.clients.vscode import VSCODE
-from skillwire.host.slug import free_label, slug
-from skillwire.host.target import Target
+from skillwire.host.reaching.slug import free_label, slug
+from skillwire.host.reaching.target import Target
 
 CLIENTS: tuple[Client, ...] = (
     CLAUDE_CODE,

@@ -7,7 +7,7 @@ from typing import Any
 from agents import FunctionTool
 from agents.tool_context import ToolContext
 
-from skillwire.host.tools import AgentTool
+from skillwire.host.session.tools import AgentTool
 from skillwire.model.display import quoted
 from skillwire.model.errors import BadParamsError, SkillwireError
 

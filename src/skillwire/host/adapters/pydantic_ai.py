@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic_ai import ModelRetry, Tool, ToolFailed
 
-from skillwire.host.tools import AgentTool
+from skillwire.host.session.tools import AgentTool
 from skillwire.model.errors import BadParamsError, SkillwireError
 
 

@@ -7,9 +7,9 @@ from urllib.parse import unquote
 
 from mcp.shared.exceptions import MCPError
 
-from skillwire.host.client import Listing, SkillsClient
 from skillwire.host.dialects.discovery import discover
 from skillwire.host.dialects.retrieved import Retrieved
+from skillwire.host.reaching.client import Listing, SkillsClient
 from skillwire.model.limits import Limits
 from skillwire.model.uri import SKILL_FILE
 from skillwire.wire.delivered import delivery_faults, path_in, unpack_skill

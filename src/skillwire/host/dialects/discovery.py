@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
-from skillwire.host.client import Listing, SkillsClient, refusal
+from skillwire.host.reaching.client import Listing, SkillsClient, refusal
 from skillwire.model.uri import SKILL_FILE
 from skillwire.wire.dialect import Dialect
 from skillwire.wire.draft_index import read_draft_index

@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 import anyio
 from mcp import Client
 
-from skillwire.host.client import Listing, SkillsClient
-from skillwire.host.connecting import UnreachableError
 from skillwire.host.dialects.client import DraftsClient
-from skillwire.host.label import checked_label
+from skillwire.host.reaching.client import Listing, SkillsClient
+from skillwire.host.reaching.connecting import UnreachableError
+from skillwire.host.reaching.label import checked_label
 from skillwire.model.display import quoted
 from skillwire.model.limits import Limits
 from skillwire.wire.findings import Fault, Finding, FindingError

@@ -3,12 +3,12 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
-from skillwire.host.tools import AgentTool
+from skillwire.host.session.tools import AgentTool
 from skillwire.model.entry import Json
 from skillwire.model.errors import BadParamsError, SkillwireError
 
 if TYPE_CHECKING:
-    from skillwire.host.session import Session
+    from skillwire.host.session.session import Session
 
 _Run: TypeAlias = Callable[..., Awaitable[str]]
 

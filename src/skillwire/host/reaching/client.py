@@ -11,7 +11,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from skillwire.host.asking import ask
+from skillwire.host.reaching.asking import ask
 from skillwire.model.display import quoted, visible
 from skillwire.model.limits import Limits
 from skillwire.wire.declaring import declared_settings, reads_directories

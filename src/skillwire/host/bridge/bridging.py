@@ -7,12 +7,12 @@ from typing import TypeAlias
 
 from skillwire.catalog.library import Library
 from skillwire.catalog.visibility import VisibilityPolicy
-from skillwire.host.gated import GatedSource
-from skillwire.host.keeping import Keeping
-from skillwire.host.link import ServerLink
-from skillwire.host.source import ServerSource
+from skillwire.host.bridge.gated import GatedSource
+from skillwire.host.bridge.source import ServerSource
+from skillwire.host.judging.keeping import Keeping
+from skillwire.host.reaching.link import ServerLink
+from skillwire.host.reaching.target import Target
 from skillwire.host.state.state import State
-from skillwire.host.target import Target
 from skillwire.sources.base import Source
 
 _NAMES = VisibilityPolicy(by_path=True)

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from skillwire.host.changes import Changes
 from skillwire.host.hosted import HostedSkill
+from skillwire.host.judging.changes import Changes
 from skillwire.host.paths import shown_path
-from skillwire.host.permissions import wishes
+from skillwire.host.session.permissions import wishes
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from skillwire.host.hosted import HostedSkill
-from skillwire.host.inspection import Inspection
+from skillwire.host.judging.inspection import Inspection
 from skillwire.model.display import quoted, visible
 from skillwire.wire.dialect import Dialect
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from urllib.parse import urlsplit, urlunsplit
 
-from skillwire.host.label import checked_label
-from skillwire.host.slug import command_slug, url_slug
+from skillwire.host.reaching.label import checked_label
+from skillwire.host.reaching.slug import command_slug, url_slug
 from skillwire.model.display import quoted
 from skillwire.model.errors import InvalidValueError, UsageError
 

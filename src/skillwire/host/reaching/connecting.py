@@ -9,11 +9,11 @@ from mcp import Client, StdioServerParameters
 from mcp.client.session import MessageHandlerFnT
 from mcp.client.stdio import stdio_client
 
-from skillwire.host.ending import noticing
-from skillwire.host.last_words import LastWords
-from skillwire.host.quiet import quiet
-from skillwire.host.target import Target
-from skillwire.host.web import over_http
+from skillwire.host.reaching.ending import noticing
+from skillwire.host.reaching.last_words import LastWords
+from skillwire.host.reaching.quiet import quiet
+from skillwire.host.reaching.target import Target
+from skillwire.host.reaching.web import over_http
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import SkillwireError
 

@@ -1,11 +1,9 @@
 """Files of skills that are acted on: those of the held entry, each verified, while a yes holds (H14)."""
 
-from skillwire.host.acting import Held
-from skillwire.host.changes import Changes, is_another
-from skillwire.host.consent import Consent
+from skillwire.host.judging.changes import Changes, is_another
+from skillwire.host.judging.consent import Consent
 from skillwire.host.paths import files_below, listed_file, live_uri, shown_path, unlisted
 from skillwire.host.places import Places
-from skillwire.host.reading import Reading
 from skillwire.host.refusing import (
     ChangedError,
     HostError,
@@ -14,7 +12,9 @@ from skillwire.host.refusing import (
     VerificationError,
     told_of,
 )
-from skillwire.host.tagging import file_text, list_text, shown_text
+from skillwire.host.session.acting import Held
+from skillwire.host.session.reading import Reading
+from skillwire.host.session.tagging import file_text, list_text, shown_text
 from skillwire.model.mime import is_text
 from skillwire.wire.delivered import delivery_faults
 from skillwire.wire.findings import Fault, Finding

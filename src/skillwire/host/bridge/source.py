@@ -10,10 +10,10 @@ from anyio.to_thread import run_sync
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
-from skillwire.host.client import refusal
-from skillwire.host.connecting import UnreachableError
-from skillwire.host.link import ServerLink
-from skillwire.host.publishing import Published, finding_problems, publish
+from skillwire.host.bridge.publishing import Published, finding_problems, publish
+from skillwire.host.reaching.client import refusal
+from skillwire.host.reaching.connecting import UnreachableError
+from skillwire.host.reaching.link import ServerLink
 from skillwire.model.display import visible
 from skillwire.model.entry import Entry, LiveFile, SkillFile
 from skillwire.model.errors import AwayError, RefusedError, SourceError, StateError

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
 
-from skillwire.host.unreadable import made_readable
+from skillwire.host.reaching.unreadable import made_readable
 
 
 @asynccontextmanager

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from skillwire.host.client import Listing
+from skillwire.host.reaching.client import Listing
 from skillwire.wire.remote import RemoteSkill
 
 

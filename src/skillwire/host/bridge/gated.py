@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import anyio
 
+from skillwire.host.bridge.source import ServerSource
 from skillwire.host.hosted import HostedSkill
-from skillwire.host.keeping import Keeping
-from skillwire.host.source import ServerSource
+from skillwire.host.judging.keeping import Keeping
 from skillwire.host.state.approvals import Approval, Standing
 from skillwire.model.entry import Entry, LiveFile, SkillFile
 from skillwire.model.errors import StateError

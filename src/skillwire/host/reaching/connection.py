@@ -9,8 +9,8 @@ import anyio
 from mcp import Client
 from mcp.client.session import MessageHandlerFnT
 
-from skillwire.host.connecting import UnreachableError, reason
-from skillwire.host.listening import Listener
+from skillwire.host.reaching.connecting import UnreachableError, reason
+from skillwire.host.reaching.listening import Listener
 from skillwire.model.display import quoted
 
 _PATIENCE = 30.0

@@ -5,7 +5,7 @@ from itertools import zip_longest
 from xml.sax.saxutils import quoteattr
 
 from skillwire.host.hosted import HostedSkill
-from skillwire.host.permissions import is_for_models
+from skillwire.host.session.permissions import is_for_models
 from skillwire.model.plain import plain
 from skillwire.surfaces.catalog_text import CHARACTERS_PER_TOKEN
 

@@ -5,7 +5,7 @@ from collections.abc import Container, Sequence
 from itertools import chain, count
 from urllib.parse import urlsplit
 
-from skillwire.host.label import LABEL_LENGTH
+from skillwire.host.reaching.label import LABEL_LENGTH
 
 _OTHERS = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 _WORDS = 3

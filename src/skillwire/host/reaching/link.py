@@ -12,11 +12,11 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, REQUEST_TIMEOUT
 
-from skillwire.host.client import Listing, SkillsClient
-from skillwire.host.connecting import UnreachableError, connected
-from skillwire.host.connection import Connect, Connection
 from skillwire.host.dialects.client import DraftsClient
-from skillwire.host.target import Target
+from skillwire.host.reaching.client import Listing, SkillsClient
+from skillwire.host.reaching.connecting import UnreachableError, connected
+from skillwire.host.reaching.connection import Connect, Connection
+from skillwire.host.reaching.target import Target
 from skillwire.model.display import quoted
 from skillwire.model.limits import Limits
 from skillwire.wire.findings import Fault, Finding, FindingError

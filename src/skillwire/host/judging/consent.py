@@ -5,7 +5,8 @@ from typing import cast
 
 import anyio
 
-from skillwire.host.approval import (
+from skillwire.host.hosted import HostedSkill, Identity
+from skillwire.host.judging.approval import (
     Answer,
     Approver,
     ExecutionRequest,
@@ -14,10 +15,9 @@ from skillwire.host.approval import (
     Request,
     nobody,
 )
-from skillwire.host.changes import Changes, is_another
-from skillwire.host.hosted import HostedSkill, Identity
-from skillwire.host.inspection import inspected
-from skillwire.host.keeping import Keeping
+from skillwire.host.judging.changes import Changes, is_another
+from skillwire.host.judging.inspection import inspected
+from skillwire.host.judging.keeping import Keeping
 from skillwire.host.registry import Registry
 from skillwire.host.state.approvals import Standing
 from skillwire.host.state.manifest import content_of

@@ -2,21 +2,21 @@
 
 import anyio
 
-from skillwire.host.acting import Acting, Held
-from skillwire.host.changes import Changes, is_another
-from skillwire.host.consent import Consent
-from skillwire.host.held_files import HeldFiles
 from skillwire.host.hosted import HostedSkill, Identity, origin_of
-from skillwire.host.permissions import is_for_models
+from skillwire.host.judging.changes import Changes, is_another
+from skillwire.host.judging.consent import Consent
 from skillwire.host.places import Places
-from skillwire.host.prompt import catalog_prompt
-from skillwire.host.provider import Provider
-from skillwire.host.reading import Reading
+from skillwire.host.reaching.provider import Provider
 from skillwire.host.refusing import ChangedError, NotApprovedError, VerificationError, told_of
 from skillwire.host.registry import Registry
-from skillwire.host.session_tools import session_tools
-from skillwire.host.tagging import resource_text, shown_text, skill_text
-from skillwire.host.tools import AgentTool
+from skillwire.host.session.acting import Acting, Held
+from skillwire.host.session.held_files import HeldFiles
+from skillwire.host.session.permissions import is_for_models
+from skillwire.host.session.prompt import catalog_prompt
+from skillwire.host.session.reading import Reading
+from skillwire.host.session.session_tools import session_tools
+from skillwire.host.session.tagging import resource_text, shown_text, skill_text
+from skillwire.host.session.tools import AgentTool
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.wire.verify import file_faults
 
