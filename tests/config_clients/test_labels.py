@@ -38,6 +38,16 @@ def test_nor_of_one_that_is_disabled_or_broken(machine: Machine) -> None:
     }
 
 
+@pytest.mark.rule("H28")
+def test_nor_while_a_persons_own_file_cannot_be_read(machine: Machine) -> None:
+    machine.own(".cursor/mcp.json", {"mcpServers": {"acme": PROGRAM}})
+    machine.shared(".mcp.json", {"mcpServers": {"acme": OTHER}})
+    (machine.home / ".cursor/mcp.json").write_text("{")
+    known = machine.known()
+    assert set(known.labels) == {"acme.project"}
+    assert known.labels["acme.project"].taken_by == "Cursor"
+
+
 def test_the_same_server_in_two_files_is_one(machine: Machine) -> None:
     machine.own(".claude.json", {"mcpServers": {"acme": PROGRAM}})
     machine.own(".cursor/mcp.json", {"mcpServers": {"acme": PROGRAM}})

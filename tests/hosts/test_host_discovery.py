@@ -278,3 +278,14 @@ async def test_a_state_that_was_damaged_is_told_of_beside_the_skills(tmp_path: P
             (problem,) = host.registry.problems
             assert "every approval begins from none; approve your skills again" in str(problem)
             assert len(host.registry) == 1
+
+
+async def test_a_folder_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    write_skill(tmp_path / "there", "refunds")
+    async with Host(folders={"mine": tmp_path / "there", "gone": tmp_path / "gone"}) as host:
+        registry = await host.discover()
+    assert [each.handle for each in registry] == ["refunds"]
+    (problem,) = registry.problems
+    assert problem.label == "gone"
+    assert "there is no such folder" in problem.message

@@ -78,5 +78,5 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return a question that names the known words closest to `word`; empty if none is close."""
     if len(word) > SHOWN:  # nobody's slip of the finger, and slow to compare
         return ""
-    close = difflib.get_close_matches(word, known, n=_CLOSEST, cutoff=0.4)
+    close = difflib.get_close_matches(word, known, n=_CLOSEST, cutoff=0.6)
     return f"did you mean {' or '.join(quoted(each) for each in close)}?" if close else ""

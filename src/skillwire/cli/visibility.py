@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from skillwire.catalog.visibility import Override, VisibilityPolicy
 from skillwire.cli.find import find_served
-from skillwire.cli.options import AsJson, FollowLinks, SkillArgument
+from skillwire.cli.options import AsJson, FollowLinks
 from skillwire.cli.output import data, print_json
 from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.visibility import decide, overrides_in
@@ -17,7 +17,9 @@ _DECISIONS: dict[str, bool | None] = {"on": True, "off": False, "reset": None}
 
 
 def visibility(
-    skill: SkillArgument,
+    skill: Annotated[
+        str, Parameter(name="SKILL", help="A skill that you serve: its folder, URI, path or name.")
+    ],
     /,
     *,
     sources: Annotated[

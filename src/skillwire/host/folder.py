@@ -9,7 +9,7 @@ from skillwire.host.reaching.client import Listing
 from skillwire.host.reaching.label import checked_label
 from skillwire.model.entry import Entry
 from skillwire.model.limits import Limits
-from skillwire.model.problem import Severity
+from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.sources.directory import DirectorySource
 from skillwire.wire.findings import Fault, Finding, FindingError
 from skillwire.wire.remote import RemoteSkill, parse_entry
@@ -31,7 +31,7 @@ class FolderProvider:
         catalog = await self._library.load()
         listing = Listing()
         for problem in catalog.problems:
-            if problem.severity is Severity.ERROR:
+            if _leaves_out(problem):
                 listing.findings.add(Finding(problem.path, Fault.ENTRY_SHAPE, problem.message))
         for uri in catalog.listing:
             try:
@@ -66,3 +66,8 @@ class FolderProvider:
         if not isinstance(parsed, RemoteSkill):
             raise FindingError(parsed[0])
         return parsed
+
+
+def _leaves_out(problem: Problem) -> bool:
+    """Whether something is not listed because of this: a skill, or the whole folder."""
+    return problem.severity is Severity.ERROR or problem.rule is Rule.SOURCE_WAITING

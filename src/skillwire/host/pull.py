@@ -68,7 +68,8 @@ def _place(skill: HostedSkill) -> list[str]:
 def _must_be_free(folder: Path) -> None:
     if os.path.lexists(folder):
         raise UsageError(
-            f"{quoted(str(folder))} is there already", hint="remove it, or choose another folder"
+            f"{quoted(str(folder))} is there already",
+            hint="remove it, choose another folder, or replace it with `--force`",
         )
 
 

@@ -115,7 +115,8 @@ def known_servers(environment: Mapping[str, str], folder: Path | None = None) ->
             told = f"it names more than {_MAX_SERVERS:,} servers"
             unreadable.append(UnreadableFile(client, place, told))
         found.extend((client, place, each) for each in named[:_MAX_SERVERS])
-    servers = tuple(_labelled(found))
+    own = next((each.client.title for each in unreadable if not each.place.in_repository), "")
+    servers = tuple(_labelled(found, own))
     return Known(servers, tuple(unreadable), {each.label: each for each in servers if not each.same_as})
 
 
@@ -130,8 +131,11 @@ def _files(around: Surroundings) -> Iterator[tuple[Client, Place]]:
             yield client, place
 
 
-def _labelled(found: Iterable[tuple[Client, Place, Declared]]) -> Iterator[KnownServer]:
-    """Give each server a label. Whose file it is counts first: a label of the person's own is never taken."""
+def _labelled(found: Iterable[tuple[Client, Place, Declared]], unread: str = "") -> Iterator[KnownServer]:
+    """Give each server a label. Whose file it is counts first: a label of the person's own is never taken.
+
+    `unread` is a client whose file of the person's own cannot be read: nobody knows which labels it has.
+    """
     holders: dict[str, KnownServer] = {}
     for client, place, declared in sorted(
         found, key=lambda each: (each[1].in_repository, not each[2].enabled)
@@ -142,10 +146,17 @@ def _labelled(found: Iterable[tuple[Client, Place, Declared]]) -> Iterator[Known
             if _same(holder, server):
                 yield replace(server, same_as=holder.label)
                 continue
-            label = free_label(slug(f"{label}.{client.name}"), holders)
-            server = replace(server, label=label, taken_by=holder.client.title)
-        holders[label.casefold()] = server
+            server = _elsewhere(server, holders, holder.client.title)
+        elif unread and place.in_repository:
+            server = _elsewhere(server, holders, unread)
+        holders[server.label.casefold()] = server
         yield server
+
+
+def _elsewhere(server: KnownServer, taken: Iterable[str], by: str) -> KnownServer:
+    """Return a server under a label of its own, because another client has, or may have, the one it wants."""
+    label = free_label(slug(f"{server.label}.{server.client.name}"), set(taken))
+    return replace(server, label=label, taken_by=by)
 
 
 def _same(one: KnownServer, other: KnownServer) -> bool:
