@@ -81,6 +81,16 @@ def test_hidden_files_are_never_served(tmp_path: Path) -> None:
     assert paths_of(tmp_path, "one") == ["SKILL.md", "a/b.md"]
 
 
+@pytest.mark.parametrize("patterns", ["", "nothing-like-this"])
+def test_a_file_called_like_the_folder_of_a_tool_is_left_out_in_every_skill(
+    tmp_path: Path, patterns: str
+) -> None:
+    write_skill(tmp_path, "one", {"node_modules": "x", "a/node_modules": "x", "a/b.md": "x"})
+    if patterns:
+        (tmp_path / ".skillwireignore").write_text(patterns)
+    assert paths_of(tmp_path, "one") == ["SKILL.md", "a/b.md"]
+
+
 @pytest.mark.rule("S16")
 def test_nested_skills_stand_below_the_one_around_them(tmp_path: Path) -> None:
     outer = write_skill(tmp_path, "team/outer")

@@ -96,15 +96,15 @@ class Namespace:
         if (other := self._in_the_way(entry, files)) is not None:
             return other
         self.entries[entry.uri] = self._roots[entry.root] = entry
+        for directory in (entry.root, *(entry.uri_of(path) for path in entry.directories)):
+            self.children[directory]  # an empty directory is one too (S15)
+            self._add_child(directory)
         for uri, file in files.items():
             # A nested skill's files are its own, whether it or the skill around it came first (S16).
             holder = self.files.get(uri)
             if holder is None or len(holder.entry.root) < len(entry.root):
                 self.files[uri] = Served(entry, file)
             self._add_child(uri)
-        for directory in (entry.root, *(entry.uri_of(path) for path in entry.directories)):
-            self.children[directory]  # an empty directory is one too (S15)
-            self._add_child(directory)
         for above in parents(entry.root):
             self._add_child(above)
             self._below[above].append(entry)

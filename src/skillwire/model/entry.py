@@ -126,7 +126,7 @@ class Entry:
 
     def uri_of(self, path: str) -> str:
         """Return the URI of the file or folder at `path` below the skill's folder."""
-        return file_uri(self.root, path)
+        return self.uri if path == SKILL_FILE else file_uri(self.root, path)
 
     def below(self, prefix: str) -> Self:
         """Return this skill, published one level down, under the segment `prefix`."""

@@ -63,7 +63,7 @@ class FactCache:
         is_document = file.name.upper() == SKILL_FILE.upper()
         facts = Facts(
             Digest.of(content),
-            len(content),
+            file.stamp.size if file.stamp.size == len(content) else len(content),  # one object, as a rule
             known_type(file.path) or mime_type(file.path, text=is_text(content)),
             read_document(content, file.path, file.folder) if is_document else None,
             Kept(content) if is_document and self.keep_documents else None,

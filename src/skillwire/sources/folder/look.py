@@ -29,7 +29,7 @@ from skillwire.sources.folder.problems import (
     unreadable,
 )
 from skillwire.sources.folder.stamp import Stamp
-from skillwire.sources.folder.values import File, Folder, Listed, Seen, identity_of, joined
+from skillwire.sources.folder.values import File, Folder, Listed, Seen, identity_of
 
 _PROGRESS_STEP = 256
 _BY_PATH = os.scandir not in os.supports_fd  # Windows
@@ -57,6 +57,9 @@ class Look:
         self._progress = progress
         self.seen = seen
         """Files and folders seen so far, and those known from before."""
+        self._around: Folder | None = None
+        self._trail: frozenset[tuple[int, int]] = frozenset()
+        """The trail of all folders in the one that was listed last."""
 
     @property
     def exhausted(self) -> bool:
@@ -153,7 +156,7 @@ class Look:
             listed.entered_all = False
             listed.problems.append(unpublishable(folder.path_of(name), fault))
         elif is_folder:
-            self.add_folder(folder.inner(name, seen), listed)
+            self.add_folder(name, seen, folder, listed)
         elif stat.S_ISREG(seen.status.st_mode):
             path, location = folder.path_of(name), folder.location_of(name)
             listed.files.append(File(name, path, location, folder.name, Stamp.of(seen.status)))
@@ -233,10 +236,13 @@ class Look:
             listed.problems.append(found)
             return
         if stat.S_ISDIR(found.status.st_mode) and not self._ignored.by_pattern(path, folder=True):
-            self.add_folder(folder.inner(name, found), listed)
+            self.add_folder(name, found, folder, listed)
 
-    def add_folder(self, folder: Folder, listed: Listed) -> None:
-        """List a folder, unless it leads in a circle or too deep."""
+    def add_folder(self, name: str, seen: Seen, around: Folder, listed: Listed) -> None:
+        """List a folder that stands in another, unless it leads in a circle or too deep."""
+        if self._around is not around:
+            self._around, self._trail = around, around.further_trail()
+        folder = around.inner(name, seen, self._trail)
         if folder.identity in folder.trail:
             listed.entered_all = False
             message = "the link leads back to a folder that it stands in, so it is left out"
@@ -251,12 +257,11 @@ class Look:
 class _Here:
     """A folder of a skill, for what most entries in it are: files and folders with plain names."""
 
-    __slots__ = ("_folder", "_location", "_look", "_name", "_path", "_trail")
+    __slots__ = ("_folder", "_location", "_look", "_name", "_path")
 
     def __init__(self, look: Look, folder: Folder) -> None:
         self._look, self._folder = look, folder
         self._path, self._location, self._name = folder.path_of(""), folder.location_of(""), folder.name
-        self._trail: frozenset[tuple[int, int]] | None = None
 
     def takes(self, entry: os.DirEntry[str], listed: Listed) -> bool:
         """List a plain file or folder, and say that it was one. Everything else needs a closer look."""
@@ -272,25 +277,10 @@ class _Here:
             path, location = self._path + name, self._location + name
             listed.files.append(File(name, path, location, self._name, Stamp.of(status)))
         elif kind == stat.S_IFDIR:
-            self._look.add_folder(self._inner(name, status), listed)
+            self._look.add_folder(name, Seen(status), self._folder, listed)
         else:
             return False
         return True
-
-    def _inner(self, name: str, status: os.stat_result) -> Folder:
-        """Return what `Folder.inner` does, having made once what all folders in this one share."""
-        around, path, location = self._folder, self._path + name, self._location + name
-        if self._trail is None:
-            self._trail = around.trail | {around.identity}
-        return Folder(
-            path,
-            location,
-            identity_of(status),
-            path if around.real_path == around.path else around.real_path_of(name),
-            location if around.target == around.location else joined(around.target, name),
-            around.depth + 1,
-            self._trail,
-        )
 
 
 def must_be_readable(root: str) -> None:

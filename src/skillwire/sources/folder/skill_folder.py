@@ -1,7 +1,9 @@
 """Reading one skill folder with everything in it."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from sys import intern
+from typing import Any, NamedTuple
 
 from skillwire.model.entry import SkillFile
 from skillwire.model.errors import CannotLookNowError, SourceError
@@ -47,21 +49,21 @@ def read_unit(
         else:
             problems.extend(found)
     kept = tuple(draft for draft in listing_nested_skills(drafts) if _fits(draft, look.limits, problems))
+    open_folders = (node.folder.target for node in nodes if not node.listed.closed)
     outposts = (place for node in nodes for place in node.listed.outposts)
     return Unit(
         folder,
         kept,
         tuple(problems),
-        locations=frozenset(file.location for node in nodes for file in node.listed.files),
-        folders=frozenset((*(node.folder.target for node in nodes if not node.listed.closed), *outposts)),
+        locations=tuple(file.location for node in nodes for file in node.listed.files),
+        folders=tuple(dict.fromkeys((*open_folders, *outposts))),
         entered_all=all(node.listed.entered_all for node in nodes),
         seen=look.seen - already,
-        held={location: draft.kept for location, draft in held.items() if draft.kept is not None},
+        held={location: draft.kept for location, draft in held.items() if draft.kept is not None} or _NONE,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
+class _Node(NamedTuple):
     folder: Folder
     listed: Listed
     children: tuple["_Node", ...]
@@ -143,9 +145,9 @@ def _read_skill(
         where=where,
         document=document,
         files=tuple(_read_files(look, facts, files, held, warnings)),
-        directories=tuple(_below(node.folder, part.folder.path) for part in node.inner),
+        directories=tuple(intern(_below(node.folder, part.folder.path)) for part in node.inner),
         warnings=tuple(warnings),
-        stored={path: file.location for path, file in files.items() if not file.path.endswith(path)},
+        stored={path: file.location for path, file in files.items() if not file.path.endswith(path)} or _NONE,
         kept=kept,
     )
 
@@ -161,11 +163,12 @@ def _published(node: _Node, main: File, warnings: list[Problem]) -> dict[str, Fi
     """Return every file by the path it is published under, `SKILL.md` first; tell of those left out."""
     files = {SKILL_FILE: main}
     for part in node.all():
+        folder = _below(node.folder, part.folder.path_of(""))
         for file in part.listed.files:
             if file is not main:
                 # Also a nested `skill.md` is published as its skill publishes it.
                 name = SKILL_FILE if file.name == part.listed.marker else file.name
-                files[_below(node.folder, part.folder.path_of(name))] = file
+                files[intern(folder + name)] = file  # many skills have files of the same names
     for path, kept in clashing_paths(files).items():
         warnings.append(clash_problem(files.pop(path).path, kept))
     return files
@@ -219,4 +222,6 @@ def _below(folder: Folder, path: str) -> str:
     return path[len(folder.path) :].removeprefix("/")
 
 
+_NONE: Mapping[str, Any] = {}
+"""Nothing, as nearly every skill has it: made once."""
 _READABLE = "check its permissions, or remove it"

@@ -50,10 +50,10 @@ class Unit:
     drafts: tuple[SkillDraft, ...]
     """Enclosing skills before nested ones."""
     problems: tuple[Problem, ...]
-    locations: frozenset[str]
+    locations: tuple[str, ...]
     """Where its files are on this machine."""
-    folders: frozenset[str]
-    """Where its folders really are on this machine, and those that its links lead to."""
+    folders: tuple[str, ...]
+    """Where its folders really are on this machine, and those that its links lead to, each once."""
     entered_all: bool
     """Whether every folder below its own is among them, and nothing in it is a link."""
     seen: int

@@ -33,17 +33,20 @@ class Folder(NamedTuple):
     def real_path_of(self, name: str) -> str:
         return f"{self.real_path}/{name}" if self.real_path else name
 
-    def inner(self, name: str, seen: "Seen") -> "Folder":
-        """Return the folder `name` in this one."""
-        return Folder(
-            self.path_of(name),
-            self.location_of(name),
-            identity_of(seen.status),
-            self.real_path_of(name) if seen.link is None else seen.link,
-            joined(self.target, name) if seen.target is None else seen.target,
-            self.depth + 1 + name.count("/"),
-            self.trail | {self.identity},
-        )
+    def further_trail(self) -> frozenset[tuple[int, int]]:
+        """Return the trail of every folder in this one."""
+        return self.trail | {self.identity}
+
+    def inner(self, name: str, seen: "Seen", trail: frozenset[tuple[int, int]]) -> "Folder":
+        """Return the folder `name` in this one. What is equal is one object: there are thousands of them."""
+        path, location = self.path_of(name), self.location_of(name)
+        real_path, target = seen.link, seen.target
+        if real_path is None:
+            real_path = path if self.real_path == self.path else self.real_path_of(name)
+        if target is None:
+            target = location if self.target == self.location else joined(self.target, name)
+        depth = self.depth + 1 + name.count("/")
+        return Folder(path, location, identity_of(seen.status), real_path, target, depth, trail)
 
     @property
     def name(self) -> str:

@@ -44,7 +44,7 @@ class WatchPlan:
             if part.folder.path in whole:
                 deep.add(part.folder.target)
                 continue
-            flat |= part.folders
+            flat.update(part.folders)
             if isinstance(part, Passage):
                 pending.extend(parts[path] for path in part.inner if path in parts)
         real = os.path.realpath(root)
