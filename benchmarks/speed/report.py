@@ -30,9 +30,9 @@ A read on stdio asks the system for the size, times and inode of its file, so th
 that call alone costs more than all that the echo does. `skills/get`, which needs none, """
 _SCANS = """\
 A scan opens each folder by a descriptor that it compares with the one that was judged, stats every entry,
-reads each frontmatter and checks it, and makes values of all of it: about a third of its time is spent on
-folders, a third on files and frontmatter, a third on units, their places and entries. These values are also
-what memory goes to. A start with known digests spares the reading, and still has to look at every file.
+reads each frontmatter and checks it, and makes values of all of it; by profile no single step of these stands
+out. The values are also what memory goes to. A start with known digests spares the reading, and still has to
+look at every file.
 """
 _READING = ("requests a second", "CPU a request", "p50", "p99")
 
