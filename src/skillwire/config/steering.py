@@ -23,7 +23,7 @@ from skillwire.config.opening import LibraryOptions, open_sources
 from skillwire.config.spelling import check_opens, spelled
 from skillwire.config.visibility import decide, overrides_in
 from skillwire.config.wanted import GivenBy, Opened, absolute
-from skillwire.model.display import quoted, visible
+from skillwire.model.display import quoted, visible, without_secrets
 from skillwire.model.errors import SourceError, UsageError
 from skillwire.sources.base import Source
 from skillwire.sources.unavailable import UnavailableSource
@@ -199,7 +199,7 @@ def _facts(opened: Opened, *, editable: bool) -> SourceFacts:
     return SourceFacts(
         source.label,
         "unavailable" if unavailable else kind_of(wanted.argument).name,
-        visible(source.place),
+        visible(source.place if is_local(wanted.argument) else without_secrets(source.place)),
         _origin(wanted.argument, source.label),
         wanted.given_by,
         removable=editable and wanted.given_by is GivenBy.CONFIGURATION,

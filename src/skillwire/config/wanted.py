@@ -9,7 +9,7 @@ from pathlib import Path
 from skillwire.config.configured import Configured
 from skillwire.config.kinds import SCHEME, Address, SourceOptions, is_local, kind_of, local_path, open_source
 from skillwire.config.settings import SKILLS_DIR, token_from
-from skillwire.model.display import quoted, visible
+from skillwire.model.display import quoted, visible, without_secrets
 from skillwire.model.errors import InvalidValueError, UsageError
 from skillwire.model.path import name_fault, path_fault
 from skillwire.sources.base import Source
@@ -112,7 +112,7 @@ def open_wanted(
                 raise
             # Others are configured beside it, and nobody is there who could say it differently.
             label = _free("unavailable" if _label_fault(each.label) else str(each.label), taken)
-            source = UnavailableSource(label, visible(each.argument), str(error), tell=not options.serving)
+            source = _unavailable(each, label, error, tell=not options.serving)
         labels.add(label)
         opened.append(Opened(each, source))
     return opened
@@ -121,6 +121,13 @@ def open_wanted(
 def _open(each: Wanted, label: str, options: SourceOptions, *, to_fetch: bool) -> Source:
     token = token_from(each.token_env, options.environment) if to_fetch else None
     return _prefixed(open_source(Address(each.argument, label, token), options), each.prefix)
+
+
+def _unavailable(each: Wanted, label: str, error: UsageError, *, tell: bool) -> Source:
+    place = visible(each.argument)
+    # It is shown on pages and in logs, and a password belongs on none. No path holds one.
+    shown = place if is_local(each.argument) else without_secrets(place)
+    return UnavailableSource(label, shown, without_secrets(str(error)), tell=tell)
 
 
 def absolute(source: str, folder: Path) -> str:
