@@ -246,3 +246,13 @@ async def test_a_key_in_an_address_is_shown_to_nobody(folder: Path, place: str) 
 )
 async def test_where_public_sources_are_is_told(folder: Path, place: str) -> None:
     assert config_with(place, folder, editable=False)["sources"][1]["place"].startswith(place)
+
+
+async def test_a_path_that_reads_backwards_is_told_as_it_is_spelled(folder: Path) -> None:
+    write_skill(folder, "turned", files={"\u202etxt.exe": "x"})
+    steered = gateway(folder, editable=False)
+    await steered.library.load()
+    offering = Offering(tools=app_tools(steered.overview()), unlisted=[AppPages()])
+    async with Client(skills_server(steered.library, offering=offering)) as client:
+        told = text_of(await client.call_tool("skill-display", {"skill": "turned"}))
+    assert "- \\u202etxt.exe" in told
