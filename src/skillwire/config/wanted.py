@@ -1,5 +1,6 @@
 """Which sources are wanted: those on the command line, else in the environment, and those configured."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +8,16 @@ from enum import StrEnum
 from pathlib import Path
 
 from skillwire.config.configured import Configured
-from skillwire.config.kinds import SCHEME, Address, SourceOptions, is_local, kind_of, local_path, open_source
+from skillwire.config.kinds import (
+    SCHEME,
+    Address,
+    SourceOptions,
+    is_local,
+    kind_of,
+    local_path,
+    open_source,
+    real_place,
+)
 from skillwire.config.settings import SKILLS_DIR, token_from
 from skillwire.model.display import quoted, visible, without_secrets
 from skillwire.model.errors import InvalidValueError, UsageError
@@ -132,7 +142,10 @@ def _unavailable(each: Wanted, label: str, error: UsageError, *, tell: bool) -> 
 
 def absolute(source: str, folder: Path) -> str:
     """Return a configured source as it can be opened from anywhere: a relative path begins at `folder`."""
-    return str(folder / local_path(source)) if is_local(source) else source
+    try:
+        return str(folder / local_path(source)) if is_local(source) else source
+    except UsageError:  # told when it is opened, as a fault of this source alone
+        return source
 
 
 def must_open(wanted: Wanted, options: SourceOptions) -> None:
@@ -168,8 +181,7 @@ def _distinct(wanted: Iterable[Wanted]) -> Iterator[Wanted]:
     """Yield each source once; two spellings of one folder are one."""
     seen: set[tuple[str, str | None]] = set()
     for each in wanted:
-        local = is_local(each.argument)
-        key = (str(local_path(each.argument).resolve()) if local else each.argument, each.prefix)
+        key = (real_place(each.argument), each.prefix)
         if key not in seen:
             seen.add(key)
             yield each
@@ -177,7 +189,7 @@ def _distinct(wanted: Iterable[Wanted]) -> Iterator[Wanted]:
 
 def _parts(argument: str) -> list[str]:
     """Several sources may stand in one argument, with commas; a path that exists is taken as it is."""
-    if "," not in argument or local_path(argument).exists():
+    if "," not in argument or os.path.exists(os.path.expanduser(argument)):  # noqa: PTH110, PTH111 - `Path` raises
         return [argument] if argument.replace(",", "").strip() else []
     parts = _NEXT_SOURCE.split(argument) if SCHEME.match(argument) else argument.split(",")
     return [part.strip() for part in parts if part.strip()]
