@@ -5,15 +5,18 @@ import stat
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tomlkit import TOMLDocument
 
 from skillwire.catalog.visibility import Override
+from skillwire.config.configured import Configured, write_allowed_origins, write_static
 from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.replace import replace_file
 from skillwire.config.visibility import decide, overrides_in
@@ -237,6 +240,131 @@ def test_any_sequence_of_decisions_adds_up(
     assert overrides_in(file) == {
         uri: override for uri, override in decided.items() if override != Override()
     }
+
+
+OURS, THEIRS = "skill://a/SKILL.md", "skill://b.c/SKILL.md"
+lines = st.lists(
+    st.sampled_from(
+        [
+            "# a comment",
+            "static = true",
+            "allowed-origins = ['https://a.example']",
+            "allowed-origins = [\n  'https://a.example', # why\n]",
+            "odd = nan",
+            "limits.bytes = 5",
+            "a.b.c = 1",
+            "visibility = {}",
+            f'visibility = {{"{OURS}" = {{user = true}}}}',
+            f'visibility."{OURS}".user = true',
+            f'visibility."{OURS}".assistant = false # why',
+            f'visibility."{OURS}" = {{ user = false }}',
+            'visibility."skill://c".user = true',
+        ]
+    ),
+    unique=True,
+    max_size=4,
+)
+tables = st.lists(
+    st.sampled_from(
+        [
+            "[limits]\nbytes = 5",
+            "[[sources]]\nsource = '/a'",
+            "[[sources]]\nsource = '/b' # hey\n",
+            "[visibility]",
+            f'[visibility."{OURS}"]\nassistant = false # why',
+            f'[visibility."{OURS}"]\nnote.a = 1\nnote.b = 2',
+            f'[visibility]\n"{OURS}" = {{user = false}}',
+            f'[visibility]\n"{OURS}".user = false',
+            f'[visibility]\n"{OURS}".user = false\n# why\n"{OURS}".assistant = false',
+            "[visibility.'skill://c']\nuser = true",
+            "[other.x]\ny = 1",
+        ]
+    ),
+    unique=True,
+    max_size=4,
+)
+
+
+def _said(text: str) -> dict[str, Any]:
+    return tomllib.loads(text, parse_float=str)
+
+
+@settings(max_examples=300)
+@given(
+    top=lines,
+    below=tables,
+    end=st.sampled_from(["\n", ""]),
+    steps=st.lists(st.tuples(st.sampled_from([OURS, THEIRS]), decisions), min_size=1, max_size=4),
+)
+def test_a_decision_changes_nothing_else_however_the_file_is_written(
+    tmp_path_factory: pytest.TempPathFactory,
+    top: list[str],
+    below: list[str],
+    end: str,
+    steps: list[tuple[str, dict[str, bool | None]]],
+) -> None:
+    text = "\n".join([*top, *below]) + end
+    try:
+        before = _said(text)
+    except tomllib.TOMLDecodeError:
+        assume(False)  # noqa: FBT003 - how hypothesis spells it
+        raise
+    file = ConfigFile(tmp_path_factory.mktemp("odd") / "config.toml")
+    file.path.write_text(text, encoding="utf-8")
+    expected = {uri: dict(entry) for uri, entry in before.pop("visibility", {}).items()}
+    for uri, sides in steps:
+        decide(file, uri, sides)
+        expected[uri] = {
+            key: value for key, value in {**expected.get(uri, {}), **sides}.items() if value is not None
+        }
+    after = _said(file.path.read_text(encoding="utf-8"))
+    decided = after.pop("visibility", {})
+    assert after == before
+    assert decided == {uri: entry for uri, entry in expected.items() if entry}
+
+
+def test_a_decision_beside_dotted_keys_leaves_the_other_settings_where_they_are(path: Path) -> None:
+    others = "static = true\nallowed-origins = ['https://a.example']\n"
+    path.write_text(f'visibility."{OTHER}".user = true\n{others}')
+    decide(ConfigFile(path), URI, {"assistant": False})
+    assert path.read_text() == (
+        f'visibility."{OTHER}".user = true\nvisibility."{URI}" = {{assistant = false}}\n{others}'
+    )
+
+
+def test_a_decision_in_two_dotted_lines_can_be_changed_and_reset(path: Path) -> None:
+    sources = "[[sources]]\nsource = '/a'\n[[sources]]\nsource = '/b'\n[sources.extra]\nz = 1\n"
+    path.write_text(f'{sources}[visibility]\n"{URI}".user = false\n')
+    file = ConfigFile(path)
+    assert decide(file, URI, {"assistant": False}) == Override(assistant=False, user=False)
+    assert decide(file, URI, {"user": None, "assistant": None}) == Override()
+    assert path.read_text() == sources
+
+
+@pytest.mark.parametrize("end", ["a.b.c = 1", "a.b.c = 1 # last", "[a]\nb.c = 1", "# no more"])
+def test_a_last_line_without_an_end_can_be_followed(path: Path, end: str) -> None:
+    path.write_text(end)
+    file = ConfigFile(path)
+    write_allowed_origins(file, ["https://a.example"])
+    write_static(file, static=True)
+    decide(file, URI, {"user": False})
+    assert path.read_text().count(end) == 1
+    configured = Configured.read(file)
+    assert (configured.static, configured.allowed_origins) == (True, ("https://a.example",))
+    assert overrides_in(file) == {URI: Override(user=False)}
+
+
+def test_a_change_that_would_change_something_else_is_refused(path: Path) -> None:
+    path.write_text("static = true\n")
+
+    def careless(values: MutableMapping[str, Any]) -> None:
+        values["odd"] = 1
+        if isinstance(values, TOMLDocument):
+            values["static"] = False
+
+    with pytest.raises(UsageError, match="cannot be changed alone"):
+        ConfigFile(path).edit(careless, check=lambda _: None)
+    assert path.read_text() == "static = true\n"
 
 
 def test_the_file_is_in_the_folder_for_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -63,6 +63,15 @@ def test_an_address_that_cannot_be_is_wrong_usage(good: Path, cli: Cli, argument
     assert "secret" not in done.err
 
 
+@pytest.mark.parametrize("argument", ["~nobody-of-this-name/x", "~nobody-of-this-name/x,b", "a" * 5000])
+def test_a_path_that_cannot_be_is_wrong_usage(good: Path, cli: Cli, argument: str) -> None:
+    for verb in ("list", "serve"):
+        done = cli(verb, argument)
+        assert (done.code, done.raw) == (2, b"")
+        assert "is no path: " in done.err
+        assert "hint: " in done.err
+
+
 def test_a_local_path_that_holds_a_host_name_is_a_folder(good: Path, cli: Cli) -> None:
     write_skill(good / "github.com/acme", "inside")
     assert [skill["name"] for skill in cli("list", "github.com/acme", "--json").json] == ["inside"]

@@ -14,6 +14,7 @@ from skillwire.config.file import ConfigFile
 from skillwire.config.opening import LibraryOptions
 from skillwire.server.offering import Offering
 from skillwire.server.skills import skills_server
+from skillwire.sources.unavailable import UnavailableSource
 from skillwire.surfaces.apps import AppPages, app_tools
 from tests.support.clients import ERAS, text_of
 from tests.support.demo_skills import write_demo
@@ -198,3 +199,60 @@ async def test_a_refusal_is_a_result_that_says_why(
     assert result.is_error is True
     assert told in text_of(result)
     assert result.structured_content is None
+
+
+PLACES = [
+    "/home/ada/SECRET/notes.txt\x01",
+    "https://ada:SECRET@skills.example/x",
+    "https://skills.example:badport/?token=SECRET",
+    "http://skills.example/?token=SECRET",
+    "https://ada:half/SECRET@skills.example",
+    f"ftp://ada:{'long' * 60}SECRET@skills.example",
+    f"ftp://ada:SECRET{'long' * 60}@skills.example",
+    "git+https://ada:SECRET@git.example?x",
+    "mcp+https://ada:SECRET@mcp.example/mcp",
+    "mcp+http://mcp.example/mcp?key=SECRET",
+    "mcp+https://mcp.example/SECRET?key=SECRET",
+    "git+file:///home/ada/SECRET",
+    "weird:SECRET",
+]
+
+
+def config_with(place: str, folder: Path, *, editable: bool) -> Any:
+    file = ConfigFile(folder.parent / "config.toml")
+    file.path.write_text(f"[[sources]]\nsource = {json.dumps(place)}\nlabel = 'odd'\n", encoding="utf-8")
+    return gateway(folder, editable=editable).overview().config(9)
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_without_leave_no_client_is_told_a_path_or_a_key(folder: Path, place: str) -> None:
+    config = config_with(place, folder, editable=False)
+    assert [each["label"] for each in config["sources"]] == ["team-skills", "odd"]
+    assert "SECRET" not in json.dumps(config)
+
+
+@pytest.mark.parametrize("place", [each for each in PLACES if "SECRET@" in each or "=SECRET" in each])
+async def test_a_key_in_an_address_is_shown_to_nobody(folder: Path, place: str) -> None:
+    config = config_with(place, folder, editable=True)
+    assert config["sources"][1]["place"]
+    assert "SECRET" not in json.dumps(config).replace("example/SECRET", "")
+    for each in gateway(folder, editable=True).library.sources:
+        if isinstance(each, UnavailableSource):  # what the log says of it
+            assert "SECRET" not in each.place + each.reason
+
+
+@pytest.mark.parametrize(
+    "place", ["github:acme/skills@v1", "git+https://git.example/a.git", "https://skills.example/"]
+)
+async def test_where_public_sources_are_is_told(folder: Path, place: str) -> None:
+    assert config_with(place, folder, editable=False)["sources"][1]["place"].startswith(place)
+
+
+async def test_a_path_that_reads_backwards_is_told_as_it_is_spelled(folder: Path) -> None:
+    write_skill(folder, "turned", files={"\u202etxt.exe": "x"})
+    steered = gateway(folder, editable=False)
+    await steered.library.load()
+    offering = Offering(tools=app_tools(steered.overview()), unlisted=[AppPages()])
+    async with Client(skills_server(steered.library, offering=offering)) as client:
+        told = text_of(await client.call_tool("skill-display", {"skill": "turned"}))
+    assert "- \\u202etxt.exe" in told

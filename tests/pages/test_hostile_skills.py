@@ -15,6 +15,7 @@ pytestmark = pytest.mark.anyio
 
 NAME = "a" * 64
 OVERRIDE, ISOLATE, TAG, BELL = "\u202e", "\u2066", "\U000e0041", "\x07"
+ZERO_WIDTH, MARK = "\u200b", "\u200e"
 EVIL = "http://127.0.0.1:9"
 """Where its author waits. A page that asks there is found out by whoever watches its requests."""
 WIN = "window.pwned=1"
@@ -34,6 +35,7 @@ BODY = f"""
 [e](data:text/html,<script>{WIN}</script>) [f](vbscript:{WIN}) [g](<javascript:{WIN}>) [h]( javascript:{WIN})
 [i](//EVIL_HOST/x) [j](/ui/session) [k](#/sources) [l](\\\\EVIL_HOST) [m](blob:x) [n](file:///etc/passwd)
 [ref] <javascript:{WIN}> [up](../../../../etc/passwd) [away](EVIL/away "onmouseover={WIN}")
+[nowhere](http://[) [titled](EVIL/titled "{OVERRIDE}moc.knab")
 
 [ref]: javascript:{WIN}
 
@@ -69,6 +71,7 @@ def hostile(home: Path) -> Iterator[HttpServer]:
         "SKILL.md": f"---\n{fields}---\n{body}",
         name: "# <script>\n",
         f"{OVERRIDE}txt.exe": "reversed\n",
+        "flood.txt": f"before{ZERO_WIDTH * 190_000}!{(ZERO_WIDTH + MARK) * 20_000}after\n",
         "page.html": f"<script>{WIN}</script>",
         "'\"><script>.txt": "quotes\n",
     }
@@ -111,7 +114,7 @@ async def test_its_links_lead_nowhere_but_to_the_web_and_to_its_own_files(page: 
     assert {address for address in addresses if not address.startswith("http://127.0.0.1:")} <= {"#"}
     for link in await page.locator(".prose a").all():
         text = await link.inner_text()
-        if text not in {"away", "i"}:
+        if text not in {"away", "i", "titled"}:
             await link.click()
     await expect(page.locator(".prose")).to_be_visible()
     assert page.url.endswith(f"/#/skills/{NAME}")
@@ -138,6 +141,33 @@ async def test_its_files_can_be_looked_at(page: Page) -> None:
     assert any("onerror" in name for name in names)
     await page.get_by_role("button", name="page.html").click()
     await expect(page.locator(".raw")).to_have_text(f"<script>{WIN}</script>")
+
+
+async def test_the_name_of_a_file_cannot_be_turned_around(page: Page) -> None:
+    await page.get_by_role("tab", name="Files").click()
+    await page.locator(".files .file", has_text="txt.exe").click()
+    await expect(page.locator(".shown-file code")).to_have_text("U+202Etxt.exe")
+    await page.get_by_role("tab", name="Files").click()
+    assert "U+202Etxt.exe" in await page.locator(".files .file").all_inner_texts()
+    assert OVERRIDE not in await page.locator(".content").inner_html()
+
+
+async def test_no_link_says_on_hover_what_nobody_can_check(page: Page) -> None:
+    await expect(page.locator(".prose a", has_text="titled")).to_be_visible()
+    assert await page.locator(".prose a[title]").count() == 0
+
+
+async def test_a_flood_of_hidden_characters_hides_nothing(page: Page) -> None:
+    await page.get_by_role("tab", name="Files").click()
+    await page.get_by_role("button", name="flood.txt").click()
+    raw = page.locator(".raw")
+    await expect(raw).to_contain_text("before")
+    await expect(raw).to_contain_text("after")
+    marks = await raw.locator(".hidden-character").all_inner_texts()
+    assert marks[0] == "U+200B \N{MULTIPLICATION SIGN}190000"
+    assert marks[1:3] == ["U+200B", "U+200E"]
+    assert marks[-1].endswith("more that cannot be seen")
+    assert len(marks) < 3000
 
 
 async def test_what_is_wrong_with_a_neighbour_is_told_as_text(page: Page) -> None:

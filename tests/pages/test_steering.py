@@ -1,5 +1,6 @@
 """Steering a server while it runs: the library and the configuration file change together, or not at all."""
 
+import json
 import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
@@ -93,6 +94,12 @@ async def test_only_what_the_configuration_names_can_be_removed(stage: Stage) ->
         ("./other", "is not a whole path"),
         ("", "is not a whole path"),
         ("/no/such/folder", "does not exist"),
+        ("~nobody-of-this-name/x", "is no path: there is no such home directory"),
+        ("/a\0b", "is no path: it holds a NUL"),
+        ("a\0b", "is no path: it holds a NUL"),
+        ("/" + "a" * 5000, "is no path: it is too long"),
+        ("a" * 5000, "is no path: it is too long"),
+        ("~nobody-of-this-name/x.zip", "is no path"),
         ("gopher://old", "is no kind of source"),
         ("github:", "repository"),
         ("git+https://user:secret@host.example/x", "there is a token in this address"),
@@ -105,6 +112,20 @@ async def test_what_cannot_be_served_is_refused_and_not_written(
         await stage.gateway.steering.add_source(source, None, None)
     assert not stage.file.path.exists()
     assert stage.labels == ["named"]
+
+
+@pytest.mark.parametrize(
+    "path", ["~nobody-of-this-name/x", "/a\0b", "/" + "a" * 5000], ids=["~", "NUL", "long"]
+)
+async def test_a_configured_path_that_cannot_be_is_a_fault_of_its_own(stage: Stage, path: str) -> None:
+    stage.file.path.write_text(f"[[sources]]\nsource = {json.dumps(path)}\n", encoding="utf-8")
+    stage.gateway = stage.start()
+    await stage.gateway.library.load()
+    assert stage.labels == ["named", "unavailable"]
+    await stage.gateway.steering.add_source(str(stage.other), None, None)
+    assert stage.names == {"one", "two"}
+    await stage.gateway.steering.remove_source("unavailable")
+    assert stage.labels == ["named", "other"]
 
 
 async def test_what_is_served_already_is_refused(stage: Stage) -> None:

@@ -8,7 +8,7 @@ import { icons } from "./icons";
 import { render } from "./markdown";
 import type { Notices } from "./notices";
 import { badge, empty, problemItem, toggle } from "./pieces";
-import { reveal } from "./hidden";
+import { reveal, revealed } from "./hidden";
 import type { Router } from "./router";
 import type { State, Store } from "./store";
 
@@ -246,7 +246,7 @@ export class Detail {
     return h(
       "p",
       { class: "shown-file" },
-      h("code", null, file.path),
+      revealed(h("code", { dir: "ltr" }, file.path)),
       h(
         "button",
         { class: "quiet small", onclick: () => this.read("SKILL.md") },
@@ -263,7 +263,7 @@ export class Detail {
         h(
           "li",
           null,
-          h("button", { class: "file", onclick: () => this.open(skill, file.path) }, h("span", { dir: "ltr" }, file.path)),
+          h("button", { class: "file", onclick: () => this.open(skill, file.path) }, revealed(h("span", { dir: "ltr" }, file.path))),
           h("span", { class: "kind" }, file.mimeType),
           h("span", { class: "size" }, bytes(file.size)),
         ),

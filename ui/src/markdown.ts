@@ -9,7 +9,7 @@ const TAGS = [
   ...["a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p"],
   ...["pre", "s", "span", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"],
 ];
-const ATTRIBUTES = ["href", "title", "start", "class"];
+const ATTRIBUTES = ["href", "start", "class"]; // no `title`: what shows on hover cannot be made visible
 const FRONTMATTER = /^\ufeff?---[ \t]*\r?\n[\s\S]*?\r?\n---[ \t]*(?:\r?\n|$)/;
 const MOST = 400_000;
 /** Characters beyond which a text is shown raw: rendering it would hold up the page. */
@@ -47,7 +47,7 @@ export function render(text: string, links: Links): DocumentFragment | null {
 function follow(link: HTMLAnchorElement, links: Links): void {
   const target = link.getAttribute("href") ?? "";
   link.removeAttribute("class");
-  if (/^https?:\/\//i.test(target)) {
+  if (/^https?:\/\//i.test(target) && URL.canParse(target)) {
     link.target = "_blank";
     link.rel = "noopener noreferrer";
     link.addEventListener("click", (event) => {

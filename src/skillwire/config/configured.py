@@ -1,12 +1,11 @@
 """What the configuration says of sources: which there are, whom they may ask, how much is too much."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, cast
 
 import tomlkit
-from tomlkit import TOMLDocument
 from tomlkit.items import AoT
 
 from skillwire.config.file import ConfigFile
@@ -69,7 +68,7 @@ class Configured:
 def add_source(file: ConfigFile, source: ConfiguredSource) -> None:
     """Write a source into the file. Raises `UsageError`, also if it is there already."""
 
-    def change(document: TOMLDocument) -> None:
+    def change(document: MutableMapping[str, Any]) -> None:
         sources: Any = document.setdefault(_SOURCES, tomlkit.aot())
         in_tables = isinstance(document[_SOURCES], AoT)  # and not in a list that somebody wrote by hand
         written = tomlkit.table() if in_tables else tomlkit.inline_table()
@@ -87,13 +86,13 @@ def add_source(file: ConfigFile, source: ConfiguredSource) -> None:
                     hint="`skillwire sources` lists them; `skillwire sources remove` takes one out",
                 )
 
-    file.edit(change, check)
+    file.edit(change, check=check)
 
 
 def remove_source(file: ConfigFile, at: int) -> None:
     """Take the source at position `at` out of the file. Raises `UsageError`."""
 
-    def change(document: TOMLDocument) -> None:
+    def change(document: MutableMapping[str, Any]) -> None:
         sources = document[_SOURCES]
         del sources[at]
         if not sources:
@@ -113,7 +112,7 @@ def write_static(file: ConfigFile, *, static: bool) -> None:
 
 
 def _write(file: ConfigFile, key: str, value: bool | list[str]) -> None:  # noqa: FBT001 - what stands there
-    def change(document: TOMLDocument) -> None:
+    def change(document: MutableMapping[str, Any]) -> None:
         if value:
             document[key] = value
         elif key in document:

@@ -1,5 +1,7 @@
 """The kinds of sources, and how an argument says which it is. One line for each kind."""
 
+import errno
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +22,7 @@ from skillwire.wire.archive_form import archive_form
 
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters or more: `C:/skills` is a folder
 _GITHUB, _GIT, _SERVER = "github:", "git+", "mcp+"
+_PATH_HINT = "write it as in `./skills`, `~/skills` or `/home/you/skills`"
 _GITHUB_TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")
 """Where GitHub's own tools keep the token. It is sent to GitHub and to nobody else."""
 
@@ -63,13 +66,32 @@ class Kind:
 
 def is_local(argument: str) -> bool:
     """Whether an argument can only be a path on this machine, or is one."""
-    if argument.startswith((".", "/", "~")) or Path(argument).exists():
+    if argument.startswith((".", "/", "~")) or os.path.exists(argument):  # noqa: PTH110 - `Path` raises
         return True
     return not argument.startswith((_GITHUB, _GIT)) and SCHEME.match(argument) is None
 
 
 def local_path(argument: str) -> Path:
-    return Path(argument).expanduser()
+    """Return the path that an argument means. Raises `UsageError` if no file can have it."""
+    path = Path(argument)
+    try:
+        path = path.expanduser()
+        path.lstat()
+    except (RuntimeError, ValueError) as error:  # nobody's home; a NUL
+        reason = "it holds a NUL" if "\0" in argument else "there is no such home directory"
+        raise UsageError(f"{quoted(argument)} is no path: {reason}", hint=_PATH_HINT) from error
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise UsageError(f"{quoted(argument)} is no path: it is too long", hint=_PATH_HINT) from error
+    return path
+
+
+def real_place(argument: str) -> str:
+    """Return the same for all spellings of a source."""
+    try:
+        return str(local_path(argument).resolve()) if is_local(argument) else argument
+    except UsageError:
+        return argument
 
 
 def _is_archive(argument: str) -> bool:

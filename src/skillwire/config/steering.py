@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -18,12 +17,12 @@ from skillwire.config.configured import (
     write_static,
 )
 from skillwire.config.file import ConfigFile
-from skillwire.config.kinds import is_local, kind_of, local_path
+from skillwire.config.kinds import is_local, kind_of, local_path, real_place
 from skillwire.config.opening import LibraryOptions, open_sources
 from skillwire.config.spelling import check_opens, spelled
 from skillwire.config.visibility import decide, overrides_in
 from skillwire.config.wanted import GivenBy, Opened, absolute
-from skillwire.model.display import quoted, visible
+from skillwire.model.display import quoted, visible, without_secrets
 from skillwire.model.errors import SourceError, UsageError
 from skillwire.sources.base import Source
 from skillwire.sources.unavailable import UnavailableSource
@@ -170,8 +169,9 @@ class Steering:
         return origins != self._origins and kind_of(opened.wanted.argument).name == "publisher"
 
     def _refuse_twice(self, added: ConfiguredSource) -> None:
+        place = real_place(added.source)
         for each in self._opened:
-            if (_real(each.wanted.argument), each.wanted.prefix) == (_real(added.source), added.prefix):
+            if (real_place(each.wanted.argument), each.wanted.prefix) == (place, added.prefix):
                 raise UsageError(
                     f"{quoted(added.source)} is served already, because of the {each.wanted.given_by}",
                     hint=f"it is the source {quoted(each.source.label)}",
@@ -199,7 +199,7 @@ def _facts(opened: Opened, *, editable: bool) -> SourceFacts:
     return SourceFacts(
         source.label,
         "unavailable" if unavailable else kind_of(wanted.argument).name,
-        visible(source.place),
+        visible(source.place if is_local(wanted.argument) else without_secrets(source.place)),
         _origin(wanted.argument, source.label),
         wanted.given_by,
         removable=editable and wanted.given_by is GivenBy.CONFIGURATION,
@@ -211,10 +211,6 @@ def _origin(argument: str, label: str) -> str:
     if argument.startswith(_GITHUB):
         return visible("/".join(argument.removeprefix(_GITHUB).partition("@")[0].split("/")[:2]))
     return label
-
-
-def _real(argument: str) -> str:
-    return str(Path(argument).expanduser().resolve()) if is_local(argument) else argument
 
 
 def _remove(file: ConfigFile, opened: Opened) -> None:

@@ -1,9 +1,10 @@
 """The section `[visibility]` of the configuration: who may start a skill, as the operator decided."""
 
-from collections.abc import Mapping
-from typing import cast
+from collections.abc import Callable, Mapping, MutableMapping
+from functools import partial
+from typing import Any, cast
 
-from tomlkit import TOMLDocument
+import tomlkit
 
 from skillwire.catalog.visibility import Override
 from skillwire.config.file import ConfigFile, table_in
@@ -11,6 +12,8 @@ from skillwire.model.display import quoted
 
 _SECTION = "visibility"
 _SIDES = ("assistant", "user")
+
+Values = MutableMapping[str, Any]
 
 
 def overrides_in(file: ConfigFile) -> dict[str, Override]:
@@ -24,20 +27,34 @@ def decide(file: ConfigFile, uri: str, sides: Mapping[str, bool | None]) -> Over
     `sides` has `assistant`, `user` or both; None leaves that side to the frontmatter.
     """
 
-    def change(document: TOMLDocument) -> None:
-        section = table_in(document, _SECTION)
-        entry = table_in(section, uri)
-        for side, value in sides.items():
-            if value is not None:
-                entry[side] = value
-            else:
-                entry.pop(side, None)
-        for table, key in ((section, uri), (document, _SECTION)):
-            if not table[key]:
-                del table[key]
+    def change(document: Values, make: Callable[[], Any] = tomlkit.table) -> None:
+        section = table_in(document, _SECTION, make)
+        entry = {**section.get(uri, {}), **sides}
+        if not (left := {side: value for side, value in entry.items() if value is not None}):
+            section.pop(uri, None)
+        else:
+            _write(table_in(section, uri, make), left)
+        if not section:
+            del document[_SECTION]
 
-    file.edit(change, check=lambda read: _overrides(file, read))
+    def rewrite(document: Values) -> None:
+        """Write the entry in one place, and not where its parts were."""
+        section = document[_SECTION]
+        left = {**section.pop(uri), **sides}
+        section[uri] = tomlkit.inline_table()
+        _write(section[uri], {side: value for side, value in left.items() if value is not None})
+
+    inline = partial(change, make=tomlkit.inline_table)
+    file.edit(change, inline, rewrite, check=lambda read: _overrides(file, read))
     return overrides_in(file).get(uri, Override())
+
+
+def _write(entry: Values, values: Mapping[str, object]) -> None:
+    for key in [key for key in entry if key not in values]:
+        del entry[key]
+    for key, value in values.items():
+        if entry.get(key) != value:
+            entry[key] = value
 
 
 def _overrides(file: ConfigFile, read: Mapping[str, object]) -> dict[str, Override]:

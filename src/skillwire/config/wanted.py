@@ -1,5 +1,6 @@
 """Which sources are wanted: those on the command line, else in the environment, and those configured."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,9 +8,18 @@ from enum import StrEnum
 from pathlib import Path
 
 from skillwire.config.configured import Configured
-from skillwire.config.kinds import SCHEME, Address, SourceOptions, is_local, kind_of, local_path, open_source
+from skillwire.config.kinds import (
+    SCHEME,
+    Address,
+    SourceOptions,
+    is_local,
+    kind_of,
+    local_path,
+    open_source,
+    real_place,
+)
 from skillwire.config.settings import SKILLS_DIR, token_from
-from skillwire.model.display import quoted, visible
+from skillwire.model.display import quoted, visible, without_secrets
 from skillwire.model.errors import InvalidValueError, UsageError
 from skillwire.model.path import name_fault, path_fault
 from skillwire.sources.base import Source
@@ -112,7 +122,7 @@ def open_wanted(
                 raise
             # Others are configured beside it, and nobody is there who could say it differently.
             label = _free("unavailable" if _label_fault(each.label) else str(each.label), taken)
-            source = UnavailableSource(label, visible(each.argument), str(error), tell=not options.serving)
+            source = _unavailable(each, label, error, tell=not options.serving)
         labels.add(label)
         opened.append(Opened(each, source))
     return opened
@@ -123,9 +133,19 @@ def _open(each: Wanted, label: str, options: SourceOptions, *, to_fetch: bool) -
     return _prefixed(open_source(Address(each.argument, label, token), options), each.prefix)
 
 
+def _unavailable(each: Wanted, label: str, error: UsageError, *, tell: bool) -> Source:
+    place = visible(each.argument)
+    # It is shown on pages and in logs, and a password belongs on none. No path holds one.
+    shown = place if is_local(each.argument) else without_secrets(place)
+    return UnavailableSource(label, shown, without_secrets(str(error)), tell=tell)
+
+
 def absolute(source: str, folder: Path) -> str:
     """Return a configured source as it can be opened from anywhere: a relative path begins at `folder`."""
-    return str(folder / local_path(source)) if is_local(source) else source
+    try:
+        return str(folder / local_path(source)) if is_local(source) else source
+    except UsageError:  # told when it is opened, as a fault of this source alone
+        return source
 
 
 def must_open(wanted: Wanted, options: SourceOptions) -> None:
@@ -161,8 +181,7 @@ def _distinct(wanted: Iterable[Wanted]) -> Iterator[Wanted]:
     """Yield each source once; two spellings of one folder are one."""
     seen: set[tuple[str, str | None]] = set()
     for each in wanted:
-        local = is_local(each.argument)
-        key = (str(local_path(each.argument).resolve()) if local else each.argument, each.prefix)
+        key = (real_place(each.argument), each.prefix)
         if key not in seen:
             seen.add(key)
             yield each
@@ -170,7 +189,7 @@ def _distinct(wanted: Iterable[Wanted]) -> Iterator[Wanted]:
 
 def _parts(argument: str) -> list[str]:
     """Several sources may stand in one argument, with commas; a path that exists is taken as it is."""
-    if "," not in argument or local_path(argument).exists():
+    if "," not in argument or os.path.exists(os.path.expanduser(argument)):  # noqa: PTH110, PTH111 - `Path` raises
         return [argument] if argument.replace(",", "").strip() else []
     parts = _NEXT_SOURCE.split(argument) if SCHEME.match(argument) else argument.split(",")
     return [part.strip() for part in parts if part.strip()]

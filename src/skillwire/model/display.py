@@ -1,5 +1,6 @@
 """Foreign text made safe to show: in an error, in a log line, on a terminal."""
 
+import re
 import unicodedata
 
 SHOWN = 200
@@ -8,6 +9,10 @@ SHOWN = 200
 # Control, format (bidi overrides, invisible tags), surrogate, private use, unassigned.
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _LINE_BREAKS = frozenset({"Zl", "Zp"})
+
+# Who asks, before the host, also where the text was cut; a password may hold a `/`, though it should not.
+_USER = re.compile(r"(?<=://)(?:[^/?#`]*|[^/?#`@:]*:(?!\d+(?:[/?#`]|$))[^`]*)(?:@|…)")
+_QUERY = re.compile(r"(?<=://)([^?`]*)\?[^`]*")
 
 
 def visible(text: str, limit: int | None = None, *, keep: str = "") -> str:
@@ -29,6 +34,11 @@ def one_line(text: str) -> str:
 def quoted(text: str) -> str:
     """Return `text` as a literal for an error message: visible, capped, in backticks."""
     return f"`{visible(text, SHOWN)}`"
+
+
+def without_secrets(text: str) -> str:
+    """Return an address, or a message with one in backticks, without the parts that people put keys in."""
+    return _QUERY.sub(r"\1?…", _USER.sub("…@", text))
 
 
 def _escape(character: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from skillwire.model.display import visible
 from skillwire.model.entry import Json
 
 _MOST_LINES = 50
@@ -47,7 +48,7 @@ def _skills(page: Any) -> str:
 
 
 def _skill(skill: Any) -> str:
-    files = [f"- {each['path']}" for each in skill["fileList"]]
+    files = [f"- {visible(each['path'])}" for each in skill["fileList"]]
     problems = [f"- {each['severity']}: {each['message']}" for each in skill["problemList"]]
     return "\n".join(
         [

@@ -23,6 +23,9 @@ _STATES = {
 }
 """What a problem of a whole source says of its state; the gravest first."""
 
+_PUBLIC = frozenset({"repository", "publisher"})
+"""Kinds whose places anybody may know. Others may be a path or a key, also what cannot be opened."""
+
 
 class Overview:
     """Skills, sources and problems as they are now. Knows when that is not what it was."""
@@ -129,7 +132,7 @@ class Overview:
         return {
             "label": facts.label,
             "kind": facts.kind,
-            "place": facts.place if self._show_places or facts.kind not in {"folder", "archive"} else "",
+            "place": facts.place if self._show_places or _is_public(facts) else "",
             "origin": facts.origin,
             "givenBy": facts.given_by,
             "removable": facts.removable,
@@ -181,6 +184,11 @@ def _unchanging(entry: Entry) -> dict[str, Json]:
         "files": len(entry.files),
         "bytes": sum(sizes) if len(sizes) == len(entry.files) else None,
     }
+
+
+def _is_public(facts: SourceFacts) -> bool:
+    """Whether a place says nothing of this machine, nor of what only its operator should know."""
+    return facts.kind in _PUBLIC and not facts.place.startswith("git+file:")
 
 
 def _holds(entry: Entry, words: list[str]) -> bool:
