@@ -11,7 +11,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.server.lowlevel.server import Server
 from mcp.shared.message import SessionMessage
 
-from skillwire.server.inbound import Refusal, read_message, refusal
+from skillwire.server.inbound import Refusal, is_id, read_message, refusal
 from skillwire.server.lane import META, MODERN
 from skillwire.server.lines import MAX_LINE, LineTooLongError
 from skillwire.server.pipes import NobodyListensError, Outlet
@@ -78,7 +78,7 @@ class Conversation:
                     await self._next_answer()
                 self._unanswered.add(message.id)
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
-            self._unanswered.discard((message.params or {}).get("requestId", ""))  # it will not be answered
+            self._forget((message.params or {}).get("requestId"))
         await self._incoming.send(SessionMessage(message))
 
     async def end(self) -> None:
@@ -95,6 +95,11 @@ class Conversation:
             self.modern = enveloped and request.method != _HANDSHAKE
         if request.method == _HANDSHAKE and not self.modern:
             self._handshake = request.id
+
+    def _forget(self, cancelled: object) -> None:
+        """Wait no more for the answer to a request, if this is its id: it may be anything."""
+        if is_id(cancelled):
+            self._unanswered.discard(cancelled)
 
     async def _write(self) -> None:
         async with self._outgoing:
