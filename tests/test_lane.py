@@ -219,6 +219,17 @@ def test_hostile_lines_get_the_same_answers(served: Both, raw: bytes) -> None:
     same_answers(served, {"method": "skills/list"}, raw=raw)
 
 
+def test_an_id_that_is_spelled_twice_is_the_last_one_each_time(served: Both) -> None:
+    rest = rb'"method":"skills/list","params":' + json.dumps({"_meta": envelope()}).encode()
+    for first, last in ((1, 1), (1, 1), (7, 1), (7, 8)):
+        for line in (
+            rb'{"jsonrpc":"2.0","id":%d,"\u0069d":%d,%b}' % (first, last, rest),
+            rb'{"jsonrpc":"2.0","id":%d,"id":%d,%b}' % (first, last, rest),
+            rb'{"jsonrpc":"2.0","\u0069d":%d,%b,"id":%d}' % (first, rest, last),
+        ):
+            assert served.with_lane.ask(line)["id"] == served.without.ask(line)["id"] == last, line
+
+
 HEADERS = [
     [(b"accept", b"text/event-stream")],
     [(b"accept", b"application/json;q=0.5")],
