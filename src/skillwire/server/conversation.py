@@ -1,7 +1,7 @@
 """What the SDK sees of a client on stdio, and what the client sees of the SDK."""
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -104,12 +104,10 @@ class Conversation:
     async def _write(self) -> None:
         async with self._outgoing:
             async for message in self._outgoing:
-                batch = [message, *_waiting(self._outgoing)]
-                shown = [sent for sent in batch if getattr(sent.message, "id", None) != self._opening]
-                self._outlet.write(b"".join(_line(sent) for sent in shown))
-                await self._outlet.flushed()
-                for sent in shown:
-                    self._settle(sent.message)
+                if getattr(message.message, "id", None) != self._opening:
+                    self._outlet.write(_line(message))
+                    await self._outlet.flushed()
+                    self._settle(message.message)
 
     def _settle(self, sent: types.JSONRPCMessage) -> None:
         if isinstance(sent, (types.JSONRPCResponse, types.JSONRPCError)) and sent.id is not None:
@@ -132,12 +130,6 @@ class Conversation:
 
 def _stream() -> tuple[MemoryObjectSendStream[Any], MemoryObjectReceiveStream[Any]]:
     return anyio.create_memory_object_stream[Any](32)
-
-
-def _waiting(stream: MemoryObjectReceiveStream[SessionMessage]) -> Iterator[SessionMessage]:
-    with suppress(anyio.WouldBlock, anyio.EndOfStream):
-        while True:
-            yield stream.receive_nowait()
 
 
 def _line(sent: SessionMessage) -> bytes:
