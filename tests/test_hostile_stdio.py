@@ -94,6 +94,29 @@ def test_what_wants_no_answer_gets_none(wire: StdioPeer, message: dict[str, Any]
     assert wire.result("skills/get", {"uri": "skill://outer/SKILL.md"})["skill"]
 
 
+WRONG: tuple[Any, ...] = (None, True, 0, 1.5, -1, 1 << 60, "", "x", [1], [], {"a": 1}, {})
+NOTIFIED = {
+    "notifications/cancelled": ("requestId", "reason"),
+    "notifications/progress": ("progressToken", "progress", "total", "message"),
+    "notifications/initialized": ("anything",),
+    "notifications/roots/list_changed": ("anything",),
+    "notifications/message": ("level", "data"),
+    "notifications/resources/updated": ("uri",),
+    "notifications/unknown": ("anything",),
+}
+
+
+@pytest.mark.parametrize(("method", "names"), NOTIFIED.items(), ids=NOTIFIED)
+def test_a_notification_with_any_parameters_is_passed_over(
+    wire: StdioPeer, method: str, names: tuple[str, ...]
+) -> None:
+    wrong = [{name: value} for name in (*names, "_meta") for value in WRONG]
+    for params in [{}, *wrong, *(dict.fromkeys(names, value) for value in WRONG)]:
+        wire.send_line(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode())
+    assert wire.result("tools/list")["tools"]  # which the SDK answers
+    assert wire.result("skills/get", {"uri": "skill://outer/SKILL.md"})["skill"]
+
+
 def test_deep_parameters_within_bounds_are_fine(wire: StdioPeer) -> None:
     nested: dict[str, Any] = {}
     for _ in range(200):

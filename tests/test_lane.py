@@ -219,6 +219,30 @@ def test_hostile_lines_get_the_same_answers(served: Both, raw: bytes) -> None:
     same_answers(served, {"method": "skills/list"}, raw=raw)
 
 
+def test_an_id_that_is_spelled_twice_is_the_last_one_each_time(served: Both) -> None:
+    rest = rb'"method":"skills/list","params":' + json.dumps({"_meta": envelope()}).encode()
+    for first, last in ((1, 1), (1, 1), (7, 1), (7, 8)):
+        for line in (
+            rb'{"jsonrpc":"2.0","id":%d,"\u0069d":%d,%b}' % (first, last, rest),
+            rb'{"jsonrpc":"2.0","id":%d,"id":%d,%b}' % (first, last, rest),
+            rb'{"jsonrpc":"2.0","\u0069d":%d,%b,"id":%d}' % (first, rest, last),
+        ):
+            assert served.with_lane.ask(line)["id"] == served.without.ask(line)["id"] == last, line
+
+
+def test_a_client_that_reads_nothing_is_given_little(served: Both) -> None:
+    """However much it asks for in one go: what is unread has to be kept for it."""
+    large = modern("resources/read", uri="skill://acme/refunds/large.txt")
+    for identity in range(2):  # once made, once kept
+        assert served.with_lane.ask(json.dumps(large | {"id": identity}).encode())["result"]
+    before = served.lane.answered
+    served.with_lane.send(b"\n".join(json.dumps(large | {"id": each}).encode() for each in range(40)))
+    identities = {served.with_lane.receive()["id"]}
+    assert served.lane.answered - before <= 4  # one that was read, a mebibyte, and what was just begun
+    identities |= {served.with_lane.receive()["id"] for _ in range(39)}
+    assert identities == set(range(40))
+
+
 HEADERS = [
     [(b"accept", b"text/event-stream")],
     [(b"accept", b"application/json;q=0.5")],

@@ -1,7 +1,7 @@
 """What the SDK sees of a client on stdio, and what the client sees of the SDK."""
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -11,7 +11,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.server.lowlevel.server import Server
 from mcp.shared.message import SessionMessage
 
-from skillwire.server.inbound import Refusal, read_message, refusal
+from skillwire.server.inbound import Refusal, is_id, read_message, refusal
 from skillwire.server.lane import META, MODERN
 from skillwire.server.lines import MAX_LINE, LineTooLongError
 from skillwire.server.pipes import NobodyListensError, Outlet
@@ -78,7 +78,7 @@ class Conversation:
                     await self._next_answer()
                 self._unanswered.add(message.id)
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
-            self._unanswered.discard((message.params or {}).get("requestId", ""))  # it will not be answered
+            self._forget((message.params or {}).get("requestId"))
         await self._incoming.send(SessionMessage(message))
 
     async def end(self) -> None:
@@ -96,15 +96,18 @@ class Conversation:
         if request.method == _HANDSHAKE and not self.modern:
             self._handshake = request.id
 
+    def _forget(self, cancelled: object) -> None:
+        """Wait no more for the answer to a request, if this is its id: it may be anything."""
+        if is_id(cancelled):
+            self._unanswered.discard(cancelled)
+
     async def _write(self) -> None:
         async with self._outgoing:
             async for message in self._outgoing:
-                batch = [message, *_waiting(self._outgoing)]
-                shown = [sent for sent in batch if getattr(sent.message, "id", None) != self._opening]
-                self._outlet.write(b"".join(_line(sent) for sent in shown))
-                await self._outlet.flushed()
-                for sent in shown:
-                    self._settle(sent.message)
+                if getattr(message.message, "id", None) != self._opening:
+                    self._outlet.write(_line(message))
+                    await self._outlet.flushed()
+                    self._settle(message.message)
 
     def _settle(self, sent: types.JSONRPCMessage) -> None:
         if isinstance(sent, (types.JSONRPCResponse, types.JSONRPCError)) and sent.id is not None:
@@ -127,12 +130,6 @@ class Conversation:
 
 def _stream() -> tuple[MemoryObjectSendStream[Any], MemoryObjectReceiveStream[Any]]:
     return anyio.create_memory_object_stream[Any](32)
-
-
-def _waiting(stream: MemoryObjectReceiveStream[SessionMessage]) -> Iterator[SessionMessage]:
-    with suppress(anyio.WouldBlock, anyio.EndOfStream):
-        while True:
-            yield stream.receive_nowait()
 
 
 def _line(sent: SessionMessage) -> bytes:

@@ -4,7 +4,7 @@ The SDK says nothing to a line that it cannot read, and then the client waits fo
 """
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import mcp_types as types
 import orjson
@@ -34,7 +34,7 @@ def read_message(line: bytes) -> types.JSONRPCMessage | Refusal:
 
 def _checked(message: dict[str, Any]) -> types.JSONRPCMessage | Refusal:
     identity = message.get("id")
-    usable = identity if _is_id(identity) else None
+    usable = identity if is_id(identity) else None
     if message.get("jsonrpc") != "2.0":
         return refusal(types.INVALID_REQUEST, 'a message has `"jsonrpc": "2.0"`', usable)
     if "id" in message and "method" in message and usable is None:
@@ -49,7 +49,8 @@ def _checked(message: dict[str, Any]) -> types.JSONRPCMessage | Refusal:
         )
 
 
-def _is_id(value: object) -> bool:
+def is_id(value: object) -> TypeGuard[types.RequestId]:
+    """Whether a request may have this id: a string or a whole number."""
     return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 

@@ -5,6 +5,8 @@ from skillwire.server.lane import Question
 _FRONTS = (b'{"jsonrpc":"2.0","id":', b'{"jsonrpc": "2.0", "id": ')
 _BACK = b',"id":'
 _ID = b'"id"'
+_ESCAPE = b"\\"
+"""Lets a name be spelled in many ways."""
 _DIGITS = 15
 """Of an id that is recognised. Nobody counts further."""
 _MOST = 8192
@@ -31,7 +33,9 @@ class Repeated:
     def note(self, line: bytes, identity: str | int, question: Question) -> None:
         """Remember what a line meant, if it can be told from its spelling alone."""
         spelled, rest = _parted(line)
-        if len(line) > _LONGEST or not _is_whole(spelled) or spelled != str(identity).encode() or _ID in rest:
+        if len(line) > _LONGEST or not _is_whole(spelled) or spelled != str(identity).encode():
+            return
+        if _ID in rest or _ESCAPE in rest:  # there may be another id, which the last one overrules
             return
         if len(self._known) >= _MOST:
             self._known.clear()

@@ -32,7 +32,9 @@ _PATIENCE = 0.5
 _AT_ONCE = 16
 """Lines that wait for the SDK, and answers that are prepared. A client that wants more has to wait."""
 _CLOGGED = 1024 * 1024
-"""Bytes that a client may leave unread before it is listened to no more."""
+"""Bytes that a client may leave unread before it gets no more answers and is listened to no more."""
+_JOINED = 64 * 1024
+"""Bytes of answers that are written in one go, as much as most pipes hold. More would only be copied."""
 
 Line: TypeAlias = bytes | LineTooLongError
 
@@ -116,13 +118,15 @@ class _Wire:
     def _arrived(self, chunk: bytes) -> None:
         """Answer the lines of a chunk that can be answered now; put the others by."""
         answers: list[bytes] = []
+        unread = self._outlet.pending
         for line in self._lines.feed(chunk):
-            if (answer := self._on_the_spot(line)) is None:
+            if unread > _CLOGGED or (answer := self._on_the_spot(line)) is None:
                 self._waiting.append(line)
             else:
                 answers.append(answer)
-        if answers:
-            self._outlet.write(b"".join(answers))
+                unread += len(answer)
+        for piece in answers if unread > _JOINED else (b"".join(answers),):
+            self._outlet.write(piece)
         if self._waiting:
             self._something.set()
         self._mind_the_flow()
@@ -173,8 +177,11 @@ class _Wire:
             if (asked := self._asked(line)) is None:
                 return None
             self._repeated.note(line, *asked)
-        identity, question = asked
-        if (result := self._lane.ready(question)) is None:
+        return self._kept(*asked)
+
+    def _kept(self, identity: str | int | bytes, question: Question) -> bytes | None:
+        """Return the answer to a question, if the lane has it ready."""
+        if self._lane is None or (result := self._lane.ready(question)) is None:
             return None
         self._modern = question.modern
         return envelope(identity, result, b"\n")
@@ -204,6 +211,8 @@ class _Wire:
         await self._unclogged()
         if (asked := self._asked(line)) is None:
             await self._give_to_sdk(line)
+        elif self._preparing.value == _AT_ONCE and (answer := self._kept(*asked)) is not None:
+            self._outlet.write(answer)  # it is its turn: nothing before it is still being prepared
         else:
             self._modern = self._modern or asked[1].modern
             await self._preparing.acquire()
