@@ -11,7 +11,7 @@ import anyio
 from skillwire.cli.endpoint import Endpoint
 from skillwire.cli.output import talk
 from skillwire.cli.service import Service
-from skillwire.model.errors import UsageError
+from skillwire.model.errors import UnreadError, UsageError
 from skillwire.server.signals import on_stop_signal
 from skillwire.server.stdio import serve_lazily
 
@@ -46,8 +46,14 @@ def checked_budget(tokens: int) -> int:
 async def _over_stdio(service: Service) -> None:
     if sys.stdin.isatty():
         talk().print("waiting for an MCP client on stdin; end with Ctrl-D. To look around, add `--http 8765`")
+    unread: UnreadError | None = None
     with anyio.CancelScope() as scope:
         async with on_stop_signal(scope.cancel), anyio.create_task_group() as tasks:
             tasks.start_soon(service.library.follow)  # also while nobody has asked for what needs the SDK
-            await serve_lazily(service.server, service.lane)
+            try:
+                await serve_lazily(service.server, service.lane)
+            except UnreadError as error:  # in a group of errors it would be a traceback
+                unread = error
             tasks.cancel_scope.cancel()
+    if unread is not None:
+        raise unread

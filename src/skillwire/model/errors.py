@@ -15,6 +15,7 @@ SkillwireError
 │   └── NotThereError       there is no such source, now
 ├── InvalidValueError   a value that breaks a rule, found where it is made
 ├── ConflictError       two parts that cannot work together
+├── UnreadError         a client went away without reading its answers
 ├── StateError          what is remembered on this machine cannot be used
 └── UsageError          the operator asked for what cannot be done
 """
@@ -99,6 +100,13 @@ class InvalidValueError(SkillwireError, ValueError):
 
 class ConflictError(SkillwireError):
     """Two parts that claim the same thing."""
+
+
+class UnreadError(SkillwireError):
+    """A client closed its side and stopped reading, so that answers were cut off."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__(f"the client left {length:,} bytes of answers unread")
 
 
 class StateError(SkillwireError):

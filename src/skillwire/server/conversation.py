@@ -124,7 +124,7 @@ class Conversation:
             with anyio.move_on_after(_PATIENCE):
                 await answered.wait()
                 return
-            if self._ended():
+            if self._ended() and not self._outlet.pending:  # else an answer is on its way
                 raise NobodyListensError
 
 

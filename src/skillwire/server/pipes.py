@@ -14,11 +14,18 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
+
+import anyio
 
 _CHUNK = 64 * 1024
 _CHUNKS_AHEAD = 64
 """Chunks that are read before anybody wants them, so that the end is seen in time."""
+
+_TICK = 0.5
+_PATIENCE = 10.0
+"""Seconds for a client that has closed its side to take more of its answers. As often as it does."""
 
 
 class NobodyListensError(Exception):
@@ -119,6 +126,7 @@ class ThreadInlet(Inlet):
         self._descriptor = descriptor
         self._room = threading.Semaphore(_CHUNKS_AHEAD)
         self._closed = False
+        self._context = copy_context()  # the thread has none of the event loop's
         threading.Thread(target=self._pump, name="skillwire-reader", daemon=True).start()
 
     def close(self) -> None:
@@ -133,7 +141,7 @@ class ThreadInlet(Inlet):
                     chunk = os.read(self._descriptor, _CHUNK)
                 except OSError:
                     chunk = b""
-                self._loop.call_soon_threadsafe(self._came, chunk)
+                self._loop.call_soon_threadsafe(self._came, chunk, context=self._context)
                 if not chunk:
                     return
 
@@ -177,6 +185,20 @@ class Outlet(ABC):
             waiting = self._loop.create_future()
             self._waiting.append(waiting)
             await waiting
+
+    async def accepted(self, over: Callable[[], bool], enough: int = 0) -> None:
+        """Wait until at most `enough` bytes are left to write.
+
+        Raises `NobodyListensError` if the other side is `over` and takes nothing for long.
+        """
+        quiet, before = 0.0, self.pending
+        while before > enough:
+            with anyio.move_on_after(_TICK):
+                await self.flushed()
+            quiet = quiet + _TICK if over() and self.pending >= before else 0.0
+            if quiet >= _PATIENCE:
+                raise NobodyListensError
+            before = self.pending
 
     def _written(self, length: int) -> None:
         self.pending -= length
@@ -278,11 +300,12 @@ class ThreadOutlet(Outlet):
                 left = memoryview(piece)
                 try:
                     while left:
-                        left = left[os.write(self._descriptor, left) :]
+                        length = os.write(self._descriptor, left[:_CHUNK])
+                        left = left[length:]
+                        self._loop.call_soon_threadsafe(self._written, length)
                 except OSError:
                     self._loop.call_soon_threadsafe(self._break)
                     return
-                self._loop.call_soon_threadsafe(self._written, len(piece))
 
 
 def open_inlet(descriptor: int, arrived: Callable[[bytes], None], ended: Callable[[], None]) -> Inlet:

@@ -17,6 +17,7 @@ import anyio.abc
 import anyio.to_thread
 import orjson
 
+from skillwire.model.errors import UnreadError
 from skillwire.server.lane import Lane, Question, envelope, legacy_question, modern_question
 from skillwire.server.lines import LineSplitter, LineTooLongError
 from skillwire.server.pipes import NobodyListensError, open_inlet, open_outlet
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from skillwire.server.conversation import Conversation
 
 _PATIENCE = 0.5
-"""Seconds for a client that has closed its side to take more: half a line would be worse than none."""
+"""Seconds for the client to take more at a signal to stop: half a line would be worse than none."""
 _AT_ONCE = 16
 """Lines that wait for the SDK, and answers that are prepared. A client that wants more has to wait."""
 _CLOGGED = 1024 * 1024
@@ -40,7 +41,10 @@ Line: TypeAlias = bytes | LineTooLongError
 
 
 async def serve_stdio(server: "Server[Any]") -> None:
-    """Serve one client until it closes our standard input, or stops reading our standard output."""
+    """Serve one client until it closes our standard input, or our standard output.
+
+    Raises `UnreadError` if it leaves answers unread, having closed our standard input.
+    """
     await serve_lazily(lambda: server)
 
 
@@ -54,13 +58,17 @@ async def serve_pipes(
     source: int, sink: int, make_server: "Callable[[], Server[Any]]", lane: Lane | None = None
 ) -> None:
     """Do the same on two descriptors. They stay open: a thread may still read from one."""
+    unread = 0
     async with anyio.create_task_group() as tasks:
         wire = _Wire(source, sink, make_server, lane, tasks)
         try:
             await wire.run()
         finally:
             await wire.close()
+            unread = wire.unread
         tasks.cancel_scope.cancel()
+    if unread:
+        raise UnreadError(unread)
 
 
 class _Wire:
@@ -107,6 +115,7 @@ class _Wire:
         if self._sdk is not None:
             await self._sdk.end()
             await self._sdk_ended.wait()
+        await self._outlet.flushed()
 
     async def close(self) -> None:
         """Read no more, and write what is left, if somebody reads it."""
@@ -114,6 +123,11 @@ class _Wire:
         with anyio.move_on_after(_PATIENCE, shield=True):
             await self._outlet.flushed()
         self._outlet.close()
+
+    @property
+    def unread(self) -> int:
+        """Bytes of answers that the client has not taken."""
+        return self._outlet.pending
 
     def _arrived(self, chunk: bytes) -> None:
         """Answer the lines of a chunk that can be answered now; put the others by."""
@@ -135,6 +149,18 @@ class _Wire:
         self._waiting.extend(self._lines.end())
         self._over = True
         self._something.set()
+        self._tasks.start_soon(self._give_up_in_time)
+
+    async def _give_up_in_time(self) -> None:
+        """See to it that a client which has closed its side, and reads nothing, does not keep us."""
+        with suppress(NobodyListensError):
+            while True:
+                await self._outlet.accepted(self._is_over)
+                await anyio.sleep(_PATIENCE)
+        self._tasks.cancel_scope.cancel()
+
+    def _is_over(self) -> bool:
+        return self._inlet.over
 
     def _mind_the_flow(self) -> None:
         """Listen to a client only while it takes its answers."""
@@ -159,11 +185,7 @@ class _Wire:
 
     async def _unclogged(self) -> None:
         """Wait until the client has taken its answers. Raises `NobodyListensError` if it will not."""
-        while (before := self._outlet.pending) > _CLOGGED:
-            with anyio.move_on_after(_PATIENCE):
-                await self._outlet.flushed()
-            if self._inlet.over and self._outlet.pending == before:
-                raise NobodyListensError
+        await self._outlet.accepted(self._is_over, _CLOGGED)
 
     def _on_the_spot(self, line: Line) -> bytes | None:
         """Return the answer to a line that just came, if the lane has it."""
@@ -245,7 +267,7 @@ class _Wire:
             run = partial(anyio.to_thread.run_sync, abandon_on_cancel=True)
             server = await run(self._make_server)
             module = await run(import_module, "skillwire.server.conversation")
-            self._sdk = sdk = module.Conversation(server, self._outlet, lambda: self._inlet.over)
+            self._sdk = sdk = module.Conversation(server, self._outlet, self._is_over)
             self._tasks.start_soon(self._converse, sdk)
             return sdk
 

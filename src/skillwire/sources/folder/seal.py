@@ -9,7 +9,11 @@ from skillwire.sources.folder.stamp import Stamp
 
 
 class FileSeal(Seal):
-    """Holds for as long as a file keeps the stamp that it had when it had settled."""
+    """Holds for as long as a file keeps the stamp that it had when it had settled.
+
+    What it cannot see: writes through a memory map whose pages are dirty already. The system moves the times
+    at the first of them, and then not before it has written the pages back.
+    """
 
     __slots__ = ("_changed", "_location", "_modified", "_where")
 
