@@ -1,13 +1,14 @@
 """The next catalogue after a small change, at a cost that follows the change and not the catalogue."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+from skillwire.catalog.addresses import around, entry_in
 from skillwire.catalog.compose import Labelled, Namespace, all_templates, found_problems, listed, shared_names
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.entry import Entry
-from skillwire.model.uri import SKILL_FILE, parent_uri, parents
+from skillwire.model.uri import parent_uri
 from skillwire.sources.base import Scan
 
 
@@ -33,8 +34,7 @@ def amended(catalog: Catalog, before: Scan, after: Scan, scans: Sequence[Labelle
     return replace(
         catalog,
         entries=entries,
-        files=space.files,
-        directories=space.directories,
+        above=space.above,
         listing=listing,
         positions=catalog.positions if same_skills else {uri: at for at, uri in enumerate(listing)},
         problems=(*found_problems(scans), *shared.values()),
@@ -49,80 +49,58 @@ class _Space:
     def __init__(self, catalog: Catalog) -> None:
         self._entries = catalog.entries
         self._gone: set[str] = set()
-        self.files = dict(catalog.files)
-        self.directories = dict(catalog.directories)
+        self.above = dict(catalog.above)
 
     def release(self, gone: Sequence[Entry]) -> bool:
-        """Take skills out; False if one shares files or folders with a skill that stays."""
+        """Take skills out; False if one stands around a skill that stays, or inside it."""
         self._gone = {entry.uri for entry in gone}
-        if any(self._entries.get(entry.uri) is not entry or self._shared(entry) for entry in gone):
+        if any(self._entries.get(entry.uri) is not entry or self._in_another(entry) for entry in gone):
             return False
-        for entry in gone:
-            for uri in _file_uris(entry):
-                self.files.pop(uri, None)
-        for entry in gone:
-            for uri in _directory_uris(entry):
-                self.directories.pop(uri, None)
-        for entry in gone:
+        for entry in sorted(gone, key=lambda entry: -len(entry.root)):  # inner ones before those around them
+            if entry.root in self.above:
+                return False
             self._detach(entry.root)
         return True
 
     def claim(self, new: Sequence[Entry]) -> bool:
-        """Put skills in; False if one would meet another that is there."""
+        """Put skills in; False if one would stand around a skill that is there, or inside it."""
         among_themselves = Namespace()
         if any(among_themselves.claim(entry) is not None for entry in new):
             return False
         for entry in new:
-            around = (f"{uri}/{SKILL_FILE}" for uri in parents(entry.root))
-            if entry.root in self.directories or any(self._stays(uri) for uri in around):
+            if entry.root in self.above or self._stays(entry) or self._in_another(entry):
                 return False
-            if any(uri in self.files or uri in self.directories for uri in _file_uris(entry)):
-                return False
-        self.files |= among_themselves.files
-        inside = {uri for entry in new for uri in _directory_uris(entry)}
-        self.directories |= {uri: tuple(sorted(among_themselves.children[uri])) for uri in inside}
         for entry in new:
             self._attach(entry.root)
         return True
 
-    def _stays(self, uri: str) -> bool:
-        return uri in self._entries and uri not in self._gone
+    def _stays(self, entry: Entry) -> bool:
+        return entry.uri in self._entries and entry.uri not in self._gone
 
-    def _shared(self, entry: Entry) -> bool:
-        """Whether a skill around this one, or inside it, stays as it was."""
-        if any(self._stays(f"{uri}/{SKILL_FILE}") for uri in parents(entry.root)):
-            return True
-        return any(self.files[uri].entry.uri not in self._gone for uri in _file_uris(entry))
+    def _in_another(self, entry: Entry) -> bool:
+        """Whether a skill around this one stays as it was."""
+        return any(outer.uri not in self._gone for outer in around(self._entries, entry.root))
 
     def _detach(self, uri: str) -> None:
         """Take a folder out of the one above, and that one too if it was there for this alone."""
-        while uri not in self.directories and (above := parent_uri(uri)) is not None:
-            children = self.directories.get(above)
-            if children is None:
-                return  # gone with the skill that it belonged to
+        while (above := parent_uri(uri)) is not None:
+            children = self.above[above]
             at = bisect_left(children, uri)
-            if at < len(children) and children[at] == uri:
-                children = children[:at] + children[at + 1 :]
+            children = children[:at] + children[at + 1 :]
             if children:
-                self.directories[above] = children
+                self.above[above] = children
                 return
-            del self.directories[above]
+            del self.above[above]
+            if entry_in(self._entries, above) is not None:
+                return  # a skill that goes, too: its own turn comes
             uri = above
 
     def _attach(self, uri: str) -> None:
         """Put a folder into the one above, and that one into its own, up to one that is there."""
         while (above := parent_uri(uri)) is not None:
-            children = self.directories.get(above, ())
+            children = self.above.get(above, ())
             at = bisect_left(children, uri)
             if at < len(children) and children[at] == uri:
                 return
-            self.directories[above] = (*children[:at], uri, *children[at:])
+            self.above[above] = (*children[:at], uri, *children[at:])
             uri = above
-
-
-def _file_uris(entry: Entry) -> Iterable[str]:
-    return (entry.uri_of(file.path) for file in entry.files)
-
-
-def _directory_uris(entry: Entry) -> Iterable[str]:
-    return (entry.root, *(entry.uri_of(path) for path in entry.directories))

@@ -1,16 +1,17 @@
 """From the scans of all sources to one catalogue, in which every URI means one thing."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from skillwire.catalog.snapshot import Catalog, Served
+from skillwire.catalog.addresses import around, entry_in
+from skillwire.catalog.snapshot import Catalog
 from skillwire.model.display import quoted
 from skillwire.model.entry import Entry, LiveFile, SkillFile
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.model.template import SkillTemplate
-from skillwire.model.uri import parent_uri, parents
+from skillwire.model.uri import parents
 from skillwire.sources.base import Scan
 
 
@@ -42,8 +43,7 @@ def compose(scans: Sequence[Labelled], *, movable: bool = True) -> Catalog:
     shared = shared_names(entries.values(), scans)
     return Catalog(
         entries=entries,
-        files=namespace.files,
-        directories={uri: tuple(sorted(children)) for uri, children in namespace.children.items()},
+        above=namespace.above(),
         listing=(listing := listed(entries.values())),
         positions={uri: position for position, uri in enumerate(listing)},
         problems=(*found_problems(scans), *taken, *shared.values()),
@@ -85,56 +85,58 @@ class Namespace:
 
     def __init__(self) -> None:
         self.entries: dict[str, Entry] = {}
-        self.files: dict[str, Served] = {}
-        self.children: defaultdict[str, set[str]] = defaultdict(set)
-        self._roots: dict[str, Entry] = {}
-        self._below: defaultdict[str, list[Entry]] = defaultdict(list)
+        self._above: defaultdict[str, set[str]] = defaultdict(set)
 
     def claim(self, entry: Entry) -> Entry | None:
         """Give `entry` its URIs, or return the skill that is in the way and change nothing."""
-        files = {entry.uri_of(file.path): file for file in entry.files}
-        if (other := self._in_the_way(entry, files)) is not None:
+        if (other := self._in_the_way(entry)) is not None:
             return other
-        self.entries[entry.uri] = self._roots[entry.root] = entry
-        for directory in (entry.root, *(entry.uri_of(path) for path in entry.directories)):
-            self.children[directory]  # an empty directory is one too (S15)
-            self._add_child(directory)
-        for uri, file in files.items():
-            # A nested skill's files are its own, whether it or the skill around it came first (S16).
-            holder = self.files.get(uri)
-            if holder is None or len(holder.entry.root) < len(entry.root):
-                self.files[uri] = Served(entry, file)
-            self._add_child(uri)
-        for above in parents(entry.root):
-            self._add_child(above)
-            self._below[above].append(entry)
+        self.entries[entry.uri] = entry
+        child = entry.root
+        for folder in parents(child):
+            children = self._above[folder]
+            if child in children:  # and so is every folder above in the one above that
+                break
+            children.add(child)
+            child = folder
         return None
 
-    def _add_child(self, uri: str) -> None:
-        if (parent := parent_uri(uri)) is not None:
-            self.children[parent].add(uri)
-        else:
-            self.children[uri]
+    def above(self) -> dict[str, tuple[str, ...]]:
+        """Return the children of each folder on the way to a skill, sorted."""
+        return {uri: tuple(sorted(children)) for uri, children in self._above.items()}
 
-    def _in_the_way(self, entry: Entry, files: Mapping[str, SkillFile | LiveFile]) -> Entry | None:
-        if entry.root in self._roots:
-            return self._roots[entry.root]
-        for uri, file in files.items():
-            if (holder := self.files.get(uri)) is not None and not _same_bytes(holder.file, file):
-                return holder.entry
-        # A skill's list of files is complete (S8): all that lives in its folder must be on it. A dynamic
-        # skill has no such list (S9), so nothing can be missing from it.
-        for above in parents(entry.root):
-            outer = self._roots.get(above)
-            if outer is not None and not outer.dynamic and not files.keys() <= _uris(outer):
+    def _in_the_way(self, entry: Entry) -> Entry | None:
+        if entry.uri in self.entries:
+            return self.entries[entry.uri]
+        # Only a skill around this one, or inside it, can have a file of the same URI.
+        for outer in around(self.entries, entry.root):
+            if _contradict(outer, entry):
                 return outer
-        if entry.dynamic:
+        if entry.root not in self._above:
             return None
-        return next((inner for inner in self._below[entry.root] if not _uris(inner) <= files.keys()), None)
+        return next((inner for inner in self._inside(entry.root) if _contradict(entry, inner)), None)
+
+    def _inside(self, folder: str) -> Iterator[Entry]:
+        """Yield the skills below a folder."""
+        for child in self._above.get(folder, ()):
+            if (entry := entry_in(self.entries, child)) is not None:
+                yield entry
+            yield from self._inside(child)
 
 
-def _uris(entry: Entry) -> set[str]:
-    return {entry.uri_of(file.path) for file in entry.files}
+def _contradict(outer: Entry, inner: Entry) -> bool:
+    """Whether two skills cannot both be as they say, one standing in the folder of the other.
+
+    A skill's list of files is complete (S8): all that lives in its folder must be on it, with the same bytes.
+    A dynamic skill has no such list (S9), so nothing can be missing from it.
+    """
+    for file in inner.files:
+        listed_there = outer.file_at(inner.uri_of(file.path))
+        if listed_there is None and not outer.dynamic:
+            return True
+        if listed_there is not None and not _same_bytes(listed_there, file):
+            return True
+    return False
 
 
 def _same_bytes(one: SkillFile | LiveFile, other: SkillFile | LiveFile) -> bool:

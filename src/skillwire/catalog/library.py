@@ -8,12 +8,13 @@ from typing import TypeAlias
 import anyio
 import anyio.to_thread
 
+from skillwire.catalog.addresses import Served
 from skillwire.catalog.amend import amended
 from skillwire.catalog.change import Change
 from skillwire.catalog.compose import Labelled, compose
 from skillwire.catalog.following import Following, each_change
 from skillwire.catalog.looking import first_scan, of_the_same_skills, prepare_all, without
-from skillwire.catalog.snapshot import Catalog, Served
+from skillwire.catalog.snapshot import Catalog
 from skillwire.catalog.visibility import VisibilityPolicy
 from skillwire.model.entry import Entry, LiveFile, Origin
 from skillwire.model.errors import (

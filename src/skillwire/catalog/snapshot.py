@@ -4,31 +4,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
 
+from skillwire.catalog.addresses import Files, Folders, Served, around
 from skillwire.catalog.visibility import VisibilityPolicy
-from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.entry import Entry
 from skillwire.model.errors import NotServedError
 from skillwire.model.problem import Problem
 from skillwire.model.template import SkillTemplate
-from skillwire.model.uri import SKILL_FILE, parents, root_uri
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A file, and the skill that it is served for: its own, where skills are nested (S16)."""
-
-    entry: Entry
-    file: SkillFile | LiveFile
+from skillwire.model.uri import root_uri
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Every URI that is served. A look-up is a dictionary look-up: no URI is ever joined to a path."""
+    """Every URI that is served. It is looked up among those of the skills, and never joined to a path."""
 
     entries: Mapping[str, Entry]
     """Skills by the URI of their `SKILL.md`, in listing order."""
-    files: Mapping[str, Served]
-    directories: Mapping[str, tuple[str, ...]]
-    """The URIs of each folder's direct children, sorted (S15)."""
+    above: Mapping[str, tuple[str, ...]]
+    """Folders on the way to skills, by their URIs: of their children, those that lead to one, sorted."""
     listing: tuple[str, ...]
     """The URIs of all skills that the extension lists, in that order."""
     positions: Mapping[str, int]
@@ -45,6 +37,15 @@ class Catalog:
     """Whether some skill had to give way to another."""
     visibility: VisibilityPolicy = field(default_factory=VisibilityPolicy)
     """Who may start a skill, as the operator decided."""
+
+    @property
+    def files(self) -> Mapping[str, Served]:
+        return Files(self.entries)
+
+    @property
+    def directories(self) -> Mapping[str, tuple[str, ...]]:
+        """The URIs of each folder's direct children, sorted (S15)."""
+        return Folders(self.entries, self.above)
 
     def skill(self, uri: str) -> Entry:
         """Return the skill whose `SKILL.md` has this URI. Raises `NotServedError`."""
@@ -81,8 +82,7 @@ class Catalog:
     def _inside_another(self, entry: Entry) -> bool:
         """Whether a skill stands in the folder of one whose list of files is complete, without it (S8)."""
         spelled = root_uri(unquote(part) for part in entry.path.split("/"))
-        around = (self.entries.get(f"{above}/{SKILL_FILE}") for above in parents(spelled))
-        return any(outer is not None and not outer.dynamic for outer in around)
+        return any(not outer.dynamic for outer in around(self.entries, spelled))
 
     def problems_of(self, entry: Entry) -> tuple[Problem, ...]:
         """Return what is wrong with a skill that is served all the same."""

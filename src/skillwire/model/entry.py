@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self, TypeAlias
+from urllib.parse import unquote
 
 from skillwire.model.digest import Digest
 from skillwire.model.errors import IntegrityError, InvalidValueError
@@ -127,6 +128,33 @@ class Entry:
     def uri_of(self, path: str) -> str:
         """Return the URI of the file or folder at `path` below the skill's folder."""
         return self.uri if path == SKILL_FILE else file_uri(self.root, path)
+
+    def path_of(self, uri: str) -> str | None:
+        """Return the path below the skill's folder that has this URI; None if `uri` is none of its own."""
+        root = self.root
+        if not uri.startswith(f"{root}/"):
+            return None
+        path = unquote(uri[len(root) + 1 :])
+        return path if file_uri(root, path) == uri else None  # a path has one spelling, and no other counts
+
+    def file_at(self, uri: str) -> SkillFile | LiveFile | None:
+        """Return the file that has this URI, if it is one of the skill's."""
+        if uri == self.uri:
+            return self.files[0]
+        path = self.path_of(uri)
+        return None if path is None else next((file for file in self.files if file.path == path), None)
+
+    def children_at(self, uri: str) -> tuple[str, ...] | None:
+        """Return the URIs of what stands in a folder, sorted; None if the skill has no such folder."""
+        path = "" if uri == self.root else self.path_of(uri)
+        if path is None:
+            return None
+        above = f"{path}/" if path else ""
+        paths = (*(file.path for file in self.files), *self.directories)
+        names = {each[len(above) :].partition("/")[0] for each in paths if each.startswith(above)}
+        if above and not names and path not in self.directories:
+            return None
+        return tuple(sorted(self.uri_of(above + name) for name in names))
 
     def below(self, prefix: str) -> Self:
         """Return this skill, published one level down, under the segment `prefix`."""

@@ -1,0 +1,87 @@
+"""What each URI of a catalogue means, told from the skills: nothing is kept for each of their files.
+
+A file belongs to the innermost skill that lists it (S16). To find it, one goes up from its URI to the nearest
+folder that is a skill's: as many look-ups as the URI has segments, however many skills there are.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.uri import SKILL_FILE, parents
+
+Entries: TypeAlias = Mapping[str, Entry]
+"""Skills by the URI of their `SKILL.md`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A file, and the skill that it is served for: its own, where skills are nested (S16)."""
+
+    entry: Entry
+    file: SkillFile | LiveFile
+
+
+def entry_in(entries: Entries, folder: str) -> Entry | None:
+    """Return the skill whose folder has this URI."""
+    return entries.get(f"{folder}/{SKILL_FILE}")
+
+
+def around(entries: Entries, uri: str) -> Iterator[Entry]:
+    """Yield the skills in whose folders `uri` stands, innermost first."""
+    for folder in parents(uri):
+        if (entry := entry_in(entries, folder)) is not None:
+            yield entry
+
+
+class Files(Mapping[str, Served]):
+    """Every file of every skill."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, entries: Entries) -> None:
+        self._entries = entries
+
+    def __getitem__(self, uri: str) -> Served:
+        for entry in around(self._entries, uri):
+            if (file := entry.file_at(uri)) is not None:
+                return Served(entry, file)
+        raise KeyError(uri)
+
+    def __iter__(self) -> Iterator[str]:
+        entries = self._entries.values()
+        return iter({entry.uri_of(file.path): None for entry in entries for file in entry.files})
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class Folders(Mapping[str, tuple[str, ...]]):
+    """The URIs of what stands in each folder, of a skill or of the namespace above skills, sorted (S15)."""
+
+    __slots__ = ("_above", "_entries")
+
+    def __init__(self, entries: Entries, above: Mapping[str, tuple[str, ...]]) -> None:
+        """`above` are the children of each folder on the way to a skill, for the sake of the skills."""
+        self._entries = entries
+        self._above = above
+
+    def __getitem__(self, uri: str) -> tuple[str, ...]:
+        skills = (entry_in(self._entries, uri), *around(self._entries, uri))
+        told = (self._above.get(uri), *(entry.children_at(uri) for entry in skills if entry is not None))
+        parts = [part for part in told if part is not None]
+        if not parts:
+            raise KeyError(uri)
+        return parts[0] if len(parts) == 1 else tuple(sorted({child for part in parts for child in part}))
+
+    def __iter__(self) -> Iterator[str]:
+        inside = (
+            uri
+            for entry in self._entries.values()
+            for uri in (entry.root, *map(entry.uri_of, entry.directories))
+        )
+        return iter(dict.fromkeys((*self._above, *inside)))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
