@@ -3,30 +3,23 @@
 import hashlib
 import json
 import os
-import sys
+import shutil
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from skillwire.catalog.library import Library
+from skillwire.model.limits import Limits
 from skillwire.sources.base import Scan
 from skillwire.sources.directory import DirectorySource
 from tests.support.skills import skill_md, write, write_skill
 
 SECOND = 1_000_000_000
-
-_opened: list[str] | None = None
-
-
-def _audit(event: str, arguments: tuple[object, ...]) -> None:
-    if event == "open" and _opened is not None and isinstance(arguments[0], str):
-        _opened.append(arguments[0])
-
-
-sys.addaudithook(_audit)
 
 
 @pytest.fixture(autouse=True)
@@ -67,13 +60,18 @@ def run_until_settled(source: DirectorySource) -> None:
 
 
 def read_in(action: Callable[[], object], root: Path) -> set[str]:
-    """Return the files below `root` that were opened meanwhile."""
-    global _opened  # noqa: PLW0603 - an audit hook cannot be taken away again
-    _opened = []
-    action()
-    found, _opened = _opened, None
-    inside = (path for path in found if path.startswith(str(root)) and not Path(path).is_dir())
-    return {os.path.relpath(path, root) for path in inside}
+    """Return the files below `root` that were read meanwhile."""
+    found: list[str] = []
+    read = os.read
+
+    def noted(descriptor: int, length: int) -> bytes:
+        found.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        return read(descriptor, length)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "read", noted)
+        action()
+    return {os.path.relpath(path, root) for path in found if path.startswith(f"{root}/")}
 
 
 def the_file(cache: Path) -> Path:
@@ -81,12 +79,13 @@ def the_file(cache: Path) -> Path:
     return file
 
 
-def lines_of(cache: Path) -> list[list[Any]]:
-    return [json.loads(line) for line in the_file(cache).read_text().splitlines()]
-
-
-def write_lines(cache: Path, lines: list[list[Any]]) -> None:
-    the_file(cache).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+def rewrite(cache: Path, change: Callable[[bytes], bytes]) -> None:
+    """Change what the file tells, in such a way that nobody could see it."""
+    head, _, body = the_file(cache).read_bytes().partition(b"\n")
+    changed = change(body)
+    assert changed != body
+    told = [*json.loads(head)[:-1], hashlib.sha256(changed).hexdigest()]
+    the_file(cache).write_bytes(json.dumps(told).encode() + b"\n" + changed)
 
 
 @pytest.fixture
@@ -128,25 +127,90 @@ def test_a_file_that_was_cut_is_as_good_as_none(tree: Path, cache: Path, remembe
     assert start(tree, cache)[1] == remembered
 
 
-@pytest.mark.parametrize("place", range(9))
-@pytest.mark.parametrize("wrong", [None, [], {}, -1, "x"], ids=str)
-def test_an_entry_of_any_shape_does_no_harm(
-    tree: Path, cache: Path, remembered: Scan, place: int, wrong: object
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_file_in_which_any_byte_is_another_is_as_good_as_none(
+    tree: Path, cache: Path, remembered: Scan, data: st.DataObject
 ) -> None:
-    head, first, *others = lines_of(cache)
-    write_lines(cache, [head, [*first[:place], wrong, *first[place + 1 :]], *others])
+    whole = the_file(cache).read_bytes()
+    at = data.draw(st.integers(0, len(whole) - 1))
+    byte = data.draw(st.integers(0, 255).filter(lambda byte: byte != whole[at]))
+    the_file(cache).write_bytes(whole[:at] + bytes([byte]) + whole[at + 1 :])
+    found: list[Scan] = []
+    opened = read_in(lambda: found.append(start(tree, cache)[1]), tree)
+    the_file(cache).write_bytes(whole)
+    assert found == [remembered]
+    assert len(opened) == 5
+
+
+def test_other_limits_ask_for_another_look(tree: Path, cache: Path, remembered: Scan) -> None:
+    assert "one" in {entry.name for entry in remembered.entries}
+    source = DirectorySource(tree, digests=cache, limits=Limits(bytes=250))
+    scan = anyio.run(source.scan)
+    assert {entry.name for entry in scan.entries} == {"odd", "other"}
+
+
+def test_an_ignore_file_that_came_since_is_heeded(tree: Path, cache: Path, remembered: Scan) -> None:
+    assert "skill://one/a.md" in {
+        each.uri_of(file.path) for each in remembered.entries for file in each.files
+    }
+    write(tree, {".skillwireignore": "a.md\n"})
     scan = start(tree, cache)[1]
-    assert {entry.uri for entry in scan.entries} == {entry.uri for entry in remembered.entries}
+    assert {file.path for entry in scan.entries for file in entry.files} == {"SKILL.md", "blob.bin"}
+
+
+@pytest.mark.parametrize("change", ["file", "folder", "hidden folder", "nested skill", "link", "rename"])
+def test_what_came_into_a_folder_since_is_seen(tree: Path, cache: Path, change: str, tmp_path: Path) -> None:
+    write(tree, {"one/refs/deep/b.md": "b"})
+    source, _ = start(tree, cache)
+    run_until_settled(source)
+    inside = tree / "one/refs/deep"
+    match change:
+        case "file":
+            write(inside, {"new.md": "new"})
+        case "folder":
+            write(inside, {"new/": b""})
+        case "hidden folder":
+            write(inside, {".new/x.md": "x"})
+        case "nested skill":
+            write(inside, {"SKILL.md": skill_md("deep")})
+        case "link":
+            (inside / "b.md").unlink()
+            (inside / "b.md").symlink_to(tree / "one/a.md")
+        case _:
+            inside.rename(tree / "one/refs/other")
+    assert start(tree, cache)[1] == anyio.run(DirectorySource(tree).scan)
+
+
+def test_a_folder_that_another_took_the_place_of_is_read_anew(tree: Path, cache: Path) -> None:
+    source, _ = start(tree, cache)
+    run_until_settled(source)
+    shutil.copytree(tree / "one", tree / "copy")  # with the same times
+    (tree / "copy/a.md").write_text("b")
+    modified = (tree / "one/a.md").stat().st_mtime_ns
+    os.utime(tree / "copy/a.md", ns=(modified, modified))
+    (tree / "one").rename(tree.parent / "away")
+    (tree / "copy").rename(tree / "one")
+    assert start(tree, cache)[1] == anyio.run(DirectorySource(tree).scan)
+
+
+def test_files_of_skills_that_are_not_plain_are_known_again_one_by_one(tree: Path, cache: Path) -> None:
+    write(tree, {"one/inner/SKILL.md": skill_md("inner"), "two/SKILL.md": skill_md("two")})
+    (tree / "two/linked.md").symlink_to(tree / "one/a.md")
+    source, first = start(tree, cache)
+    run_until_settled(source)
+    found: list[Scan] = []
+    assert read_in(lambda: found.append(start(tree, cache)[1]), tree) == {"warned/SKILL.md"}
+    assert found == [first]
 
 
 def test_a_digest_that_is_wrong_is_found_out_by_the_first_read(
     tree: Path, cache: Path, remembered: Scan
 ) -> None:
     assert remembered.entries
-    lines = lines_of(cache)
-    (entry,) = (each for each in lines if each[0] == "one/a.md")
-    entry[6] = "sha256:" + "0" * 64
-    write_lines(cache, lines)
+    digests = [hashlib.sha256((tree / "one" / name).read_bytes()).digest() for name in ("SKILL.md", "a.md")]
+    right, wrong = (b64encode(digests[0] + each)[:-4] for each in (digests[1], bytes(32)))
+    rewrite(cache, lambda body: body.replace(right, wrong))
 
     async def read() -> tuple[bytes, str]:
         library = Library([DirectorySource(tree, digests=cache)])

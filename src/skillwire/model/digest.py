@@ -7,29 +7,45 @@ from typing import Self
 
 from skillwire.model.errors import InvalidValueError
 
+_PREFIX = "sha256:"
 _SPELLING = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
+_LENGTH = 32
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True, order=True, init=False)
 class Digest:
     """A SHA-256 of raw bytes, written `sha256:` and 64 lower-case hex digits (S8)."""
 
-    text: str
+    raw: bytes
+    """Half as long as its spelling: there may be very many."""
 
-    def __post_init__(self) -> None:
-        if not _SPELLING.fullmatch(self.text):
-            raise InvalidValueError("digest", self.text, "`sha256:` and 64 lower-case hex digits")
+    def __init__(self, text: str) -> None:
+        if not _SPELLING.fullmatch(text):
+            raise InvalidValueError("digest", text, "`sha256:` and 64 lower-case hex digits")
+        object.__setattr__(self, "raw", bytes.fromhex(text[len(_PREFIX) :]))
 
     @classmethod
     def of(cls, content: bytes) -> Self:
-        digest = object.__new__(cls)  # it is spelled right: no need to look
-        object.__setattr__(digest, "text", "sha256:" + hashlib.sha256(content).hexdigest())
+        """Return the digest of these bytes."""
+        return cls.from_raw(hashlib.sha256(content).digest())
+
+    @classmethod
+    def from_raw(cls, raw: bytes) -> Self:
+        """Return the digest that somebody has as bytes."""
+        if len(raw) != _LENGTH:
+            raise InvalidValueError("digest", raw.hex(), f"{_LENGTH} bytes")
+        digest = object.__new__(cls)
+        object.__setattr__(digest, "raw", raw)
         return digest
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
         """Return the digest that somebody wrote, or None if that is none."""
         return cls(text) if _SPELLING.fullmatch(text) else None
+
+    @property
+    def text(self) -> str:
+        return _PREFIX + self.raw.hex()
 
     def __str__(self) -> str:
         return self.text

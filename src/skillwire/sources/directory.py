@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
@@ -22,7 +23,7 @@ from skillwire.sources.folder.look import Look, must_be_readable
 from skillwire.sources.folder.placement import Places
 from skillwire.sources.folder.remembered import Remembered
 from skillwire.sources.folder.seal import FileSeal
-from skillwire.sources.folder.tree import Tree
+from skillwire.sources.folder.tree import Recall, Tree
 from skillwire.sources.folder.watch import watch
 from skillwire.sources.folder.watch_plan import WatchPlan
 
@@ -53,7 +54,7 @@ class DirectorySource(Source):
         self._limits = limits or Limits()
         self._follow_links = follow_links
         self._facts = FactCache(keep_documents=keep_good)
-        self._remembered = None if digests is None else Remembered(digests, self.root)
+        self._remembered = None if digests is None else Remembered(digests, self.root, self._limits)
         self._tree = Tree(self._facts)
         self._places = Places(self.label)
         self._stored: dict[tuple[str, str], str] = {}
@@ -110,7 +111,7 @@ class DirectorySource(Source):
         """Make what is kept of documents small, and write down what is known, now that there is time."""
         if self._remembered is not None:  # once: the next start reads what changes from now on
             if self._facts.changed:
-                self._remembered.save(dict(self._facts.known))
+                self._remembered.save(dict(self._tree.plain), dict(self._facts.known))
             self._remembered = None
         for unit in tuple(self._tree.units.values()):
             for draft in unit.drafts:
@@ -122,12 +123,19 @@ class DirectorySource(Source):
         look = self._look(progress)
         if isinstance(look, Scan):
             return look
-        if self._remembered is not None and not self._facts.known:
-            self._facts.known = self._remembered.load(keep_documents=self._facts.keep_documents)
         tree = Tree(self._facts)
-        tree.walk(look, look.start(), before=self._tree)
+        tree.walk(look, look.start(), before=self._tree, recall=self._recall())
         self._facts.keep_only({location for unit in tree.units.values() for location in unit.locations})
         return self._found(tree)
+
+    def _recall(self) -> Recall:
+        """Return what tells of skills that are known: from the last look or, before the first, from disk."""
+        if self._remembered is None or self._tree.passages or self._tree.units:
+            return self._tree.plain.get
+        keep = self._facts.keep_documents
+        self._remembered.load()
+        self._facts.known = self._remembered.facts(keep_documents=keep)
+        return partial(self._remembered.recall, keep_documents=keep)
 
     def _rescan(self, where: Locations) -> Scan:
         """Look again at the units and folders at `where`, and at nothing else."""

@@ -8,7 +8,7 @@ from skillwire.model.errors import CannotLookNowError, SourceError
 from skillwire.sources.folder.stamp import Stamp
 
 # Non-blocking: what was a file when it was listed may be a pipe by now.
-_OPEN_FLAGS = (
+OPEN_FLAGS = (
     os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 )
 
@@ -34,7 +34,7 @@ def read_file(location: str, limit: int, seen: Stamp | None = None) -> tuple[byt
     the times, so that the next look finds another stamp and reads again.
     """
     try:
-        descriptor = os.open(location, _OPEN_FLAGS)
+        descriptor = os.open(location, OPEN_FLAGS)
     except OSError as error:
         raise_if_exhausted(error)
         raise SourceError(_reason(error)) from error

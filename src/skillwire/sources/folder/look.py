@@ -2,11 +2,11 @@
 
 import errno
 import os
-import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from operator import attrgetter
+from typing import NamedTuple, TypeVar
 
 from skillwire.model.errors import NotThereError, SourceError
 from skillwire.model.limits import Limits
@@ -15,7 +15,7 @@ from skillwire.model.problem import Problem, Rule
 from skillwire.model.uri import SKILL_FILE
 from skillwire.sources.base import Progress, unwatched
 from skillwire.sources.folder.files import raise_if_exhausted
-from skillwire.sources.folder.ignore import HIDDEN_CONTAINERS, TOOL_FOLDERS, Ignored
+from skillwire.sources.folder.ignore import HIDDEN_CONTAINERS, Ignored
 from skillwire.sources.folder.problems import (
     dangling,
     exhausted,
@@ -34,7 +34,18 @@ from skillwire.sources.folder.values import File, Folder, Listed, Seen, identity
 _PROGRESS_STEP = 256
 _BY_PATH = os.scandir not in os.supports_fd  # Windows
 _by_name = attrgetter("name")
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*").fullmatch
+
+Found = TypeVar("Found")
+
+
+class Inside(NamedTuple):
+    """A folder that was entered, for as long as its descriptor is open."""
+
+    folder: Folder
+    descriptor: int
+    status: os.stat_result
+    entries: list[os.DirEntry[str]]
+    """All that stands in it, sorted by name."""
 
 
 class Look:
@@ -77,18 +88,31 @@ class Look:
 
     def into(self, folder: Folder, *, inside_skill: bool = False) -> Listed:
         """Return what stands in `folder`, sorted by name. Files are looked at only in a skill."""
+        found = self.take(folder, _no_shortcut, inside_skill=inside_skill)
+        assert isinstance(found, Listed), "nobody took a shortcut"
+        return found
+
+    def take(
+        self, folder: Folder, shortcut: Callable[[Inside], Found | None], *, inside_skill: bool = False
+    ) -> Found | Listed:
+        """Enter `folder` and return what `shortcut` makes of what is inside; where it makes nothing, that."""
         listed = Listed()
         if self.exhausted:
             listed.cut = exhausted(folder.path, self.limits)
             return listed
         try:
-            descriptor = _opened(folder)
+            descriptor, status = _opened(folder)
             try:
-                with os.scandir(folder.location if descriptor is None else descriptor) as entries:
-                    found = self._counted(entries, folder, listed)
+                with os.scandir(folder.location if descriptor < 0 else descriptor) as entries:
+                    found = self.counted(entries)
+                if self.exhausted:
+                    listed.stop(exhausted(folder.path, self.limits))
+                    found.pop()
+                elif (made := shortcut(Inside(folder, descriptor, status, found))) is not None:
+                    return made
                 self._sort_all(found, folder, listed, inside_skill=inside_skill)
             finally:
-                if descriptor is not None:
+                if descriptor >= 0:
                     os.close(descriptor)
         except FileNotFoundError:  # it went away while we walked: then it holds nothing
             return listed
@@ -98,6 +122,25 @@ class Look:
             listed.closed, listed.entered_all = True, False
         return listed
 
+    def counted(self, entries: Iterator[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
+        """Return the entries of a folder by their names: as many as there may be, and one more."""
+        found = list(islice(entries, self.limits.entries - self.seen + 1))
+        found.sort(key=_by_name)
+        self.count(len(found))
+        return found
+
+    def count(self, number: int) -> None:
+        """Note that so many files and folders were seen."""
+        before = self.seen
+        self.seen += number
+        if self.seen // _PROGRESS_STEP > before // _PROGRESS_STEP:
+            self._progress(self.seen)
+
+    @property
+    def has_patterns(self) -> bool:
+        """Whether something is left out that has no name by which it could be told."""
+        return self._ignored.has_patterns
+
     def _sort_all(
         self, found: list[os.DirEntry[str]], folder: Folder, listed: Listed, *, inside_skill: bool
     ) -> None:
@@ -106,10 +149,7 @@ class Look:
         if listed.marker is None:
             almost = (entry.name for entry in found if entry.name.upper() == SKILL_FILE.upper())
             listed.problems.extend(misspelled(folder.path_of(name)) for name in almost)
-        here = _Here(self, folder) if files and not self._ignored.has_patterns else None
         for entry in found:
-            if here is not None and here.takes(entry, listed):
-                continue
             if not self._ignored.by_name(entry.name):
                 self._sort_in(entry, folder, listed, files=files)
                 continue
@@ -118,21 +158,6 @@ class Look:
                 listed.entered_all = False
             if not files and entry.name in HIDDEN_CONTAINERS:
                 self._add_hidden_container(entry.name, folder, listed)
-
-    def _counted(
-        self, entries: Iterator[os.DirEntry[str]], folder: Folder, listed: Listed
-    ) -> list[os.DirEntry[str]]:
-        """Return the entries by their names, as many as there may be."""
-        before = self.seen
-        found = list(islice(entries, self.limits.entries - before + 1))
-        self.seen += len(found)
-        if self.exhausted:
-            listed.stop(exhausted(folder.path, self.limits))
-            found.pop()
-        if self.seen // _PROGRESS_STEP > before // _PROGRESS_STEP:
-            self._progress(self.seen)
-        found.sort(key=_by_name)
-        return found
 
     def _sort_in(self, entry: os.DirEntry[str], folder: Folder, listed: Listed, *, files: bool) -> None:
         """Put one entry where it belongs: among the files, the folders, the problems, or nowhere."""
@@ -254,35 +279,6 @@ class Look:
             listed.folders.append(folder)
 
 
-class _Here:
-    """A folder of a skill, for what most entries in it are: files and folders with plain names."""
-
-    __slots__ = ("_folder", "_location", "_look", "_name", "_path")
-
-    def __init__(self, look: Look, folder: Folder) -> None:
-        self._look, self._folder = look, folder
-        self._path, self._location, self._name = folder.path_of(""), folder.location_of(""), folder.name
-
-    def takes(self, entry: os.DirEntry[str], listed: Listed) -> bool:
-        """List a plain file or folder, and say that it was one. Everything else needs a closer look."""
-        name = entry.name
-        if not _PLAIN_NAME(name) or name in TOOL_FOLDERS:
-            return False
-        try:
-            status = entry.stat(follow_symlinks=False)
-        except OSError:
-            return False
-        kind = stat.S_IFMT(status.st_mode)
-        if kind == stat.S_IFREG:
-            path, location = self._path + name, self._location + name
-            listed.files.append(File(name, path, location, self._name, Stamp.of(status)))
-        elif kind == stat.S_IFDIR:
-            self._look.add_folder(name, Seen(status), self._folder, listed)
-        else:
-            return False
-        return True
-
-
 def must_be_readable(root: str) -> None:
     """Raise `SourceError` if nothing can be seen of `root`."""
     try:
@@ -307,15 +303,20 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _opened(folder: Folder) -> int | None:
-    """Return a descriptor of the very folder that was judged: by now its path may lead elsewhere.
+def _opened(folder: Folder) -> tuple[int, os.stat_result]:
+    """Return a descriptor of the very folder that was judged, and its status: its path may lead elsewhere.
 
-    None where the system cannot list a folder by its descriptor.
+    The descriptor is -1 where the system cannot list a folder by one.
     """
     if _BY_PATH:
-        return None
+        return -1, os.stat(folder.location)  # noqa: PTH116
     descriptor = os.open(folder.location, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    if identity_of(os.fstat(descriptor)) != folder.identity:
+    status = os.fstat(descriptor)
+    if identity_of(status) != folder.identity:
         os.close(descriptor)
         raise FileNotFoundError(folder.location)
-    return descriptor
+    return descriptor, status
+
+
+def _no_shortcut(_inside: Inside) -> None:
+    return None

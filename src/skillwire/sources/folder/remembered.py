@@ -1,4 +1,4 @@
-"""Digests that are kept on disk between two runs, so that a start reads only what has changed.
+"""What is known of a folder, kept on disk between two runs, so that a start reads only what has changed.
 
 The file may be lost, old or broken at any time: then everything is read, as if it had never been there. What
 it says of a file counts only while the file has the very stamp that it had; and whoever reads a file compares
@@ -8,68 +8,148 @@ its bytes with the digest in any case.
 import hashlib
 import os
 import tempfile
-from collections.abc import Mapping
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import astuple
 from itertools import chain
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import orjson
 
 from skillwire import __version__
 from skillwire.model.digest import Digest
+from skillwire.model.entry import SkillFile
+from skillwire.model.limits import Limits
 from skillwire.model.uri import SKILL_FILE
 from skillwire.skillmd.document import SkillDocument
-from skillwire.skillmd.fields import Fields
-from skillwire.skillmd.rules import check_fields
 from skillwire.sources.folder.facts import Facts, Known
 from skillwire.sources.folder.kept import Kept
+from skillwire.sources.folder.plain import NOTHING, Plain
 from skillwire.sources.folder.stamp import Stamp
+from skillwire.sources.folder.unit import SkillDraft
 
-_FORM = f"skillwire digests 1, {__version__}"
+_FORM = f"skillwire folder 2, {__version__}"
 """Another version may read a frontmatter in another way."""
 _LARGEST = 256 * 1024 * 1024
+_BETWEEN = b"\t"
+"""Stands between the path of a plain skill and what is known of it: JSON spells it in another way."""
+_DIGEST = 32
+"""Bytes of a digest."""
+_ERRORS = (OSError, orjson.JSONDecodeError, IndexError, KeyError, TypeError, ValueError)
 
 
 class Remembered:
-    """The file in which a folder's digests are kept."""
+    """The file in which it is kept. What it held at the end of an earlier run is forgotten as it is used."""
 
-    def __init__(self, cache: Path, root: Path) -> None:
+    def __init__(self, cache: Path, root: Path, limits: Limits) -> None:
         self._root = os.path.realpath(root)
+        self._limits = limits
         name = hashlib.sha256(os.fsencode(self._root)).hexdigest()[:32]
         self._file = cache / f"{name}.jsonl"
+        self._skills: dict[bytes, bytes] = {}
 
-    def load(self, *, keep_documents: bool) -> dict[str, Known]:
-        """Return what was known at the end of an earlier run; nothing, if anything is wrong with it."""
-        try:
+    def load(self) -> None:
+        """Read the file; if anything is wrong with it, nothing is known."""
+        with suppress(*_ERRORS):
             if self._file.stat().st_size > _LARGEST:
-                return {}
-            with self._file.open("rb") as lines:
-                if orjson.loads(next(lines, b"")) != [_FORM, self._root]:
-                    return {}
-                told = map(orjson.loads, lines)
-                return dict(_known(self._root, each, keep_documents=keep_documents) for each in told)
-        except (OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+                return
+            head, _, body = self._file.read_bytes().partition(b"\n")
+            if orjson.loads(head) != self._head(body):
+                return
+            lines = body.split(b"\n")
+            self._skills = {path: told for path, _, told in (line.partition(_BETWEEN) for line in lines)}
+
+    def recall(self, path: str, *, keep_documents: bool) -> Plain | None:
+        """Return what is known of the plain skill in the folder at `path`, once."""
+        told = self._skills.pop(orjson.dumps(path), b"")
+        try:
+            return self._plain(path, orjson.loads(told), keep_documents=keep_documents) if told else None
+        except _ERRORS:
+            return None
+
+    def facts(self, *, keep_documents: bool) -> dict[str, Known]:
+        """Return what is known of files that are known one by one, by where they are."""
+        told = self._skills.pop(b"", b"")
+        try:
+            files: list[list[Any]] = orjson.loads(told) if told else []
+            return dict(_known(self._root, each, keep_documents=keep_documents) for each in files)
+        except _ERRORS:
             return {}
 
-    def save(self, known: Mapping[str, Known]) -> None:
+    def save(self, plain: Mapping[str, Plain], known: Mapping[str, Known]) -> None:
         """Keep what is known now. Where that cannot be, the next start reads everything."""
         inside = f"{self._root}{os.sep}"
-        files = (
-            [location[len(inside) :], *stamp, facts.digest.text, facts.mime_type, _frontmatter(facts)]
+        files = [
+            [
+                location[len(inside) :],
+                *stamp,
+                str(facts.digest),
+                facts.mime_type,
+                _frontmatter(facts),
+            ]
             for location, (stamp, facts) in known.items()
-            if location.startswith(inside) and _is_plain(location, facts)
-        )
+            if location.startswith(inside) and location.isprintable() and _is_spotless(facts.document)
+        ]
         with suppress(OSError, orjson.JSONEncodeError):
+            body = b"\n".join(chain(_lines(plain), [_BETWEEN + orjson.dumps(files)]))
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=self._file.parent, prefix=".half-", delete=False) as half:
-                half.writelines(orjson.dumps(each) + b"\n" for each in chain([[_FORM, self._root]], files))
+                half.write(orjson.dumps(self._head(body)) + b"\n")
+                half.write(body)
             os.replace(half.name, self._file)  # noqa: PTH105 - whoever reads it meanwhile sees one or the other
 
+    def _head(self, body: bytes) -> list[Any]:
+        return [_FORM, self._root, list(astuple(self._limits)), hashlib.sha256(body).hexdigest()]
 
-def _is_plain(location: str, facts: Facts) -> bool:
-    """Whether a file can be told of in one line: a document with problems is read again, and judged anew."""
-    return location.isprintable() and (facts.document is None or not facts.document.problems)
+    def _plain(self, path: str, told: list[Any], *, keep_documents: bool) -> Plain:
+        seen, packed, directories, paths, kinds, sizes, frontmatter = told
+        stamps, digests = map(a2b_base64, packed)
+        location = f"{self._root}{os.sep}{path}" if path else self._root
+        starts = range(0, len(digests), _DIGEST)
+        listed = tuple(
+            [
+                SkillFile(intern(file), intern(kind), Digest.from_raw(digests[at : at + _DIGEST]), size)
+                for file, kind, at, size in zip(paths, kinds, starts, sizes, strict=True)
+            ]
+        )
+        main = listed[0]
+        draft = SkillDraft(
+            below="",
+            location=location,
+            where=f"{path}/{SKILL_FILE}" if path else SKILL_FILE,
+            document=SkillDocument(frontmatter, ()),
+            files=listed,
+            directories=tuple(map(intern, directories)),
+            warnings=(),
+            stored=NOTHING,
+            kept=_kept(f"{location}{os.sep}{SKILL_FILE}", main.size, main.digest, keep=keep_documents),
+        )
+        return Plain(draft, seen, stamps)
+
+
+def _lines(plain: Mapping[str, Plain]) -> Iterator[bytes]:
+    """Yield a line for each plain skill. One with problems is read again, and judged anew."""
+    for path, (draft, seen, stamps) in plain.items():
+        if path.isprintable() and _is_spotless(draft.document):
+            files = draft.files
+            digests = b"".join(file.digest.raw for file in files)
+            told = [
+                seen,
+                [b2a_base64(each, newline=False).decode() for each in (stamps, digests)],
+                draft.directories,
+                [file.path for file in files],
+                [file.mime_type for file in files],
+                [file.size for file in files],
+                draft.document.frontmatter,
+            ]
+            yield orjson.dumps(path) + _BETWEEN + orjson.dumps(told)
+
+
+def _is_spotless(document: SkillDocument | None) -> bool:
+    return document is None or not document.problems
 
 
 def _frontmatter(facts: Facts) -> Any:
@@ -79,13 +159,12 @@ def _frontmatter(facts: Facts) -> Any:
 def _known(root: str, told: list[Any], *, keep_documents: bool) -> tuple[str, Known]:
     path, size, modified, changed, inode, device, digest, mime_type, frontmatter = told
     location = f"{root}{os.sep}{path}"
-    stamp = Stamp(int(size), int(modified), int(changed), int(inode), int(device))
-    folder, _, name = location.rpartition(os.sep)
-    if name.upper() != SKILL_FILE.upper():
-        return location, (stamp, Facts(Digest(digest), stamp.size, str(mime_type)))
-    fields = Fields(dict(frontmatter), {})
-    if any(check_fields(fields, path, folder.rpartition(os.sep)[2])):
-        raise ValueError("a document that was never written down")
-    document = SkillDocument(fields.values, ())
-    kept = Kept.unread(location, stamp.size, Digest(digest)) if keep_documents else None
-    return location, (stamp, Facts(Digest(digest), stamp.size, str(mime_type), document, kept))
+    stamp, digest = Stamp(size, modified, changed, inode, device), Digest(digest)
+    if path.rpartition(os.sep)[2].upper() != SKILL_FILE.upper():
+        return location, (stamp, Facts(digest, size, mime_type))
+    kept = _kept(location, size, digest, keep=keep_documents)
+    return location, (stamp, Facts(digest, size, mime_type, SkillDocument(frontmatter, ()), kept))
+
+
+def _kept(location: str, size: int, digest: Digest, *, keep: bool) -> Kept | None:
+    return Kept.unread(location, size, digest) if keep else None

@@ -55,10 +55,10 @@ def read_unit(
         folder,
         kept,
         tuple(problems),
-        locations=tuple(file.location for node in nodes for file in node.listed.files),
-        folders=tuple(dict.fromkeys((*open_folders, *outposts))),
         entered_all=all(node.listed.entered_all for node in nodes),
         seen=look.seen - already,
+        locations=tuple(file.location for node in nodes for file in node.listed.files),
+        places=tuple(dict.fromkeys((*open_folders, *outposts))),
         held={location: draft.kept for location, draft in held.items() if draft.kept is not None} or _NONE,
     )
 

@@ -2,20 +2,25 @@
 
 import os
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from skillwire.model.path import prefixes
 from skillwire.model.problem import Problem
 from skillwire.sources.base import Locations
 from skillwire.sources.folder.facts import FactCache
 from skillwire.sources.folder.look import Look
+from skillwire.sources.folder.plain import Plain, read_plain
 from skillwire.sources.folder.skill_folder import read_unit
 from skillwire.sources.folder.unit import Unit
 from skillwire.sources.folder.values import Folder, Listed, identity_of
 
 _BEHIND_SEP = chr(ord(os.sep) + 1)
 """What sorts right behind everything that begins with the separator."""
+
+Recall: TypeAlias = Callable[[str], Plain | None]
+"""Returns what is known of the plain skill in the folder at a path, if anything is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +46,12 @@ class Tree:
         self.cut = False
         """Whether a bound stopped the walk: what lies behind it is not known."""
         self._facts = facts
+        self.plain: dict[str, Plain] = {}
+        """Of the units, those that were read in one pass, with the stamps by which they are known again."""
+        self._plain_at: dict[str, str] = {}
+        """Their paths, by where the folder of each really is."""
         self._at: dict[str, str | set[str]] = {}
-        """The paths that each real folder belongs to: one, as a rule, and then no set is made for it."""
+        """The paths that each real folder of all others belongs to: mostly one, and then it is no set."""
 
     @property
     def seen(self) -> int:
@@ -56,20 +65,45 @@ class Tree:
         for part in sorted((part for part in parts if part.problems), key=lambda part: part.folder.path):
             yield from part.problems
 
-    def walk(self, look: Look, start: Folder, before: "Tree | None" = None) -> None:
-        """Look at `start` and everything below it. What was good in the tree `before` is not lost."""
-        known = before.units if before is not None else {}
+    def walk(
+        self, look: Look, start: Folder, before: "Tree | None" = None, recall: Recall | None = None
+    ) -> None:
+        """Look at `start` and everything below it. What was good in the tree `before` is not lost.
+
+        What `recall` knows of a plain skill is not read again, as far as it still is so.
+        """
+        units = {} if before is None else before.units
+        if recall is None:
+            recall = ({} if before is None else before.plain).get
         pending = [start]
         while pending and not look.exhausted:
             folder = pending.pop()
-            already = look.seen
-            listed = look.into(folder)
-            if listed.marker is not None:
-                self._put_unit(look, folder, listed, known.get(folder.path), already)
+            last, known = units.get(folder.path), recall(folder.path)
+            if known is not None and self._is_unchanged(look, folder, known):
+                look.count(known.seen)
+                self._put_plain(folder, known, last)
             else:
-                self._put_passage(folder, listed, look.seen - already)
-                pending.extend(reversed(listed.folders))
+                pending.extend(reversed(self._visit(look, folder, last, known)))
         self.cut = self.cut or look.exhausted
+
+    def _is_unchanged(self, look: Look, folder: Folder, known: Plain) -> bool:
+        if look.has_patterns or look.seen + known.seen > look.limits.entries:
+            return False
+        return folder.target == folder.location == known.draft.location and known.holds()
+
+    def _visit(self, look: Look, folder: Folder, last: Unit | None, known: Plain | None) -> list[Folder]:
+        """Look into a folder, and put what it is; return the folders that are still to be looked into."""
+        already = look.seen
+        found = self._look_into(look, folder, known)
+        if isinstance(found, Listed) and found.marker is None:
+            self._put_passage(folder, found, look.seen - already)
+            return found.folders
+        self._put_skill(look, folder, found, last, already)
+        return []
+
+    def _look_into(self, look: Look, folder: Folder, known: Plain | None) -> Plain | Listed:
+        keep = self._facts.keep_documents
+        return look.take(folder, lambda inside: read_plain(look, inside, known, keep=keep))
 
     def look_again(self, look: Look, where: Locations) -> set[str]:
         """Look again at what stands at these real locations; return the paths of units that may differ."""
@@ -81,7 +115,7 @@ class Tree:
             if (passage := self.passages.get(path)) is not None:
                 self._revisit(look, passage)
             elif (unit := self.units.get(path)) is not None:
-                self._reread(look, unit, entirely=unit.folder.target in where)
+                self._reread(look, unit, where)
         return {path for path, unit in self.units.items() if before.get(path) is not unit} | (
             before.keys() - self.units.keys()
         )
@@ -102,9 +136,9 @@ class Tree:
     def _touched(self, where: Locations) -> set[str]:
         """Return the paths of all that a change at these locations can make different."""
         folders = {os.path.dirname(location) for location in where}  # noqa: PTH120
-        if moved := [location for location in where if location in self._at]:
+        if moved := [location for location in where if location in self._at or location in self._plain_at]:
             # A folder that went away took those below with it, and links may lead there from elsewhere.
-            known = sorted(self._at)
+            known = sorted({*self._at, *self._plain_at})
             for location in moved:
                 below = (
                     bisect_left(known, f"{location}{os.sep}"),
@@ -118,10 +152,10 @@ class Tree:
         folder = passage.folder
         look.seen -= passage.seen
         already = look.seen
-        listed = look.into(folder)
-        if listed.marker is not None:
+        listed = self._look_into(look, folder, None)
+        if isinstance(listed, Plain) or listed.marker is not None:
             look.seen -= self._drop(folder.path) - passage.seen
-            self._put_unit(look, folder, listed, None, already)
+            self._put_skill(look, folder, listed, None, already)
             return
         inner = {each.path: each for each in listed.folders}
         for gone in set(passage.inner) - inner.keys():
@@ -132,34 +166,44 @@ class Tree:
                 look.seen -= self._drop(path)
                 self.walk(look, each)
 
-    def _reread(self, look: Look, unit: Unit, *, entirely: bool) -> None:
+    def _reread(self, look: Look, unit: Unit, where: Locations) -> None:
         """Read a unit again. A folder that is no skill any more may hold some."""
-        if entirely:
+        known = self.plain.get(unit.folder.path)
+        if unit.folder.target in where:  # all of it
+            known = None
             for location in unit.locations:
                 self._facts.forget(location)
         look.seen -= unit.seen
-        already = look.seen
-        listed = look.into(unit.folder)
-        if listed.marker is not None:
-            self._put_unit(look, unit.folder, listed, unit, already)
-        else:
-            self._drop(unit.folder.path)
-            self.walk(look, unit.folder)
+        inner = self._visit(look, unit.folder, unit, None if known is None else known.doubting(where))
+        for folder in inner:
+            self.walk(look, folder)
 
-    def _put_unit(
-        self, look: Look, folder: Folder, listed: Listed, before: Unit | None, already: int
+    def _put_skill(
+        self, look: Look, folder: Folder, found: Plain | Listed, before: Unit | None, already: int
     ) -> None:
-        unit = read_unit(look, self._facts, folder, listed, before, already=already)
+        if isinstance(found, Plain):
+            self._facts.changed = True
+            self._put_plain(folder, found, before)
+            return
+        unit = read_unit(look, self._facts, folder, found, before, already=already)
         if before is not None and unit == before:  # what follows from it can stay as it is, too
             unit = before
-        self._unlist(folder.path)
+        self._forget(folder.path)
         self.units[folder.path] = unit
         self._list(folder.path, unit.folders)
+
+    def _put_plain(self, folder: Folder, plain: Plain, before: Unit | None) -> None:
+        unit = plain.unit(folder)
+        if before is not None and unit == before:
+            unit, plain = before, plain._replace(draft=before.drafts[0])
+        self._forget(folder.path)
+        self.units[folder.path], self.plain[folder.path] = unit, plain
+        self._plain_at[folder.target] = folder.path
 
     def _put_passage(self, folder: Folder, listed: Listed, seen: int) -> None:
         folders = frozenset(() if listed.closed else (folder.target, *listed.outposts))
         inner = tuple(each.path for each in listed.folders)
-        self._unlist(folder.path)
+        self._forget(folder.path)
         self.passages[folder.path] = Passage(
             folder, inner, tuple(listed.problems), folders, listed.entered_all, seen
         )
@@ -176,18 +220,36 @@ class Tree:
 
     def _drop(self, path: str) -> int:
         """Forget what stands at `path` and below; return how much of the budget that frees."""
-        self._unlist(path)
-        if (unit := self.units.pop(path, None)) is not None:
-            for location in unit.locations:
+        part = self._forget(path)
+        if isinstance(part, Unit):
+            for location in part.locations:
                 self._facts.forget(location)
-            return unit.seen
-        if (passage := self.passages.pop(path, None)) is None:
-            return 0
-        return passage.seen + sum(self._drop(inner) for inner in passage.inner)
+        inner = part.inner if isinstance(part, Passage) else ()
+        return 0 if part is None else part.seen + sum(map(self._drop, inner))
 
-    def _paths_at(self, folder: str) -> Collection[str]:
+    def _forget(self, path: str) -> Passage | Unit | None:
+        """Forget what stands at `path`, and where its folders are; return what it was."""
+        part = self.passages.pop(path, None) or self.units.pop(path, None)
+        if part is None:
+            return None
+        if self.plain.pop(path, None) is not None:
+            del self._plain_at[part.folder.target]
+        else:
+            self._unlist(path, part.folders)
+        return part
+
+    def _paths_at(self, folder: str) -> Iterator[str]:
+        """Yield the paths that a real folder belongs to."""
         known = self._at.get(folder, ())
-        return (known,) if isinstance(known, str) else known
+        yield from (known,) if isinstance(known, str) else known
+        while True:  # of a plain unit, only its own folder is written down
+            if (path := self._plain_at.get(folder)) is not None:
+                yield path
+                return
+            around = os.path.dirname(folder)  # noqa: PTH120
+            if around == folder:
+                return
+            folder = around
 
     def _list(self, path: str, folders: Iterable[str]) -> None:
         for folder in folders:
@@ -197,9 +259,8 @@ class Tree:
             elif known != path:
                 self._at[folder] = {known, path}
 
-    def _unlist(self, path: str) -> None:
-        part = self.passages.get(path) or self.units.get(path)
-        for folder in part.folders if part is not None else ():
+    def _unlist(self, path: str, folders: Iterable[str]) -> None:
+        for folder in folders:
             known = self._at.get(folder)
             if isinstance(known, set):
                 known.discard(path)

@@ -10,7 +10,7 @@ from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.skillmd.document import SkillDocument
 from skillwire.sources.assemble import assemble
 from skillwire.sources.folder.kept import Kept
-from skillwire.sources.folder.values import Folder
+from skillwire.sources.folder.values import Folder, joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +50,24 @@ class Unit:
     drafts: tuple[SkillDraft, ...]
     """Enclosing skills before nested ones."""
     problems: tuple[Problem, ...]
-    locations: tuple[str, ...]
-    """Where its files are on this machine."""
-    folders: tuple[str, ...]
-    """Where its folders really are on this machine, and those that its links lead to, each once."""
     entered_all: bool
-    """Whether every folder below its own is among them, and nothing in it is a link."""
+    """Whether every folder below its own was looked into, and nothing in it is a link."""
     seen: int
     """How many files and folders it took to look at."""
+    locations: tuple[str, ...] = ()
+    """Where the files are on this machine of which facts are kept one by one."""
+    places: tuple[str, ...] = ()
+    """Where its folders are, if that does not follow from its one skill."""
     held: Mapping[str, Kept] = field(default_factory=dict[str, Kept], compare=False)
     """What is served of each `SKILL.md` that is broken now and was not, by where it is."""
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Where its folders really are on this machine, and those that its links lead to, each once."""
+        if self.places:
+            return self.places
+        own = self.folder.target
+        return (own, *(joined(own, path) for draft in self.drafts for path in draft.directories))
 
     def draft(self, below: str) -> SkillDraft | None:
         """Return the skill in this folder, relative to the unit's own."""

@@ -1,7 +1,7 @@
 """What is remembered of a publisher from one visit to the next, as a small JSON file."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 import orjson
@@ -40,7 +40,9 @@ class State:
     problems: tuple[Problem, ...] = ()
 
     def render(self) -> bytes:
-        return orjson.dumps(self, option=orjson.OPT_APPEND_NEWLINE)
+        told = {each.name: getattr(self, each.name) for each in fields(self)}
+        told["index"] = None if self.index is None else {"text": self.index.text}
+        return orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE)
 
     @classmethod
     def parse(cls, content: bytes) -> Self:

@@ -1,0 +1,248 @@
+"""A skill folder as most are, read in one pass: one skill, plain names, no links, nothing wrong with it.
+
+What is found is what `skill_folder` finds, which knows every rule and takes its time. Whatever is not as
+plain as that is left to it. A folder that was read here is known again by the stamps of all that is in it.
+"""
+
+import os
+import re
+import stat
+import time
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import chain
+from sys import intern
+from typing import Any, NamedTuple
+
+from skillwire.model.digest import Digest
+from skillwire.model.entry import SkillFile
+from skillwire.model.mime import is_text, known_type, mime_type
+from skillwire.model.uri import SKILL_FILE
+from skillwire.skillmd.document import SkillDocument, read_document
+from skillwire.sources.base import Locations
+from skillwire.sources.folder.files import OPEN_FLAGS
+from skillwire.sources.folder.ignore import TOOL_FOLDERS
+from skillwire.sources.folder.kept import Kept
+from skillwire.sources.folder.look import Inside, Look
+from skillwire.sources.folder.stamp import PACKED, UNSETTLED, OutOfRangeError, is_settled, packed
+from skillwire.sources.folder.unit import SkillDraft, Unit
+from skillwire.sources.folder.values import Folder, identity_of
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*").fullmatch
+_FILE_FLAGS = OPEN_FLAGS | getattr(os, "O_NOFOLLOW", 0)
+_FOLDER_FLAGS = _FILE_FLAGS | getattr(os, "O_DIRECTORY", 0)
+_BY_DESCRIPTOR = {os.open, os.stat} <= os.supports_dir_fd and os.scandir in os.supports_fd
+_MARKER = SKILL_FILE.upper()
+_MOST_FOLDERS = 64
+"""In one skill: each is a descriptor while the skill is read."""
+NOTHING: Mapping[str, Any] = {}
+"""Nothing, as every such skill has it: made once."""
+_known_type = lru_cache(maxsize=4096)(known_type)
+"""Many skills have files of the same names."""
+
+
+class Plain(NamedTuple):
+    """A plain skill, and the stamps of all that it was read from."""
+
+    draft: SkillDraft
+    seen: int
+    """How many files and folders stand in its folder, at any depth."""
+    stamps: bytes
+    """Of its folder, the folders in it and its files, in the order in which the draft has them."""
+
+    def unit(self, folder: Folder) -> Unit:
+        return Unit(folder, (self.draft,), (), entered_all=True, seen=self.seen, held=NOTHING)
+
+    def holds(self) -> bool:
+        """Whether nothing has changed since: not one file or folder has another stamp."""
+        location = self.draft.location
+        inside = chain(self.draft.directories, (file.path for file in self.draft.files))
+        try:
+            found = [packed(os.lstat(location))]
+            found.extend([packed(os.lstat(f"{location}/{path}")) for path in inside])
+        except (OSError, OutOfRangeError):
+            return False
+        return b"".join(found) == self.stamps
+
+    def doubting(self, where: Locations) -> "Plain":
+        """Return the same, not trusting the stamps of files at these locations."""
+        known, location = self.known_files(), self.draft.location
+        if where.isdisjoint(f"{location}/{path}" for path in known):
+            return self
+        stamps = (UNSETTLED if f"{location}/{path}" in where else each for path, (each, _) in known.items())
+        return self._replace(stamps=b"".join((self.stamps[: -len(known) * PACKED], *stamps)))
+
+    def known_files(self) -> dict[str, tuple[bytes, SkillFile]]:
+        """Return each file with its stamp, by its path."""
+        stamps = self.stamps[(1 + len(self.draft.directories)) * PACKED :]
+        return {
+            file.path: (stamps[at : at + PACKED], file)
+            for at, file in zip(range(0, len(stamps), PACKED), self.draft.files, strict=True)
+        }
+
+
+class _NotPlainError(Exception):
+    """Something that only those can judge who know every rule."""
+
+
+def read_plain(look: Look, inside: Inside, before: Plain | None, *, keep: bool) -> Plain | None:
+    """Read the skill in a folder that was entered; None if it is not as plain as it should be.
+
+    Files that have the stamps that they had `before` are not read again. With `keep`, the content of the
+    `SKILL.md` is kept.
+    """
+    folder = inside.folder
+    if not _BY_DESCRIPTOR or look.has_patterns or folder.target != folder.location:
+        return None
+    if not any(entry.name == SKILL_FILE for entry in inside.entries):
+        return None
+    already = look.seen
+    listing = _Listing(look, folder)
+    try:
+        listing.add(inside.descriptor, inside.status, inside.entries, "", folder.further_trail())
+        return _Reader(look, folder, before, keep=keep).read(
+            listing, look.seen - already + len(inside.entries)
+        )
+    except (_NotPlainError, OSError, OutOfRangeError):
+        look.seen = already
+        return None
+    finally:
+        listing.close()
+
+
+class _Listing:
+    """Every folder of a skill, open, and every file. Nothing is read before all is known to be plain."""
+
+    def __init__(self, look: Look, folder: Folder) -> None:
+        self._look, self._folder = look, folder
+        self.folders: list[str] = []
+        self.statuses: list[os.stat_result] = []
+        """Of the skill's own folder, then of each folder in it."""
+        self.files: list[tuple[str, os.DirEntry[str], int]] = []
+        """Path, entry, and the descriptor of the folder that it stands in."""
+        self._descriptors: list[int] = []
+
+    def add(
+        self,
+        descriptor: int,
+        status: os.stat_result,
+        entries: list[os.DirEntry[str]],
+        above: str,
+        trail: frozenset[tuple[int, int]],
+    ) -> None:
+        """Add what stands in one folder, then in those inside it. `above` is what its paths begin with."""
+        self.statuses.append(status)
+        inner: list[str] = []
+        for entry in entries:
+            name = entry.name
+            if _PLAIN_NAME(name) is None or name in TOOL_FOLDERS:
+                if not name.startswith(".") or not entry.is_file(follow_symlinks=False):
+                    raise _NotPlainError  # only a hidden file is nothing to anybody
+            elif entry.is_file(follow_symlinks=False):
+                if name.upper() == _MARKER and (above or name != SKILL_FILE):
+                    raise _NotPlainError  # a nested skill, or one of two spellings
+                self.files.append((intern(above + name), entry, descriptor))
+            elif entry.is_dir(follow_symlinks=False):
+                inner.append(name)
+            else:
+                raise _NotPlainError
+        for name in inner:
+            self._enter(name, descriptor, above, trail)
+
+    def _enter(self, name: str, around: int, above: str, trail: frozenset[tuple[int, int]]) -> None:
+        """Open a folder in the one around it that was judged, and never through a link."""
+        path = intern(above + name)
+        descriptor = os.open(name, _FOLDER_FLAGS, dir_fd=around)
+        self._descriptors.append(descriptor)
+        status = os.fstat(descriptor)
+        identity = identity_of(status)
+        too_deep = self._folder.depth + 1 + path.count("/") > self._look.limits.depth
+        if too_deep or identity in trail or len(self._descriptors) > _MOST_FOLDERS:
+            raise _NotPlainError
+        with os.scandir(descriptor) as found:
+            entries = self._look.counted(found)
+        if self._look.exhausted:
+            raise _NotPlainError
+        self.folders.append(path)
+        self.add(descriptor, status, entries, f"{path}/", trail | {identity})
+
+    def close(self) -> None:
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+
+
+class _Reader:
+    """Reads the files of one skill."""
+
+    def __init__(self, look: Look, folder: Folder, before: Plain | None, *, keep: bool) -> None:
+        self._folder, self._before, self._keep, self._limits = folder, before, keep, look.limits
+        self._known = {} if before is None else before.known_files()
+        self._now = time.time_ns()
+        self._left = look.limits.bytes
+
+    def read(self, listing: _Listing, seen: int) -> Plain:
+        """Return all there is to know. Raises `_NotPlainError`."""
+        files = listing.files
+        if len(files) > self._limits.files or len({path.lower() for path, *_ in files}) < len(files):
+            raise _NotPlainError
+        main = next(each for each in files if each[0] == SKILL_FILE)
+        found, stamps, content = self._file(*main)
+        document, kept = self._document(content)
+        read, all_stamps = [found], [*map(self._stamp, listing.statuses), stamps]
+        for each in files:
+            if each is not main:
+                found, stamp, _ = self._file(*each)
+                read.append(found)
+                all_stamps.append(stamp)
+        draft = SkillDraft(
+            below="",
+            location=self._folder.location,
+            where=self._folder.path_of(SKILL_FILE),
+            document=document,
+            files=tuple(read),
+            directories=tuple(listing.folders),
+            warnings=(),
+            stored=NOTHING,
+            kept=kept,
+        )
+        return Plain(draft, seen, b"".join(all_stamps))
+
+    def _file(self, path: str, entry: os.DirEntry[str], around: int) -> tuple[SkillFile, bytes, bytes | None]:
+        """Return a file, its stamp, and its bytes if they had to be read: in its folder, through no link."""
+        known = self._known.get(path)
+        if known is not None and packed(entry.stat(follow_symlinks=False)) == known[0]:
+            self._spend(known[1].size)
+            return known[1], known[0], None
+        descriptor = os.open(entry.name, _FILE_FLAGS, dir_fd=around)
+        try:
+            status = os.fstat(descriptor)
+            size = status.st_size
+            if not stat.S_ISREG(status.st_mode):
+                raise _NotPlainError
+            self._spend(size)
+            content = os.read(descriptor, size + 1)
+        finally:
+            os.close(descriptor)
+        if len(content) != size:
+            raise _NotPlainError
+        kind = _known_type(path) or mime_type(path, text=is_text(content))
+        return SkillFile(path, kind, Digest.of(content), size), self._stamp(status), content
+
+    def _document(self, content: bytes | None) -> tuple[SkillDocument, Kept | None]:
+        """Return what the `SKILL.md` says, and its content if that is kept."""
+        if content is None:
+            assert self._before is not None, "it was known"
+            return self._before.draft.document, self._before.draft.kept
+        document = read_document(content, self._folder.path_of(SKILL_FILE), self._folder.name)
+        if not document.servable:
+            raise _NotPlainError
+        return document, Kept(content) if self._keep else None
+
+    def _spend(self, size: int) -> None:
+        """See that a file fits, before it is read."""
+        self._left -= size
+        if self._left < 0:
+            raise _NotPlainError
+
+    def _stamp(self, status: os.stat_result) -> bytes:
+        return packed(status) if is_settled(status, self._now) else UNSETTLED
