@@ -76,7 +76,7 @@ def test_both_ways_find_the_same(random: Random) -> None:
         for name in ("one", "two", "group/three"):
             folder = root / name
             folder.mkdir(parents=True)
-            if random.random() < 0.9:
+            if random.random() < 0.8:
                 write(folder, {"SKILL.md": skill_md(folder.name, "x" * random.choice([9, 2000]))})
             grow(folder, random)
         found, tree = scan_of(root, limits), tree_of(root, limits)
@@ -106,6 +106,7 @@ ODD: dict[str, Callable[[Path], object]] = {
     "two spellings": lambda one: write(one, {"skill.md": skill_md("one")}),
     "names that differ in case alone": lambda one: write(one, {"a.md": "a", "A.md": "A"}),
     "a name in other letters": lambda one: write(one, {"é.md": ""}),
+    "a folder that is called like a document": lambda one: write(one, {"refs/SKILL.md/": b""}),
     "a folder of a tool": lambda one: write(one, {"node_modules/": b""}),
     "a hidden folder": lambda one: write(one, {".cache/": b""}),
     "a hidden link": lambda one: (one / ".link").symlink_to(one),

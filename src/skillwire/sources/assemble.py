@@ -1,7 +1,8 @@
 """From a skill's document and files to its entry, with the rules that hold for skills of every source."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from skillwire.model.entry import Entry, LiveFile, Origin, SkillFile
 from skillwire.model.limits import Limits
@@ -9,6 +10,8 @@ from skillwire.model.path import folded, path_fault, prefixes
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.model.uri import SKILL_FILE, root_uri
 from skillwire.skillmd.document import SkillDocument
+
+Item = TypeVar("Item")
 
 _RENAME = "choose another name"
 
@@ -24,15 +27,21 @@ def assemble(
 ) -> Entry:
     """Return the entry of a servable document. `skill_path` ends in the skill's name (S4)."""
     assert document.frontmatter is not None, "only a servable document becomes an entry"
-    ordered = sorted(files, key=lambda file: (file.path != SKILL_FILE, file.path))
     return Entry(
         uri=f"{root_uri(skill_path)}/{SKILL_FILE}",
         frontmatter=document.frontmatter,
-        files=tuple(ordered),
-        directories=tuple(sorted(directories)),
+        files=_ordered(files, lambda file: (file.path != SKILL_FILE, file.path)),
+        directories=_ordered(directories, str),
         origin=origin,
         problems=(*document.problems, *warnings),
     )
+
+
+def _ordered(given: Iterable[Item], key: Callable[[Item], Any]) -> tuple[Item, ...]:
+    """Return what was given, sorted; the very same tuple if it was: most are, and there are thousands."""
+    known = tuple(given)
+    ordered = tuple(sorted(known, key=key))
+    return known if ordered == known else ordered
 
 
 def limit_problem(path: str, sizes: Sequence[int], limits: Limits) -> Problem | None:

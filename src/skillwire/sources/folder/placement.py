@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from skillwire.model.entry import Entry
-from skillwire.model.path import prefixes
+from skillwire.model.uri import SKILL_FILE, parents
 from skillwire.sources.folder.ignore import CONTAINERS
 from skillwire.sources.folder.unit import Unit
 
@@ -16,11 +16,11 @@ class Placed:
     """A unit, the path that its folder got, and the entries that follow from it."""
 
     unit: Unit
-    base: tuple[str, ...]
+    base: str
     entries: tuple[Entry, ...]
 
     @classmethod
-    def at(cls, base: tuple[str, ...], unit: Unit, label: str) -> "Placed":
+    def at(cls, base: str, unit: Unit, label: str) -> "Placed":
         return cls(unit, base, unit.placed(base, label))
 
 
@@ -38,7 +38,7 @@ class Places:
     def __init__(self, label: str) -> None:
         self.placed: dict[str, Placed] = {}
         self._label = label
-        self._paths = _Paths()
+        self._taken = _Taken()
         self._somebody_gave_way = False
 
     def place(self, units: Mapping[str, Unit], changed: Iterable[str] | None = None) -> None:
@@ -65,30 +65,30 @@ class Places:
             return False
         for path in changed:
             if (old := self.placed.pop(path, None)) is not None:
-                self._paths.release(old.entries)
+                self._taken.release(old.entries)
         for path in changed:
             if (unit := units.get(path)) is None:
                 continue
-            placed = Placed.at(_without_containers(_segments(path)), unit, self._label)
-            if self._paths.first_met(placed.entries) is not None:
+            placed = Placed.at(_without_containers(path), unit, self._label)
+            if self._taken.first_met(placed.entries) is not None:
                 return False
             self._put(placed)
         return True
 
     def _place_all(self, units: Iterable[Unit]) -> None:
         before, self.placed = self.placed, {}
-        self._paths, self._somebody_gave_way = _Paths(), False
+        self._taken, self._somebody_gave_way = _Taken(), False
         for unit in sorted(units, key=lambda unit: (_dropped(unit), unit.folder.path)):
-            whole = _segments(unit.folder.path)
+            whole = unit.folder.path
             placed = self._placed(before, _without_containers(whole), unit)
-            if (met := self._paths.first_met(placed.entries)) is not None:
+            if (met := self._taken.first_met(placed.entries)) is not None:
                 self._somebody_gave_way = True
                 if _same_folder(*met):
                     continue
                 placed = self._placed(before, whole, unit)
             self._put(placed)
 
-    def _placed(self, before: Mapping[str, Placed], base: tuple[str, ...], unit: Unit) -> Placed:
+    def _placed(self, before: Mapping[str, Placed], base: str, unit: Unit) -> Placed:
         known = before.get(unit.folder.path)
         if known is not None and known.unit is unit and known.base == base:
             return known
@@ -96,29 +96,29 @@ class Places:
 
     def _put(self, placed: Placed) -> None:
         if (old := self.placed.get(placed.unit.folder.path)) is not None:
-            self._paths.release(old.entries)
-        self._paths.take(placed.entries)
+            self._taken.release(old.entries)
+        self._taken.take(placed.entries)
         self.placed[placed.unit.folder.path] = placed
 
 
-class _Paths:
-    """The skill paths that are taken, and the folders above them."""
+class _Taken:
+    """The URIs that are taken, and those of the folders above them."""
 
     def __init__(self) -> None:
-        self._taken: dict[str, Entry] = {}
+        self._skills: dict[str, Entry] = {}
         self._above: Counter[str] = Counter()
 
     def take(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
-            self._taken.setdefault(entry.path, entry)
-            for folder in prefixes(entry.path):
+            self._skills.setdefault(entry.uri, entry)
+            for folder in parents(entry.root):
                 self._above[folder] += 1
 
     def release(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
-            if self._taken.get(entry.path) is entry:
-                del self._taken[entry.path]
-            for folder in prefixes(entry.path):
+            if self._skills.get(entry.uri) is entry:
+                del self._skills[entry.uri]
+            for folder in parents(entry.root):
                 self._above[folder] -= 1
                 if not self._above[folder]:
                     del self._above[folder]
@@ -129,35 +129,32 @@ class _Paths:
         A skill around it or below it is in the way as well: they would share folders (S8).
         """
         for entry in entries:
-            path = entry.path
-            if (other := self._taken.get(path)) is not None:
+            if (other := self._skills.get(entry.uri)) is not None:
                 return entry, other
-            if path in self._above or not self._taken.keys().isdisjoint(prefixes(path)):
+            root = entry.root
+            if root in self._above or any(f"{each}/{SKILL_FILE}" in self._skills for each in parents(root)):
                 return entry, None
         return None
 
 
-def _segments(path: str) -> tuple[str, ...]:
-    return tuple(path.split("/")) if path else ()
-
-
-def _without_containers(segments: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the segments above the skill's own folder that say something, and that folder."""
+def _without_containers(path: str) -> str:
+    """Return the folders above the skill's own that say something, and that folder."""
+    segments = path.split("/")
     if _FIRST_OF_CONTAINERS.isdisjoint(segments):
-        return segments
+        return path
     kept: list[str] = []
-    rest = segments
+    rest = tuple(segments)
     while rest:
         container = next((c for c in CONTAINERS if rest[: len(c)] == c and len(rest) > len(c)), None)
         if container is None:
             kept.append(rest[0])
         rest = rest[len(container) if container else 1 :]
-    return tuple(kept)
+    return "/".join(kept)
 
 
 def _dropped(unit: Unit) -> int:
-    segments = _segments(unit.folder.path)
-    return len(segments) - len(_without_containers(segments))
+    path = unit.folder.path
+    return path.count("/") - _without_containers(path).count("/")
 
 
 def _same_folder(one: Entry, other: Entry | None) -> bool:

@@ -142,7 +142,7 @@ class _Listing:
                 if name.upper() == _MARKER and (above or name != SKILL_FILE):
                     raise _NotPlainError  # a nested skill, or one of two spellings
                 self.files.append((intern(above + name), entry, descriptor))
-            elif entry.is_dir(follow_symlinks=False):
+            elif entry.is_dir(follow_symlinks=False) and name.upper() != _MARKER:
                 inner.append(name)
             else:
                 raise _NotPlainError

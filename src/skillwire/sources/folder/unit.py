@@ -78,13 +78,13 @@ class Unit:
         """What decides where the skills stand: their folders and names."""
         return tuple((draft.below, draft.name) for draft in self.drafts)
 
-    def placed(self, base: Sequence[str], label: str) -> tuple[Entry, ...]:
+    def placed(self, base: str, label: str) -> tuple[Entry, ...]:
         """Return the entries, with the unit's folder at the path `base`."""
         paths = _skill_paths(self.drafts, base)
         return tuple(
             assemble(
                 draft.document,
-                skill_path=paths[draft.below],
+                skill_path=paths[draft.below].split("/"),
                 files=draft.files,
                 directories=draft.directories,
                 origin=Origin(label, draft.location, draft.where),
@@ -120,11 +120,11 @@ def listing_nested_skills(drafts: Sequence[SkillDraft]) -> Iterator[SkillDraft]:
     if len(drafts) == 1:  # as a rule
         yield drafts[0]
         return
-    paths = _skill_paths(drafts, ())
+    paths = _skill_paths(drafts, "")
     renamed: dict[str, dict[str, tuple[SkillDraft, SkillFile]]] = {draft.below: {} for draft in drafts}
     for inner in drafts:
         for outer in _enclosing(inner.below, paths):
-            folder = "/".join(paths[inner.below][len(paths[outer]) :])
+            folder = _relative(paths[outer], paths[inner.below])
             if folder != _relative(outer, inner.below):
                 renamed[outer] |= {f"{folder}/{file.path}": (inner, file) for file in inner.files}
     for draft in drafts:
@@ -146,19 +146,21 @@ def _listing(draft: SkillDraft, renamed: Mapping[str, tuple[SkillDraft, SkillFil
     )
 
 
-def _skill_paths(drafts: Iterable[SkillDraft], base: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _skill_paths(drafts: Iterable[SkillDraft], base: str) -> dict[str, str]:
     """Return the skill path of each draft, by its folder in the unit.
 
     It is the folder's path below the nearest enclosing skill, with the name appended where the folder
     has another. A skill thus stays where it is when one beside it changes.
     """
-    paths: dict[str, tuple[str, ...]] = {}
+    paths: dict[str, str] = {}
     for draft in drafts:
         outer = next(_enclosing(draft.below, paths), None)
-        above = tuple(base) if outer is None else paths[outer]
+        above = base if outer is None else paths[outer]
         rest = draft.below if outer is None else _relative(outer, draft.below)
-        path = (*above, *(part for part in rest.split("/") if part))
-        paths[draft.below] = path if path and path[-1] == draft.name else (*path, draft.name)
+        path = f"{above}/{rest}" if above and rest else above or rest
+        if path.rpartition("/")[2] != draft.name:
+            path = f"{path}/{draft.name}" if path else draft.name
+        paths[draft.below] = path
     return paths
 
 
