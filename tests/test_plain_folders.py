@@ -191,11 +191,8 @@ def test_a_changed_file_alone_is_read_again(tmp_path: Path, monkeypatch: pytest.
 def test_what_changed_without_a_trace_is_found_by_a_look_at_that_very_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def same(_status: os.stat_result) -> bytes:
-        return b"\1" * PACKED
-
     monkeypatch.setattr("skillwire.sources.folder.stamp._SETTLED_AFTER_NS", -1_000_000_000)
-    monkeypatch.setattr("skillwire.sources.folder.plain.packed", same)
+    monkeypatch.setattr("skillwire.sources.folder.stamp._pack", Mock(return_value=b"\1" * PACKED))
     one = write_skill(tmp_path, "one", {"a.md": "a"})
     source = DirectorySource(tmp_path)
     anyio.run(source.scan)

@@ -1,15 +1,16 @@
 """What each URI of a catalogue means, told from the skills: nothing is kept for each of their files.
 
-A file belongs to the innermost skill that lists it (S16). To find it, one goes up from its URI to the nearest
-folder that is a skill's: as many look-ups as the URI has segments, however many skills there are.
+A file belongs to the innermost skill that lists it (S16). To find it, one goes down from the first segment of
+its URI for as long as there are skills further down: as many steps as the nearest skill is deep, however many
+skills there are and however long the URI is.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from skillwire.model.entry import Entry, LiveFile, SkillFile
-from skillwire.model.uri import SKILL_FILE, parents
+from skillwire.model.uri import SCHEME, SKILL_FILE
 
 Entries: TypeAlias = Mapping[str, Entry]
 """Skills by the URI of their `SKILL.md`."""
@@ -28,23 +29,36 @@ def entry_in(entries: Entries, folder: str) -> Entry | None:
     return entries.get(f"{folder}/{SKILL_FILE}")
 
 
-def around(entries: Entries, uri: str) -> Iterator[Entry]:
-    """Yield the skills in whose folders `uri` stands, innermost first."""
-    for folder in parents(uri):
+def around(entries: Entries, above: Container[str], uri: str) -> list[Entry]:
+    """Return the skills in whose folders `uri` stands, innermost first.
+
+    `above` are the URIs of all folders on the way to a skill.
+    """
+    found: list[Entry] = []
+    end = uri.find("/", len(SCHEME))
+    while end >= 0:
+        folder = uri[:end]
         if (entry := entry_in(entries, folder)) is not None:
-            yield entry
+            found.append(entry)
+        if folder not in above:
+            break
+        end = uri.find("/", end + 1)
+    found.reverse()
+    return found
 
 
 class Files(Mapping[str, Served]):
     """Every file of every skill."""
 
-    __slots__ = ("_entries",)
+    __slots__ = ("_above", "_entries")
 
-    def __init__(self, entries: Entries) -> None:
+    def __init__(self, entries: Entries, above: Container[str]) -> None:
+        """`above` are the URIs of all folders on the way to a skill."""
         self._entries = entries
+        self._above = above
 
     def __getitem__(self, uri: str) -> Served:
-        for entry in around(self._entries, uri):
+        for entry in around(self._entries, self._above, uri):
             if (file := entry.file_at(uri)) is not None:
                 return Served(entry, file)
         raise KeyError(uri)
@@ -68,7 +82,7 @@ class Folders(Mapping[str, tuple[str, ...]]):
         self._above = above
 
     def __getitem__(self, uri: str) -> tuple[str, ...]:
-        skills = (entry_in(self._entries, uri), *around(self._entries, uri))
+        skills = (entry_in(self._entries, uri), *around(self._entries, self._above, uri))
         told = (self._above.get(uri), *(entry.children_at(uri) for entry in skills if entry is not None))
         parts = [part for part in told if part is not None]
         if not parts:

@@ -48,6 +48,7 @@ class _Space:
 
     def __init__(self, catalog: Catalog) -> None:
         self._entries = catalog.entries
+        self._known = catalog.above
         self._gone: set[str] = set()
         self.above = dict(catalog.above)
 
@@ -79,7 +80,7 @@ class _Space:
 
     def _in_another(self, entry: Entry) -> bool:
         """Whether a skill around this one stays as it was."""
-        return any(outer.uri not in self._gone for outer in around(self._entries, entry.root))
+        return any(outer.uri not in self._gone for outer in around(self._entries, self._known, entry.root))
 
     def _detach(self, uri: str) -> None:
         """Take a folder out of the one above, and that one too if it was there for this alone."""

@@ -109,7 +109,7 @@ class Namespace:
         if entry.uri in self.entries:
             return self.entries[entry.uri]
         # Only a skill around this one, or inside it, can have a file of the same URI.
-        for outer in around(self.entries, entry.root):
+        for outer in around(self.entries, self._above, entry.root):
             if _contradict(outer, entry):
                 return outer
         if entry.root not in self._above:

@@ -40,7 +40,7 @@ class Catalog:
 
     @property
     def files(self) -> Mapping[str, Served]:
-        return Files(self.entries)
+        return Files(self.entries, self.above)
 
     @property
     def directories(self) -> Mapping[str, tuple[str, ...]]:
@@ -82,7 +82,7 @@ class Catalog:
     def _inside_another(self, entry: Entry) -> bool:
         """Whether a skill stands in the folder of one whose list of files is complete, without it (S8)."""
         spelled = root_uri(unquote(part) for part in entry.path.split("/"))
-        return any(not outer.dynamic for outer in around(self.entries, spelled))
+        return any(not outer.dynamic for outer in around(self.entries, self.above, spelled))
 
     def problems_of(self, entry: Entry) -> tuple[Problem, ...]:
         """Return what is wrong with a skill that is served all the same."""

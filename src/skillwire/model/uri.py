@@ -34,9 +34,10 @@ def parent_uri(uri: str) -> str | None:
 
 def parents(uri: str) -> Iterator[str]:
     """Yield the URIs of the folders above `uri`, nearest first."""
-    while (parent := parent_uri(uri)) is not None:
-        yield parent
-        uri = parent
+    end = uri.rfind("/", len(SCHEME))
+    while end >= 0:
+        yield uri[:end]
+        end = uri.rfind("/", len(SCHEME), end)
 
 
 def last_segment(uri: str) -> str:

@@ -5,6 +5,7 @@ means the same to every YAML parser. Whatever is written in any other way is lef
 """
 
 import re
+from functools import lru_cache
 from sys import intern
 
 from skillwire.model.entry import Json
@@ -37,6 +38,12 @@ def read_plain(text: str) -> Fields | None:
     return reader.fields()
 
 
+@lru_cache(maxsize=1024)
+def _is_text(key: str) -> bool:
+    """Whether a key is one by its spelling alone: not `yes`, and not `null`. Every skill has the same few."""
+    return isinstance(core_value(key), str)
+
+
 class _Reader:
     """Takes one line after the other."""
 
@@ -61,7 +68,7 @@ class _Reader:
         indent, key, plain, double, single = field.groups()
         if not self._end() or not self._enter(indent) or key in self._target:
             return False
-        if not isinstance(core_value(key), str):
+        if not _is_text(key):
             return False
         self._key = key = intern(key)  # every skill has the same few
         self._indent = len(indent)

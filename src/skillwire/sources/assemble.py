@@ -1,8 +1,7 @@
 """From a skill's document and files to its entry, with the rules that hold for skills of every source."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
 
 from skillwire.model.entry import Entry, LiveFile, Origin, SkillFile
 from skillwire.model.limits import Limits
@@ -10,8 +9,6 @@ from skillwire.model.path import folded, path_fault, prefixes
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.model.uri import SKILL_FILE, root_uri
 from skillwire.skillmd.document import SkillDocument
-
-Item = TypeVar("Item")
 
 _RENAME = "choose another name"
 
@@ -30,17 +27,17 @@ def assemble(
     return Entry(
         uri=f"{root_uri(skill_path)}/{SKILL_FILE}",
         frontmatter=document.frontmatter,
-        files=_ordered(files, lambda file: (file.path != SKILL_FILE, file.path)),
-        directories=_ordered(directories, str),
+        files=_ordered(files),
+        directories=tuple(sorted(directories)),
         origin=origin,
         problems=(*document.problems, *warnings),
     )
 
 
-def _ordered(given: Iterable[Item], key: Callable[[Item], Any]) -> tuple[Item, ...]:
-    """Return what was given, sorted; the very same tuple if it was: most are, and there are thousands."""
-    known = tuple(given)
-    ordered = tuple(sorted(known, key=key))
+def _ordered(files: Iterable[SkillFile | LiveFile]) -> tuple[SkillFile | LiveFile, ...]:
+    """Return the files by their paths, `SKILL.md` first; the same tuple if they were: most are."""
+    known = tuple(files)
+    ordered = tuple(sorted(known, key=lambda file: (file.path != SKILL_FILE, file.path)))
     return known if ordered == known else ordered
 
 

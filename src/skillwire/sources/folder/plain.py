@@ -24,7 +24,7 @@ from skillwire.sources.folder.files import OPEN_FLAGS
 from skillwire.sources.folder.ignore import TOOL_FOLDERS
 from skillwire.sources.folder.kept import Kept
 from skillwire.sources.folder.look import Inside, Look
-from skillwire.sources.folder.stamp import PACKED, UNSETTLED, OutOfRangeError, is_settled, packed
+from skillwire.sources.folder.stamp import PACKED, UNSETTLED, OutOfRangeError, packed, packed_if_settled
 from skillwire.sources.folder.unit import SkillDraft, Unit
 from skillwire.sources.folder.values import Folder, identity_of
 
@@ -99,7 +99,7 @@ def read_plain(look: Look, inside: Inside, before: Plain | None, *, keep: bool) 
     already = look.seen
     listing = _Listing(look, folder)
     try:
-        listing.add(inside.descriptor, inside.status, inside.entries, "", folder.further_trail())
+        listing.add(inside.descriptor, inside.status, inside.entries, "", folder.trail)
         return _Reader(look, folder, before, keep=keep).read(
             listing, look.seen - already + len(inside.entries)
         )
@@ -146,6 +146,8 @@ class _Listing:
                 inner.append(name)
             else:
                 raise _NotPlainError
+        if inner:
+            trail |= {identity_of(status)}
         for name in inner:
             self._enter(name, descriptor, above, trail)
 
@@ -155,16 +157,15 @@ class _Listing:
         descriptor = os.open(name, _FOLDER_FLAGS, dir_fd=around)
         self._descriptors.append(descriptor)
         status = os.fstat(descriptor)
-        identity = identity_of(status)
         too_deep = self._folder.depth + 1 + path.count("/") > self._look.limits.depth
-        if too_deep or identity in trail or len(self._descriptors) > _MOST_FOLDERS:
+        if too_deep or identity_of(status) in trail or len(self._descriptors) > _MOST_FOLDERS:
             raise _NotPlainError
         with os.scandir(descriptor) as found:
             entries = self._look.counted(found)
         if self._look.exhausted:
             raise _NotPlainError
         self.folders.append(path)
-        self.add(descriptor, status, entries, f"{path}/", trail | {identity})
+        self.add(descriptor, status, entries, f"{path}/", trail)
 
     def close(self) -> None:
         for descriptor in self._descriptors:
@@ -179,6 +180,9 @@ class _Reader:
         self._known = {} if before is None else before.known_files()
         self._now = time.time_ns()
         self._left = look.limits.bytes
+        self._files: list[SkillFile] = []
+        self._statuses: list[os.stat_result] = []
+        """Of each file, in the same order."""
 
     def read(self, listing: _Listing, seen: int) -> Plain:
         """Return all there is to know. Raises `_NotPlainError`."""
@@ -186,47 +190,53 @@ class _Reader:
         if len(files) > self._limits.files or len({path.lower() for path, *_ in files}) < len(files):
             raise _NotPlainError
         main = next(each for each in files if each[0] == SKILL_FILE)
-        found, stamps, content = self._file(*main)
+        content = self._take(*main)
         document, kept = self._document(content)
-        read, all_stamps = [found], [*map(self._stamp, listing.statuses), stamps]
         for each in files:
             if each is not main:
-                found, stamp, _ = self._file(*each)
-                read.append(found)
-                all_stamps.append(stamp)
+                self._take(*each)
         draft = SkillDraft(
             below="",
             location=self._folder.location,
             where=self._folder.path_of(SKILL_FILE),
             document=document,
-            files=tuple(read),
+            files=tuple(self._files),
             directories=tuple(listing.folders),
             warnings=(),
             stored=NOTHING,
             kept=kept,
         )
-        return Plain(draft, seen, b"".join(all_stamps))
+        stamps = packed_if_settled(chain(listing.statuses, self._statuses), self._now)
+        return Plain(draft, seen, b"".join(stamps))
 
-    def _file(self, path: str, entry: os.DirEntry[str], around: int) -> tuple[SkillFile, bytes, bytes | None]:
-        """Return a file, its stamp, and its bytes if they had to be read: in its folder, through no link."""
-        known = self._known.get(path)
-        if known is not None and packed(entry.stat(follow_symlinks=False)) == known[0]:
-            self._spend(known[1].size)
-            return known[1], known[0], None
+    def _take(self, path: str, entry: os.DirEntry[str], around: int) -> bytes | None:
+        """Take a file; return its bytes if they had to be read: in its folder, and through no link."""
+        if (known := self._known.get(path)) is not None:
+            status = entry.stat(follow_symlinks=False)
+            if packed(status) == known[0]:
+                self._add(known[1], status)
+                return None
         descriptor = os.open(entry.name, _FILE_FLAGS, dir_fd=around)
         try:
             status = os.fstat(descriptor)
             size = status.st_size
-            if not stat.S_ISREG(status.st_mode):
+            if not stat.S_ISREG(status.st_mode) or size > self._left:
                 raise _NotPlainError
-            self._spend(size)
             content = os.read(descriptor, size + 1)
         finally:
             os.close(descriptor)
         if len(content) != size:
             raise _NotPlainError
         kind = _known_type(path) or mime_type(path, text=is_text(content))
-        return SkillFile(path, kind, Digest.of(content), size), self._stamp(status), content
+        self._add(SkillFile(path, kind, Digest.of(content), size), status)
+        return content
+
+    def _add(self, file: SkillFile, status: os.stat_result) -> None:
+        self._left -= file.size
+        if self._left < 0:
+            raise _NotPlainError
+        self._files.append(file)
+        self._statuses.append(status)
 
     def _document(self, content: bytes | None) -> tuple[SkillDocument, Kept | None]:
         """Return what the `SKILL.md` says, and its content if that is kept."""
@@ -237,12 +247,3 @@ class _Reader:
         if not document.servable:
             raise _NotPlainError
         return document, Kept(content) if self._keep else None
-
-    def _spend(self, size: int) -> None:
-        """See that a file fits, before it is read."""
-        self._left -= size
-        if self._left < 0:
-            raise _NotPlainError
-
-    def _stamp(self, status: os.stat_result) -> bytes:
-        return packed(status) if is_settled(status, self._now) else UNSETTLED

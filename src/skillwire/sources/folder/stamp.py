@@ -2,6 +2,7 @@
 
 import os
 import struct
+from collections.abc import Iterable
 from typing import NamedTuple
 
 _SETTLED_AFTER_NS = 2_000_000_000
@@ -43,6 +44,12 @@ def packed(status: os.stat_result) -> bytes:
     return _pack(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
 
 
-def is_settled(status: os.stat_result, now_ns: int) -> bool:
-    """Whether something has been left alone long enough for its stamp to be trusted."""
-    return now_ns - max(status.st_mtime_ns, status.st_ctime_ns) > _SETTLED_AFTER_NS
+def packed_if_settled(statuses: Iterable[os.stat_result], now_ns: int) -> list[bytes]:
+    """Return the packed stamps of several; `UNSETTLED` for what was changed too recently to be trusted."""
+    before = now_ns - _SETTLED_AFTER_NS
+    return [
+        _pack(each.st_size, each.st_mtime_ns, each.st_ctime_ns, each.st_ino, each.st_dev)
+        if each.st_mtime_ns < before and each.st_ctime_ns < before
+        else UNSETTLED
+        for each in statuses
+    ]
