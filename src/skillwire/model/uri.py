@@ -17,7 +17,9 @@ _stands_as_it_is = re.compile(r"[A-Za-z0-9._~/-]*").fullmatch
 
 def root_uri(skill_path: Iterable[str]) -> str:
     """Return the URI of a skill's folder, or of a folder above skills: no trailing slash (S5)."""
-    first, *rest = skill_path
+    first, *rest = skill_path = tuple(skill_path)
+    if _stands_as_it_is(joined := "/".join(skill_path)) and joined.count("/") == len(rest):
+        return SCHEME + joined  # as most do
     return "/".join([SCHEME + _quoted(first, _REG_NAME), *(_quoted(part, _SEGMENT) for part in rest)])
 
 

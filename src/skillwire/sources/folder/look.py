@@ -96,8 +96,8 @@ class Look:
         self, folder: Folder, shortcut: Callable[[Inside], Found | None], *, inside_skill: bool = False
     ) -> Found | Listed:
         """Enter `folder` and return what `shortcut` makes of what is inside; where it makes nothing, that."""
-        listed = Listed()
         if self.exhausted:
+            listed = Listed()
             listed.cut = exhausted(folder.path, self.limits)
             return listed
         try:
@@ -105,22 +105,21 @@ class Look:
             try:
                 with os.scandir(folder.location if descriptor < 0 else descriptor) as entries:
                     found = self.counted(entries)
-                if self.exhausted:
-                    listed.stop(exhausted(folder.path, self.limits))
-                    found.pop()
-                elif (made := shortcut(Inside(folder, descriptor, status, found))) is not None:
+                inside = Inside(folder, descriptor, status, found)
+                if not self.exhausted and (made := shortcut(inside)) is not None:
                     return made
-                self._sort_all(found, folder, listed, inside_skill=inside_skill)
+                return self._sorted(inside, inside_skill=inside_skill)
             finally:
                 if descriptor >= 0:
                     os.close(descriptor)
         except FileNotFoundError:  # it went away while we walked: then it holds nothing
-            return listed
+            return Listed()
         except OSError as error:
             raise_if_exhausted(error)
+            listed = Listed()
             listed.problems.append(unreadable(folder.path, Rule.FOLDER_UNREADABLE, error))
             listed.closed, listed.entered_all = True, False
-        return listed
+            return listed
 
     def counted(self, entries: Iterator[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
         """Return the entries of a folder by their names: as many as there may be, and one more."""
@@ -141,9 +140,11 @@ class Look:
         """Whether something is left out that has no name by which it could be told."""
         return self._ignored.has_patterns
 
-    def _sort_all(
-        self, found: list[os.DirEntry[str]], folder: Folder, listed: Listed, *, inside_skill: bool
-    ) -> None:
+    def _sorted(self, inside: Inside, *, inside_skill: bool) -> Listed:
+        folder, found, listed = inside.folder, inside.entries, Listed()
+        if self.exhausted:
+            listed.stop(exhausted(folder.path, self.limits))
+            found.pop()
         listed.marker = self._marker(folder, {entry.name for entry in found})
         files = inside_skill or listed.marker is not None
         if listed.marker is None:
@@ -158,6 +159,7 @@ class Look:
                 listed.entered_all = False
             if not files and entry.name in HIDDEN_CONTAINERS:
                 self._add_hidden_container(entry.name, folder, listed)
+        return listed
 
     def _sort_in(self, entry: os.DirEntry[str], folder: Folder, listed: Listed, *, files: bool) -> None:
         """Put one entry where it belongs: among the files, the folders, the problems, or nowhere."""

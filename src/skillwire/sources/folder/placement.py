@@ -44,7 +44,7 @@ class Places:
     def place(self, units: Mapping[str, Unit], changed: Iterable[str] | None = None) -> None:
         """Find a place for each unit; with `changed`, having placed the others before."""
         if changed is None or not (self._kept_places(units, changed) or self._moved(units, changed)):
-            self._place_all(units.values())
+            self._place_all(units)
 
     def _kept_places(self, units: Mapping[str, Unit], changed: Iterable[str]) -> bool:
         """Put changed units where they stood, if they have the same folders and names; else do nothing."""
@@ -75,12 +75,14 @@ class Places:
             self._put(placed)
         return True
 
-    def _place_all(self, units: Iterable[Unit]) -> None:
+    def _place_all(self, units: Mapping[str, Unit]) -> None:
         before, self.placed = self.placed, {}
         self._taken, self._somebody_gave_way = _Taken(), False
-        for unit in sorted(units, key=lambda unit: (_dropped(unit), unit.folder.path)):
-            whole = unit.folder.path
-            placed = self._placed(before, _without_containers(whole), unit)
+        bases = {path: _without_containers(path) for path in units}
+        # Those that stand deeper in folders that only hold skills give way to the others.
+        for whole in sorted(bases, key=lambda path: (path.count("/") - bases[path].count("/"), path)):
+            unit = units[whole]
+            placed = self._placed(before, bases[whole], unit)
             if (met := self._taken.first_met(placed.entries)) is not None:
                 self._somebody_gave_way = True
                 if _same_folder(*met):
@@ -150,11 +152,6 @@ def _without_containers(path: str) -> str:
             kept.append(rest[0])
         rest = rest[len(container) if container else 1 :]
     return "/".join(kept)
-
-
-def _dropped(unit: Unit) -> int:
-    path = unit.folder.path
-    return path.count("/") - _without_containers(path).count("/")
 
 
 def _same_folder(one: Entry, other: Entry | None) -> bool:

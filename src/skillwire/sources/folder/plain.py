@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from itertools import chain
 from sys import intern
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from skillwire.model.digest import Digest
 from skillwire.model.entry import SkillFile
@@ -94,7 +94,7 @@ def read_plain(look: Look, inside: Inside, before: Plain | None, *, keep: bool) 
     folder = inside.folder
     if not _BY_DESCRIPTOR or look.has_patterns or folder.target != folder.location:
         return None
-    if not any(entry.name == SKILL_FILE for entry in inside.entries):
+    if SKILL_FILE not in [entry.name for entry in inside.entries]:
         return None
     already = look.seen
     listing = _Listing(look, folder)
@@ -110,6 +110,16 @@ def read_plain(look: Look, inside: Inside, before: Plain | None, *, keep: bool) 
         listing.close()
 
 
+_Place: TypeAlias = tuple[str, os.DirEntry[str], int]
+"""The path of a file, its entry, and the descriptor of the folder that it stands in."""
+
+
+@lru_cache(maxsize=4096)
+def _is_plain(name: str) -> bool:
+    """Whether a name says nothing of what has it. Many skills have files of the same names."""
+    return _PLAIN_NAME(name) is not None and name not in TOOL_FOLDERS and name.upper() != _MARKER
+
+
 class _Listing:
     """Every folder of a skill, open, and every file. Nothing is read before all is known to be plain."""
 
@@ -118,8 +128,10 @@ class _Listing:
         self.folders: list[str] = []
         self.statuses: list[os.stat_result] = []
         """Of the skill's own folder, then of each folder in it."""
-        self.files: list[tuple[str, os.DirEntry[str], int]] = []
-        """Path, entry, and the descriptor of the folder that it stands in."""
+        self.main: _Place | None = None
+        """Of the `SKILL.md`."""
+        self.files: list[_Place] = []
+        """Of all others."""
         self._descriptors: list[int] = []
 
     def add(
@@ -135,16 +147,17 @@ class _Listing:
         inner: list[str] = []
         for entry in entries:
             name = entry.name
-            if _PLAIN_NAME(name) is None or name in TOOL_FOLDERS:
-                if not name.startswith(".") or not entry.is_file(follow_symlinks=False):
-                    raise _NotPlainError  # only a hidden file is nothing to anybody
-            elif entry.is_file(follow_symlinks=False):
-                if name.upper() == _MARKER and (above or name != SKILL_FILE):
-                    raise _NotPlainError  # a nested skill, or one of two spellings
-                self.files.append((intern(above + name), entry, descriptor))
-            elif entry.is_dir(follow_symlinks=False) and name.upper() != _MARKER:
-                inner.append(name)
-            else:
+            is_file = entry.is_file(follow_symlinks=False)
+            if _is_plain(name):
+                if is_file:
+                    self.files.append((intern(above + name), entry, descriptor))
+                elif entry.is_dir(follow_symlinks=False):
+                    inner.append(name)
+                else:
+                    raise _NotPlainError
+            elif is_file and name == SKILL_FILE and not above:
+                self.main = name, entry, descriptor
+            elif not is_file or not name.startswith("."):  # a hidden file is nothing to anybody
                 raise _NotPlainError
         if inner:
             trail |= {identity_of(status)}
@@ -186,15 +199,14 @@ class _Reader:
 
     def read(self, listing: _Listing, seen: int) -> Plain:
         """Return all there is to know. Raises `_NotPlainError`."""
-        files = listing.files
-        if len(files) > self._limits.files or len({path.lower() for path, *_ in files}) < len(files):
+        files, main = listing.files, listing.main
+        if main is None or len(files) >= self._limits.files:
             raise _NotPlainError
-        main = next(each for each in files if each[0] == SKILL_FILE)
-        content = self._take(*main)
-        document, kept = self._document(content)
+        if len({each[0].lower() for each in files}) < len(files):
+            raise _NotPlainError
+        document, kept = self._document(self._take(*main))
         for each in files:
-            if each is not main:
-                self._take(*each)
+            self._take(*each)
         draft = SkillDraft(
             below="",
             location=self._folder.location,

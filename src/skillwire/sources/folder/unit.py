@@ -166,8 +166,8 @@ def _skill_paths(drafts: Iterable[SkillDraft], base: str) -> dict[str, str]:
 
 def _enclosing(below: str, known: Mapping[str, object]) -> Iterator[str]:
     """Yield the folders around `below` that are known, nearest first."""
-    for folder in reversed(["", *prefixes(below)]):
-        if folder != below and folder in known:
+    for folder in reversed(["", *prefixes(below)] if below else []):
+        if folder in known:
             yield folder
 
 
