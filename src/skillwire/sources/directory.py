@@ -23,6 +23,7 @@ from skillwire.sources.folder.look import Look, must_be_readable
 from skillwire.sources.folder.placement import Places
 from skillwire.sources.folder.remembered import Remembered
 from skillwire.sources.folder.seal import FileSeal
+from skillwire.sources.folder.spool import Spool
 from skillwire.sources.folder.tree import Recall, Tree
 from skillwire.sources.folder.watch import watch
 from skillwire.sources.folder.watch_plan import WatchPlan
@@ -53,7 +54,7 @@ class DirectorySource(Source):
         self.label = label or ("skills" if name_fault(name) else name)
         self._limits = limits or Limits()
         self._follow_links = follow_links
-        self._facts = FactCache(keep_documents=keep_good)
+        self._facts = FactCache(Spool() if keep_good else None)
         self._remembered = None if digests is None else Remembered(digests, self.root, self._limits)
         self._tree = Tree(self._facts)
         self._places = Places(self.label)
@@ -108,7 +109,7 @@ class DirectorySource(Source):
                 await anyio.to_thread.run_sync(self._settle_down)
 
     def _settle_down(self) -> None:
-        """Make what is kept of documents small, and write down what is known, now that there is time."""
+        """Put by what is kept of documents, and write down what is known, now that there is time."""
         if self._remembered is not None:  # once: the next start reads what changes from now on
             if self._facts.changed:
                 self._remembered.save(dict(self._tree.plain), dict(self._facts.known))
@@ -116,7 +117,7 @@ class DirectorySource(Source):
         for unit in tuple(self._tree.units.values()):
             for draft in unit.drafts:
                 if draft.kept is not None:
-                    draft.kept.pack()
+                    draft.kept.put_by()
         give_back()
 
     def _scan(self, progress: Progress) -> Scan:
@@ -132,10 +133,10 @@ class DirectorySource(Source):
         """Return what tells of skills that are known: from the last look or, before the first, from disk."""
         if self._remembered is None or self._tree.passages or self._tree.units:
             return self._tree.plain.get
-        keep = self._facts.keep_documents
+        spool = self._facts.spool
         self._remembered.load()
-        self._facts.known = self._remembered.facts(keep_documents=keep)
-        return partial(self._remembered.recall, keep_documents=keep)
+        self._facts.known = self._remembered.facts(spool)
+        return partial(self._remembered.recall, spool=spool)
 
     def _rescan(self, where: Locations) -> Scan:
         """Look again at the units and folders at `where`, and at nothing else."""

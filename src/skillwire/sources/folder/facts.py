@@ -11,6 +11,7 @@ from skillwire.model.uri import SKILL_FILE
 from skillwire.skillmd.document import SkillDocument, read_document
 from skillwire.sources.folder.files import read_file
 from skillwire.sources.folder.kept import Kept
+from skillwire.sources.folder.spool import Spool
 from skillwire.sources.folder.stamp import Stamp
 from skillwire.sources.folder.values import File
 
@@ -38,8 +39,9 @@ Known: TypeAlias = tuple[Stamp, Facts]
 class FactCache:
     """Remembers the facts of each file for as long as its stamp stays the same."""
 
-    def __init__(self, *, keep_documents: bool = False) -> None:
-        self.keep_documents = keep_documents
+    def __init__(self, spool: Spool | None = None) -> None:
+        """With a spool, the content of documents is kept there."""
+        self.spool = spool
         self.known: dict[str, Known] = {}
         """By where each file is."""
         self.changed = False
@@ -66,7 +68,7 @@ class FactCache:
             file.stamp.size if file.stamp.size == len(content) else len(content),  # one object, as a rule
             known_type(file.path) or mime_type(file.path, text=is_text(content)),
             read_document(content, file.path, file.folder) if is_document else None,
-            Kept(content) if is_document and self.keep_documents else None,
+            Kept(content, self.spool) if is_document and self.spool is not None else None,
         )
         if stamp is not None and stamp.settled(time.time_ns()):
             self.known[file.location] = (stamp, facts)

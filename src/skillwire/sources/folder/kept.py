@@ -1,27 +1,29 @@
 """The content of a `SKILL.md` that was good, kept for the day when an edit breaks it."""
 
-import zlib
 from typing import Self
 
 from skillwire.model.digest import Digest
 from skillwire.model.errors import SourceError
 from skillwire.sources.folder.files import read_file
+from skillwire.sources.folder.spool import Shelved, Spool
 
 
 class Kept:
-    """Some bytes. They are made small when there is time: a scan has none."""
+    """Some bytes. They are put by when there is time: a scan has none."""
 
-    __slots__ = ("_packed", "_plain", "_unread")
+    __slots__ = ("_content", "_length", "_shelved", "_spool", "_unread")
 
-    def __init__(self, content: bytes) -> None:
-        self._plain: bytes | None = content
-        self._packed = b""
+    def __init__(self, content: bytes, spool: Spool) -> None:
+        self._spool = spool
+        self._content: bytes | None = content
+        self._length = len(content)
+        self._shelved: Shelved | None = None
         self._unread: tuple[str, int, Digest] | None = None
 
     @classmethod
-    def unread(cls, location: str, size: int, digest: Digest) -> Self:
+    def unread(cls, location: str, size: int, digest: Digest, spool: Spool) -> Self:
         """Return what will be read when there is time, from a file that is known to have this digest."""
-        kept = cls(b"")
+        kept = cls(b"", spool)
         kept._unread = location, size, digest
         return kept
 
@@ -33,16 +35,18 @@ class Kept:
         return self._unread is None
 
     def content(self) -> bytes:
-        """Return the bytes."""
+        """Return the bytes. Raises `SourceError` if they were put by and are lost."""
         assert self.available, "whoever holds it has asked"
-        plain = self._plain
-        return zlib.decompress(self._packed) if plain is None else plain
+        if self._shelved is not None:
+            return self._spool.take(self._shelved, self._length)
+        assert self._content is not None, "it is here if it is not put by"
+        return self._content
 
-    def pack(self) -> None:
-        """Hold the bytes in less memory from now on. May be called from any thread."""
-        if self.available and (plain := self._plain) is not None:
-            self._packed = zlib.compress(plain, 1)
-            self._plain = None
+    def put_by(self) -> None:
+        """Hold the bytes out of memory from now on. May be called from any thread."""
+        if self.available and (content := self._content) is not None:
+            self._shelved = self._spool.put(content)
+            self._content = None
 
     def _read(self, location: str, size: int, digest: Digest) -> None:
         try:
@@ -50,4 +54,4 @@ class Kept:
         except SourceError:
             return
         if Digest.of(content) == digest:
-            self._plain, self._unread = content, None
+            self._content, self._length, self._unread = content, len(content), None

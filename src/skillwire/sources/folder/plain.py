@@ -24,6 +24,7 @@ from skillwire.sources.folder.files import OPEN_FLAGS
 from skillwire.sources.folder.ignore import TOOL_FOLDERS
 from skillwire.sources.folder.kept import Kept
 from skillwire.sources.folder.look import Inside, Look
+from skillwire.sources.folder.spool import Spool
 from skillwire.sources.folder.stamp import PACKED, UNSETTLED, OutOfRangeError, packed, packed_if_settled
 from skillwire.sources.folder.unit import SkillDraft, Unit
 from skillwire.sources.folder.values import Folder, identity_of
@@ -85,11 +86,11 @@ class _NotPlainError(Exception):
     """Something that only those can judge who know every rule."""
 
 
-def read_plain(look: Look, inside: Inside, before: Plain | None, *, keep: bool) -> Plain | None:
+def read_plain(look: Look, inside: Inside, before: Plain | None, spool: Spool | None) -> Plain | None:
     """Read the skill in a folder that was entered; None if it is not as plain as it should be.
 
-    Files that have the stamps that they had `before` are not read again. With `keep`, the content of the
-    `SKILL.md` is kept.
+    Files that have the stamps that they had `before` are not read again. With a spool, the content of the
+    `SKILL.md` is kept there.
     """
     folder = inside.folder
     if not _BY_DESCRIPTOR or look.has_patterns or folder.target != folder.location:
@@ -100,9 +101,7 @@ def read_plain(look: Look, inside: Inside, before: Plain | None, *, keep: bool) 
     listing = _Listing(look, folder)
     try:
         listing.add(inside.descriptor, inside.status, inside.entries, "", folder.trail)
-        return _Reader(look, folder, before, keep=keep).read(
-            listing, look.seen - already + len(inside.entries)
-        )
+        return _Reader(look, folder, before, spool).read(listing, look.seen - already + len(inside.entries))
     except (_NotPlainError, OSError, OutOfRangeError):
         look.seen = already
         return None
@@ -188,8 +187,8 @@ class _Listing:
 class _Reader:
     """Reads the files of one skill."""
 
-    def __init__(self, look: Look, folder: Folder, before: Plain | None, *, keep: bool) -> None:
-        self._folder, self._before, self._keep, self._limits = folder, before, keep, look.limits
+    def __init__(self, look: Look, folder: Folder, before: Plain | None, spool: Spool | None) -> None:
+        self._folder, self._before, self._spool, self._limits = folder, before, spool, look.limits
         self._known = {} if before is None else before.known_files()
         self._now = time.time_ns()
         self._left = look.limits.bytes
@@ -258,4 +257,4 @@ class _Reader:
         document = read_document(content, self._folder.path_of(SKILL_FILE), self._folder.name)
         if not document.servable:
             raise _NotPlainError
-        return document, Kept(content) if self._keep else None
+        return document, None if self._spool is None else Kept(content, self._spool)

@@ -28,6 +28,7 @@ from skillwire.skillmd.document import SkillDocument
 from skillwire.sources.folder.facts import Facts, Known
 from skillwire.sources.folder.kept import Kept
 from skillwire.sources.folder.plain import NOTHING, Plain
+from skillwire.sources.folder.spool import Spool
 from skillwire.sources.folder.stamp import Stamp
 from skillwire.sources.folder.unit import SkillDraft
 
@@ -62,20 +63,23 @@ class Remembered:
             lines = body.split(b"\n")
             self._skills = {path: told for path, _, told in (line.partition(_BETWEEN) for line in lines)}
 
-    def recall(self, path: str, *, keep_documents: bool) -> Plain | None:
-        """Return what is known of the plain skill in the folder at `path`, once."""
+    def recall(self, path: str, spool: Spool | None) -> Plain | None:
+        """Return what is known of the plain skill in the folder at `path`, once.
+
+        With a spool, the content of its document is kept there.
+        """
         told = self._skills.pop(orjson.dumps(path), b"")
         try:
-            return self._plain(path, orjson.loads(told), keep_documents=keep_documents) if told else None
+            return self._plain(path, orjson.loads(told), spool) if told else None
         except _ERRORS:
             return None
 
-    def facts(self, *, keep_documents: bool) -> dict[str, Known]:
+    def facts(self, spool: Spool | None) -> dict[str, Known]:
         """Return what is known of files that are known one by one, by where they are."""
         told = self._skills.pop(b"", b"")
         try:
             files: list[list[Any]] = orjson.loads(told) if told else []
-            return dict(_known(self._root, each, keep_documents=keep_documents) for each in files)
+            return dict(_known(self._root, each, spool) for each in files)
         except _ERRORS:
             return {}
 
@@ -104,7 +108,7 @@ class Remembered:
     def _head(self, body: bytes) -> list[Any]:
         return [_FORM, self._root, list(astuple(self._limits)), hashlib.sha256(body).hexdigest()]
 
-    def _plain(self, path: str, told: list[Any], *, keep_documents: bool) -> Plain:
+    def _plain(self, path: str, told: list[Any], spool: Spool | None) -> Plain:
         seen, packed, directories, paths, kinds, sizes, frontmatter = told
         stamps, digests = map(a2b_base64, packed)
         location = f"{self._root}{os.sep}{path}" if path else self._root
@@ -125,7 +129,7 @@ class Remembered:
             directories=tuple(map(intern, directories)),
             warnings=(),
             stored=NOTHING,
-            kept=_kept(f"{location}{os.sep}{SKILL_FILE}", main.size, main.digest, keep=keep_documents),
+            kept=_kept(f"{location}{os.sep}{SKILL_FILE}", main.size, main.digest, spool),
         )
         return Plain(draft, seen, stamps)
 
@@ -156,15 +160,15 @@ def _frontmatter(facts: Facts) -> Any:
     return None if facts.document is None else facts.document.frontmatter
 
 
-def _known(root: str, told: list[Any], *, keep_documents: bool) -> tuple[str, Known]:
+def _known(root: str, told: list[Any], spool: Spool | None) -> tuple[str, Known]:
     path, size, modified, changed, inode, device, digest, mime_type, frontmatter = told
     location = f"{root}{os.sep}{path}"
     stamp, digest = Stamp(size, modified, changed, inode, device), Digest(digest)
     if path.rpartition(os.sep)[2].upper() != SKILL_FILE.upper():
         return location, (stamp, Facts(digest, size, mime_type))
-    kept = _kept(location, size, digest, keep=keep_documents)
+    kept = _kept(location, size, digest, spool)
     return location, (stamp, Facts(digest, size, mime_type, SkillDocument(frontmatter, ()), kept))
 
 
-def _kept(location: str, size: int, digest: Digest, *, keep: bool) -> Kept | None:
-    return Kept.unread(location, size, digest) if keep else None
+def _kept(location: str, size: int, digest: Digest, spool: Spool | None) -> Kept | None:
+    return None if spool is None else Kept.unread(location, size, digest, spool)

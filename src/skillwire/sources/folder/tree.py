@@ -14,7 +14,7 @@ from skillwire.sources.folder.look import Look
 from skillwire.sources.folder.plain import Plain, read_plain
 from skillwire.sources.folder.skill_folder import read_unit
 from skillwire.sources.folder.unit import Unit
-from skillwire.sources.folder.values import Folder, Listed, identity_of
+from skillwire.sources.folder.values import Folder, Listed, identity_of, joined
 
 _BEHIND_SEP = chr(ord(os.sep) + 1)
 """What sorts right behind everything that begins with the separator."""
@@ -48,8 +48,6 @@ class Tree:
         self._facts = facts
         self.plain: dict[str, Plain] = {}
         """Of the units, those that were read in one pass, with the stamps by which they are known again."""
-        self._plain_at: dict[str, str] = {}
-        """Their paths, by where the folder of each really is."""
         self._at: dict[str, str | set[str]] = {}
         """The paths that each real folder of all others belongs to: mostly one, and then it is no set."""
 
@@ -102,8 +100,7 @@ class Tree:
         return []
 
     def _look_into(self, look: Look, folder: Folder, known: Plain | None) -> Plain | Listed:
-        keep = self._facts.keep_documents
-        return look.take(folder, lambda inside: read_plain(look, inside, known, keep=keep))
+        return look.take(folder, lambda inside: read_plain(look, inside, known, self._facts.spool))
 
     def look_again(self, look: Look, where: Locations) -> set[str]:
         """Look again at what stands at these real locations; return the paths of units that may differ."""
@@ -136,9 +133,9 @@ class Tree:
     def _touched(self, where: Locations) -> set[str]:
         """Return the paths of all that a change at these locations can make different."""
         folders = {os.path.dirname(location) for location in where}  # noqa: PTH120
-        if moved := [location for location in where if location in self._at or location in self._plain_at]:
+        if moved := [each for each in where if each in self._at or self._path_below_root(each) in self.plain]:
             # A folder that went away took those below with it, and links may lead there from elsewhere.
-            known = sorted({*self._at, *self._plain_at})
+            known = sorted((*self._at, *(each.draft.location for each in self.plain.values())))
             for location in moved:
                 below = (
                     bisect_left(known, f"{location}{os.sep}"),
@@ -198,7 +195,6 @@ class Tree:
             unit, plain = before, plain._replace(draft=before.drafts[0])
         self._forget(folder.path)
         self.units[folder.path], self.plain[folder.path] = unit, plain
-        self._plain_at[folder.target] = folder.path
 
     def _put_passage(self, folder: Folder, listed: Listed, seen: int) -> None:
         folders = frozenset(() if listed.closed else (folder.target, *listed.outposts))
@@ -232,9 +228,7 @@ class Tree:
         part = self.passages.pop(path, None) or self.units.pop(path, None)
         if part is None:
             return None
-        if self.plain.pop(path, None) is not None:
-            del self._plain_at[part.folder.target]
-        else:
+        if self.plain.pop(path, None) is None:
             self._unlist(path, part.folders)
         return part
 
@@ -242,14 +236,17 @@ class Tree:
         """Yield the paths that a real folder belongs to."""
         known = self._at.get(folder, ())
         yield from (known,) if isinstance(known, str) else known
-        while True:  # of a plain unit, only its own folder is written down
-            if (path := self._plain_at.get(folder)) is not None:
-                yield path
-                return
-            around = os.path.dirname(folder)  # noqa: PTH120
-            if around == folder:
-                return
-            folder = around
+        # The folders of a plain unit are not written down: they are where their paths say.
+        path = self._path_below_root(folder)
+        if path is not None:
+            yield from (each for each in (path, *prefixes(path), "") if each in self.plain)
+
+    def _path_below_root(self, location: str) -> str | None:
+        """Return the path that a location has if no link leads there."""
+        root = self._folder("")
+        if root is None or not f"{location}{os.sep}".startswith(joined(root.location, "")):
+            return None
+        return location[len(joined(root.location, "")) :].replace(os.sep, "/")
 
     def _list(self, path: str, folders: Iterable[str]) -> None:
         for folder in folders:
