@@ -92,6 +92,23 @@ def test_a_file_has_one_spelling(uri: str) -> None:
     assert uri not in catalog.files
 
 
+@pytest.mark.parametrize(
+    "uri", ["skill://one/", "skill://one/more/", "skill://one//", "skill://", "skill:///"]
+)
+def test_a_folder_has_one_spelling(uri: str) -> None:
+    catalog = _catalog([MemorySkill("one", {"SKILL.md": skill_md("one"), "more/notes.md": b""})])
+    assert {"skill://one", "skill://one/more"} == set(catalog.directories)
+    assert uri not in catalog.directories
+
+
+def test_an_address_of_any_length_is_soon_found_to_lead_nowhere() -> None:
+    catalog = _catalog([MemorySkill("one", {"SKILL.md": skill_md("one"), "more/notes.md": b""})])
+    long = "/x" * 2_000_000  # to go up from here would take hours
+    for uri in (f"skill://one{long}", f"skill://two{long}", f"skill://one/more{long}"):
+        assert uri not in catalog.files
+        assert uri not in catalog.directories
+
+
 def test_a_skill_that_stands_around_others_is_found_to_contradict_them_at_any_depth() -> None:
     inner = MemorySkill("a/b/c/d", {"SKILL.md": skill_md("d")})
     source = MemorySource([inner], label="inner")

@@ -1,8 +1,6 @@
 """A second scan reads nothing that has not changed."""
 
 import os
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -10,30 +8,10 @@ import pytest
 
 from skillwire.sources.directory import DirectorySource
 from skillwire.sources.folder.stamp import Stamp
+from tests.support.reading import noted_reads
 from tests.support.skills import skill_md, write, write_skill
 
 SECOND = 1_000_000_000
-
-_opened: list[str] | None = None
-
-
-def _audit(event: str, arguments: tuple[object, ...]) -> None:
-    if event != "open" or _opened is None or not isinstance(arguments[0], str):
-        return
-    if not Path(arguments[0]).is_dir():  # folders are looked into every time
-        _opened.append(arguments[0])
-
-
-sys.addaudithook(_audit)
-
-
-@pytest.fixture
-def opened() -> Iterator[list[str]]:
-    """The files that were opened, as the interpreter itself reports them."""
-    global _opened  # noqa: PLW0603 - an audit hook cannot be taken away again
-    _opened = []
-    yield _opened
-    _opened = None
 
 
 @pytest.fixture
@@ -42,54 +20,48 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skillwire.sources.folder.stamp._SETTLED_AFTER_NS", -SECOND)
 
 
-def below(opened: list[str], root: Path) -> set[str]:
-    return {os.path.relpath(path, root) for path in opened if path.startswith(str(root))} - {
-        ".skillwireignore"
-    }
-
-
 @pytest.mark.usefixtures("settled")
-def test_an_unchanged_folder_is_not_read_again(tmp_path: Path, opened: list[str]) -> None:
+def test_an_unchanged_folder_is_not_read_again(tmp_path: Path) -> None:
     write_skill(tmp_path, "one", {"a.md": "a"})
     source = DirectorySource(tmp_path)
-    first = anyio.run(source.scan)
-    assert below(opened, tmp_path) == {"one/SKILL.md", "one/a.md"}
-    opened.clear()
-    assert anyio.run(source.scan) == first
-    assert below(opened, tmp_path) == set()
+    with noted_reads(tmp_path) as found:
+        first = anyio.run(source.scan)
+    assert found == {"one/SKILL.md", "one/a.md"}
+    with noted_reads(tmp_path) as found:
+        assert anyio.run(source.scan) == first
+    assert found == set()
 
 
 @pytest.mark.usefixtures("settled")
-def test_only_what_changed_is_read_again(tmp_path: Path, opened: list[str]) -> None:
+def test_only_what_changed_is_read_again(tmp_path: Path) -> None:
     folder = write_skill(tmp_path, "one", {"a.md": "a", "b.md": "b"})
     source = DirectorySource(tmp_path)
     anyio.run(source.scan)
-    opened.clear()
     (folder / "a.md").write_bytes(b"A")
     os.utime(folder / "a.md", ns=(0, 12345))
-    opened.clear()
-    anyio.run(source.scan)
-    assert below(opened, tmp_path) == {"one/a.md"}
+    with noted_reads(tmp_path) as found:
+        anyio.run(source.scan)
+    assert found == {"one/a.md"}
 
 
 @pytest.mark.usefixtures("settled")
-def test_looking_again_at_one_skill_opens_no_other(tmp_path: Path, opened: list[str]) -> None:
+def test_looking_again_at_one_skill_reads_no_other(tmp_path: Path) -> None:
     write_skill(tmp_path, "one", {"a.md": "a"})
     write_skill(tmp_path, "two", {"a.md": "a"})
     source = DirectorySource(tmp_path)
     entry = anyio.run(source.scan).entries[0]
-    opened.clear()
-    anyio.run(source.rescan, frozenset({entry.origin.location}))
-    assert below(opened, tmp_path) == {"one/SKILL.md", "one/a.md"}
+    with noted_reads(tmp_path) as found:
+        anyio.run(source.rescan, frozenset({entry.origin.location}))
+    assert found == {"one/SKILL.md", "one/a.md"}
 
 
-def test_a_file_written_a_moment_ago_is_read_again(tmp_path: Path, opened: list[str]) -> None:
+def test_a_file_written_a_moment_ago_is_read_again(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
     source = DirectorySource(tmp_path)
     anyio.run(source.scan)
-    opened.clear()
-    anyio.run(source.scan)
-    assert below(opened, tmp_path) == {"one/SKILL.md"}
+    with noted_reads(tmp_path) as found:
+        anyio.run(source.scan)
+    assert found == {"one/SKILL.md"}
 
 
 def test_a_file_settles_two_seconds_after_its_last_change() -> None:

@@ -17,6 +17,7 @@ from skillwire.catalog.library import Library
 from skillwire.model.limits import Limits
 from skillwire.sources.base import Scan
 from skillwire.sources.directory import DirectorySource
+from tests.support.reading import noted_reads
 from tests.support.skills import skill_md, write, write_skill
 
 SECOND = 1_000_000_000
@@ -61,17 +62,9 @@ def run_until_settled(source: DirectorySource) -> None:
 
 def read_in(action: Callable[[], object], root: Path) -> set[str]:
     """Return the files below `root` that were read meanwhile."""
-    found: list[str] = []
-    read = os.read
-
-    def noted(descriptor: int, length: int) -> bytes:
-        found.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
-        return read(descriptor, length)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "read", noted)
+    with noted_reads(root) as found:
         action()
-    return {os.path.relpath(path, root) for path in found if path.startswith(f"{root}/")}
+    return found
 
 
 def the_file(cache: Path) -> Path:

@@ -135,7 +135,7 @@ class Entry:
         if not uri.startswith(f"{root}/"):
             return None
         path = unquote(uri[len(root) + 1 :])
-        return path if file_uri(root, path) == uri else None  # a path has one spelling, and no other counts
+        return path if path and file_uri(root, path) == uri else None  # no other spelling counts
 
     def file_at(self, uri: str) -> SkillFile | LiveFile | None:
         """Return the file that has this URI, if it is one of the skill's."""
