@@ -9,7 +9,7 @@ from importlib.util import find_spec
 import anyio
 
 from skillwire.cli.endpoint import Endpoint
-from skillwire.cli.output import talk
+from skillwire.cli.saying import say
 from skillwire.cli.service import Service
 from skillwire.model.errors import UnreadError, UsageError
 from skillwire.server.signals import on_stop_signal
@@ -45,7 +45,7 @@ def checked_budget(tokens: int) -> int:
 
 async def _over_stdio(service: Service) -> None:
     if sys.stdin.isatty():
-        talk().print("waiting for an MCP client on stdin; end with Ctrl-D. To look around, add `--http 8765`")
+        say("waiting for an MCP client on stdin; end with Ctrl-D. To look around, add `--http 8765`")
     unread: UnreadError | None = None
     with anyio.CancelScope() as scope:
         async with on_stop_signal(scope.cancel), anyio.create_task_group() as tasks:
