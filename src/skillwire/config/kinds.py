@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from platformdirs import user_cache_path
-
+from skillwire.config.settings import cache_folder_from
 from skillwire.host.reaching.slug import url_slug
 from skillwire.model.display import quoted
 from skillwire.model.errors import InvalidValueError, SourceError, UsageError
@@ -37,7 +36,7 @@ class SourceOptions:
     """Whether the sources will be followed: then they may be missing now."""
     serving: bool = False
     """Whether clients will be served: then a skill that an edit breaks stays as it was."""
-    cache: Path = field(default_factory=lambda: user_cache_path("skillwire", appauthor=False))
+    cache: Path = field(default_factory=lambda: cache_folder_from({}))
     """Where copies of what is elsewhere are kept."""
     allowed_origins: tuple[str, ...] = ()
     """Further web sites that publishers may send us to."""
