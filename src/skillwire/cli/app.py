@@ -1,6 +1,5 @@
 """The table of verbs. A verb's module is loaded when it is called, and not before."""
 
-import difflib
 import os
 import shlex
 import sys
@@ -159,6 +158,8 @@ def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) ->
 def _run(arguments: Sequence[str]) -> int:
     verb = next((argument for argument in arguments if not argument.startswith("-")), None)
     if verb is not None and verb not in VERBS:  # the parser would load every verb to say so
+        import difflib  # noqa: PLC0415 - only for who mistyped
+
         close = difflib.get_close_matches(verb, VERBS, n=1)
         meant = f"did you mean `skillwire {close[0]}`?" if close else "`skillwire --help` lists the verbs"
         raise UsageError(f"there is no verb {quoted(verb)}", hint=meant)

@@ -17,11 +17,11 @@ from skillwire.cli.endpoint import (
     AllowOrigin,
     AllowPublic,
     ClientTokenEnv,
-    Endpoint,
     Http,
     Reachable,
 )
 from skillwire.cli.library import keep_out_of_the_collector, load
+from skillwire.cli.listening import Endpoint
 from skillwire.cli.output import talk
 from skillwire.cli.reaching import Allow, reached
 from skillwire.cli.remote.remembering import opened_state

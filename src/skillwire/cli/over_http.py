@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from skillwire.cli.endpoint import Endpoint
 from skillwire.cli.gateway import Gateway
+from skillwire.cli.listening import Endpoint
 from skillwire.cli.saying import say
 from skillwire.cli.service import Service
 from skillwire.server.annexes import joined
