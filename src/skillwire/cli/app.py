@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from cyclopts import App, CycloptsError, Parameter
 
 from skillwire import __version__
+from skillwire.cli.collecting import nothing_to_collect
 from skillwire.cli.missing import NoSuchSkillError
 from skillwire.model.display import quoted
 from skillwire.model.errors import InvalidValueError, SkillwireError, StateError, UsageError
@@ -182,7 +183,9 @@ def _app(verb: str | None, arguments: Sequence[str]) -> App:
     for name, known in VERBS.items():
         if name == verb:
             module, _, function = known.function.partition(":")
-            app.command(getattr(import_module(module), function), name=name)
+            with nothing_to_collect():
+                loaded = import_module(module)
+            app.command(getattr(loaded, function), name=name)
         else:
             app.command(known.function, name=name, help=known.help)
     return app

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from skillwire.catalog.snapshot import Catalog
+from skillwire.cli.collecting import keep_out_of_the_collector
 from skillwire.cli.endpoint import (
     AllowHost,
     AllowOrigin,
@@ -20,7 +21,7 @@ from skillwire.cli.endpoint import (
     Http,
     Reachable,
 )
-from skillwire.cli.library import keep_out_of_the_collector, load
+from skillwire.cli.library import load
 from skillwire.cli.listening import Endpoint
 from skillwire.cli.output import talk
 from skillwire.cli.reaching import Allow, reached

@@ -2,8 +2,9 @@
 
 import sys
 
+from skillwire.cli.collecting import keep_out_of_the_collector
 from skillwire.cli.gateway import Gateway
-from skillwire.cli.library import keep_out_of_the_collector, load
+from skillwire.cli.library import load
 from skillwire.cli.saying import NO_SKILLS, check_shows, counted, say
 from skillwire.model.display import visible
 from skillwire.model.errors import UsageError

@@ -1,7 +1,7 @@
 """How skills are offered, and every surface that follows from it, in one place. Knows no SDK."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.surfaces.completion import CompletionSurface
 from skillwire.surfaces.content import Frame, RuntimeMeta, no_meta, unframed
 from skillwire.surfaces.directory import DirectorySurface
-from skillwire.surfaces.documents import Document, Listed, ProblemsDocument, Unlisted
+from skillwire.surfaces.documents import Document, ProblemsDocument, Unlisted
 from skillwire.surfaces.drafts import DraftIndex
 from skillwire.surfaces.extension import ExtensionSurface
 from skillwire.surfaces.instructions import InstructionsSurface
@@ -27,6 +27,7 @@ from skillwire.surfaces.tools import MAX_FILE_BYTES, ToolsSurface
 if TYPE_CHECKING:
     from skillwire.authoring.skill import Skill
     from skillwire.surfaces.archives import SkillArchives
+    from skillwire.surfaces.contract import UnderContract
 
 NAME = "skillwire"
 """What a server calls itself unless its author says otherwise."""
@@ -71,12 +72,12 @@ def all_surfaces(
 
     `prompts` are those of skills written in code.
     """
-    held = _Held() if offering.contract is None else _held_to(offering.contract, library)
-    runtime_meta = held.runtime_meta
+    contract = None if offering.contract is None else _under_contract(library, offering.contract)
+    runtime_meta = no_meta if contract is None else contract.runtime_meta
     surfaces: list[Surface] = [
         ExtensionSurface(library),
         DirectorySurface(library),
-        _resources(library, offering, held),
+        _resources(library, offering, contract),
     ]
     if offering.every_client:
         return [*surfaces, *_for_every_client(library, offering, prompts or {}, runtime_meta)]
@@ -106,25 +107,10 @@ def _for_every_client(
         yield InstructionsSurface(offer, offering.catalog_tokens)
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """What the contract adds: nothing, where skills are not held to it."""
+def _under_contract(library: Library, terms: Terms) -> "UnderContract":
+    from skillwire.surfaces.contract import UnderContract  # noqa: PLC0415 - only who wants it pays for it
 
-    problems: Document = field(default_factory=ProblemsDocument)
-    listed: Sequence[Listed] = ()
-    runtime_meta: RuntimeMeta = no_meta
-
-
-def _held_to(terms: Terms, library: Library) -> _Held:
-    from skillwire.catalog.register import Register  # noqa: PLC0415 - only who wants the contract pays for it
-    from skillwire.surfaces.contract import ContractAddresses, ContractProblems  # noqa: PLC0415
-
-    register = Register(terms)
-    return _Held(
-        ContractProblems(register),
-        [ContractAddresses(library, register)],
-        lambda entry: register.runtime_meta(entry, library.catalog),
-    )
+    return UnderContract(library, terms)
 
 
 def _archives(library: Library) -> "SkillArchives":
@@ -133,12 +119,14 @@ def _archives(library: Library) -> "SkillArchives":
     return SkillArchives(library)
 
 
-def _resources(library: Library, offering: Offering, held: _Held) -> ResourcesSurface:
+def _resources(library: Library, offering: Offering, contract: "UnderContract | None") -> ResourcesSurface:
     archives = _archives(library) if offering.archives else None
-    documents: list[Document] = [held.problems]
+    documents: list[Document] = [ProblemsDocument() if contract is None else contract.problems]
     if offering.drafts:
         documents.append(DraftIndex(archives))  # the last of all
     unlisted: list[Unlisted] = [*offering.unlisted, *([] if archives is None else [archives])]
     if offering.legacy_uris:
         unlisted.append(LegacyAddresses(library))
-    return ResourcesSurface(library, documents, unlisted, held.listed, held.runtime_meta)
+    if contract is None:
+        return ResourcesSurface(library, documents, unlisted)
+    return ResourcesSurface(library, documents, unlisted, [contract.addresses], contract.runtime_meta)
