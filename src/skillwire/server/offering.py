@@ -17,7 +17,6 @@ from skillwire.surfaces.documents import Document, ProblemsDocument, Unlisted
 from skillwire.surfaces.drafts import DraftIndex
 from skillwire.surfaces.extension import ExtensionSurface
 from skillwire.surfaces.instructions import InstructionsSurface
-from skillwire.surfaces.legacy import LegacyAddresses
 from skillwire.surfaces.offer import Offer
 from skillwire.surfaces.prompts import PromptsSurface
 from skillwire.surfaces.resources import ResourcesSurface
@@ -126,6 +125,8 @@ def _resources(library: Library, offering: Offering, contract: "UnderContract | 
         documents.append(DraftIndex(archives))  # the last of all
     unlisted: list[Unlisted] = [*offering.unlisted, *([] if archives is None else [archives])]
     if offering.legacy_uris:
+        from skillwire.surfaces.legacy import LegacyAddresses  # noqa: PLC0415 - as above
+
         unlisted.append(LegacyAddresses(library))
     if contract is None:
         return ResourcesSurface(library, documents, unlisted)
