@@ -10,7 +10,7 @@ def main() -> None:
     """Run the command line and exit with its code."""
     _open_what_is_closed()
     with nothing_to_collect():
-        from skillwire.cli.app import run  # noqa: PLC0415 - the search would take longer than most of the rest
+        from skillwire.cli.app import run  # noqa: PLC0415 - the parser is much to load
 
     sys.exit(run(sys.argv[1:]))
 

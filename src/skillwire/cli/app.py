@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from cyclopts import App, CycloptsError, Parameter
@@ -183,12 +184,18 @@ def _app(verb: str | None, arguments: Sequence[str]) -> App:
     for name, known in VERBS.items():
         if name == verb:
             module, _, function = known.function.partition(":")
-            with nothing_to_collect():
-                loaded = import_module(module)
-            app.command(getattr(loaded, function), name=name)
+            app.command(getattr(_loaded(module), function), name=name)
         else:
             app.command(known.function, name=name, help=known.help)
     return app
+
+
+def _loaded(module: str) -> ModuleType:
+    """Return the module of a verb. Loading it is most of what a start consists of."""
+    if module in sys.modules:
+        return sys.modules[module]
+    with nothing_to_collect():
+        return import_module(module)
 
 
 def _manual() -> "Console":
