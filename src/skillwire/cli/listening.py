@@ -3,12 +3,15 @@
 import os
 import socket
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from skillwire.cli.endpoint import Reachable
 from skillwire.config.settings import token_from
 from skillwire.model.errors import UsageError
 from skillwire.server.address import Address, HostPolicy, check_host, check_origin
 from skillwire.server.port import listen
+
+if TYPE_CHECKING:
+    from skillwire.cli.endpoint import Reachable
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,7 @@ class Endpoint:
     token: str | None
 
 
-def listen_at(http: str, reachable: Reachable, lets_in: str) -> Endpoint:
+def listen_at(http: str, reachable: "Reachable", lets_in: str) -> Endpoint:
     """Return the endpoint at `http`, with the walls that the options want. Raises `UsageError`.
 
     `lets_in` says what strangers could do there who need no token, if that is more than reading skills.
