@@ -21,7 +21,7 @@ from skillwire.catalog.library import Library
 from skillwire.cli.contract.folders import look
 from skillwire.cli.contract.texts import all_problems
 from skillwire.cli.library import load
-from skillwire.contract.subject import BLOCK_KEY
+from skillwire.contract.terms import BLOCK_KEY
 from skillwire.sources.directory import DirectorySource
 
 _FLOOR = "floor: walk, read and hash every file"

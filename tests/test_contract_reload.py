@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 
 from skillwire.catalog.library import Library
-from skillwire.catalog.register import Terms
+from skillwire.contract.terms import Terms
 from skillwire.server.offering import Offering
 from skillwire.server.skills import skills_server
 from skillwire.sources.memory import MemorySkill, MemorySource

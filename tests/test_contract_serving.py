@@ -11,10 +11,10 @@ from hypothesis import given
 from mcp import Client
 
 from skillwire.catalog.library import Library
-from skillwire.catalog.register import Register, Terms
+from skillwire.catalog.register import Register
 from skillwire.contract.registry import ContractResource, Registry
 from skillwire.contract.repository import check_together
-from skillwire.contract.subject import BLOCK_KEY
+from skillwire.contract.terms import BLOCK_KEY, Terms
 from skillwire.server.offering import Offering
 from skillwire.server.skills import skills_server
 from skillwire.sources.directory import DirectorySource

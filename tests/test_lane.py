@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skillwire.catalog.register import Terms
+from skillwire.contract.terms import Terms
 from skillwire.server.offering import Offering
 from tests.support.lanes import PREFIX, Both, both, envelope, headers_for, modern
 from tests.support.peers import VERSIONS

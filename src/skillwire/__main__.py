@@ -3,12 +3,15 @@
 import os
 import sys
 
-from skillwire.cli.app import run
+from skillwire.cli.collecting import nothing_to_collect
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
     _open_what_is_closed()
+    with nothing_to_collect():
+        from skillwire.cli.app import run  # noqa: PLC0415 - the parser is much to load
+
     sys.exit(run(sys.argv[1:]))
 
 

@@ -1,5 +1,6 @@
 """The process itself: what it loads, and how it ends."""
 
+import json
 import os
 import shlex
 import subprocess
@@ -9,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import Cli
+from tests.support.lanes import modern
 from tests.support.peers import PATIENCE, skillwire
+from tests.support.skills import write_skill
 
 
 @pytest.mark.parametrize(
@@ -45,6 +48,57 @@ def test_only_serving_and_asking_servers_loads_the_mcp_sdk(here: Path, arguments
     command = [sys.executable, "-c", program, *arguments]
     done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False)
     assert done.stderr.splitlines()[-1] == b"set()"
+
+
+FOR_OTHERS = {
+    "difflib",  # a slip of the finger
+    "importlib.resources",  # pages
+    "mcp",
+    "platformdirs",  # no place was named
+    "pydantic",
+    "rich",  # colours
+    "skillwire.authoring",  # skills in code
+    "skillwire.catalog.register",  # the contract
+    "skillwire.cli.listening",  # HTTP
+    "skillwire.cli.output",
+    "skillwire.config.changing",  # changes of the configuration
+    "skillwire.contract.frontmatter",
+    "skillwire.host",  # other servers
+    "skillwire.server.address",
+    "skillwire.sources.mount",  # what is fetched
+    "skillwire.surfaces.archives",
+    "skillwire.surfaces.contract",
+    "skillwire.wire.discovery",  # publishers
+    "skillwire.wire.packing",
+    "tarfile",
+    "tomlkit",
+    "tomllib",
+    "uvicorn",
+    "yaml",  # a frontmatter that is not plain
+    "zipfile",
+}
+"""What a server of a plain folder on stdio has no use for. Each takes time and memory at every start."""
+
+
+def test_a_server_on_stdio_loads_only_what_it_uses(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "refunds")
+    program = (
+        "import sys; from skillwire.cli.app import run; code = run(sys.argv[1:]);"
+        "print(*sys.modules, file=sys.stderr); sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "serve", str(tmp_path / "skills"), "--no-config"],
+        input=json.dumps(modern("skills/list")).encode() + b"\n",
+        env={**os.environ, "SKILLWIRE_CACHE_DIR": str(tmp_path / "cache")},
+        capture_output=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    (skill,) = json.loads(done.stdout)["result"]["skills"]
+    assert skill["uri"] == "skill://refunds/SKILL.md"
+    loaded = set(done.stderr.decode().splitlines()[-1].split())
+    assert "skillwire.server.lane" in loaded
+    assert loaded & FOR_OTHERS == set()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from skillwire.cli.contract.projecting import write as write_projection
 from skillwire.cli.library import load_library
 from skillwire.cli.site_folder import LIST_OF_OURS, SiteFolder
 from skillwire.contract.projection import restored
-from skillwire.contract.subject import BLOCK_KEY
+from skillwire.contract.terms import BLOCK_KEY
 from skillwire.skillmd.document import read_document
 from tests.support.command_line import Cli
 from tests.support.contracts import block, write_contract_skill

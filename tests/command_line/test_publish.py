@@ -17,7 +17,8 @@ from skillwire.sources.memory import MemorySkill, MemorySource
 from skillwire.sources.mount import MountedSource
 from skillwire.sources.publisher.mirror import PublisherMirror
 from skillwire.surfaces.website import LeftOut, choose, page_of
-from skillwire.wire.discovery import FOLDER, Artifact, Delivery, read_index
+from skillwire.wire.delivery import Delivery
+from skillwire.wire.discovery import FOLDER, Artifact, read_index
 from tests.support.command_line import Cli
 from tests.support.liars import Failing
 from tests.support.peers import PATIENCE

@@ -11,7 +11,7 @@ from skillwire.contract.links import names_in, read_body
 from skillwire.contract.projection import projection_problems
 from skillwire.contract.repository import check_together
 from skillwire.contract.severity import SEVERITIES
-from skillwire.contract.subject import BLOCK_KEY
+from skillwire.contract.terms import BLOCK_KEY
 from skillwire.model.problem import Problem, Rule
 from skillwire.skillmd.yaml12 import load
 from tests.support.contracts import POLICY, block, check, frontmatter

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from skillwire.contract.drawing import as_dot, as_json, as_mermaid, as_tree
 from skillwire.contract.graph import Graph
-from skillwire.contract.subject import BLOCK_KEY
+from skillwire.contract.terms import BLOCK_KEY
 from skillwire.model.problem import Rule
 from tests.support.contracts import errors, repository
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillwire.contract.fixes import FIXES, fixed
-from skillwire.contract.subject import BLOCK_KEY
+from skillwire.contract.terms import BLOCK_KEY
 from skillwire.skillmd.document import read_document
 from skillwire.skillmd.frontmatter import split
 from tests.support.contracts import skill_md as as_skill_md

@@ -10,7 +10,7 @@ from skillwire.contract import ContractError, SkillFrontmatter, validate_skill_f
 from skillwire.contract.frontmatter import FieldError
 from skillwire.contract.semver import is_semver
 from skillwire.contract.standard import CLAUDE_FIELDS
-from skillwire.contract.subject import BLOCK_KEY
+from skillwire.contract.terms import BLOCK_KEY
 from skillwire.model.errors import SkillwireError
 from skillwire.model.problem import Rule, Severity
 from tests.support.contracts import (

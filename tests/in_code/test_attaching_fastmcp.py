@@ -13,7 +13,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from skillwire import LiveSkill, Skill, Skills
-from skillwire.catalog.register import Terms
+from skillwire.contract.terms import Terms
 from skillwire.host.reaching.asking import ask
 from skillwire.model.errors import ConflictError
 from skillwire.server import Offering, SkillServer, attach

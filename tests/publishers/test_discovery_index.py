@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillwire.model.digest import Digest
+from skillwire.wire.delivery import SCHEMA, Delivery
 from skillwire.wire.discovery import (
     MAX_SKILLS,
-    SCHEMA,
     Artifact,
-    Delivery,
     DiscoveryError,
     Index,
     LooseSkill,

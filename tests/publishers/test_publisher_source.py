@@ -16,7 +16,8 @@ from skillwire.sources.mount import Copy, MountedSource
 from skillwire.sources.publisher.mirror import PublisherMirror
 from skillwire.sources.publisher.web_address import WebAddress
 from skillwire.wire.archive_form import ArchiveForm
-from skillwire.wire.discovery import Artifact, Delivery, LooseSkill
+from skillwire.wire.delivery import Delivery
+from skillwire.wire.discovery import Artifact, LooseSkill
 from tests.support.copies import held, names, told
 from tests.support.publisher import NEWER, OLDER, Answer, Publisher
 from tests.support.skills import skill_md

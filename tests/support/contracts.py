@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from skillwire.contract.repository import CheckedSkill, Repository, check_one, check_together
-from skillwire.contract.subject import BLOCK_KEY, SkillFacts
+from skillwire.contract.subject import SkillFacts
+from skillwire.contract.terms import BLOCK_KEY
 from skillwire.model.problem import Problem, Severity
 from skillwire.skillmd.fields import Fields
 from skillwire.skillmd.rules import check_fields

@@ -12,15 +12,8 @@ from typing import Self
 
 from skillwire.model.digest import Digest
 from skillwire.wire.archive_form import ArchiveForm
-from skillwire.wire.discovery import (
-    FOLDER,
-    OLDER_FOLDER,
-    Artifact,
-    Delivery,
-    LooseSkill,
-    Published,
-    render_index,
-)
+from skillwire.wire.delivery import Delivery
+from skillwire.wire.discovery import FOLDER, OLDER_FOLDER, Artifact, LooseSkill, Published, render_index
 from skillwire.wire.packing import pack
 
 NEWER = f"/{FOLDER}/"

@@ -1,6 +1,5 @@
 """What people and models call a skill: its name while that is its own, else its path (S17)."""
 
-import difflib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from urllib.parse import unquote
@@ -78,5 +77,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return a question that names the known words closest to `word`; empty if none is close."""
     if len(word) > SHOWN:  # nobody's slip of the finger, and slow to compare
         return ""
+    import difflib  # noqa: PLC0415 - only for who mistyped
+
     close = difflib.get_close_matches(word, known, n=_CLOSEST, cutoff=0.6)
     return f"did you mean {' or '.join(quoted(each) for each in close)}?" if close else ""

@@ -6,17 +6,8 @@ from dataclasses import dataclass, field
 from skillwire.catalog.contracted import Contracted, contracted
 from skillwire.catalog.snapshot import Catalog
 from skillwire.contract.registry import Registered, Registry
-from skillwire.contract.subject import BLOCK_KEY
+from skillwire.contract.terms import Terms
 from skillwire.model.entry import Entry, Json
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """How a server holds skills to the contract."""
-
-    key: str = BLOCK_KEY
-    tolerant: bool = False
-    """Whether skills that break the contract are left out, instead of holding up all others."""
 
 
 @dataclass(frozen=True, slots=True)

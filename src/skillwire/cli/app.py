@@ -1,26 +1,32 @@
 """The table of verbs. A verb's module is loaded when it is called, and not before."""
 
-import difflib
 import os
 import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from cyclopts import App, CycloptsError, Parameter
 
 from skillwire import __version__
-from skillwire.cli.find import NoSuchSkillError
-from skillwire.cli.output import manual, print_error, print_problems, talk
+from skillwire.cli.collecting import nothing_to_collect
+from skillwire.cli.missing import NoSuchSkillError
 from skillwire.model.display import quoted
 from skillwire.model.errors import InvalidValueError, SkillwireError, StateError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 COMMAND = "stdio:"
 """What a command that starts a server begins with, as one word."""
 FOUND_SOMETHING_WRONG = 1
 WRONG_USAGE = 2
 INTERRUPTED = 130
+
+_HELP, _VERSION = ("--help", "-h"), ("--version",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +138,8 @@ def with_command(arguments: Sequence[str]) -> list[str]:
 
 def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) -> int:
     """Say what went wrong, and return the exit code for it."""
+    from skillwire.cli.output import print_error, print_problems, talk  # noqa: PLC0415 - colours are slow to load
+
     match error:
         case CycloptsError() | InvalidValueError():
             print_error(str(error), hint=_help_hint(arguments))
@@ -152,29 +160,49 @@ def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) ->
 def _run(arguments: Sequence[str]) -> int:
     verb = next((argument for argument in arguments if not argument.startswith("-")), None)
     if verb is not None and verb not in VERBS:  # the parser would load every verb to say so
+        import difflib  # noqa: PLC0415 - only for who mistyped
+
         close = difflib.get_close_matches(verb, VERBS, n=1)
         meant = f"did you mean `skillwire {close[0]}`?" if close else "`skillwire --help` lists the verbs"
         raise UsageError(f"there is no verb {quoted(verb)}", hint=meant)
-    code = _app(verb)(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
+    app = _app(verb, arguments)
+    code = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
     return code if isinstance(code, int) else 0
 
 
-def _app(verb: str | None) -> App:
+def _app(verb: str | None, arguments: Sequence[str]) -> App:
     """Return the parser. Of the verb that is called it knows everything, of the others one line."""
     app = App(
         name="skillwire",
         help="Serve Agent Skills over the Model Context Protocol, and look after them.",
         version=__version__,
-        console=manual(),
+        help_flags=_HELP,
+        version_flags=_VERSION,
+        console=_manual() if verb is None or not {*_HELP, *_VERSION}.isdisjoint(arguments) else None,
         default_parameter=Parameter(negative=(), show_default=False),
     )
     for name, known in VERBS.items():
         if name == verb:
             module, _, function = known.function.partition(":")
-            app.command(getattr(import_module(module), function), name=name)
+            app.command(getattr(_loaded(module), function), name=name)
         else:
             app.command(known.function, name=name, help=known.help)
     return app
+
+
+def _loaded(module: str) -> ModuleType:
+    """Return the module of a verb. Loading it is most of what a start consists of."""
+    if module in sys.modules:
+        return sys.modules[module]
+    with nothing_to_collect():
+        return import_module(module)
+
+
+def _manual() -> "Console":
+    """Return what the parser prints on. Where nobody asks it to, it needs none."""
+    from skillwire.cli.output import manual  # noqa: PLC0415 - as above
+
+    return manual()
 
 
 def _help_hint(arguments: Sequence[str]) -> str:

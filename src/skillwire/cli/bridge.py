@@ -12,20 +12,22 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from skillwire.catalog.snapshot import Catalog
+from skillwire.cli.collecting import keep_out_of_the_collector
 from skillwire.cli.endpoint import (
     AllowHost,
     AllowOrigin,
     AllowPublic,
     ClientTokenEnv,
-    Endpoint,
     Http,
     Reachable,
 )
-from skillwire.cli.library import keep_out_of_the_collector, load
-from skillwire.cli.output import counted, talk
+from skillwire.cli.library import load
+from skillwire.cli.listening import Endpoint
+from skillwire.cli.output import talk
 from skillwire.cli.reaching import Allow, reached
 from skillwire.cli.remote.remembering import opened_state
 from skillwire.cli.running import checked_budget, log_to_stderr, run, serve_at
+from skillwire.cli.saying import counted
 from skillwire.cli.service import Service
 from skillwire.config.clients.choosing import is_address
 from skillwire.config.clients.known import Known, known_servers

@@ -7,8 +7,9 @@ from rich.table import Table
 from rich.text import Text
 
 from skillwire.cli.options import AsJson
-from skillwire.cli.output import counted, data, print_json, print_line, talk
+from skillwire.cli.output import data, print_json, print_line, talk
 from skillwire.cli.remote.remembering import remembered
+from skillwire.cli.saying import counted
 from skillwire.host.state.cache import Cached
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import UsageError

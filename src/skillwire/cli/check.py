@@ -8,8 +8,9 @@ from skillwire.cli.contract.finding import Question
 from skillwire.cli.contract.fixing import agreed, repairs_of, write
 from skillwire.cli.contract.printing import FORMATS, print_contract_text
 from skillwire.cli.options import BlockKey, FollowLinks
-from skillwire.cli.output import NO_SKILLS, counted, talk
-from skillwire.contract.subject import BLOCK_KEY
+from skillwire.cli.output import talk
+from skillwire.cli.saying import NO_SKILLS, counted
+from skillwire.contract.terms import BLOCK_KEY
 from skillwire.model.errors import UsageError
 from skillwire.model.problem import Severity
 

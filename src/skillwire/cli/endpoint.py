@@ -1,16 +1,14 @@
 """Where a server that a verb starts can be reached: on stdio, or over HTTP with walls around it."""
 
-import os
-import socket
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from cyclopts import Parameter
 
-from skillwire.config.settings import token_from
 from skillwire.model.errors import UsageError
-from skillwire.server.address import Address, HostPolicy, check_host, check_origin
-from skillwire.server.port import listen
+
+if TYPE_CHECKING:
+    from skillwire.cli.listening import Endpoint
 
 Http: TypeAlias = Annotated[
     str | None,
@@ -39,15 +37,6 @@ AllowOrigin: TypeAlias = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
-    """A port that is listened to, who may come there, and what they must send."""
-
-    listening: socket.socket
-    policy: HostPolicy
-    token: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class Reachable:
     """What the options say of who can reach a server."""
 
@@ -57,7 +46,7 @@ class Reachable:
     allow_host: list[str] | None = None
     allow_origin: list[str] | None = None
 
-    def endpoint(self, lets_in: str = "") -> Endpoint | None:
+    def endpoint(self, lets_in: str = "") -> "Endpoint | None":
         """Return where to serve over HTTP, listened to from now on; None for stdio. Raises `UsageError`.
 
         `lets_in` says what strangers could do there who need no token, if that is more than reading skills.
@@ -65,14 +54,9 @@ class Reachable:
         if self.http is None:
             self._refuse_without_http()
             return None
-        token = token_from(self.token_env, os.environ)
-        address = Address.parse(self.http)
-        if not address.is_loopback and token is None:
-            self._refuse_without_token(address, lets_in)
-        hosts = frozenset(map(check_host, self.allow_host or []))
-        origins = frozenset(map(check_origin, self.allow_origin or []))
-        listening, bound = listen(address)
-        return Endpoint(listening, HostPolicy(bound, hosts, origins), token)
+        from skillwire.cli.listening import listen_at  # noqa: PLC0415 - stdio has no walls around it
+
+        return listen_at(self.http, self, lets_in)
 
     def _refuse_without_http(self) -> None:
         given = {
@@ -84,15 +68,3 @@ class Reachable:
         if option := next((option for option, value in given.items() if value), None):
             hint = "stdio has one client, and that one started the server"
             raise UsageError(f"`{option}` needs `--http`", hint=hint)
-
-    def _refuse_without_token(self, address: Address, lets_in: str) -> None:
-        if lets_in:
-            raise UsageError(
-                f"{lets_in}, and `{address.host}` can be reached from other machines",
-                hint="set a token with `--token-env VAR`, or bind a loopback address",
-            )
-        if not self.allow_public:
-            raise UsageError(
-                f"`{address.host}` can be reached from other machines, and there is no token",
-                hint="set one with `--token-env VAR`, or insist with `--allow-public`",
-            )

@@ -8,14 +8,15 @@ from pathlib import Path, PurePosixPath
 from skillwire.catalog.library import Library
 from skillwire.catalog.names import AmbiguousNameError, Names, UnknownNameError, did_you_mean
 from skillwire.cli.library import load_library
+from skillwire.cli.missing import NoSuchSkillError
 from skillwire.config.configured import Configured
 from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.kinds import local_path
 from skillwire.config.settings import SKILLS_DIR
 from skillwire.model.display import quoted, visible
 from skillwire.model.entry import Entry
-from skillwire.model.errors import SkillwireError, UsageError
-from skillwire.model.problem import Problem, Severity
+from skillwire.model.errors import UsageError
+from skillwire.model.problem import Severity
 from skillwire.wire.archive_form import archive_form
 
 
@@ -25,14 +26,6 @@ class Found:
 
     library: Library
     entry: Entry
-
-
-class NoSuchSkillError(SkillwireError):
-    """There is no such skill; perhaps because it is broken."""
-
-    def __init__(self, message: str, *, hint: str = "", problems: Sequence[Problem] = ()) -> None:
-        self.hint, self.problems = hint, tuple(problems)
-        super().__init__(message)
 
 
 def find_skill(

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillwire.catalog.library import Library
-from skillwire.catalog.register import Register, Terms
 from skillwire.catalog.snapshot import Catalog
 from skillwire.catalog.visibility import VisibilityPolicy
 from skillwire.cli.library import one_more
@@ -14,6 +13,7 @@ from skillwire.config.file import ConfigFile
 from skillwire.config.opening import LibraryOptions, open_sources
 from skillwire.config.steering import Steering
 from skillwire.config.visibility import overrides_in
+from skillwire.contract.terms import Terms
 from skillwire.model.problem import Problem
 from skillwire.surfaces.overview import Overview
 
@@ -38,6 +38,8 @@ class Gateway:
         show_places = self.steering.editable if show_places is None else show_places
         if self.terms is None:
             return Overview(self.library, self.steering, show_places=show_places)
+        from skillwire.catalog.register import Register  # noqa: PLC0415 - most servers have no contract
+
         register = Register(self.terms)
 
         def problems(catalog: Catalog) -> tuple[Problem, ...]:

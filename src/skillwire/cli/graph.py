@@ -7,10 +7,11 @@ from cyclopts import Parameter
 from skillwire.cli.contract.folders import look
 from skillwire.cli.library import load_library
 from skillwire.cli.options import BlockKey, FollowLinks
-from skillwire.cli.output import NO_SKILLS, counted, print_json, print_line, talk
+from skillwire.cli.output import print_json, print_line, talk
+from skillwire.cli.saying import NO_SKILLS, counted
 from skillwire.contract.drawing import DRAWINGS, as_json
 from skillwire.contract.graph import Graph
-from skillwire.contract.subject import BLOCK_KEY
+from skillwire.contract.terms import BLOCK_KEY
 from skillwire.model.display import visible
 
 

@@ -1,6 +1,5 @@
 """From the sources that a person named to a loaded library."""
 
-import gc
 from collections.abc import Callable, Collection, Sequence
 from itertools import chain, count
 
@@ -8,6 +7,7 @@ import anyio
 
 from skillwire.catalog.library import Library
 from skillwire.catalog.snapshot import Catalog
+from skillwire.cli.collecting import nothing_to_collect
 from skillwire.cli.progress import scanning
 from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.opening import LibraryOptions, open_sources
@@ -40,19 +40,5 @@ def load_library(
 
 async def load(library: Library) -> Catalog:
     """Scan the sources of `library`, with a sign of life if that takes long."""
-    gc.disable()  # a scan makes many values and no garbage: there is nothing to look for
-    try:
-        with scanning() as progress:
-            return await library.load(progress)
-    finally:
-        gc.freeze()
-        gc.enable()
-
-
-def keep_out_of_the_collector() -> None:
-    """Spare the catalogue the search for garbage: with many skills it would hold up every request.
-
-    What is young is searched before it is set aside; a catalogue that is replaced goes by itself.
-    """
-    gc.collect(1)
-    gc.freeze()
+    with nothing_to_collect(), scanning() as progress:
+        return await library.load(progress)

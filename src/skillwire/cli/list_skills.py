@@ -10,9 +10,10 @@ from rich.text import Text
 from skillwire.catalog.snapshot import Catalog
 from skillwire.cli.library import load_library
 from skillwire.cli.options import AsJson, FollowLinks
-from skillwire.cli.output import NO_SKILLS, check_shows, counted, data, print_json, print_line, talk
+from skillwire.cli.output import data, print_json, print_line, talk
 from skillwire.cli.places import Places
 from skillwire.cli.reaching import Allow, TokenEnv, reached
+from skillwire.cli.saying import NO_SKILLS, check_shows, counted
 from skillwire.model.display import visible
 from skillwire.model.entry import Entry
 from skillwire.model.problem import Severity

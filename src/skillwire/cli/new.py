@@ -9,8 +9,8 @@ from cyclopts import Parameter
 from skillwire.cli.options import BlockKey
 from skillwire.cli.output import print_line, talk
 from skillwire.contract.frontmatter import ContractError, validate_skill_frontmatter
-from skillwire.contract.subject import BLOCK_KEY
 from skillwire.contract.template import new_skill
+from skillwire.contract.terms import BLOCK_KEY
 from skillwire.model.display import quoted
 from skillwire.model.errors import UsageError
 from skillwire.model.name import NAME_RULE, is_skill_name, proposed_name

@@ -4,7 +4,7 @@ from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
 
-from skillwire.contract.subject import BLOCK_KEY, STANDARD
+from skillwire.contract.terms import BLOCK_KEY, STANDARD
 from skillwire.model.display import quoted
 from skillwire.model.errors import UsageError
 

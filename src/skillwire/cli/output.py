@@ -2,14 +2,12 @@
 
 import json
 import re
-import shlex
 import sys
 from collections.abc import Iterable
 
 from rich.console import Console
 from rich.text import Text
 
-from skillwire.catalog.library import Library
 from skillwire.model.display import visible
 from skillwire.model.json_text import json_bytes
 from skillwire.model.problem import Problem, Severity
@@ -79,18 +77,3 @@ def print_problems(console: Console, problems: Iterable[Problem]) -> None:
         console.print(Text.assemble((place, "bold"), f": {rest} (", kind, ")"))
         if problem.hint:
             console.print(Text.assemble(("hint", "cyan"), f": {visible(problem.hint)}"))
-
-
-NO_SKILLS = "no skills here; a skill is a folder with a `SKILL.md` in it"
-
-
-def check_shows(library: Library) -> str:
-    """Return the command that shows the problems of these sources, as the beginning of a sentence."""
-    there = (source for source in library.sources if source.place and source not in library.waited_for)
-    places = " ".join(shlex.quote(source.place) for source in there)
-    return f"`skillwire check {places}` shows"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return `1 skill`, `2 skills`."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from skillwire.cli.endpoint import Endpoint
 from skillwire.cli.gateway import Gateway
-from skillwire.cli.output import talk
+from skillwire.cli.listening import Endpoint
+from skillwire.cli.saying import say
 from skillwire.cli.service import Service
 from skillwire.server.annexes import joined
 from skillwire.server.descriptors import allow_connections
@@ -22,10 +22,10 @@ async def serve_over_http(service: Service, endpoint: Endpoint) -> None:
     def announce() -> None:
         authority = endpoint.policy.bound.authority
         if gateway is not None and gateway.live is not None:
-            talk().print(f"programs connect to ws://{authority}")
+            say(f"programs connect to ws://{authority}")
         if gateway is not None:
-            talk().print(f"open http://{authority}/ in a browser to see the skills")
-        talk().print(f"serving on http://{authority}{MCP_PATH}")
+            say(f"open http://{authority}/ in a browser to see the skills")
+        say(f"serving on http://{authority}{MCP_PATH}")
 
     if annex.connections:
         allow_connections(annex.connections)

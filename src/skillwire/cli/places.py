@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from skillwire.cli.find import Found, NoSuchSkillError, find_skill
+from skillwire.cli.find import Found, find_skill
+from skillwire.cli.missing import NoSuchSkillError
 from skillwire.config.clients.choosing import label_in
 from skillwire.config.clients.known import Known, known_servers
 from skillwire.config.kinds import SCHEME, local_path

@@ -9,9 +9,10 @@ from cyclopts import Parameter
 from skillwire.cli.contract.projecting import Plan, differences, must_be_apart, plan_for, write
 from skillwire.cli.library import load_library
 from skillwire.cli.options import AsJson, BlockKey, FollowLinks
-from skillwire.cli.output import NO_SKILLS, counted, print_json, print_line, print_problems, talk
+from skillwire.cli.output import print_json, print_line, print_problems, talk
+from skillwire.cli.saying import NO_SKILLS, counted
 from skillwire.cli.site_folder import SiteFolder
-from skillwire.contract.subject import BLOCK_KEY
+from skillwire.contract.terms import BLOCK_KEY
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import SourceError
 from skillwire.model.problem import Severity

@@ -10,7 +10,8 @@ from cyclopts import Parameter
 from skillwire.catalog.library import Library
 from skillwire.cli.library import load_library
 from skillwire.cli.options import AsJson, FollowLinks
-from skillwire.cli.output import NO_SKILLS, counted, print_error, print_json, print_problems, talk
+from skillwire.cli.output import print_error, print_json, print_problems, talk
+from skillwire.cli.saying import NO_SKILLS, counted
 from skillwire.cli.site_folder import SiteFolder
 from skillwire.model.display import quoted
 from skillwire.model.errors import SourceError

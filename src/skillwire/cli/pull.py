@@ -11,10 +11,11 @@ import anyio.to_thread
 from cyclopts import Parameter
 
 from skillwire.cli.options import AsJson, FromServers, ServerSkill
-from skillwire.cli.output import counted, print_json, print_line, talk
+from skillwire.cli.output import print_json, print_line, talk
 from skillwire.cli.reaching import Allow, TokenEnv, skill_targets
 from skillwire.cli.remote.opened import find, hosting
 from skillwire.cli.remote.remembering import remembered
+from skillwire.cli.saying import counted
 from skillwire.host.host import Host
 from skillwire.host.hosted import HostedSkill
 from skillwire.host.reaching.target import Target

@@ -5,15 +5,18 @@ import sys
 from collections.abc import Awaitable, Callable
 from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import anyio
 
-from skillwire.cli.endpoint import Endpoint
-from skillwire.cli.output import talk
+from skillwire.cli.saying import say
 from skillwire.cli.service import Service
 from skillwire.model.errors import UnreadError, UsageError
 from skillwire.server.signals import on_stop_signal
 from skillwire.server.stdio import serve_lazily
+
+if TYPE_CHECKING:
+    from skillwire.cli.listening import Endpoint
 
 
 def log_to_stderr() -> None:
@@ -28,7 +31,7 @@ def run(serving: Callable[[], Awaitable[None]]) -> None:
     anyio.run(serving, backend_options={"use_uvloop": find_spec("uvloop") is not None})
 
 
-async def serve_at(endpoint: Endpoint | None, service: Service) -> None:
+async def serve_at(endpoint: "Endpoint | None", service: Service) -> None:
     """Serve over HTTP at the endpoint, else on stdio."""
     if endpoint is None:
         await _over_stdio(service)
@@ -45,7 +48,7 @@ def checked_budget(tokens: int) -> int:
 
 async def _over_stdio(service: Service) -> None:
     if sys.stdin.isatty():
-        talk().print("waiting for an MCP client on stdin; end with Ctrl-D. To look around, add `--http 8765`")
+        say("waiting for an MCP client on stdin; end with Ctrl-D. To look around, add `--http 8765`")
     unread: UnreadError | None = None
     with anyio.CancelScope() as scope:
         async with on_stop_signal(scope.cancel), anyio.create_task_group() as tasks:

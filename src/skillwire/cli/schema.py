@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from skillwire.cli.options import BlockKey
 from skillwire.cli.output import print_json
 from skillwire.contract.schema import frontmatter_schema
-from skillwire.contract.subject import BLOCK_KEY
+from skillwire.contract.terms import BLOCK_KEY
 
 
 def schema(

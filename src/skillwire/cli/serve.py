@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from skillwire.cli.contract.starting import terms_of
 from skillwire.cli.endpoint import AllowHost, AllowOrigin, AllowPublic, ClientTokenEnv, Http, Reachable
 from skillwire.cli.gateway import open_gateway
 from skillwire.cli.options import BlockKey
-from skillwire.cli.output import talk
 from skillwire.cli.running import checked_budget, log_to_stderr, run, serve_at
+from skillwire.cli.saying import say
 from skillwire.cli.service import Service
 from skillwire.cli.starting import start
 from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.opening import LibraryOptions
 from skillwire.config.settings import max_file_bytes_from
-from skillwire.contract.subject import BLOCK_KEY
+from skillwire.contract.terms import BLOCK_KEY, Terms
+from skillwire.model.display import visible
 from skillwire.model.errors import UsageError
 from skillwire.server.offering import Channel, Offering
 from skillwire.surfaces.apps import AppPages, app_tools
@@ -103,7 +103,7 @@ def serve(
     skillwire serve --http 8765 --drive
     ```
     """
-    terms = terms_of(block_key, contract=contract, tolerant=tolerant)
+    terms = _terms(block_key, contract=contract, tolerant=tolerant)
     log_to_stderr()
     file = _configuration(config, no_config=no_config, allow_config=allow_config)
     live = _live_skills(http, static=static) if drive else None
@@ -150,6 +150,15 @@ def _lets_in(*, drive: bool, allow_config: bool) -> str:
     return "`--allow-config` lets pages change things" if allow_config else ""
 
 
+def _terms(key: str, *, contract: bool, tolerant: bool) -> Terms | None:
+    """Return how skills are held to the contract, if they are. Raises `UsageError`."""
+    if tolerant and not contract:
+        raise UsageError(
+            "`--tolerant` needs `--contract`", hint="add `--contract`, or leave `--tolerant` out"
+        )
+    return Terms(key, tolerant) if contract else None
+
+
 def _configuration(config: Path | None, *, no_config: bool, allow_config: bool) -> ConfigFile | None:
     """Return the configuration file to use, if any. Raises `UsageError`."""
     if no_config and allow_config:
@@ -160,7 +169,7 @@ def _configuration(config: Path | None, *, no_config: bool, allow_config: bool) 
     if no_config:
         return None
     if config is not None and not config.exists():
-        talk().print(f"the configuration file `{config}` does not exist; nothing is configured")
+        say(f"the configuration file `{visible(str(config))}` does not exist; nothing is configured")
     return ConfigFile(config or default_config())
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from skillwire.cli.output import counted, data, print_error, print_json, print_line, talk
+from skillwire.cli.output import data, print_error, print_json, print_line, talk
+from skillwire.cli.saying import counted
 from skillwire.config.clients.known import KnownServer, UnreadableFile
 from skillwire.host.reaching.target import Target
 from skillwire.model.display import quoted, visible

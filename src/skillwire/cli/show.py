@@ -4,9 +4,10 @@ from rich.text import Text
 
 from skillwire.cli.find import Found
 from skillwire.cli.options import AsJson, FollowLinks, FromAnywhere, SkillArgument
-from skillwire.cli.output import counted, data, print_json, print_problems
+from skillwire.cli.output import data, print_json, print_problems
 from skillwire.cli.places import local_or_servers
 from skillwire.cli.reaching import Allow, TokenEnv, reached
+from skillwire.cli.saying import counted
 from skillwire.model.display import visible
 from skillwire.model.entry import Entry, Json, SkillFile
 from skillwire.model.json_text import json_bytes

@@ -8,7 +8,8 @@ from typing import Annotated, Literal, TypeAlias
 import anyio
 from cyclopts import Parameter
 
-from skillwire.cli.output import counted, print_error, print_json, print_line, talk
+from skillwire.cli.output import print_error, print_json, print_line, talk
+from skillwire.cli.saying import counted
 from skillwire.cli.source_table import inner_source, print_sources, state_of
 from skillwire.config.configured import Configured, ConfiguredSource, add_source, remove_source
 from skillwire.config.file import ConfigFile, default_config

@@ -2,10 +2,10 @@
 
 import sys
 
-from skillwire.cli.contract.starting import hold_to_contract
+from skillwire.cli.collecting import keep_out_of_the_collector
 from skillwire.cli.gateway import Gateway
-from skillwire.cli.library import keep_out_of_the_collector, load
-from skillwire.cli.output import NO_SKILLS, check_shows, counted, talk
+from skillwire.cli.library import load
+from skillwire.cli.saying import NO_SKILLS, check_shows, counted, say
 from skillwire.model.display import visible
 from skillwire.model.errors import UsageError
 from skillwire.model.problem import Rule, Severity
@@ -22,15 +22,16 @@ async def start(gateway: Gateway) -> None:
     library, terms = gateway.library, gateway.terms
     catalog = await load(library)
     if terms is not None:
+        from skillwire.cli.contract.starting import hold_to_contract  # noqa: PLC0415 - most servers have none
+
         hold_to_contract(library, terms)
     library.listen(lambda _: keep_out_of_the_collector())
     sys.setswitchinterval(_SWITCH_SECONDS)
-    console = talk()
-    console.print(counted(len(catalog.entries), "skill"))
+    say(counted(len(catalog.entries), "skill"))
     _tell_of_sources(gateway)
     for problem in catalog.problems:
         if problem.rule in _OF_A_SOURCE:
-            console.print(visible(problem.message))
+            say(visible(problem.message))
     # Static mode that was chosen in a page must not lock that page out.
     by_flag = bool(gateway.steering.settings().static_fixed)
     if by_flag and any(problem.rule is Rule.SOURCE_FAILED for problem in catalog.problems):
@@ -41,19 +42,19 @@ async def start(gateway: Gateway) -> None:
     warnings = len(told) - errors
     if errors or warnings:
         counts = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
-        console.print(f"{counts}; {check_shows(library)} them")
+        say(f"{counts}; {check_shows(library)} them")
     elif not catalog.entries and not library.waited_for and gateway.live is None:
-        console.print(NO_SKILLS if library.sources else "no source is configured; add one in the page")
+        say(NO_SKILLS if library.sources else "no source is configured; add one in the page")
 
 
 def _tell_of_sources(gateway: Gateway) -> None:
-    console, library = talk(), gateway.library
+    library = gateway.library
     for source in library.waited_for:
-        console.print(f"waiting for `{visible(source.place)}`, which does not exist")
+        say(f"waiting for `{visible(source.place)}`, which does not exist")
     for source in library.sources:
         if isinstance(source, UnavailableSource):
-            console.print(f"`{visible(source.place)}` is not served: {visible(source.reason)}")
+            say(f"`{visible(source.place)}` is not served: {visible(source.reason)}")
     for facts in gateway.steering.sources():
         if facts.kind == "server":  # not everybody knows the difference to `skillwire bridge` (H30)
             told = "its skills go to models and people unapproved; `skillwire bridge` asks you first"
-            console.print(f"`{visible(facts.label)}` is a server that you trust: {told}")
+            say(f"`{visible(facts.label)}` is a server that you trust: {told}")

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import anyio
 from cyclopts import Parameter
 
-from skillwire.cli.output import counted, data, print_error, print_json, talk
+from skillwire.cli.output import data, print_error, print_json, talk
 from skillwire.cli.reaching import Allow, TokenEnv, reached
+from skillwire.cli.saying import counted
 from skillwire.host.reaching.client import SkillsClient
 from skillwire.host.reaching.connecting import UnreachableError, connected
 from skillwire.host.reaching.target import Target

@@ -5,9 +5,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, cast
 
-import tomlkit
-from tomlkit.items import AoT
-
 from skillwire.config.file import ConfigFile
 from skillwire.model.display import quoted
 from skillwire.model.errors import UsageError
@@ -67,6 +64,8 @@ class Configured:
 
 def add_source(file: ConfigFile, source: ConfiguredSource) -> None:
     """Write a source into the file. Raises `UsageError`, also if it is there already."""
+    import tomlkit  # noqa: PLC0415 - who only reads the file does not need it
+    from tomlkit.items import AoT  # noqa: PLC0415
 
     def change(document: MutableMapping[str, Any]) -> None:
         sources: Any = document.setdefault(_SOURCES, tomlkit.aot())

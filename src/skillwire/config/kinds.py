@@ -6,19 +6,19 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from platformdirs import user_cache_path
-
-from skillwire.host.reaching.slug import url_slug
+from skillwire.config.settings import cache_folder_from
 from skillwire.model.display import quoted
 from skillwire.model.errors import InvalidValueError, SourceError, UsageError
 from skillwire.model.limits import Limits
 from skillwire.model.path import name_fault
 from skillwire.sources.base import Source
-from skillwire.sources.deferred import DeferredSource
 from skillwire.sources.directory import DirectorySource
-from skillwire.sources.mount import Mirror, MountedSource
 from skillwire.wire.archive_form import archive_form
+
+if TYPE_CHECKING:
+    from skillwire.sources.mount import Mirror
 
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters or more: `C:/skills` is a folder
 _GITHUB, _GIT, _SERVER = "github:", "git+", "mcp+"
@@ -37,7 +37,7 @@ class SourceOptions:
     """Whether the sources will be followed: then they may be missing now."""
     serving: bool = False
     """Whether clients will be served: then a skill that an edit breaks stays as it was."""
-    cache: Path = field(default_factory=lambda: user_cache_path("skillwire", appauthor=False))
+    cache: Path = field(default_factory=lambda: cache_folder_from({}))
     """Where copies of what is elsewhere are kept."""
     allowed_origins: tuple[str, ...] = ()
     """Further web sites that publishers may send us to."""
@@ -165,11 +165,14 @@ def _open_publisher(address: Address, options: SourceOptions) -> Source:
 
 
 def _server_label(argument: str) -> str:
+    from skillwire.host.reaching.slug import url_slug  # noqa: PLC0415 - as above
+
     return url_slug(argument[len(_SERVER) :])
 
 
 def _open_server(address: Address, options: SourceOptions) -> Source:
-    from skillwire.sources.publisher.web_address import WebAddress  # noqa: PLC0415 - as above
+    from skillwire.sources.deferred import DeferredSource  # noqa: PLC0415 - as above
+    from skillwire.sources.publisher.web_address import WebAddress  # noqa: PLC0415
 
     try:
         url = WebAddress.parse(address.text[len(_SERVER) :]).url
@@ -190,7 +193,9 @@ def _open_server(address: Address, options: SourceOptions) -> Source:
     return DeferredSource(address.label, address.text.partition("?")[0], make)
 
 
-def _mounted(mirror: Mirror, address: Address, options: SourceOptions) -> Source:
+def _mounted(mirror: "Mirror", address: Address, options: SourceOptions) -> Source:
+    from skillwire.sources.mount import MountedSource  # noqa: PLC0415 - as above
+
     return MountedSource(mirror, label=address.label, limits=options.limits, live=options.live)
 
 

@@ -2,13 +2,12 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
 from skillwire.config.configured import Configured
 from skillwire.config.file import ConfigFile
 from skillwire.config.kinds import SourceOptions
-from skillwire.config.settings import CACHE_DIR, limits_from
+from skillwire.config.settings import cache_folder_from, limits_from
 from skillwire.config.wanted import Opened, Wanted, open_wanted, wanted_sources
 
 
@@ -29,16 +28,15 @@ class LibraryOptions:
 
     def for_sources(self, configured: Configured) -> SourceOptions:
         """Return what holds for all sources, with what the environment and the configuration say."""
-        options = SourceOptions(
+        return SourceOptions(
             follow_links=self.follow_links,
             limits=limits_from(os.environ, configured.limits),
             live=self.live,
             serving=self.live or self.frozen,
+            cache=cache_folder_from(os.environ),
             allowed_origins=configured.allowed_origins,
             environment=os.environ,
         )
-        cache = os.environ.get(CACHE_DIR)
-        return replace(options, cache=Path(cache)) if cache else options
 
 
 def open_sources(

@@ -4,8 +4,6 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from platformdirs import user_state_path
-
 from skillwire.model.display import quoted
 from skillwire.model.errors import UsageError
 from skillwire.model.limits import Limits
@@ -42,8 +40,20 @@ def limits_from(environment: Mapping[str, str], configured: Mapping[str, int] | 
 
 def state_folder_from(environment: Mapping[str, str]) -> Path:
     """Return where approvals, and files of other people's servers, are kept."""
-    chosen = environment.get(STATE_DIR)
-    return Path(chosen) if chosen else user_state_path("skillwire", appauthor=False)
+    if chosen := environment.get(STATE_DIR):
+        return Path(chosen)
+    from platformdirs import user_state_path  # noqa: PLC0415 - who chooses a folder does not need it
+
+    return user_state_path("skillwire", appauthor=False)
+
+
+def cache_folder_from(environment: Mapping[str, str]) -> Path:
+    """Return where copies of what is elsewhere, and digests, are kept."""
+    if chosen := environment.get(CACHE_DIR):
+        return Path(chosen)
+    from platformdirs import user_cache_path  # noqa: PLC0415 - as above
+
+    return user_cache_path("skillwire", appauthor=False)
 
 
 def max_file_bytes_from(environment: Mapping[str, str]) -> int:

@@ -4,10 +4,8 @@ from collections.abc import Callable, Mapping, MutableMapping
 from functools import partial
 from typing import Any, cast
 
-import tomlkit
-
 from skillwire.catalog.visibility import Override
-from skillwire.config.file import ConfigFile, table_in
+from skillwire.config.file import ConfigFile
 from skillwire.model.display import quoted
 
 _SECTION = "visibility"
@@ -26,6 +24,9 @@ def decide(file: ConfigFile, uri: str, sides: Mapping[str, bool | None]) -> Over
 
     `sides` has `assistant`, `user` or both; None leaves that side to the frontmatter.
     """
+    import tomlkit  # noqa: PLC0415 - who only reads what was decided needs neither
+
+    from skillwire.config.changing import table_in  # noqa: PLC0415
 
     def change(document: Values, make: Callable[[], Any] = tomlkit.table) -> None:
         section = table_in(document, _SECTION, make)

@@ -6,7 +6,8 @@ from typing import Any, Self, cast
 
 from skillwire.contract.references import MIME_TYPE
 from skillwire.contract.rules import check_skill
-from skillwire.contract.subject import BLOCK_KEY, SkillFacts, Subject, text_or_none, texts
+from skillwire.contract.subject import SkillFacts, Subject, text_or_none, texts
+from skillwire.contract.terms import BLOCK_KEY
 from skillwire.model.entry import Json
 from skillwire.model.errors import SkillwireError
 from skillwire.model.problem import Problem, Severity

@@ -7,7 +7,7 @@ from typing import Any
 
 from skillwire.contract.frontmatter import allowed_tools, metadata_of
 from skillwire.contract.severity import SEVERITIES
-from skillwire.contract.subject import STANDARD
+from skillwire.contract.terms import STANDARD
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.problem import Problem, Rule, Severity

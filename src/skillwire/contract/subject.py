@@ -10,12 +10,6 @@ from skillwire.model.name import is_skill_name
 from skillwire.model.problem import Problem, Rule
 from skillwire.skillmd.places import Way, spelled
 
-BLOCK_KEY = "x-personal-mcp"
-"""The key of the block, unless a team has chosen another."""
-
-STANDARD = ("name", "description", "license", "compatibility", "allowed-tools", "metadata")
-"""The fields that every skill may have; none of them can be the block."""
-
 _KEBAB = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 

@@ -3,27 +3,30 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from skillwire.authoring.skill import Skill
 from skillwire.catalog.library import Library
-from skillwire.catalog.register import Register, Terms
+from skillwire.contract.terms import Terms
 from skillwire.surfaces.authored_prompts import AuthoredPromptsSurface
 from skillwire.surfaces.base import Surface
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.surfaces.completion import CompletionSurface
 from skillwire.surfaces.content import Frame, RuntimeMeta, no_meta, unframed
-from skillwire.surfaces.contract import ContractAddresses, ContractProblems
 from skillwire.surfaces.directory import DirectorySurface
 from skillwire.surfaces.documents import Document, ProblemsDocument, Unlisted
-from skillwire.surfaces.drafts import DraftIndex, SkillArchives
+from skillwire.surfaces.drafts import DraftIndex
 from skillwire.surfaces.extension import ExtensionSurface
 from skillwire.surfaces.instructions import InstructionsSurface
-from skillwire.surfaces.legacy import LegacyAddresses
 from skillwire.surfaces.offer import Offer
 from skillwire.surfaces.prompts import PromptsSurface
 from skillwire.surfaces.resources import ResourcesSurface
 from skillwire.surfaces.toolbox import Tool
 from skillwire.surfaces.tools import MAX_FILE_BYTES, ToolsSurface
+
+if TYPE_CHECKING:
+    from skillwire.authoring.skill import Skill
+    from skillwire.surfaces.archives import SkillArchives
+    from skillwire.surfaces.contract import UnderContract
 
 NAME = "skillwire"
 """What a server calls itself unless its author says otherwise."""
@@ -62,18 +65,18 @@ class Offering:
 
 
 def all_surfaces(
-    library: Library, offering: Offering, prompts: Mapping[str, Skill] | None = None
+    library: Library, offering: Offering, prompts: "Mapping[str, Skill] | None" = None
 ) -> list[Surface]:
     """Return every way in to `library`, in the order that a reader would want them listed.
 
     `prompts` are those of skills written in code.
     """
-    register = None if offering.contract is None else Register(offering.contract)
-    runtime_meta = _runtime_meta(library, register)
+    contract = None if offering.contract is None else _under_contract(library, offering.contract)
+    runtime_meta = no_meta if contract is None else contract.runtime_meta
     surfaces: list[Surface] = [
         ExtensionSurface(library),
         DirectorySurface(library),
-        _resources(library, offering, register, runtime_meta),
+        _resources(library, offering, contract),
     ]
     if offering.every_client:
         return [*surfaces, *_for_every_client(library, offering, prompts or {}, runtime_meta)]
@@ -83,7 +86,7 @@ def all_surfaces(
 
 
 def _for_every_client(
-    library: Library, offering: Offering, prompts: Mapping[str, Skill], runtime_meta: RuntimeMeta
+    library: Library, offering: Offering, prompts: "Mapping[str, Skill]", runtime_meta: RuntimeMeta
 ) -> Iterator[Surface]:
     """Yield what a client can use that knows nothing of the extension."""
     offer = Offer(library)
@@ -103,19 +106,28 @@ def _for_every_client(
         yield InstructionsSurface(offer, offering.catalog_tokens)
 
 
-def _runtime_meta(library: Library, register: Register | None) -> RuntimeMeta:
-    return no_meta if register is None else lambda entry: register.runtime_meta(entry, library.catalog)
+def _under_contract(library: Library, terms: Terms) -> "UnderContract":
+    from skillwire.surfaces.contract import UnderContract  # noqa: PLC0415 - only who wants it pays for it
+
+    return UnderContract(library, terms)
 
 
-def _resources(
-    library: Library, offering: Offering, register: Register | None, runtime_meta: RuntimeMeta
-) -> ResourcesSurface:
-    archives = SkillArchives(library) if offering.archives else None
-    documents: list[Document] = [ProblemsDocument() if register is None else ContractProblems(register)]
+def _archives(library: Library) -> "SkillArchives":
+    from skillwire.surfaces.archives import SkillArchives  # noqa: PLC0415 - as above
+
+    return SkillArchives(library)
+
+
+def _resources(library: Library, offering: Offering, contract: "UnderContract | None") -> ResourcesSurface:
+    archives = _archives(library) if offering.archives else None
+    documents: list[Document] = [ProblemsDocument() if contract is None else contract.problems]
     if offering.drafts:
         documents.append(DraftIndex(archives))  # the last of all
     unlisted: list[Unlisted] = [*offering.unlisted, *([] if archives is None else [archives])]
     if offering.legacy_uris:
+        from skillwire.surfaces.legacy import LegacyAddresses  # noqa: PLC0415 - as above
+
         unlisted.append(LegacyAddresses(library))
-    listed = [] if register is None else [ContractAddresses(library, register)]
-    return ResourcesSurface(library, documents, unlisted, listed, runtime_meta)
+    if contract is None:
+        return ResourcesSurface(library, documents, unlisted)
+    return ResourcesSurface(library, documents, unlisted, [contract.addresses], contract.runtime_meta)

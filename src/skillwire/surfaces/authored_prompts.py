@@ -1,8 +1,8 @@
 """Prompts of skills written in code: the same bytes as their resources, in one message."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from skillwire.authoring.skill import Skill
 from skillwire.catalog.names import did_you_mean
 from skillwire.model.display import one_line, quoted
 from skillwire.model.entry import Json
@@ -12,13 +12,16 @@ from skillwire.surfaces.content import text_block
 from skillwire.surfaces.paging import page
 from skillwire.wire.messages import PROMPTS_GET, PROMPTS_LIST, RESOURCES_META, SKILL_META
 
+if TYPE_CHECKING:
+    from skillwire.authoring.skill import Skill
+
 
 class AuthoredPromptsSurface(Surface):
     """Each prompt is one skill, document and references together. Arguments are of no interest."""
 
     name = "authored prompts"
 
-    def __init__(self, prompts: Mapping[str, Skill]) -> None:
+    def __init__(self, prompts: "Mapping[str, Skill]") -> None:
         self._prompts = dict(prompts)
         self._places = {name: place for place, name in enumerate(self._prompts)}
 
@@ -42,13 +45,13 @@ class AuthoredPromptsSurface(Surface):
         return rendered_prompt(skill)
 
 
-def described_prompt(name: str, skill: Skill) -> dict[str, Json]:
+def described_prompt(name: str, skill: "Skill") -> dict[str, Json]:
     """Return a prompt as lists show it. It says what its text is made of, so that anybody can compare."""
     meta: dict[str, Json] = {SKILL_META: skill.uri, RESOURCES_META: list(skill.uris())}
     return {"name": name, "description": one_line(skill.description), "_meta": meta}
 
 
-def rendered_prompt(skill: Skill) -> Answer:
+def rendered_prompt(skill: "Skill") -> Answer:
     """Return all of a skill as one message of a person."""
     message: Json = {"role": "user", "content": text_block(skill.prompt_text())}
     return Answer({"description": one_line(skill.description), "messages": [message]})

@@ -8,8 +8,9 @@ from skillwire.catalog.library import Library
 from skillwire.catalog.register import Register
 from skillwire.catalog.snapshot import Catalog
 from skillwire.contract.registry import ContractResource, Registry
+from skillwire.contract.terms import Terms
 from skillwire.contract.uris import CARD_TEMPLATE, DOCUMENT_TEMPLATE, INDEX, REFERENCE_TEMPLATE, card_uri
-from skillwire.model.entry import Json
+from skillwire.model.entry import Entry, Json
 from skillwire.model.errors import NotServedError
 from skillwire.model.mime import JSON
 from skillwire.model.problem import Problem
@@ -23,6 +24,20 @@ _TEMPLATES = {
     "skill-document": (DOCUMENT_TEMPLATE, "The document of a skill"),
     "skill-reference": (REFERENCE_TEMPLATE, "A reference of a skill, by its id"),
 }
+
+
+class UnderContract:
+    """All that the contract adds to what a library offers."""
+
+    def __init__(self, library: Library, terms: Terms) -> None:
+        self._library = library
+        self._register = register = Register(terms)
+        self.problems = ContractProblems(register)
+        self.addresses = ContractAddresses(library, register)
+
+    def runtime_meta(self, entry: Entry) -> dict[str, Json]:
+        """Return what a read or a tool result for a skill carries."""
+        return self._register.runtime_meta(entry, self._library.catalog)
 
 
 class ContractAddresses(Listed):

@@ -1,76 +1,17 @@
-"""What hosts of early drafts look for: an index of all skills, and each skill as one archive."""
+"""What hosts of early drafts look for: an index of all skills."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from skillwire.catalog.change import Change, Edit
-from skillwire.catalog.library import Library
 from skillwire.catalog.snapshot import Catalog
-from skillwire.model.digest import Digest
-from skillwire.model.entry import Entry, Json
-from skillwire.model.errors import NotServedError, SkillwireError
+from skillwire.model.entry import Entry
 from skillwire.model.mime import JSON
-from skillwire.model.uri import SKILL_FILE
-from skillwire.surfaces.documents import Document, Unlisted
-from skillwire.wire.archive_form import ArchiveForm
-from skillwire.wire.drafts import INDEX_URI, DraftArchive, archive_uri, draft_index
-from skillwire.wire.packing import pack_skill
-from skillwire.wire.translate import blob_contents
+from skillwire.surfaces.documents import Document
+from skillwire.wire.drafts import INDEX_URI, DraftArchive, draft_index
 
-
-class SkillArchives(Unlisted):
-    """Every skill as an archive that is made when it is read. The same files make the same bytes."""
-
-    def __init__(self, library: Library) -> None:
-        self._library = library
-        self._known: dict[tuple[str, ArchiveForm], tuple[Entry, Digest]] = {}
-
-    def serves(self, uri: str) -> bool:
-        return self._named(uri) is not None
-
-    def owner_of(self, uri: str) -> Entry | None:
-        named = self._named(uri)
-        return None if named is None else named[0]
-
-    async def read(self, uri: str) -> list[Json]:
-        named = self._named(uri)
-        if named is None:
-            raise NotServedError(uri)
-        entry, form = named
-        return [blob_contents(uri, form.mime_type, await self._packed(entry, form))]
-
-    def updated(self, change: Change) -> Collection[str]:
-        edited = {entry.root: entry for edit in change.edits for entry in edit.entries}
-        return {archive_uri(entry, form) for entry in edited.values() for form in ArchiveForm}
-
-    async def of(self, entry: Entry) -> Sequence[DraftArchive]:
-        """Return the archives of a skill with their digests; none of one that cannot be packed now."""
-        if entry.dynamic:
-            return ()
-        try:
-            return [DraftArchive(form, await self._digest(entry, form)) for form in ArchiveForm]
-        except SkillwireError:  # it moved while it was read: the others are in the index all the same
-            return ()
-
-    async def _digest(self, entry: Entry, form: ArchiveForm) -> Digest:
-        known = self._known.get((entry.uri, form))
-        if known is None or known[0] is not entry:
-            known = entry, Digest.of(await self._packed(entry, form))
-            self._known[entry.uri, form] = known
-        return known[1]
-
-    async def _packed(self, entry: Entry, form: ArchiveForm) -> bytes:
-        uris = {file.path: entry.uri_of(file.path) for file in entry.files}
-        files = {path: (await self._library.read(uri)).content for path, uri in uris.items()}
-        return pack_skill(files, form)
-
-    def _named(self, uri: str) -> tuple[Entry, ArchiveForm] | None:
-        """Return the skill and the form that an address means."""
-        for form in ArchiveForm:
-            root = uri.removesuffix(form.suffix)
-            entry = self._library.catalog.entries.get(f"{root}/{SKILL_FILE}") if root != uri else None
-            if entry is not None and not entry.dynamic:
-                return entry, form
-        return None
+if TYPE_CHECKING:
+    from skillwire.surfaces.archives import SkillArchives
 
 
 class DraftIndex(Document):
@@ -83,7 +24,7 @@ class DraftIndex(Document):
     )
     mime_type = JSON
 
-    def __init__(self, archives: SkillArchives | None = None) -> None:
+    def __init__(self, archives: "SkillArchives | None" = None) -> None:
         self._archives = archives
         self._last: tuple[Catalog, bytes] | None = None
 

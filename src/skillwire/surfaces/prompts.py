@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
-from skillwire.authoring.skill import Skill
 from skillwire.catalog.change import Change
 from skillwire.catalog.derived import Derived
 from skillwire.catalog.names import did_you_mean
@@ -19,6 +19,10 @@ from skillwire.surfaces.offer import Offer
 from skillwire.surfaces.paging import page
 from skillwire.wire.messages import PROMPTS_GET, PROMPTS_LIST
 
+if TYPE_CHECKING:
+    from skillwire.authoring.skill import Skill
+
+
 BY_NAME = "skill"
 """Our own prompt. A skill of that name goes by its URI here."""
 
@@ -32,7 +36,7 @@ class PromptsSurface(Surface):
         self,
         offer: Offer,
         tokens: int = DEFAULT_TOKENS,
-        authored: Mapping[str, Skill] | None = None,
+        authored: "Mapping[str, Skill] | None" = None,
         frame: Frame | None = None,
     ) -> None:
         """`authored` are prompts that somebody named in code; a skill's own prompt gives way to one.

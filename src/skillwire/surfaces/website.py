@@ -16,7 +16,8 @@ from skillwire.model.errors import SkillwireError
 from skillwire.model.uri import SKILL_FILE
 from skillwire.wire.archive_form import ArchiveForm
 from skillwire.wire.archive_rules import ArchiveBounds, ArchiveError
-from skillwire.wire.discovery import Artifact, Delivery, render_index
+from skillwire.wire.delivery import Delivery
+from skillwire.wire.discovery import Artifact, render_index
 from skillwire.wire.packing import pack_skill
 from skillwire.wire.unpacking import unpack
 

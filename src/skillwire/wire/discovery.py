@@ -5,7 +5,6 @@ One bad entry never hides the good ones: it becomes a `Finding` with its place, 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TypeAlias
 
 import orjson
@@ -18,11 +17,11 @@ from skillwire.model.json_text import json_bytes
 from skillwire.model.name import NAME_RULE, is_skill_name
 from skillwire.model.path import folded, portable_fault, prefixes
 from skillwire.model.uri import SKILL_FILE
+from skillwire.wire.delivery import SCHEMA, Delivery
 
 FOLDER = ".well-known/agent-skills"
 OLDER_FOLDER = ".well-known/skills"
 INDEX_FILE = "index.json"
-SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 
 MAX_SKILLS = 10_000
 MAX_FILES = 512
@@ -38,13 +37,6 @@ _DIGEST_HINT = "write the SHA-256 of the very bytes at `url`, as `sha256:` and 6
 
 class DiscoveryError(SkillwireError):
     """An index of which nothing can be used."""
-
-
-class Delivery(StrEnum):
-    """How a skill is delivered: its `SKILL.md` alone, or all its files in one archive."""
-
-    SKILL_MD = "skill-md"
-    ARCHIVE = "archive"
 
 
 @dataclass(frozen=True, slots=True)

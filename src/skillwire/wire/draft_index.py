@@ -16,8 +16,8 @@ from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.uri import SKILL_FILE
 from skillwire.wire.archive_form import archive_form, without_suffix
+from skillwire.wire.delivery import Delivery
 from skillwire.wire.dialect import Dialect
-from skillwire.wire.discovery import Delivery
 from skillwire.wire.drafts import INDEX_URI
 from skillwire.wire.entry_rules import frontmatter_faults, is_object, is_uri_text, scheme_faults, uri_faults
 from skillwire.wire.findings import Fault, Finding, Findings

@@ -8,7 +8,7 @@ from skillwire.model.entry import Entry, Json, SkillFile
 from skillwire.model.json_text import json_bytes
 from skillwire.model.template import SkillTemplate
 from skillwire.wire.archive_form import ArchiveForm
-from skillwire.wire.discovery import SCHEMA, Delivery
+from skillwire.wire.delivery import SCHEMA, Delivery
 
 INDEX_URI = "skill://index.json"
 _TEMPLATE = "mcp-resource-template"

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from rich.text import Text
 
-from skillwire.cli.output import counted, print_error, talk
+from skillwire.cli.output import print_error, talk
+from skillwire.cli.saying import counted
 from skillwire.config.replace import replace_file
 from skillwire.contract.fixes import FIXES, fixed
 from skillwire.model.display import quoted, visible

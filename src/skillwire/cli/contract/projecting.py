@@ -13,7 +13,7 @@ from skillwire.cli.contract.folders import is_folder
 from skillwire.cli.site_folder import LIST_OF_OURS, SiteFolder
 from skillwire.contract.projection import project, projection_problems, restored
 from skillwire.contract.repository import check_one, check_together
-from skillwire.contract.subject import STANDARD
+from skillwire.contract.terms import STANDARD
 from skillwire.model.display import quoted
 from skillwire.model.entry import Entry
 from skillwire.model.errors import UsageError

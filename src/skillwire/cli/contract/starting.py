@@ -2,19 +2,11 @@
 
 from skillwire.catalog.contracted import contracted
 from skillwire.catalog.library import Library
-from skillwire.catalog.register import Terms
 from skillwire.cli.contract.printing import print_contract_problems
-from skillwire.cli.output import counted, talk
-from skillwire.model.errors import SourceError, UsageError
-
-
-def terms_of(key: str, *, contract: bool, tolerant: bool) -> Terms | None:
-    """Return how skills are held to the contract, if they are. Raises `UsageError`."""
-    if tolerant and not contract:
-        raise UsageError(
-            "`--tolerant` needs `--contract`", hint="add `--contract`, or leave `--tolerant` out"
-        )
-    return Terms(key, tolerant) if contract else None
+from skillwire.cli.output import talk
+from skillwire.cli.saying import counted
+from skillwire.contract.terms import Terms
+from skillwire.model.errors import SourceError
 
 
 def hold_to_contract(library: Library, terms: Terms) -> None:

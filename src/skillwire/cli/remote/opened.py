@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 from skillwire.catalog.names import AmbiguousNameError, UnknownNameError
-from skillwire.cli.find import NoSuchSkillError
+from skillwire.cli.missing import NoSuchSkillError
 from skillwire.cli.output import talk
 from skillwire.host.host import Host
 from skillwire.host.hosted import HostedSkill

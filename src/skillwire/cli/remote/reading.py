@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import anyio
 
-from skillwire.cli.find import NoSuchSkillError
+from skillwire.cli.missing import NoSuchSkillError
 from skillwire.cli.output import print_json, talk
 from skillwire.cli.read import print_content
 from skillwire.cli.remote.opened import find, hosting

@@ -6,9 +6,10 @@ from typing import Any
 import anyio
 from rich.text import Text
 
-from skillwire.cli.output import counted, data, print_json
+from skillwire.cli.output import data, print_json
 from skillwire.cli.remote.opened import find, hosting
 from skillwire.cli.remote.remembering import remembered
+from skillwire.cli.saying import counted
 from skillwire.host.hosted import HostedSkill
 from skillwire.host.judging.inspection import Inspection
 from skillwire.host.reaching.target import Target

@@ -17,7 +17,8 @@ from skillwire.sources.publisher.state import Held, State
 from skillwire.sources.publisher.web_address import WebAddress
 from skillwire.wire.archive_form import archive_form
 from skillwire.wire.archive_rules import ArchiveBounds, ArchiveError
-from skillwire.wire.discovery import Artifact, Delivery, LooseSkill, Published
+from skillwire.wire.delivery import Delivery
+from skillwire.wire.discovery import Artifact, LooseSkill, Published
 from skillwire.wire.unpacking import unpack
 
 TOTAL_BYTES = 1024 * 1024 * 1024
