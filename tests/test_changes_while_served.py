@@ -13,6 +13,7 @@ from skillwire.catalog.library import Library
 from skillwire.model.entry import SkillFile
 from skillwire.model.errors import NotServedError, UnsettledError
 from skillwire.model.problem import Rule
+from skillwire.sources.base import EVERYWHERE, Locations, Scan
 from skillwire.sources.directory import DirectorySource
 from tests.support.liars import Failing, Liar
 from tests.support.skills import make_fifo, skill_md, write, write_skill
@@ -162,6 +163,33 @@ async def test_bytes_that_were_not_listed_are_never_returned(tmp_path: Path) -> 
     with pytest.raises(UnsettledError, match="changed while being read, list again"):
         await library.read(URI)
     assert source.scans == 2
+
+
+async def test_a_look_from_before_the_last_change_is_not_the_last_word(tmp_path: Path) -> None:
+    folder = write_skill(tmp_path, "one", {"policy.md": "first"})
+
+    begun = anyio.Event()
+
+    class Slow(DirectorySource):
+        changing = True
+
+        async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
+            if not self.changing:
+                return await super().rescan(where)
+            self.changing = False
+            (folder / "policy.md").write_text("half")
+            begun.set()
+            found = await super().rescan(where)
+            (folder / "policy.md").write_text("whole")
+            return found
+
+    source = Slow(tmp_path)
+    library = Library([source])
+    await library.load()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(library.look_again, source)
+        await begun.wait()  # from now on, the reader has to wait for it
+        assert (await library.read(POLICY)).content == b"whole"
 
 
 async def test_many_readers_of_one_changed_skill_look_at_it_once(tmp_path: Path) -> None:

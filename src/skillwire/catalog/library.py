@@ -35,6 +35,9 @@ _log = logging.getLogger(__name__)
 _PAUSE = 5.0
 """Seconds before a source is followed again that could not be."""
 
+_TRIES = 3
+"""To read what moves while others look at it: such a look may be from before it moved the last time."""
+
 Listener: TypeAlias = Callable[[Change], None]
 """Told of every change of the catalogue, in the loop, right after it."""
 
@@ -290,29 +293,27 @@ class Library:
     async def read(self, uri: str) -> Reading:
         """Return a file whose bytes have the digest that the current catalogue lists (S19).
 
-        Bytes that moved since the scan: the skill is looked at again, once, and the answer comes from
-        the new catalogue. Raises `NotServedError`, `UnsettledError` if it will not stand still, or what the
-        source says where only that one knows why.
+        Bytes that moved since the scan: the skill is looked at again, and the answer comes from the new
+        catalogue. Raises `NotServedError`, `UnsettledError` if it will not stand still, or what the source
+        says where only that one knows why.
         """
         await self._look_if_in_doubt(uri)
-        served = self._catalog.file(uri)
-        try:
-            return await self._read_now(uri, served)
-        except (ContentError, SourceError) as error:
-            if isinstance(served.file, LiveFile):  # there was no promise that could have been broken
-                raise
-            if isinstance(error, AwayError):  # and then nobody can be asked what is there now
-                raise
-            if isinstance(error, CannotLookNowError):
-                raise UnsettledError(uri) from error
-            await self._refresh(served.entry)
-        served = self._catalog.file(uri)
-        try:
-            return await self._read_now(uri, served)
-        except (AwayError, RefusedError):
-            raise
-        except (ContentError, SourceError) as error:
-            raise UnsettledError(uri) from error
+        looked = False
+        for _ in range(_TRIES):
+            served = self._catalog.file(uri)
+            try:
+                return await self._read_now(uri, served)
+            except (ContentError, SourceError) as error:
+                if isinstance(served.file, LiveFile):  # there was no promise that could have been broken
+                    raise
+                if isinstance(error, AwayError):  # and then nobody can be asked what is there now
+                    raise
+                if looked and isinstance(error, RefusedError):  # they were asked, and say what is wrong
+                    raise
+                if looked or isinstance(error, CannotLookNowError):
+                    raise UnsettledError(uri) from error
+            looked = await self._refresh(served.entry)
+        raise UnsettledError(uri)
 
     def seal(self) -> Seal:
         """Return what tells whether the catalogue is still the one of now."""
@@ -334,14 +335,15 @@ class Library:
         content = await self._sources[served.entry.origin.source].read(served.entry, served.file)
         return Reading(served, served.file.verify(content, uri))
 
-    async def _refresh(self, stale: Entry) -> None:
-        """Look again at a skill that is not what it was."""
+    async def _refresh(self, stale: Entry) -> bool:
+        """Look again at a skill that is not what it was; False if somebody else did so while we waited."""
         async with self._refreshing:
             if self._catalog.entries.get(stale.uri) != stale:
-                return  # somebody else looked again while we waited
+                return False
             await self._look_again(stale)
             if stale.uri not in self._catalog.entries:
                 self._lost |= {stale.uri_of(file.path): stale for file in stale.files}
+            return True
 
     async def _look_if_in_doubt(self, uri: str) -> None:
         """Look again at a skill that a refresh lost, or whose source failed: it may be whole by now."""
