@@ -34,7 +34,7 @@ def tree(tmp_path: Path) -> Path:
     root = tmp_path / "skills"
     write_skill(root, "one", {"a.md": "a", "blob.bin": bytes(range(256))})
     write(root / "odd", {"SKILL.md": "---\nname: odd\ndescription: x\nlist: [1, 2.5, null]\n---\nBody\n"})
-    write(root / "warned", {"SKILL.md": skill_md("other")})
+    write(root / "warned", {"SKILL.md": skill_md("other"), "b.md": "b"})
     return root
 
 
@@ -133,7 +133,7 @@ def test_a_file_in_which_any_byte_is_another_is_as_good_as_none(
     opened = read_in(lambda: found.append(start(tree, cache)[1]), tree)
     the_file(cache).write_bytes(whole)
     assert found == [remembered]
-    assert len(opened) == 5
+    assert len(opened) == 6
 
 
 def test_other_limits_ask_for_another_look(tree: Path, cache: Path, remembered: Scan) -> None:
@@ -149,7 +149,7 @@ def test_an_ignore_file_that_came_since_is_heeded(tree: Path, cache: Path, remem
     }
     write(tree, {".skillwireignore": "a.md\n"})
     scan = start(tree, cache)[1]
-    assert {file.path for entry in scan.entries for file in entry.files} == {"SKILL.md", "blob.bin"}
+    assert {file.path for entry in scan.entries for file in entry.files} == {"SKILL.md", "b.md", "blob.bin"}
 
 
 @pytest.mark.parametrize("change", ["file", "folder", "hidden folder", "nested skill", "link", "rename"])

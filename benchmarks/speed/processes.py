@@ -17,6 +17,8 @@ from benchmarks.speed.contestants import HTTP, ROOT, STDIO, Contestant
 from benchmarks.speed.loads import PATIENCE, HttpLoad, NoAnswerError, StdioLoad, Turn
 from benchmarks.stdio import request
 
+# A Python that keeps no bytecode would compile every module anew at every start, which is nobody's server.
+_ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 _NAMED_BY = {"resources/read": "uri"}
 
 
@@ -34,7 +36,7 @@ class Running:
             command,
             bufsize=0,
             cwd=ROOT,
-            env={**os.environ, **(env or {})},
+            env={**_ENVIRONMENT, **(env or {})},
             stdin=subprocess.PIPE if transport == STDIO else subprocess.DEVNULL,
             stdout=subprocess.PIPE if transport == STDIO else subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

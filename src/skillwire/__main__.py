@@ -1,5 +1,6 @@
 """`python -m skillwire` and the `skillwire` command."""
 
+import gc
 import os
 import sys
 
@@ -11,6 +12,8 @@ def main() -> None:
     _open_what_is_closed()
     with nothing_to_collect():
         from skillwire.cli.app import run  # noqa: PLC0415 - the parser is much to load
+
+        gc.collect()  # once: what is left over from making it would stay for good
 
     sys.exit(run(sys.argv[1:]))
 

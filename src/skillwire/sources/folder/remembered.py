@@ -135,21 +135,24 @@ class Remembered:
 
 
 def _lines(plain: Mapping[str, Plain]) -> Iterator[bytes]:
-    """Yield a line for each plain skill. One with problems is read again, and judged anew."""
-    for path, (draft, seen, stamps) in plain.items():
-        if path.isprintable() and _is_spotless(draft.document):
-            files = draft.files
-            digests = b"".join(file.digest.raw for file in files)
-            told = [
-                seen,
-                [b2a_base64(each, newline=False).decode() for each in (stamps, digests)],
-                draft.directories,
-                [file.path for file in files],
-                [file.mime_type for file in files],
-                [file.size for file in files],
-                draft.document.frontmatter,
-            ]
-            yield orjson.dumps(path) + _BETWEEN + orjson.dumps(told)
+    """Yield a line for each plain skill. A document with problems is read again, and judged anew."""
+    for path, known in plain.items():
+        if not path.isprintable():
+            continue
+        draft, spotless = known.draft, _is_spotless(known.draft.document)
+        if not spotless:
+            known = known.doubting(frozenset({f"{draft.location}/{SKILL_FILE}"}))  # noqa: PLW2901
+        digests = b"".join(file.digest.raw for file in draft.files)
+        told = [
+            known.seen,
+            [b2a_base64(each, newline=False).decode() for each in (known.stamps, digests)],
+            draft.directories,
+            [file.path for file in draft.files],
+            [file.mime_type for file in draft.files],
+            [file.size for file in draft.files],
+            draft.document.frontmatter if spotless else None,
+        ]
+        yield orjson.dumps(path) + _BETWEEN + orjson.dumps(told)
 
 
 def _is_spotless(document: SkillDocument | None) -> bool:
