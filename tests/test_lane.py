@@ -230,6 +230,68 @@ def test_an_id_that_is_spelled_twice_is_the_last_one_each_time(served: Both) -> 
             assert served.with_lane.ask(line)["id"] == served.without.ask(line)["id"] == last, line
 
 
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")], ids=["dense", "spaced"])
+def test_a_request_is_known_again_wherever_its_id_stands(served: Both, separators: tuple[str, str]) -> None:
+    asked = modern("resources/read", uri="skill://odd/SKILL.md")
+    for names in (
+        ("jsonrpc", "id", "method", "params"),
+        ("method", "id", "params", "jsonrpc"),
+        ("method", "params", "jsonrpc", "id"),
+    ):
+        for identity in (1, 2, 0, 10**14, 10**15, -3, 10**18):
+            line = json.dumps(
+                {name: (asked | {"id": identity})[name] for name in names}, separators=separators
+            )
+            answer = served.with_lane.ask(line.encode())
+            assert answer == served.without.ask(line.encode())
+            assert answer["id"] == identity
+
+
+def test_an_id_deeper_inside_is_not_the_id_of_the_request(served: Both) -> None:
+    for inside, identity in ((7, 1), (7, 2), (8, 1)):
+        meta = {**envelope(), CAPABILITIES: {"experimental": {"a": {"id": inside}}}}
+        for message in (
+            {"jsonrpc": "2.0", "id": identity, "method": "skills/list", "params": {"_meta": meta}},
+            {"method": "skills/list", "params": {"_meta": meta}, "jsonrpc": "2.0", "id": identity},
+        ):
+            assert same_answers(served, message)["id"] == identity
+
+
+def test_lines_that_come_in_one_go_are_each_answered_once(served: Both) -> None:
+    """Whether all of them are known, or some, and wherever the pipe cuts them."""
+    uris = ["skill://odd/SKILL.md", "skill://outer/notes.md", "skill://outer/inner/help.md"]
+    known = [json.dumps(modern("resources/read", each, uri=uri)).encode() for each, uri in enumerate(uris)]
+    for line in known * 2:
+        assert served.with_lane.ask(line)["result"]
+    others = [b"", b"  ", json.dumps(modern("tools/list", 3)).encode()]
+    for lines in (known, [*known, *others], [*others, *known], [known[0], *others, *known[1:]]):
+        served.with_lane.send(b"\n".join(lines))
+        expected = {0, 1, 2, 3} if others[-1] in lines else {0, 1, 2}
+        assert {served.with_lane.receive()["id"] for _ in expected} == expected
+    for at in (1, 100, len(known[0])):
+        served.with_lane.write(known[0][:at])
+        served.with_lane.write(known[0][at:] + b"\n" + known[1] + b"\n" + known[2][:at])
+        assert [served.with_lane.receive()["id"] for _ in range(2)] == [0, 1]
+        served.with_lane.write(known[2][at:] + b"\n")
+        assert served.with_lane.receive()["id"] == 2
+
+
+def test_of_lines_that_come_in_one_go_only_the_changed_file_is_read_anew(tmp_path: Path) -> None:
+    skill = write_skill(tmp_path, "notes", {name: name for name in ("a.md", "b.md", "c.md")})
+    lines = [
+        json.dumps(modern("resources/read", each, uri=f"skill://notes/{name}.md")).encode()
+        for each, name in enumerate("abc")
+    ]
+    with both(tmp_path) as served:
+        for line in lines * 3:
+            assert served.with_lane.ask(line)["result"]
+        (skill / "b.md").write_text("other words")
+        served.with_lane.send(b"\n".join(lines))
+        answers = {answer["id"]: answer for answer in (served.with_lane.receive() for _ in lines)}
+        texts = [answers[each]["result"]["contents"][0]["text"] for each in range(3)]
+        assert texts == ["a.md", "other words", "c.md"]
+
+
 def test_a_client_that_reads_nothing_is_given_little(served: Both) -> None:
     """However much it asks for in one go: what is unread has to be kept for it."""
     large = modern("resources/read", uri="skill://acme/refunds/large.txt")

@@ -60,7 +60,11 @@ class Pipes:
         self._rest = b""
 
     def send(self, line: bytes) -> None:
-        os.write(self._to, line + b"\n")
+        self.write(line + b"\n")
+
+    def write(self, piece: bytes) -> None:
+        """Send what may be a part of a line."""
+        os.write(self._to, piece)
 
     def receive(self) -> Any:
         """Return the next message."""

@@ -61,7 +61,7 @@ class HttpLane:
         if question.method == RESOURCES_READ and said.get(b"mcp-name") != (question.argument or "").encode():
             return None
         result = self._lane.ready(question) or await self._lane.prepare(question)
-        return None if result is None else envelope(identity, result)
+        return None if result is None else envelope(orjson.dumps(identity), result)
 
 
 def _said(headers: list[tuple[bytes, bytes]]) -> dict[bytes, bytes] | None:

@@ -21,6 +21,9 @@ from skillwire.wire.translate import complete
 MODERN = "2026-07-28"
 META = "io.modelcontextprotocol/"
 
+BEFORE_ID, BEFORE_RESULT = b'{"jsonrpc":"2.0","id":', b',"result":'
+"""What stands before the id of an answer, and between that and its result."""
+
 BUDGET = 16 * 1024 * 1024
 """Bytes of answers that are kept."""
 _LARGEST = BUDGET // 4
@@ -115,10 +118,9 @@ class Lane:
             self._room += len(known[1])
 
 
-def envelope(identity: str | int | bytes, result: bytes, end: bytes = b"") -> bytes:
-    """Return the whole answer to the request with this id, which may be spelled already, and `end`."""
-    spelled = identity if isinstance(identity, bytes) else orjson.dumps(identity)
-    return b'{"jsonrpc":"2.0","id":%b,"result":%b}%b' % (spelled, result, end)
+def envelope(identity: bytes, result: bytes, end: bytes = b"") -> bytes:
+    """Return the whole answer to the request with this id, which is JSON already, and `end`."""
+    return b"".join((BEFORE_ID, identity, BEFORE_RESULT, result, b"}", end))
 
 
 def modern_question(message: object) -> tuple[str | int, Question] | None:

@@ -16,7 +16,8 @@ class LineSplitter:
     def __init__(self, limit: int = MAX_LINE) -> None:
         self._limit = limit
         self._pieces: list[bytes] = []
-        self._length = 0
+        self.begun = 0
+        """Bytes of a line whose end has not come yet."""
         self._skipping = False
 
     def feed(self, chunk: bytes) -> list[bytes | LineTooLongError]:
@@ -24,7 +25,7 @@ class LineSplitter:
         *ended, rest = chunk.split(b"\n")
         lines: list[bytes | LineTooLongError] = []
         for piece in ended:
-            if not self._length and not self._skipping and len(piece) <= self._limit:
+            if not self.begun and not self._skipping and len(piece) <= self._limit:
                 if piece and not piece.isspace():  # a whole line, as most are
                     lines.append(piece)
                 continue
@@ -36,21 +37,21 @@ class LineSplitter:
 
     def end(self) -> Iterator[bytes | LineTooLongError]:
         """Yield what stands behind the last newline, if anything does."""
-        if self._skipping or self._length:
+        if self._skipping or self.begun:
             yield from self._take()
 
     def _add(self, piece: bytes) -> None:
         if self._skipping:
             return
-        self._length += len(piece)
+        self.begun += len(piece)
         self._pieces.append(piece)
-        if self._length > self._limit:
+        if self.begun > self._limit:
             self._skipping = True
             self._pieces.clear()
 
     def _take(self) -> Iterator[bytes | LineTooLongError]:
         line = b"".join(self._pieces)
-        skipped, self._skipping, self._length = self._skipping, False, 0
+        skipped, self._skipping, self.begun = self._skipping, False, 0
         self._pieces.clear()
         if skipped:
             yield LineTooLongError()

@@ -105,6 +105,9 @@ class PolledInlet(Inlet):
             return
         except OSError:  # the other side is gone for good
             chunk = b""
+        if chunk and not self._held and not self._ahead:
+            self._arrived(chunk)  # as almost every one: there is nothing to catch up with
+            return
         if not chunk:
             self._pause()
         self._came(chunk)

@@ -86,7 +86,7 @@ class _Wire:
         self._lane = lane
         self._tasks = tasks
         self._lines = LineSplitter()
-        self._repeated = Repeated()
+        self._repeated = None if lane is None else Repeated(lane)
         self._waiting: deque[Line] = deque()
         """Lines that could not be answered on the spot."""
         self._taking = False
@@ -131,6 +131,16 @@ class _Wire:
 
     def _arrived(self, chunk: bytes) -> None:
         """Answer the lines of a chunk that can be answered now; put the others by."""
+        if self._repeated is not None and not self._lines.begun:
+            answers, chunk = self._repeated.answered(chunk, _CLOGGED - self._outlet.pending)
+            self._outlet.write(answers)
+        if chunk:
+            self._take_each(chunk)
+        if self._waiting or self._outlet.pending:  # else there is nothing to mind: what arrives is not held
+            self._mind_the_flow()
+
+    def _take_each(self, chunk: bytes) -> None:
+        """Do so line by line."""
         answers: list[bytes] = []
         unread = self._outlet.pending
         for line in self._lines.feed(chunk):
@@ -143,7 +153,6 @@ class _Wire:
             self._outlet.write(piece)
         if self._waiting:
             self._something.set()
-        self._mind_the_flow()
 
     def _ended(self) -> None:
         self._waiting.extend(self._lines.end())
@@ -189,19 +198,20 @@ class _Wire:
 
     def _on_the_spot(self, line: Line) -> bytes | None:
         """Return the answer to a line that just came, if the lane has it."""
-        if self._lane is None or isinstance(line, LineTooLongError):
+        if self._repeated is None or isinstance(line, LineTooLongError):
             return None
+        if answer := self._repeated.answered(line + b"\n", 0)[0]:
+            return answer
         era = self._era
         if era is None and (self._waiting or self._taking):
             return None  # of which era this client is, a line before this one decides
-        asked = self._repeated.find(line)
-        if asked is None or asked[1].modern is not era:
-            if (asked := self._asked(line)) is None:
-                return None
+        if (asked := self._asked(line)) is None:
+            return None
+        if era is not None:  # what is remembered is answered later without asking for the era again
             self._repeated.note(line, *asked)
         return self._kept(*asked)
 
-    def _kept(self, identity: str | int | bytes, question: Question) -> bytes | None:
+    def _kept(self, identity: bytes, question: Question) -> bytes | None:
         """Return the answer to a question, if the lane has it ready."""
         if self._lane is None or (result := self._lane.ready(question)) is None:
             return None
@@ -213,8 +223,8 @@ class _Wire:
         """Whether the client speaks protocol 2026-07-28, as its first request has shown."""
         return True if self._modern else None if self._sdk is None else self._sdk.modern
 
-    def _asked(self, line: Line) -> tuple[str | int, Question] | None:
-        """Return the question in a line, if it is one for the lane at this point of the conversation."""
+    def _asked(self, line: Line) -> tuple[bytes, Question] | None:
+        """Return the id, as JSON, and the question of a line that is one for the lane at this point."""
         if self._lane is None or isinstance(line, LineTooLongError):
             return None
         era = self._era
@@ -224,7 +234,8 @@ class _Wire:
             message: object = orjson.loads(line)
         except orjson.JSONDecodeError:
             return None
-        return legacy_question(message) if era is False else modern_question(message)
+        asked = legacy_question(message) if era is False else modern_question(message)
+        return None if asked is None else (orjson.dumps(asked[0]), asked[1])
 
     async def _take_next(self) -> None:
         """Answer a line that had to wait, or have it answered. Raises `NobodyListensError`."""
@@ -242,7 +253,7 @@ class _Wire:
         self._taking = False
         self._mind_the_flow()
 
-    async def _prepare(self, line: Line, identity: str | int, question: Question) -> None:
+    async def _prepare(self, line: Line, identity: bytes, question: Question) -> None:
         try:
             result = None if self._lane is None else await self._lane.prepare(question)
             if result is not None:
