@@ -29,6 +29,9 @@ BUDGET = 16 * 1024 * 1024
 _LARGEST = BUDGET // 4
 """A larger answer would push too many others out."""
 
+_ASKED = 8192
+"""Questions that are known to have been asked once."""
+
 _ARGUMENT = {SKILLS_LIST: "cursor", SKILLS_GET: "uri", RESOURCES_READ: "uri"}
 """The one parameter of each request that is known here. Only a list can do without."""
 
@@ -45,7 +48,10 @@ class Question(NamedTuple):
 
 
 class Lane:
-    """Remembers answers, within a budget; of those that nobody asked for, the oldest go first."""
+    """Remembers answers that were asked for more than once, within a budget; the oldest go first.
+
+    Whoever lists everything once, or reads every file once, leaves nothing behind and pushes nothing out.
+    """
 
     def __init__(
         self,
@@ -64,6 +70,8 @@ class Lane:
         self._stamp: dict[str, Json] = {f"{META}serverInfo": {"name": name, "version": version}}
         self._known: dict[Question, tuple[Seal, bytes]] = {}
         self._room = self._budget = budget
+        self._asked: set[int] = set()
+        """The hashes of questions that were asked. Two that have the same do no harm."""
 
     @property
     def kept(self) -> int:
@@ -99,9 +107,18 @@ class Lane:
             made = orjson.dumps(result)
         except orjson.JSONEncodeError:  # a skill may say what only slower writers can
             return None
-        if seal.holds():
+        if self._is_repeated(question) and seal.holds():
             self._keep(question, seal, made)
         return made
+
+    def _is_repeated(self, question: Question) -> bool:
+        """Whether a question was asked before, not too long ago."""
+        if (hashed := hash(question)) in self._asked:
+            return True
+        if len(self._asked) >= _ASKED:
+            self._asked.clear()
+        self._asked.add(hashed)
+        return False
 
     def _keep(self, question: Question, seal: Seal, made: bytes) -> None:
         self._forget(question)
