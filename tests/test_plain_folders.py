@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillwire.model.limits import Limits
+from skillwire.model.problem import Rule
 from skillwire.sources.base import Scan
 from skillwire.sources.directory import DirectorySource
 from skillwire.sources.folder.facts import FactCache
@@ -186,6 +187,22 @@ def test_a_changed_file_alone_is_read_again(tmp_path: Path, monkeypatch: pytest.
     assert lengths == [len("other") + 1]
     monkeypatch.undo()
     assert changed.entries == anyio.run(DirectorySource(tmp_path).scan).entries
+
+
+def test_a_skill_whose_folder_got_another_name_is_judged_by_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("skillwire.sources.folder.stamp._SETTLED_AFTER_NS", -1_000_000_000)
+    write_skill(tmp_path, "one")
+    (tmp_path / "link").symlink_to("one")
+    source = DirectorySource(tmp_path / "link", label="x")
+    assert anyio.run(source.scan).entries[0].problems == ()
+    (tmp_path / "one").rename(tmp_path / "two")
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("two")
+    after = anyio.run(source.scan)
+    assert [problem.rule for problem in after.entries[0].problems] == [Rule.NAME_FOLDER]
+    assert after == scan_of(tmp_path / "link", Limits())
 
 
 def test_what_changed_without_a_trace_is_found_by_a_look_at_that_very_place(

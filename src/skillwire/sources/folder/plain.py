@@ -188,6 +188,8 @@ class _Reader:
     """Reads the files of one skill."""
 
     def __init__(self, look: Look, folder: Folder, before: Plain | None, spool: Spool | None) -> None:
+        if before is not None and before.draft.location != folder.location:
+            before = None  # it moved: what its document says may be judged by another name
         self._folder, self._before, self._spool, self._limits = folder, before, spool, look.limits
         self._known = {} if before is None else before.known_files()
         self._now = time.time_ns()
