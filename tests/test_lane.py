@@ -276,6 +276,29 @@ def test_lines_that_come_in_one_go_are_each_answered_once(served: Both) -> None:
         assert served.with_lane.receive()["id"] == 2
 
 
+@pytest.mark.parametrize(
+    "names", [("jsonrpc", "id", "method", "params"), ("method", "params", "jsonrpc", "id")]
+)
+def test_a_line_that_is_not_quite_one_that_is_known_is_no_request(
+    served: Both, names: tuple[str, ...]
+) -> None:
+    asked = modern("resources/read", 12, uri="skill://odd/SKILL.md")
+    line = json.dumps({name: asked[name] for name in names}, separators=(",", ":")).encode()
+    for _ in range(3):
+        assert served.with_lane.ask(line)["result"]
+    for wrong in (
+        line + b"x",
+        line[:-1],
+        line[:-1] + b"]",
+        line[1:],
+        line.replace(b":12", b":012"),
+        line.replace(b":12", b":"),
+    ):
+        served.with_lane.write(wrong)  # and its end comes later
+        assert "error" in served.with_lane.ask(b"")
+        assert "error" in served.with_lane.ask(wrong)
+
+
 def test_of_lines_that_come_in_one_go_only_the_changed_file_is_read_anew(tmp_path: Path) -> None:
     skill = write_skill(tmp_path, "notes", {name: name for name in ("a.md", "b.md", "c.md")})
     lines = [

@@ -1,31 +1,26 @@
 """Lines that differ from an earlier one in nothing but their id, understood without being parsed again."""
 
-import re
-
 from skillwire.server.lane import BEFORE_ID, BEFORE_RESULT, Lane, Question
 
-_BEFORE = rb'(\{"jsonrpc": ?"2\.0", ?"id": ?|.*"id": ?)'
-"""All up to the id. Where it comes first, as often, the rest of the line need not be searched for it."""
-_WHOLE = rb"(0|[1-9][0-9]{0,14})"
-"""An id that is recognised: a whole number, as JSON spells it. Nobody counts further."""
-_parted = re.compile(rb"^" + _BEFORE + _WHOLE + rb"(.*)\n", re.MULTILINE).findall
-"""Returns of each line that has such an id what stands before it, the id, and what stands behind it.
-
-Only for what ends with a newline: without one, lines full of ids would be searched again and again.
-"""
+_DENSE, _SPACED = b'{"jsonrpc":"2.0","id":', b'{"jsonrpc": "2.0", "id": '
+_LAST = b',"id":'
+_BEHIND_DENSE, _BEHIND_SPACED, _BEHIND_LAST = len(_DENSE), len(_SPACED), len(_LAST)
 _ID = b'"id"'
 _ESCAPE = b"\\"
 """Lets a name be spelled in many ways."""
+_ZERO, _END = b"0}"
+_DIGITS = 15
+"""Of an id that is recognised. Nobody counts further."""
 _MOST = 8192
 _LONGEST = 1024
-"""Bytes of a line that is remembered, with its newline."""
+"""Bytes of a line that is remembered."""
 
 
 class Repeated:
     """Remembers the question of each line by all that stands around the id.
 
-    Where nothing else in a line is named `id`, another whole number in that place makes it the same request
-    with another id.
+    The id is the first member behind the version, or the last of all: there it cannot be anybody else's. With
+    another whole number in its place, a line is the same request with another id.
     """
 
     def __init__(self, lane: Lane) -> None:
@@ -35,32 +30,46 @@ class Repeated:
     def answered(self, chunk: bytes, enough: int) -> tuple[bytes, bytes]:
         """Return the answers to the first lines of a chunk, and the rest of it, which was left alone.
 
-        The rest begins with a line that is not known, or not ready, or for which there was more than `enough`
-        already. It is everything, if a line is cut off. To take each line by itself would cost much more.
+        The rest begins with a line that is not known, not ready or not whole, or before which there was more
+        than `enough` already. Most often there is none: so lines are not even cut out before they are known.
         """
-        number = chunk.count(b"\n")
-        if not self._known or len(chunk) > number * _LONGEST or not chunk.endswith(b"\n"):
-            return b"", chunk
-        lines = _parted(chunk)
-        if len(lines) != number:
-            return b"", chunk
         pieces: list[bytes] = []
-        for at, (before, identity, behind) in enumerate(lines):
-            question = self._known.get(before + behind)
-            if enough < 0 or question is None or (result := self._lane.ready(question)) is None:
-                return b"".join(pieces), chunk.split(b"\n", at)[at]
+        begin, length = 0, len(chunk)
+        while begin < length and (end := chunk.find(b"\n", begin)) > 0:
+            identity, rest = _parted(chunk, begin, end)
+            question = self._known.get(rest)
+            if question is None or enough < 0 or (result := self._lane.ready(question)) is None:
+                break
             pieces += (BEFORE_ID, identity, BEFORE_RESULT, result, b"}\n")
             enough -= len(result)
-        return b"".join(pieces), b""
+            begin = end + 1
+        return b"".join(pieces), chunk[begin:]
 
     def note(self, line: bytes, identity: bytes, question: Question) -> None:
         """Remember what a line meant, if it can be told from its spelling alone."""
-        if len(line) >= _LONGEST or _ESCAPE in line:
+        spelled, rest = _parted(line, 0, len(line))
+        if len(line) > _LONGEST or not spelled or spelled != identity:
             return
-        for before, spelled, behind in _parted(line + b"\n"):
-            rest = before + behind
-            # Of several ids the last one counts, and one that is deeper inside is not the request's.
-            if rest.count(_ID) == 1 and spelled == identity:
-                if len(self._known) >= _MOST:
-                    self._known.clear()
-                self._known[rest] = question
+        if _ID in rest or _ESCAPE in rest:  # there may be another id, which the last one overrules
+            return
+        if len(self._known) >= _MOST:
+            self._known.clear()
+        self._known[rest] = question
+
+
+def _parted(chunk: bytes, begin: int, end: int) -> tuple[bytes, bytes]:
+    """Return the id of the line from `begin` to `end`, and the rest of it; nothing if it has no such id.
+
+    Such an id is a whole number that is not negative, as JSON spells it.
+    """
+    dense = chunk.startswith(_DENSE, begin)
+    if dense or chunk.startswith(_SPACED, begin):
+        at = begin + (_BEHIND_DENSE if dense else _BEHIND_SPACED)
+        behind = chunk.find(b",", at, end)
+        identity, rest = chunk[at:behind], chunk[behind:end]
+    elif (at := chunk.rfind(_LAST, begin, end)) > 0 and chunk[end - 1] == _END:
+        identity, rest = chunk[at + _BEHIND_LAST : end - 1], chunk[begin:at]
+    else:
+        return b"", b""
+    whole = identity.isdigit() and len(identity) <= _DIGITS and (identity[0] != _ZERO or len(identity) == 1)
+    return (identity, rest) if whole else (b"", b"")
