@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from skillwire.catalog.compose import Labelled, compose
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.entry import Entry
+from skillwire.model.errors import NotServedError
 from skillwire.model.uri import parent_uri, parents
 from skillwire.sources.memory import MemorySkill, MemorySource
 from tests.support.skills import skill_md
@@ -103,10 +104,20 @@ def test_a_folder_has_one_spelling(uri: str) -> None:
 
 def test_an_address_of_any_length_is_soon_found_to_lead_nowhere() -> None:
     catalog = _catalog([MemorySkill("one", {"SKILL.md": skill_md("one"), "more/notes.md": b""})])
-    long = "/x" * 2_000_000  # to go up from here would take hours
-    for uri in (f"skill://one{long}", f"skill://two{long}", f"skill://one/more{long}"):
-        assert uri not in catalog.files
-        assert uri not in catalog.directories
+    slashes = "/x" * 2_000_000  # to go up from here would take hours
+    for start in ("skill://one", "skill://two", "skill://one/more"):
+        for long in (slashes, "/" + "%" * 4_000_000, "/" + "%41" * 1_300_000, "/" + "é" * 2_000_000):
+            assert not catalog.serves(start + long)
+
+
+@pytest.mark.parametrize("uri", ["skill://one/\ud800", "skill://one/\udcff.md", "skill://\ud800/SKILL.md"])
+def test_an_address_that_is_no_text_leads_nowhere(uri: str) -> None:
+    catalog = _catalog([MemorySkill("one", {"SKILL.md": skill_md("one")})])
+    assert not catalog.serves(uri)
+    with pytest.raises(NotServedError):
+        catalog.file(uri)
+    with pytest.raises(NotServedError):
+        catalog.children(uri)
 
 
 def test_a_skill_that_stands_around_others_is_found_to_contradict_them_at_any_depth() -> None:

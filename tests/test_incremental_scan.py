@@ -1,5 +1,7 @@
 """Looking again where something changed finds what a look at everything would find."""
 
+import errno
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -11,7 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skillwire.model.errors import CannotLookNowError
 from skillwire.model.limits import Limits
+from skillwire.model.problem import Rule
 from skillwire.sources.base import Scan
 from skillwire.sources.directory import DirectorySource
 from tests.support.skills import skill_md, write, write_skill
@@ -255,3 +259,38 @@ def test_a_folder_above_that_was_replaced_is_noticed_by_looking_at_a_skill(tmp_p
     (tmp_path / "next").rename(root / "group")
     (entry,) = rescanned(source, root / "group/one").entries
     assert [file.path for file in entry.files] == ["SKILL.md", "new.md"]
+
+
+def test_a_look_that_failed_half_way_is_made_up_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("one", "two"):
+        write_skill(tmp_path, name, {"a.md": "a"})
+    source = DirectorySource(tmp_path)
+    anyio.run(source.scan)
+    files = [tmp_path / "one/a.md", tmp_path / "two/a.md"]
+    for file in files:
+        file.write_text("changed")
+    opened = os.open
+
+    def exhausted(path: str, flags: int, *, dir_fd: int | None = None) -> int:
+        if path.endswith("/two"):
+            raise OSError(errno.EMFILE, "Too many open files")
+        return opened(path, flags, dir_fd=dir_fd)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", exhausted)
+        with pytest.raises(CannotLookNowError):
+            rescanned(source, *files)
+    assert rescanned(source, files[1]) == scan_of(tmp_path)
+
+
+def test_what_goes_away_frees_no_more_than_its_own_part_of_the_budget(tmp_path: Path) -> None:
+    limits = Limits(entries=16)
+    for path in ("skills/one", "skills/two", "other/three"):
+        write_skill(tmp_path, path, {"a.md": "a"})
+    source = DirectorySource(tmp_path, limits=limits)
+    assert anyio.run(source.scan).problems == ()
+    shutil.rmtree(tmp_path / "skills/two")
+    assert rescanned(source, tmp_path / "skills/two").problems == ()
+    write(tmp_path / "other/three", {f"{number}.md": "x" for number in range(9)})
+    found = rescanned(source, tmp_path / "other/three")
+    assert [problem.rule for problem in found.problems] == [Rule.FOLDER_ENTRIES] * 2

@@ -43,7 +43,7 @@ def tree_of(root: Path, limits: Limits) -> Tree:
 
 
 def careful(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skillwire.sources.folder.tree.read_plain", Mock(return_value=None))
+    monkeypatch.setattr("skillwire.sources.folder.tree.read_in_one_pass", Mock(return_value=None))
 
 
 def grow(folder: Path, random: Random, depth: int = 0) -> None:

@@ -7,6 +7,7 @@ import shutil
 from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import anyio
 import pytest
@@ -240,3 +241,15 @@ def test_a_skill_known_from_before_that_an_edit_breaks_is_served_as_it_was(tree:
     after, content = anyio.run(again)
     assert content == good
     assert {entry.uri for entry in after.entries} == {entry.uri for entry in before.entries}
+
+
+def test_what_cannot_be_written_to_its_end_leaves_nothing_behind(
+    tree: Path, cache: Path, remembered: Scan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert remembered.entries
+    before = the_file(cache).read_bytes()
+    (tree / "one/a.md").write_text("other")
+    source, _ = start(tree, cache)
+    monkeypatch.setattr(os, "replace", Mock(side_effect=OSError("no room")))
+    run_until_settled(source)
+    assert the_file(cache).read_bytes() == before

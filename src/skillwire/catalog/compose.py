@@ -86,6 +86,8 @@ class Namespace:
     def __init__(self) -> None:
         self.entries: dict[str, Entry] = {}
         self._above: defaultdict[str, set[str]] = defaultdict(set)
+        self._files: dict[str, dict[str, SkillFile | LiveFile]] = {}
+        """The files of skills that stand around others, or may, by the URIs of both."""
 
     def claim(self, entry: Entry) -> Entry | None:
         """Give `entry` its URIs, or return the skill that is in the way and change nothing."""
@@ -110,11 +112,11 @@ class Namespace:
             return self.entries[entry.uri]
         # Only a skill around this one, or inside it, can have a file of the same URI.
         for outer in around(self.entries, self._above, entry.root):
-            if _contradict(outer, entry):
+            if self._contradict(outer, entry):
                 return outer
         if entry.root not in self._above:
             return None
-        return next((inner for inner in self._inside(entry.root) if _contradict(entry, inner)), None)
+        return next((inner for inner in self._inside(entry.root) if self._contradict(entry, inner)), None)
 
     def _inside(self, folder: str) -> Iterator[Entry]:
         """Yield the skills below a folder."""
@@ -123,20 +125,20 @@ class Namespace:
                 yield entry
             yield from self._inside(child)
 
+    def _contradict(self, outer: Entry, inner: Entry) -> bool:
+        """Whether two skills cannot both be as they say, one standing in the folder of the other.
 
-def _contradict(outer: Entry, inner: Entry) -> bool:
-    """Whether two skills cannot both be as they say, one standing in the folder of the other.
-
-    A skill's list of files is complete (S8): all that lives in its folder must be on it, with the same bytes.
-    A dynamic skill has no such list (S9), so nothing can be missing from it.
-    """
-    for file in inner.files:
-        listed_there = outer.file_at(inner.uri_of(file.path))
-        if listed_there is None and not outer.dynamic:
-            return True
-        if listed_there is not None and not _same_bytes(listed_there, file):
-            return True
-    return False
+        A skill's list of files is complete (S8): all that lives in its folder must be on it, with the same
+        bytes. A dynamic skill has no such list (S9), so nothing can be missing from it.
+        """
+        known = self._files.setdefault(outer.uri, {})
+        if not known:
+            known.update({outer.uri_of(file.path): file for file in outer.files})
+        for file in inner.files:
+            there = known.get(inner.uri_of(file.path))
+            if not (outer.dynamic if there is None else _same_bytes(there, file)):
+                return True
+        return False
 
 
 def _same_bytes(one: SkillFile | LiveFile, other: SkillFile | LiveFile) -> bool:

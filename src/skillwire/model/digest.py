@@ -9,7 +9,8 @@ from skillwire.model.errors import InvalidValueError
 
 _PREFIX = "sha256:"
 _SPELLING = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
-_LENGTH = 32
+LENGTH = 32
+"""Bytes of a digest."""
 
 
 @dataclass(frozen=True, slots=True, order=True, init=False)
@@ -32,8 +33,8 @@ class Digest:
     @classmethod
     def from_raw(cls, raw: bytes) -> Self:
         """Return the digest that somebody has as bytes."""
-        if len(raw) != _LENGTH:
-            raise InvalidValueError("digest", raw.hex(), f"{_LENGTH} bytes")
+        if len(raw) != LENGTH:
+            raise InvalidValueError("digest", raw.hex(), f"{LENGTH} bytes")
         digest = object.__new__(cls)
         object.__setattr__(digest, "raw", raw)
         return digest

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self, TypeAlias
-from urllib.parse import unquote
 
 from skillwire.model.digest import Digest
 from skillwire.model.errors import IntegrityError, InvalidValueError
@@ -129,32 +128,23 @@ class Entry:
         """Return the URI of the file or folder at `path` below the skill's folder."""
         return self.uri if path == SKILL_FILE else file_uri(self.root, path)
 
-    def path_of(self, uri: str) -> str | None:
-        """Return the path below the skill's folder that has this URI; None if `uri` is none of its own."""
-        root = self.root
-        if not uri.startswith(f"{root}/"):
-            return None
-        path = unquote(uri[len(root) + 1 :])
-        return path if path and file_uri(root, path) == uri else None  # no other spelling counts
-
     def file_at(self, uri: str) -> SkillFile | LiveFile | None:
-        """Return the file that has this URI, if it is one of the skill's."""
-        if uri == self.uri:
-            return self.files[0]
-        path = self.path_of(uri)
-        return None if path is None else next((file for file in self.files if file.path == path), None)
+        """Return the file that has this URI, if it is one of the skill's.
+
+        What somebody asks for is compared and never decoded: a path has one spelling, and costs of any other
+        should not depend on how long it is.
+        """
+        return next((file for file in self.files if self.uri_of(file.path) == uri), None)
 
     def children_at(self, uri: str) -> tuple[str, ...] | None:
         """Return the URIs of what stands in a folder, sorted; None if the skill has no such folder."""
-        path = "" if uri == self.root else self.path_of(uri)
-        if path is None:
+        if uri != self.root and not uri.startswith(f"{self.root}/"):
             return None
-        above = f"{path}/" if path else ""
-        paths = (*(file.path for file in self.files), *self.directories)
-        names = {each[len(above) :].partition("/")[0] for each in paths if each.startswith(above)}
-        if above and not names and path not in self.directories:
-            return None
-        return tuple(sorted(self.uri_of(above + name) for name in names))
+        above = f"{uri}/"
+        folders = [self.uri_of(path) for path in self.directories]
+        inside = (*(self.uri_of(file.path) for file in self.files), *folders)
+        children = {above + each[len(above) :].partition("/")[0] for each in inside if each.startswith(above)}
+        return tuple(sorted(children)) if children or uri in folders else None
 
     def below(self, prefix: str) -> Self:
         """Return this skill, published one level down, under the segment `prefix`."""

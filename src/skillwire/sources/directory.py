@@ -99,7 +99,7 @@ class DirectorySource(Source):
         def plan() -> WatchPlan:
             if only is None:
                 return WatchPlan.of(self.root, self._tree)
-            return WatchPlan.for_units(self._tree.units.values(), only.locations)
+            return WatchPlan.for_units(tuple(self._tree.units.values()), only.locations)
 
         await anyio.to_thread.run_sync(self._settle_down)
         async with aclosing(watch(plan, only)) as noticed:
@@ -131,12 +131,12 @@ class DirectorySource(Source):
 
     def _recall(self) -> Recall:
         """Return what tells of skills that are known: from the last look or, before the first, from disk."""
-        if self._remembered is None or self._tree.passages or self._tree.units:
+        remembered, spool = self._remembered, self._facts.spool
+        if remembered is None or self._tree.passages or self._tree.units:
             return self._tree.plain.get
-        spool = self._facts.spool
-        self._remembered.load()
-        self._facts.known = self._remembered.facts(spool)
-        return partial(self._remembered.recall, spool=spool)
+        remembered.load()
+        self._facts.known = remembered.facts(spool)
+        return partial(remembered.recall, spool=spool)
 
     def _rescan(self, where: Locations) -> Scan:
         """Look again at the units and folders at `where`, and at nothing else."""
@@ -147,7 +147,12 @@ class DirectorySource(Source):
         look = self._look(unwatched, seen=self._tree.seen)
         if isinstance(look, Scan):
             return look
-        return self._found(self._tree, changed=self._tree.look_again(look, real))
+        try:
+            changed = self._tree.look_again(look, real)
+        except SourceError:
+            self._tree.cut = True  # some of it is new, and none of that has its place: all is looked at next
+            raise
+        return self._found(self._tree, changed=changed)
 
     def _decisive(self, where: Locations) -> bool:
         """Whether a change at one of these locations may change everything."""

@@ -27,8 +27,7 @@ class Kept:
         kept._unread = location, size, digest
         return kept
 
-    @property
-    def available(self) -> bool:
+    def is_available(self) -> bool:
         """Whether the bytes are here, or still where they were."""
         if self._unread is not None:
             self._read(*self._unread)
@@ -36,15 +35,15 @@ class Kept:
 
     def content(self) -> bytes:
         """Return the bytes. Raises `SourceError` if they were put by and are lost."""
-        assert self.available, "whoever holds it has asked"
-        if self._shelved is not None:
-            return self._spool.take(self._shelved, self._length)
-        assert self._content is not None, "it is here if it is not put by"
-        return self._content
+        assert self.is_available(), "whoever holds it has asked"
+        if (content := self._content) is not None:
+            return content
+        assert self._shelved is not None, "it is put by before it is let go of"
+        return self._spool.take(self._shelved, self._length)
 
     def put_by(self) -> None:
         """Hold the bytes out of memory from now on. May be called from any thread."""
-        if self.available and (content := self._content) is not None:
+        if self.is_available() and (content := self._content) is not None:
             self._shelved = self._spool.put(content)
             self._content = None
 

@@ -15,6 +15,7 @@ from skillwire.model.problem import Problem, Rule
 from skillwire.model.uri import SKILL_FILE
 from skillwire.sources.base import Progress, unwatched
 from skillwire.sources.folder.files import raise_if_exhausted
+from skillwire.sources.folder.folder_times import devices_with_honest_folders
 from skillwire.sources.folder.ignore import HIDDEN_CONTAINERS, Ignored
 from skillwire.sources.folder.problems import (
     dangling,
@@ -68,6 +69,7 @@ class Look:
         self._progress = progress
         self.seen = seen
         """Files and folders seen so far, and those known from before."""
+        self._honest: frozenset[int] | None = None
         self._around: Folder | None = None
         self._trail: frozenset[tuple[int, int]] = frozenset()
         """The trail of all folders in the one that was listed last."""
@@ -76,6 +78,12 @@ class Look:
     def exhausted(self) -> bool:
         """Whether the bound on files and folders was passed: there is nothing more to see."""
         return self.seen > self.limits.entries
+
+    def trusts_times_of(self, folder: Folder) -> bool:
+        """Whether a folder whose times have not moved holds what it held."""
+        if self._honest is None:
+            self._honest = devices_with_honest_folders()
+        return folder.identity[0] in self._honest
 
     def start(self) -> Folder:
         """Return the root. Raises `SourceError` if it went away since it was seen."""

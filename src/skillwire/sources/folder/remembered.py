@@ -20,25 +20,24 @@ from typing import Any
 import orjson
 
 from skillwire import __version__
-from skillwire.model.digest import Digest
+from skillwire.model.digest import LENGTH, Digest
 from skillwire.model.entry import SkillFile
 from skillwire.model.limits import Limits
 from skillwire.model.uri import SKILL_FILE
 from skillwire.skillmd.document import SkillDocument
 from skillwire.sources.folder.facts import Facts, Known
 from skillwire.sources.folder.kept import Kept
-from skillwire.sources.folder.plain import NOTHING, Plain
+from skillwire.sources.folder.plain import Plain
 from skillwire.sources.folder.spool import Spool
 from skillwire.sources.folder.stamp import Stamp
-from skillwire.sources.folder.unit import SkillDraft
+from skillwire.sources.folder.unit import NOTHING, SkillDraft
+from skillwire.sources.folder.values import joined
 
 _FORM = f"skillwire folder 2, {__version__}"
 """Another version may read a frontmatter in another way."""
 _LARGEST = 256 * 1024 * 1024
 _BETWEEN = b"\t"
 """Stands between the path of a plain skill and what is known of it: JSON spells it in another way."""
-_DIGEST = 32
-"""Bytes of a digest."""
 _ERRORS = (OSError, orjson.JSONDecodeError, IndexError, KeyError, TypeError, ValueError)
 
 
@@ -85,7 +84,7 @@ class Remembered:
 
     def save(self, plain: Mapping[str, Plain], known: Mapping[str, Known]) -> None:
         """Keep what is known now. Where that cannot be, the next start reads everything."""
-        inside = f"{self._root}{os.sep}"
+        inside = joined(self._root, "")
         files = [
             [
                 location[len(inside) :],
@@ -99,11 +98,19 @@ class Remembered:
         ]
         with suppress(OSError, orjson.JSONEncodeError):
             body = b"\n".join(chain(_lines(plain), [_BETWEEN + orjson.dumps(files)]))
-            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=self._file.parent, prefix=".half-", delete=False) as half:
-                half.write(orjson.dumps(self._head(body)) + b"\n")
-                half.write(body)
-            os.replace(half.name, self._file)  # noqa: PTH105 - whoever reads it meanwhile sees one or the other
+            if len(body) < _LARGEST:
+                self._write(orjson.dumps(self._head(body)) + b"\n" + body)
+
+    def _write(self, content: bytes) -> None:
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=self._file.parent, prefix=".half-", delete=False) as half:
+            try:
+                half.write(content)
+                half.flush()
+                os.replace(half.name, self._file)  # noqa: PTH105 - who reads it meanwhile sees one or the other
+            except OSError:
+                Path(half.name).unlink(missing_ok=True)
+                raise
 
     def _head(self, body: bytes) -> list[Any]:
         return [_FORM, self._root, list(astuple(self._limits)), hashlib.sha256(body).hexdigest()]
@@ -111,11 +118,11 @@ class Remembered:
     def _plain(self, path: str, told: list[Any], spool: Spool | None) -> Plain:
         seen, packed, directories, paths, kinds, sizes, frontmatter = told
         stamps, digests = map(a2b_base64, packed)
-        location = f"{self._root}{os.sep}{path}" if path else self._root
-        starts = range(0, len(digests), _DIGEST)
+        location = joined(self._root, path) if path else self._root
+        starts = range(0, len(digests), LENGTH)
         listed = tuple(
             [
-                SkillFile(intern(file), intern(kind), Digest.from_raw(digests[at : at + _DIGEST]), size)
+                SkillFile(intern(file), intern(kind), Digest.from_raw(digests[at : at + LENGTH]), size)
                 for file, kind, at, size in zip(paths, kinds, starts, sizes, strict=True)
             ]
         )
@@ -129,7 +136,7 @@ class Remembered:
             directories=tuple(map(intern, directories)),
             warnings=(),
             stored=NOTHING,
-            kept=_kept(f"{location}{os.sep}{SKILL_FILE}", main.size, main.digest, spool),
+            kept=_kept(joined(location, SKILL_FILE), main.size, main.digest, spool),
         )
         return Plain(draft, seen, stamps)
 
@@ -165,7 +172,7 @@ def _frontmatter(facts: Facts) -> Any:
 
 def _known(root: str, told: list[Any], spool: Spool | None) -> tuple[str, Known]:
     path, size, modified, changed, inode, device, digest, mime_type, frontmatter = told
-    location = f"{root}{os.sep}{path}"
+    location = joined(root, path)
     stamp, digest = Stamp(size, modified, changed, inode, device), Digest(digest)
     if path.rpartition(os.sep)[2].upper() != SKILL_FILE.upper():
         return location, (stamp, Facts(digest, size, mime_type))

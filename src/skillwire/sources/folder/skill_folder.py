@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from sys import intern
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from skillwire.model.entry import SkillFile
 from skillwire.model.errors import CannotLookNowError, SourceError
@@ -14,7 +14,7 @@ from skillwire.skillmd.document import SkillDocument
 from skillwire.sources.assemble import clash_problem, clashing_paths, limit_problem
 from skillwire.sources.folder.facts import FactCache
 from skillwire.sources.folder.look import Look
-from skillwire.sources.folder.unit import SkillDraft, Unit, listing_nested_skills, misplaced
+from skillwire.sources.folder.unit import NOTHING, SkillDraft, Unit, listing_nested_skills, misplaced
 from skillwire.sources.folder.values import File, Folder, Listed
 
 
@@ -59,7 +59,7 @@ def read_unit(
         seen=look.seen - already,
         locations=tuple(file.location for node in nodes for file in node.listed.files),
         places=tuple(dict.fromkeys((*open_folders, *outposts))),
-        held={location: draft.kept for location, draft in held.items() if draft.kept is not None} or _NONE,
+        held={location: draft.kept for location, draft in held.items() if draft.kept is not None} or NOTHING,
     )
 
 
@@ -101,7 +101,7 @@ def _held(look: Look, facts: FactCache, tree: _Node, before: Unit | None) -> dic
         if main is None or draft is None or draft.kept is None:
             continue
         document = _document(look, facts, main)
-        if (isinstance(document, Problem) or not document.servable) and draft.kept.available:
+        if (isinstance(document, Problem) or not document.servable) and draft.kept.is_available():
             held[main.location] = draft
     return held
 
@@ -147,7 +147,8 @@ def _read_skill(
         files=tuple(_read_files(look, facts, files, held, warnings)),
         directories=tuple(intern(_below(node.folder, part.folder.path)) for part in node.inner),
         warnings=tuple(warnings),
-        stored={path: file.location for path, file in files.items() if not file.path.endswith(path)} or _NONE,
+        stored={path: file.location for path, file in files.items() if not file.path.endswith(path)}
+        or NOTHING,
         kept=kept,
     )
 
@@ -222,6 +223,4 @@ def _below(folder: Folder, path: str) -> str:
     return path[len(folder.path) :].removeprefix("/")
 
 
-_NONE: Mapping[str, Any] = {}
-"""Nothing, as nearly every skill has it: made once."""
 _READABLE = "check its permissions, or remove it"

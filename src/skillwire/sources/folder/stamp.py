@@ -39,7 +39,8 @@ class Stamp(NamedTuple):
 def packed(status: os.stat_result) -> bytes:
     """Return the stamp in a few bytes, for where there are very many. Raises `OutOfRangeError`.
 
-    That of a folder differs whenever something comes into it, goes, or gets another name.
+    That of a folder differs whenever something comes into it, goes, or gets another name; not on every file
+    system, as `folder_times` knows.
     """
     return _pack(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
 
@@ -48,8 +49,6 @@ def packed_if_settled(statuses: Iterable[os.stat_result], now_ns: int) -> list[b
     """Return the packed stamps of several; `UNSETTLED` for what was changed too recently to be trusted."""
     before = now_ns - _SETTLED_AFTER_NS
     return [
-        _pack(each.st_size, each.st_mtime_ns, each.st_ctime_ns, each.st_ino, each.st_dev)
-        if each.st_mtime_ns < before and each.st_ctime_ns < before
-        else UNSETTLED
+        packed(each) if each.st_mtime_ns < before and each.st_ctime_ns < before else UNSETTLED
         for each in statuses
     ]

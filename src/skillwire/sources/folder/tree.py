@@ -11,7 +11,8 @@ from skillwire.model.problem import Problem
 from skillwire.sources.base import Locations
 from skillwire.sources.folder.facts import FactCache
 from skillwire.sources.folder.look import Look
-from skillwire.sources.folder.plain import Plain, read_plain
+from skillwire.sources.folder.one_pass import read_in_one_pass
+from skillwire.sources.folder.plain import Plain
 from skillwire.sources.folder.skill_folder import read_unit
 from skillwire.sources.folder.unit import Unit
 from skillwire.sources.folder.values import Folder, Listed, identity_of, joined
@@ -87,7 +88,8 @@ class Tree:
     def _is_unchanged(self, look: Look, folder: Folder, known: Plain) -> bool:
         if look.has_patterns or look.seen + known.seen > look.limits.entries:
             return False
-        return folder.target == folder.location == known.draft.location and known.holds()
+        same_place = folder.target == folder.location == known.draft.location
+        return same_place and look.trusts_times_of(folder) and known.holds()
 
     def _visit(self, look: Look, folder: Folder, last: Unit | None, known: Plain | None) -> list[Folder]:
         """Look into a folder, and put what it is; return the folders that are still to be looked into."""
@@ -100,7 +102,7 @@ class Tree:
         return []
 
     def _look_into(self, look: Look, folder: Folder, known: Plain | None) -> Plain | Listed:
-        return look.take(folder, lambda inside: read_plain(look, inside, known, self._facts.spool))
+        return look.take(folder, lambda inside: read_in_one_pass(look, inside, known, self._facts.spool))
 
     def look_again(self, look: Look, where: Locations) -> set[str]:
         """Look again at what stands at these real locations; return the paths of units that may differ."""
@@ -150,6 +152,7 @@ class Tree:
         look.seen -= passage.seen
         already = look.seen
         listed = self._look_into(look, folder, None)
+        seen = look.seen - already
         if isinstance(listed, Plain) or listed.marker is not None:
             look.seen -= self._drop(folder.path) - passage.seen
             self._put_skill(look, folder, listed, None, already)
@@ -157,7 +160,7 @@ class Tree:
         inner = {each.path: each for each in listed.folders}
         for gone in set(passage.inner) - inner.keys():
             look.seen -= self._drop(gone)
-        self._put_passage(folder, listed, look.seen - already)
+        self._put_passage(folder, listed, seen)
         for path, each in inner.items():
             if self._folder(path) != each or self._closed(path):
                 look.seen -= self._drop(path)

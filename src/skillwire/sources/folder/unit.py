@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from skillwire.model.display import quoted
 from skillwire.model.entry import Entry, Origin, SkillFile
@@ -11,6 +12,9 @@ from skillwire.skillmd.document import SkillDocument
 from skillwire.sources.assemble import assemble
 from skillwire.sources.folder.kept import Kept
 from skillwire.sources.folder.values import Folder, joined
+
+NOTHING: Mapping[str, Any] = {}
+"""Nothing, as nearly every skill has it: made once."""
 
 
 @dataclass(frozen=True, slots=True)
