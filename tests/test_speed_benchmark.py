@@ -19,7 +19,7 @@ from benchmarks.speed.report import SpeedReport
 from benchmarks.trees import Tree, grow
 
 READ = "`resources/read` of 3 KB, 16 in flight: requests a second"
-SCALE = Scale((100, 1_000, 5_000), rounds=2, large_rounds=2, often=1_000, turn=0.1, edits=1)
+SCALE = Scale((100, 1_000, 5_000), rounds=2, large_rounds=2, often=1_000, reads=2, turn=0.1, edits=1)
 
 
 def report_of(*measures: Measure) -> SpeedReport:

@@ -53,13 +53,15 @@ class Scale:
     large_rounds: int
     """Rounds with trees that are larger than `often`."""
     often: int
+    reads: int
+    """Rounds of reads: a figure of microseconds needs more of them than one of seconds."""
     turn: float
     """Seconds of each turn of a contestant."""
     edits: int
 
 
-FULL = Scale((100, 1_000, 5_000, 20_000), rounds=5, large_rounds=3, often=1_000, turn=0.4, edits=20)
-QUICK = Scale((20, 100), rounds=1, large_rounds=1, often=100, turn=0.05, edits=2)
+FULL = Scale((100, 1_000, 5_000, 20_000), rounds=5, large_rounds=3, often=1_000, reads=9, turn=0.4, edits=20)
+QUICK = Scale((20, 100), rounds=1, large_rounds=1, often=100, reads=1, turn=0.05, edits=2)
 
 
 @dataclass(slots=True)
@@ -233,7 +235,7 @@ def _read(ground: Ground, transport: str, asked: _Question) -> None:
         for each in running:
             each.ask(method, uri=uris[0])  # raises if it is refused
             each.turn(questions[each.name], 1, len(uris), PATIENCE)  # and everything was asked once
-        for turn in range(ground.scale.rounds):
+        for turn in range(ground.scale.reads):
             for each in running if turn % 2 == 0 else reversed(running):
                 for in_flight in (1, IN_FLIGHT):
                     made = each.turn(questions[each.name], in_flight, 100_000, ground.scale.turn)
