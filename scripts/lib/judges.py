@@ -197,6 +197,7 @@ async def listen(stream: asyncio.StreamReader, log: Path, address: asyncio.Futur
 def files_below(skills: Path) -> set[str]:
     """Return the URI of every file in the folder: all of it must be served."""
     paths = [path.relative_to(skills) for path in skills.rglob("*") if path.is_file()]
+    paths = [path for path in paths if "__pycache__" not in path.parts]  # the tests ran an example before
     return {
         f"skill://{quote(path.as_posix())}"
         for path in paths
