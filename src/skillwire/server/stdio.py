@@ -34,6 +34,8 @@ _AT_ONCE = 16
 """Lines that wait for the SDK, and answers that are prepared. A client that wants more has to wait."""
 _CLOGGED = 1024 * 1024
 """Bytes that a client may leave unread before it gets no more answers and is listened to no more."""
+_HANDED_OVER = 16 * 1024
+"""Bytes of answers that are written before the next are made: the client takes up the first meanwhile."""
 _JOINED = 64 * 1024
 """Bytes of answers that are written in one go, as much as most pipes hold. More would only be copied."""
 
@@ -132,12 +134,20 @@ class _Wire:
     def _arrived(self, chunk: bytes) -> None:
         """Answer the lines of a chunk that can be answered now; put the others by."""
         if self._repeated is not None and not self._lines.begun:
-            answers, chunk = self._repeated.answered(chunk, _CLOGGED - self._outlet.pending)
-            self._outlet.write(answers)
+            chunk = self._answer_repeated(chunk, self._repeated)
         if chunk:
             self._take_each(chunk)
         if self._waiting or self._outlet.pending:  # else there is nothing to mind: what arrives is not held
             self._mind_the_flow()
+
+    def _answer_repeated(self, chunk: bytes, repeated: Repeated) -> bytes:
+        """Answer the first lines of a chunk, as far as they are known; return the rest of it."""
+        while chunk:
+            answers, chunk = repeated.answered(chunk, min(_HANDED_OVER, _CLOGGED - self._outlet.pending))
+            if not answers:
+                break
+            self._outlet.write(answers)
+        return chunk
 
     def _take_each(self, chunk: bytes) -> None:
         """Do so line by line."""
