@@ -13,6 +13,8 @@ _SERVERS = "benchmarks.speed.servers"
 OURS, WITHOUT_LANE = "skillwire", "skillwire --no-lane"
 FASTMCP, TYPESCRIPT, BARE = "FastMCP", "TypeScript SDK", "bare SDK"
 ECHO, ROUTE, RAW = "raw line echo", "Starlette route", "raw ASGI"
+STAT = "one `stat`, repeated"
+"""No contestant: the one call to the system that a read needs and an echo does not."""
 STDIO, HTTP = "stdio", "HTTP"
 
 FASTMCP_MOST = 1_000

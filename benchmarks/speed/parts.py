@@ -1,5 +1,6 @@
 """The parts of a run. Each can be run alone, and adds its figures to those of the others."""
 
+import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from benchmarks.speed.contestants import (
     FASTMCP,
     HTTP,
     OURS,
+    STAT,
     STDIO,
     TYPESCRIPT,
     Contestant,
@@ -115,7 +117,7 @@ def starting(ground: Ground) -> None:
 def _start(
     ground: Ground, contestant: Contestant, tree: Tree, *, known: bool, use: bool = False, none: bool = False
 ) -> None:
-    cache = ground.cache("kept" if known else f"none-{time.monotonic_ns()}")
+    cache = ground.cache(f"kept-{tree.size}" if known else f"none-{time.monotonic_ns()}")
     if known and not Path(cache["SKILLWIRE_CACHE_DIR"]).exists():
         with Running(contestant, STDIO, tree.root, cache) as first:  # somebody was there before
             first.ask("skills/list")
@@ -240,6 +242,8 @@ def _read(ground: Ground, transport: str, asked: _Question) -> None:
                 for in_flight in (1, IN_FLIGHT):
                     made = each.turn(questions[each.name], in_flight, 100_000, ground.scale.turn)
                     _note(ground, each, f"{asked.what}, {in_flight} in flight", made)
+            if transport == STDIO and uris[0] == tree.uri(0) and method == "resources/read":
+                _note_stat(ground, asked.what)
 
 
 def _note(ground: Ground, running: Running, what: str, turn: Turn) -> None:
@@ -251,6 +255,20 @@ def _note(ground: Ground, running: Running, what: str, turn: Turn) -> None:
     ):
         of = Measure("reading", f"{what}: {name}", running.name, running.transport, ground.middle, unit)
         ground.measures.add(of, figure)
+
+
+def _note_stat(ground: Ground, what: str) -> None:
+    """Note what it costs to ask for the status of each file that is read, again and again."""
+    tree = ground.tree(ground.middle)
+    files = [str(tree.folder(index) / "SKILL.md") for index in tree.spread(50)]
+    begun = time.process_time()
+    for _ in range(100):
+        for file in files:
+            os.stat(file)  # noqa: PTH116 - as the server asks
+    spent = (time.process_time() - begun) / (100 * len(files))
+    for in_flight in (1, IN_FLIGHT):
+        of = f"{what}, {in_flight} in flight: CPU a request"
+        ground.measures.add(Measure("reading", of, STAT, STDIO, tree.size, Unit.SECONDS), spent)
 
 
 def noticing_edits(ground: Ground) -> None:
