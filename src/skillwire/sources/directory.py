@@ -101,19 +101,26 @@ class DirectorySource(Source):
                 return WatchPlan.of(self.root, self._tree)
             return WatchPlan.for_units(tuple(self._tree.units.values()), only.locations)
 
-        await anyio.to_thread.run_sync(self._settle_down)
+        await self._settle_down()
         async with aclosing(watch(plan, only)) as noticed:
             async for each in noticed:
                 self._watching = each.problem
                 yield each.where
-                await anyio.to_thread.run_sync(self._settle_down)
+                await self._settle_down()
 
-    def _settle_down(self) -> None:
-        """Put by what is kept of documents, and write down what is known, now that there is time."""
+    async def _settle_down(self) -> None:
+        """Write down what is known, and put by what is kept of documents, now that there is time."""
+        await anyio.to_thread.run_sync(self._write_down)
+        # Nobody who leaves has to wait for this: it is for those who stay.
+        await anyio.to_thread.run_sync(self._put_by, abandon_on_cancel=True)
+
+    def _write_down(self) -> None:
         if self._remembered is not None:  # once: the next start reads what changes from now on
             if self._facts.changed:
                 self._remembered.save(dict(self._tree.plain), dict(self._facts.known))
             self._remembered = None
+
+    def _put_by(self) -> None:
         for unit in tuple(self._tree.units.values()):
             for draft in unit.drafts:
                 if draft.kept is not None:

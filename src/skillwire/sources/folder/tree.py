@@ -137,7 +137,8 @@ class Tree:
         folders = {os.path.dirname(location) for location in where}  # noqa: PTH120
         if moved := [each for each in where if each in self._at or self._path_below_root(each) in self.plain]:
             # A folder that went away took those below with it, and links may lead there from elsewhere.
-            known = sorted((*self._at, *(each.draft.location for each in self.plain.values())))
+            plain = any(each in self._at for each in moved)  # in a plain unit there is no other
+            known = sorted((*self._at, *(each.draft.location for each in self.plain.values() if plain)))
             for location in moved:
                 below = (
                     bisect_left(known, f"{location}{os.sep}"),
