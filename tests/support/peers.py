@@ -259,5 +259,10 @@ class HttpPeer(Peer):
             }
         return response
 
+    @property
+    def session_headers(self) -> Mapping[str, str]:
+        """What a request of this session carries, on the versions that have sessions."""
+        return self._session
+
     def close(self) -> None:
         self.http.close()

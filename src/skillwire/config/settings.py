@@ -3,11 +3,15 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from skillwire.model.display import quoted
 from skillwire.model.errors import UsageError
 from skillwire.model.limits import Limits
 from skillwire.surfaces.tools import MAX_FILE_BYTES
+
+if TYPE_CHECKING:
+    from skillwire.server.connections import HttpLimits
 
 _WHOLE_NUMBER = re.compile(r"0*[1-9][0-9]{0,14}", re.ASCII)
 
@@ -25,6 +29,15 @@ LIMITS = {
     "SKILLWIRE_MAX_ENTRIES": "entries",
 }
 """The variables that move a limit, and which one."""
+HTTP_LIMITS = {
+    "SKILLWIRE_HTTP_CONNECTIONS": ("connections", 1),
+    "SKILLWIRE_HTTP_SESSIONS": ("sessions", 1),
+    "SKILLWIRE_HTTP_HEAD_SECONDS": ("head_seconds", 1),
+    "SKILLWIRE_HTTP_BODY_SECONDS": ("body_seconds", 1),
+    "SKILLWIRE_HTTP_WRITE_SECONDS": ("write_seconds", 1),
+    "SKILLWIRE_HTTP_BUFFERED_MB": ("buffered_bytes", 1024 * 1024),
+}
+"""The variables that move a limit of HTTP, which one, and the unit."""
 
 
 def limits_from(environment: Mapping[str, str], configured: Mapping[str, int] | None = None) -> Limits:
@@ -36,6 +49,18 @@ def limits_from(environment: Mapping[str, str], configured: Mapping[str, int] | 
         if variable in environment
     }
     return Limits(**chosen)
+
+
+def http_limits_from(environment: Mapping[str, str]) -> "HttpLimits":
+    """Return the limits of HTTP that the operator has chosen. Raises `UsageError`."""
+    from skillwire.server.connections import HttpLimits  # noqa: PLC0415 - stdio has no such limits
+
+    chosen = {
+        limit: _whole_number(variable, environment[variable]) * unit
+        for variable, (limit, unit) in HTTP_LIMITS.items()
+        if variable in environment
+    }
+    return HttpLimits(**chosen)
 
 
 def state_folder_from(environment: Mapping[str, str]) -> Path:

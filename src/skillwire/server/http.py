@@ -1,9 +1,10 @@
-"""An MCP server over streamable HTTP: `/mcp`, `/healthz`, and the walls around them."""
+"""An MCP server over streamable HTTP: `/mcp`, `/healthz`, and the guards around them."""
 
 import socket
 from collections.abc import Callable, Generator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, cast
 
 import uvicorn
@@ -16,21 +17,27 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from skillwire.server.address import HostPolicy
+from skillwire.server.byte_budget import BudgetGuard, ByteBudget
+from skillwire.server.connections import Connections, GuardedConfig, HttpLimits
 from skillwire.server.guard import HEALTH_PATH, HostGuard, TokenGuard, nobody
 from skillwire.server.http_lane import HttpLane
 from skillwire.server.lane import Lane
 from skillwire.server.message_guard import MessageGuard
-from skillwire.server.protocol import http_protocol
+from skillwire.server.session_limit import SessionLimit
 from skillwire.server.signals import on_stop_signal
 from skillwire.server.streams import StreamCloser
 
 MCP_PATH = "/mcp"
-_MAX_SESSIONS = 1000
-_MAX_CONNECTIONS = 1000
-_SOCKETS = "skillwire.server.socket_protocol:BoundedSocket"
-"""By name: a server without WebSockets need not load it."""
+_HTTPTOOLS, _H11, _SOCKETS = (
+    "skillwire.server.httptools_protocol:BoundedHttp",
+    "skillwire.server.h11_protocol:WatchedHttp",
+    "skillwire.server.socket_protocol:BoundedSocket",
+)
+"""By name: only what is used is loaded."""
 _LAST_ANSWERS = 1
 """Seconds that open requests have after the signal to stop. A stream that never ends gets no more."""
+_TICKS = 10
+"""Between two looks at all connections: uvicorn's server ticks ten times a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +64,10 @@ class Annex:
 class Application:
     """The whole application, and how to end what it would never end itself."""
 
-    def __init__(self, app: ASGIApp, streams: StreamCloser) -> None:
+    def __init__(self, app: ASGIApp, streams: StreamCloser, limits: HttpLimits, budget: ByteBudget) -> None:
         self._app = app
         self.close = streams.close
+        self.limits, self.budget = limits, budget
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)
@@ -70,24 +78,29 @@ def http_app(
     policy: HostPolicy,
     token: str | None = None,
     annex: Annex | None = None,
+    *,
     lane: Lane | None = None,
+    limits: HttpLimits | None = None,
 ) -> Application:
     """Return the whole application. Both protocol eras share one path."""
-    more = annex or Annex()
+    more, bounds = annex or Annex(), limits or HttpLimits()
+    budget = ByteBudget(bounds.buffered_bytes)
     routes: list[BaseRoute] = [Route(HEALTH_PATH, _healthy, methods=["GET"]), *more.routes]
     app: ASGIApp = server.streamable_http_app(
         streamable_http_path=MCP_PATH,
         json_response=True,
         stateless_http=False,
-        max_sessions=_MAX_SESSIONS,
+        max_sessions=None,  # `SessionLimit` bounds them, and locks nobody out
         # Our own guard stands around everything, not just this path.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         # The SDK puts them beside its own, whatever their kind, though it names only one.
         custom_starlette_routes=cast("list[Route]", routes),
     )
-    app = streams = StreamCloser(MessageGuard(app, MCP_PATH))
+    app = MessageGuard(SessionLimit(app, MCP_PATH, bounds.sessions), MCP_PATH)
+    streams = StreamCloser(app)
+    app = BudgetGuard(streams, budget)
     if lane is not None:
-        app = HttpLane(app, lane, MCP_PATH)
+        app = HttpLane(app, lane, MCP_PATH, budget)
     if token is not None:
         app = TokenGuard(app, token, open_paths=more.open_paths, vouches=more.vouches)
     if policy.origins:  # a browser asks before it sends, and shows the page only what it may see
@@ -99,7 +112,7 @@ def http_app(
             allow_credentials=more.credentials,
             expose_headers=["Mcp-Session-Id"],
         )
-    return Application(HostGuard(_During(app, more), policy), streams)
+    return Application(HostGuard(_During(app, more), policy), streams, bounds, budget)
 
 
 async def serve_http(
@@ -118,10 +131,10 @@ async def serve_http(
         await serving.serve(sockets=[listening])
 
 
-def _config(app: ASGIApp, annex: Annex) -> uvicorn.Config:
-    return uvicorn.Config(
+def _config(app: Application, annex: Annex) -> GuardedConfig:
+    config = GuardedConfig(
         app,
-        http=http_protocol(),
+        http=_H11 if find_spec("httptools") is None else _HTTPTOOLS,
         ws="none" if annex.message_bytes is None else _SOCKETS,
         ws_max_size=annex.message_bytes or 0,
         ws_ping_interval=None,  # sessions look for signs of life themselves
@@ -129,9 +142,11 @@ def _config(app: ASGIApp, annex: Annex) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        limit_concurrency=_MAX_CONNECTIONS + annex.connections,
         timeout_graceful_shutdown=_LAST_ANSWERS,
     )
+    config.guard = Connections(app.limits, annex.connections)
+    config.budget = app.budget
+    return config
 
 
 async def _healthy(_request: Request) -> JSONResponse:
@@ -156,8 +171,10 @@ class _During:
 class Serving(uvicorn.Server):
     """uvicorn without its own signal handling, which would end the process with the signal's exit code."""
 
-    def __init__(self, app: ASGIApp, annex: Annex, announce: Callable[[], None]) -> None:
-        super().__init__(_config(app, annex))
+    def __init__(self, app: Application, annex: Annex, announce: Callable[[], None]) -> None:
+        config = _config(app, annex)
+        super().__init__(config)
+        self._guard = config.guard
         self._announce = announce
 
     @contextmanager
@@ -168,6 +185,11 @@ class Serving(uvicorn.Server):
         await super().startup(sockets)
         if not self.should_exit:
             self._announce()
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % _TICKS == 0:
+            self._guard.sweep(self.server_state.connections)
+        return await super().on_tick(counter)
 
     def stop(self) -> None:
         self.force_exit = self.should_exit

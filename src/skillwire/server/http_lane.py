@@ -6,6 +6,7 @@ from functools import lru_cache
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from skillwire.server.byte_budget import ByteBudget, send_answer
 from skillwire.server.lane import MODERN, Lane, envelope, modern_question
 from skillwire.server.lines import MAX_LINE
 from skillwire.wire.messages import RESOURCES_READ
@@ -20,10 +21,11 @@ _UNKNOWN = frozenset({b"mcp-session-id", b"content-encoding"})
 class HttpLane:
     """Answers what the lane knows; gives the rest to `app` as it came."""
 
-    def __init__(self, app: ASGIApp, lane: Lane, path: str) -> None:
+    def __init__(self, app: ASGIApp, lane: Lane, path: str, budget: ByteBudget) -> None:
         self._app = app
         self._lane = lane
         self._path = path
+        self._budget = budget
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if (
@@ -41,8 +43,7 @@ class HttpLane:
             return
         length = str(len(answer)).encode()
         headers = [(b"content-length", length), (b"content-type", _JSON)]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": answer})
+        await send_answer(self._budget, send, headers, answer)
 
     async def _answer(self, message: Message, said: dict[bytes, bytes]) -> bytes | None:
         body: bytes = message.get("body", b"")

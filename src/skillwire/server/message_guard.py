@@ -1,6 +1,5 @@
-"""What reaches the SDK over HTTP is a JSON-RPC message: everything else is answered here, in our words."""
+"""Only JSON-RPC messages reach the SDK over HTTP. Everything else is answered here, with a clear error."""
 
-from collections import deque
 from dataclasses import dataclass
 
 import mcp_types as types
@@ -24,30 +23,31 @@ class MessageGuard:
         if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != self._path:
             await self._app(scope, receive, send)
             return
-        messages = await self._body(scope, receive)
-        if isinstance(messages, _Refused):
-            await messages.response()(scope, receive, send)
+        body = await self._body(scope, receive)
+        if body is None:
+            return
+        if isinstance(body, _Refused):
+            await body.response()(scope, receive, send)
         else:
-            await self._app(scope, _replay(messages, receive), send)
+            await self._app(scope, _replay(body, receive), send)
 
-    async def _body(self, scope: Scope, receive: Receive) -> "list[Message] | _Refused":
-        """Return the messages that make up the body, or why it is refused."""
+    async def _body(self, scope: Scope, receive: Receive) -> "bytes | _Refused | None":
+        """Return the whole body, or why it is refused; None if the client left before its end."""
         headers = Headers(scope=scope)
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             return _Refused(415, refusal(types.INVALID_REQUEST, "the content type is not `application/json`"))
         declared = headers.get("content-length", "")
         total = int(declared) if declared.isascii() and declared.isdigit() else 0
-        messages: list[Message] = []
         body = bytearray()
         while max(total, len(body)) <= self._limit:
             message = await receive()
-            messages.append(message)
-            if message["type"] != "http.request":  # the client is gone: the SDK knows what to do
-                return messages
+            if message["type"] != "http.request":
+                return None
             body += message.get("body", b"")
             if len(body) <= self._limit and not message.get("more_body", False):
-                found = read_message(bytes(body))
-                return _Refused(400, found) if isinstance(found, Refusal) else messages
+                whole = bytes(body)
+                found = read_message(whole)
+                return _Refused(400, found) if isinstance(found, Refusal) else whole
         return _Refused(413, refusal(types.INVALID_REQUEST, f"a message may have {self._limit:,} bytes"))
 
 
@@ -61,11 +61,13 @@ class _Refused:
         return Response(body, status_code=self.status, media_type="application/json")
 
 
-def _replay(messages: list[Message], receive: Receive) -> Receive:
-    """Return a `receive` that gives out `messages` first."""
-    waiting = deque(messages)
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that gives out `body` first, once."""
+    waiting = [body]
 
     async def replayed() -> Message:
-        return waiting.popleft() if waiting else await receive()
+        if waiting:
+            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
+        return await receive()
 
     return replayed

@@ -1,16 +1,54 @@
-"""WebSockets as uvicorn speaks them, with a bound on answers that a client asks for and does not read."""
+"""WebSockets as uvicorn speaks them, with bounds on what is half sent, and on what is not read."""
+
+from typing import Any, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from skillwire.server.byte_budget import UNCOUNTED, Share
+from skillwire.server.connections import GuardedConfig
 
 MAX_UNREAD = 2 * 1024 * 1024
 """Bytes that wait for a client which goes on to ask: more than one message that it reads slowly."""
 
 
 class BoundedSocket(WebSocketsSansIOProtocol):
-    """Hangs up on a client that sends pings and reads no pongs: nothing else holds these back."""
+    """Counts half messages and unread answers. Hangs up on a client that sends pings and reads no pongs."""
+
+    _half = 0
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        budget = cast("GuardedConfig", self.config).budget
+        self._coming, self._unread = Share(budget, transport.abort), Share(budget, transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._coming.release()
+        self._unread.release()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._half += len(data)
+        if self._half > UNCOUNTED and not self._coming.take(len(data)):
+            self.transport.abort()
+            return
+        super().data_received(data)
+
+    def send_receive_event_to_app(self) -> None:
+        super().send_receive_event_to_app()
+        self._half = 0
+        self._coming.release()
 
     def handle_ping(self) -> None:
         if self.transport.get_write_buffer_size() > MAX_UNREAD:
             self.transport.abort()
         else:
             super().handle_ping()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if not self._unread.take(self.transport.get_write_buffer_size()):
+            self.transport.abort()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._unread.release()
