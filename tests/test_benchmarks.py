@@ -235,3 +235,25 @@ def test_the_contract_is_measured_beside_what_a_check_costs_without_it(contract_
 def rows_of(table: Path) -> set[str]:
     lines = table.read_text(encoding="utf-8").splitlines()
     return {line.split(" | ")[0].removeprefix("| ") for line in lines if line.startswith("| ")}
+
+
+def test_a_small_soak_finds_no_fault(tmp_path: Path) -> None:
+    output = tmp_path / "soak.md"
+    options = [
+        "--clients",
+        "8",
+        "--seconds",
+        "1.5",
+        "--skills",
+        "20",
+        "--kills",
+        "1",
+        "--output",
+        str(output),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.soak", *options], cwd=ROOT, check=False, timeout=120
+    )
+    text = output.read_text("utf-8")
+    assert done.returncode == 0, text
+    assert "| wrong bodies, failed requests, lost connections | 0 |" in text

@@ -21,6 +21,7 @@ from skillwire.cli.app import VERBS, run
 from skillwire.config import settings
 from skillwire.model.limits import Limits
 from skillwire.model.problem import Rule, Severity
+from skillwire.server.connections import HttpLimits
 from skillwire.skillmd.document import read_document
 from tests.support.contracts import block, write_contract_skill
 
@@ -306,7 +307,12 @@ def test_every_environment_variable_is_documented_with_its_default() -> None:
     serving = text_of(DOCS / "serving.md")
     assert f"`{settings.SKILLS_DIR}`" in serving
     rows = re.findall(r"^\| `(SKILLWIRE_\w+)` \|.*\| ([\d,]+) \|$", serving, re.MULTILINE)
-    assert dict(rows) == {name: f"{getattr(Limits(), limit):,}" for name, limit in settings.LIMITS.items()}
+    limits = {name: f"{getattr(Limits(), limit):,}" for name, limit in settings.LIMITS.items()}
+    http = HttpLimits()
+    limits |= {
+        name: f"{int(getattr(http, limit) / unit):,}" for name, (limit, unit) in settings.HTTP_LIMITS.items()
+    }
+    assert dict(rows) == limits
 
 
 def test_every_variable_that_the_settings_read_is_on_the_serving_page() -> None:
