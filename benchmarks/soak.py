@@ -305,8 +305,8 @@ def _lines(outcome: Outcome, clients: int, seconds: float, size: int, before: Ma
     faults = {fault: count for fault, count in outcome.faults.items() if count}
     yield "# Soak\n"
     yield (
-        f"Made by `scripts/soak` on {time.strftime('%Y-%m-%d')}: {clients:,} clients for {seconds:g} s, on one\n"
-        f"`skillwire serve --http` with {size:,} skills. One of them changes every 0.1 s. In the middle\n"
+        f"Made by `scripts/soak` on {time.strftime('%Y-%m-%d')}: {clients:,} clients for {seconds:g} s on\n"
+        f"one `skillwire serve --http` with {size:,} skills. One of them changes every 0.1 s. In the middle\n"
         f"third, {_SILENT} connections send nothing, {_STALLED} send half a body, and {_UNREAD} read no\n"
         "answers. Every body is compared with all that was ever in its file.\n"
     )
