@@ -6,8 +6,7 @@ from functools import lru_cache
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from skillwire.server.lane import MODERN, Lane, envelope, modern_question
-from skillwire.server.lines import MAX_LINE
+from skillwire.server.lane import LONGEST, MODERN, Lane, envelope, modern_question
 from skillwire.wire.messages import RESOURCES_READ
 
 _JSON = b"application/json"
@@ -47,7 +46,7 @@ class HttpLane:
     async def _answer(self, message: Message, said: dict[bytes, bytes]) -> bytes | None:
         body: bytes = message.get("body", b"")
         # A body in several pieces is a large one, or a slow one: neither is what this is for.
-        if message["type"] != "http.request" or message.get("more_body", False) or len(body) > MAX_LINE:
+        if message["type"] != "http.request" or message.get("more_body", False) or len(body) > LONGEST:
             return None
         try:
             asked = modern_question(orjson.loads(body))
