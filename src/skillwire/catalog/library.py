@@ -87,10 +87,10 @@ class Library:
         self._visibility = visibility or VisibilityPolicy()
         self._sources = _by_label(sources)
         self._attention = {label: Attention() for label in self._sources}
-        self._asked_for: Counter[str] = Counter()
+        self._asked_for: dict[str, int] = {}
         """How many subscriptions there are for each URI."""
         self._attended: dict[str, tuple[Origin, ...]] = {}
-        """While frozen, where the skills are that each of these URIs has something to do with."""
+        """While frozen, the origins of the skills that each of these URIs concerns."""
         self._followed = {label: Counter[str]() for label in self._sources}
         """For how many of these URIs each location is followed, by the label of its source."""
         self._listeners: list[Listener] = []
@@ -234,29 +234,27 @@ class Library:
 
     def attend(self, uris: Iterable[str]) -> None:
         """Note one more subscription to each of these URIs. While frozen, only such skills are followed."""
-        new: list[str] = []
+        counts, new = self._asked_for, list[str]()
         for uri in uris:
-            self._asked_for[uri] += 1
-            if self._asked_for[uri] == 1:
+            counts[uri] = number = counts.get(uri, 0) + 1
+            if number == 1:
                 new.append(uri)
         self._attend(new)
 
     def neglect(self, uris: Iterable[str]) -> None:
         """Note one subscription less to each of these URIs."""
-        turned: set[str] = set()
+        counts, gone = self._asked_for, list[Origin]()
         for uri in uris:
-            self._asked_for[uri] -= 1
-            if self._asked_for[uri] > 0:
-                continue
-            del self._asked_for[uri]
-            for origin in self._attended.pop(uri, ()):
-                if (followed := self._followed.get(origin.source)) is None:
-                    continue
+            if (left := counts.pop(uri) - 1) > 0:
+                counts[uri] = left
+            elif uri in self._attended:
+                gone.extend(self._attended.pop(uri))
+        for origin in gone:
+            if (followed := self._followed.get(origin.source)) is not None:
                 followed[origin.location] -= 1
                 if not followed[origin.location]:
                     del followed[origin.location]
-                    turned.add(origin.source)
-        for label in turned:
+        for label in {origin.source for origin in gone} & self._followed.keys():
             self._turn(label)
 
     def _attend(self, uris: Iterable[str]) -> None:

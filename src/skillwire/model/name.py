@@ -8,11 +8,11 @@ from itertools import islice
 NAME_LENGTH = 64
 NAME_RULE = "lowercase letters, digits and single hyphens (1-64 characters)"
 
-_MISTYPED = 100
+_MISTYPED = 64
 """Characters of a word that is compared with others. A longer one is no typing error."""
 _COMPARED = 20_000
 """Names that a word is compared with."""
-_EXACTLY = 16
+_EXACTLY = 8
 """Names that are compared exactly."""
 _CUTOFF = 0.6
 """How similar a name must be, from 0 to 1."""

@@ -108,13 +108,13 @@ class Announcer:
         if stream is None and len(ours) < len(asked):
             subset = params.notifications.model_copy(update={"resource_subscriptions": ours})
             params = params.model_copy(update={"notifications": subset})
-        self._take(ours if stream is None else asked)
+        taken = self._take(ours if stream is None else asked)
         self._library.attend(ours)
         try:
             return await (stream or self._listen)(context, params)
         finally:
             self._library.neglect(ours)
-            self._give_back(ours if stream is None else asked)
+            self._taken -= taken
 
     async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """Answer `resources/subscribe`, the way of the versions before."""
@@ -156,8 +156,8 @@ class Announcer:
         """Whether something can be served at `uri`, now or later: it has a scheme that is served at all."""
         return uri.partition("://")[0] in self._schemes
 
-    def _take(self, uris: Collection[str]) -> None:
-        """Count subscriptions. Raises `MCPError` if there are too many of all clients together."""
+    def _take(self, uris: Collection[str]) -> int:
+        """Count subscriptions, and return their size. Raises `MCPError` if all clients have too many."""
         size = _size(uris)
         if self._taken + size > ALL_SUBSCRIPTION_BYTES:
             limit = f"{ALL_SUBSCRIPTION_BYTES:,} bytes"
@@ -167,14 +167,12 @@ class Announcer:
                 "reached; subscribe to less, or try again later",
             )
         self._taken += size
-
-    def _give_back(self, uris: Collection[str]) -> None:
-        self._taken -= _size(uris)
+        return size
 
     def _left(self, uris: Collection[str]) -> None:
         """Forget the subscriptions of a session."""
         self._library.neglect(uris)
-        self._give_back(uris)
+        self._taken -= _size(uris)
 
     def _note(self, change: Change) -> None:
         """Remember what clients must hear of a change of the library."""

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from skillwire.model.errors import BadParamsError
 from skillwire.wire.bounds import (
+    HARMLESS_BYTES,
     ID_BYTES,
     NESTING,
     VALUES,
@@ -34,7 +35,7 @@ def read_message(line: bytes) -> types.JSONRPCMessage | Refusal:
 
     Every limit on what a client may send is checked here. Code behind it need not check again.
     """
-    if has_too_many_values(line):
+    if len(line) > HARMLESS_BYTES and has_too_many_values(line):
         return refusal(types.INVALID_REQUEST, f"a message may have {VALUES:,} JSON values")
     try:
         # orjson refuses what others let pass: lone surrogates, NaN, bad UTF-8, nesting without end.
@@ -45,14 +46,14 @@ def read_message(line: bytes) -> types.JSONRPCMessage | Refusal:
         return refusal(types.INVALID_REQUEST, "batches are not supported; send one message a line")
     if not isinstance(value, dict):
         return refusal(types.INVALID_REQUEST, "a message is a JSON object")
-    if is_nested_too_deep(line, cast("object", value)):
+    if len(line) > HARMLESS_BYTES and is_nested_too_deep(line, cast("object", value)):
         return refusal(types.INVALID_REQUEST, f"a message may have {NESTING} levels of objects and lists")
     return _checked(cast("dict[str, Any]", value), len(line))
 
 
 def _checked(message: dict[str, Any], length: int) -> types.JSONRPCMessage | Refusal:
     identity = message.get("id")
-    if isinstance(identity, str) and is_longer(identity, ID_BYTES):
+    if length > ID_BYTES and isinstance(identity, str) and is_longer(identity, ID_BYTES):
         return refusal(types.INVALID_REQUEST, f"the id of a request may have {ID_BYTES:,} bytes")
     usable = identity if is_id(identity) else None
     if message.get("jsonrpc") != "2.0":
