@@ -47,6 +47,17 @@ def around(entries: Entries, above: Container[str], uri: str) -> list[Entry]:
     return found
 
 
+def concerned(entries: Entries, above: Mapping[str, tuple[str, ...]], uri: str) -> Iterator[Entry]:
+    """Yield the skills in whose folders `uri` stands, the one whose folder it is, and those below it."""
+    yield from around(entries, above, uri)
+    pending = [uri]
+    while pending:
+        folder = pending.pop()
+        if (entry := entry_in(entries, folder)) is not None:
+            yield entry
+        pending.extend(above.get(folder, ()))
+
+
 class Files(Mapping[str, Served]):
     """Every file of every skill."""
 

@@ -1,19 +1,20 @@
 """The library: sources and the catalogue made from them. The one part that moves."""
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import anyio
 import anyio.to_thread
 
-from skillwire.catalog.addresses import Served
+from skillwire.catalog.addresses import Served, concerned
 from skillwire.catalog.amend import amended
 from skillwire.catalog.change import Change
 from skillwire.catalog.compose import Labelled, compose
 from skillwire.catalog.following import Following, each_change
-from skillwire.catalog.looking import first_scan, of_the_same_skills, prepare_all, without
+from skillwire.catalog.looking import both, first_scan, of_the_same_skills, prepare_all, without
 from skillwire.catalog.snapshot import Catalog
 from skillwire.catalog.visibility import VisibilityPolicy
 from skillwire.model.entry import Entry, LiveFile, Origin
@@ -34,6 +35,8 @@ _log = logging.getLogger(__name__)
 
 _PAUSE = 5.0
 """Seconds before a source is followed again that could not be."""
+_FIRST_RETRY, _LAST_RETRY = 0.5, 30.0
+"""Seconds before a source is looked at again that could not be: at first, and at most. Doubled each time."""
 
 _TRIES = 3
 """To read what moves while others look at it: such a look may be from before it moved the last time."""
@@ -84,8 +87,12 @@ class Library:
         self._visibility = visibility or VisibilityPolicy()
         self._sources = _by_label(sources)
         self._attention = {label: Attention() for label in self._sources}
-        self._asked_for: frozenset[str] = frozenset()
+        self._asked_for: dict[str, int] = {}
+        """How many subscriptions there are for each URI."""
         self._attended: dict[str, tuple[Origin, ...]] = {}
+        """While frozen, the origins of the skills that each of these URIs concerns."""
+        self._followed = {label: Counter[str]() for label in self._sources}
+        """For how many of these URIs each location is followed, by the label of its source."""
         self._listeners: list[Listener] = []
         self._scans: dict[str, Scan] = {}
         self._catalog = self.loaded = self._composed()
@@ -96,8 +103,12 @@ class Library:
         self._following = Following()
         self._lost: dict[str, Entry] = {}
         """Skills that a refresh found broken or gone, by the URI of each of their files."""
-        self._failing: set[str] = set()
-        """Labels of the sources that could not be looked at the last time."""
+        self._failing: dict[str, Locations] = {}
+        """Where to look again at each source, by label, at which the last look failed."""
+        self._retrying: set[str] = set()
+        """Labels of those among them that do not report by themselves when they can be looked at again."""
+        self._failed: dict[str, anyio.Event] = {}
+        """Wakes the task that looks again at a source, by its label."""
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -129,7 +140,7 @@ class Library:
         async with self._refreshing:
             await prepare_all(self._sources.values())
             for source in self._sources.values():
-                self._scans[source.label] = await first_scan(source, progress)
+                self._scans[source.label] = await self._first_scan(source, progress)
             self._catalog = self.loaded = await anyio.to_thread.run_sync(self._composed)
             self.revision += 1
             self._lost.clear()
@@ -155,14 +166,17 @@ class Library:
                 if wanted.get(source.label) is not source:
                     self._following.end(source)
                     self._forget(source.label)
-            self._scans |= found
+            self._scans |= {label: scan for label, (scan, _) in found.items()}
             self._sources = wanted
             self.revision += 1  # the same skills may be read elsewhere from now on
             self._scans = {label: self._scans[label] for label in wanted if label in self._scans}
             self._attention = {label: self._attention.get(label) or Attention() for label in wanted}
+            self._followed = {label: self._followed.get(label) or Counter[str]() for label in wanted}
             self._tell(Change.between(self._catalog, await anyio.to_thread.run_sync(self._composed)))
             self._settle()
             for source in new:
+                if found[source.label][1]:
+                    self._doubt(source, EVERYWHERE)
                 self._following.begin(source)
 
     async def freeze(self, *, frozen: bool) -> None:
@@ -190,14 +204,18 @@ class Library:
     def _settle(self) -> None:
         """Take the catalogue of now for the one that stays while frozen."""
         self.loaded = self._catalog
-        self._attended = {}
-        self.attend(self._asked_for)
+        self._attended.clear()
+        for label, followed in self._followed.items():
+            followed.clear()
+            self._turn(label)
+        self._attend(self._asked_for)
 
     def _forget(self, label: str) -> None:
         """Forget what was known of a source."""
         self._scans.pop(label, None)
         self._attention.pop(label, None)
-        self._failing.discard(label)
+        self._followed.pop(label, None)
+        self._is_well(label)
         self._lost = {uri: entry for uri, entry in self._lost.items() if entry.origin.source != label}
 
     def listen(self, listener: Listener) -> Callable[[], None]:
@@ -209,24 +227,59 @@ class Library:
         """Keep the catalogue as the sources are, until cancelled. Of several who do so, one works."""
         await self._following.run(self._follow, lambda: self.sources)
 
-    def attend(self, uris: Collection[str]) -> None:
-        """Follow, while frozen, the skills that have something to do with these URIs, and no others."""
-        self._asked_for = frozenset(uris)
+    @property
+    def asked_for(self) -> KeysView[str]:
+        """The URIs that somebody subscribed to."""
+        return self._asked_for.keys()
+
+    def attend(self, uris: Iterable[str]) -> None:
+        """Note one more subscription to each of these URIs. While frozen, only such skills are followed."""
+        counts, new = self._asked_for, list[str]()
+        for uri in uris:
+            counts[uri] = number = counts.get(uri, 0) + 1
+            if number == 1:
+                new.append(uri)
+        self._attend(new)
+
+    def neglect(self, uris: Iterable[str]) -> None:
+        """Note one subscription less to each of these URIs."""
+        counts, gone = self._asked_for, list[Origin]()
+        for uri in uris:
+            if (left := counts.pop(uri) - 1) > 0:
+                counts[uri] = left
+            elif uri in self._attended:
+                gone.extend(self._attended.pop(uri))
+        for origin in gone:
+            if (followed := self._followed.get(origin.source)) is not None:
+                followed[origin.location] -= 1
+                if not followed[origin.location]:
+                    del followed[origin.location]
+        for label in {origin.source for origin in gone} & self._followed.keys():
+            self._turn(label)
+
+    def _attend(self, uris: Iterable[str]) -> None:
+        """Follow the skills that have something to do with these URIs, if not all are followed anyway."""
         if not self.frozen:
             return
-        entries = self._catalog.entries.values()
-        known = self._attended
-        self._attended = {
-            uri: known[uri]
-            if uri in known
-            else tuple(each.origin for each in entries if _concerns(uri, each))
-            for uri in uris
-        }
-        origins = {origin for origins in self._attended.values() for origin in origins}
-        for label, attention in self._attention.items():
-            attention.turn_to(frozenset(each.location for each in origins if each.source == label))
+        turned: set[str] = set()
+        for uri in uris:
+            entries = concerned(self._catalog.entries, self._catalog.above, uri)
+            self._attended[uri] = origins = tuple(entry.origin for entry in entries)
+            for origin in origins:
+                self._followed[origin.source][origin.location] += 1
+                turned.add(origin.source)
+        for label in turned:
+            self._turn(label)
+
+    def _turn(self, label: str) -> None:
+        self._attention[label].turn_to(frozenset(self._followed[label]))
 
     async def _follow(self, source: Source) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._look_again_later, source)
+            await self._note_changes(source)
+
+    async def _note_changes(self, source: Source) -> None:
         only = self._attention[source.label] if self.frozen else None
         while True:
             try:
@@ -237,6 +290,27 @@ class Library:
                 await anyio.sleep(_PAUSE)
             else:
                 return
+
+    async def _look_again_later(self, source: Source) -> None:
+        """Whenever a look at a source failed, look again, less and less often, until one succeeds.
+
+        What changed meanwhile was reported once, and will not be reported again.
+        """
+        label = source.label
+        while True:
+            failed = self._failed[label] = anyio.Event()
+            if label not in self._retrying:
+                await failed.wait()
+            pause = _FIRST_RETRY
+            while label in self._retrying:
+                await anyio.sleep(pause)
+                pause = min(2 * pause, _LAST_RETRY)
+                if label not in self._retrying:
+                    break  # it was looked at because somebody read from it
+                try:
+                    await self._update(source, self._failing[label])
+                except Exception:  # noqa: BLE001 - as above
+                    _log.exception("the source `%s` could not be looked at again", label)
 
     async def _tell_of_failure(self, source: Source) -> None:
         """Show that a source is not followed. It goes with the next look at it."""
@@ -249,20 +323,43 @@ class Library:
         await self._update(source, EVERYWHERE)
 
     async def _update(self, source: Source, where: Locations) -> None:
-        """Look again where a source says that something changed."""
+        """Look again where a source says that something changed, and where earlier looks failed."""
         async with self._refreshing:
             if self._sources.get(source.label) is not source:
                 return  # it was taken out while we waited
             before = self._scans.get(source.label, Scan())
             try:
-                after = await source.rescan(where)
-                self._failing.discard(source.label)
+                after = await self._looked(source, where)
             except NotThereError as error:  # it is known to be gone
+                self._is_well(source.label)
                 after = without(source, error, Scan())
             except SourceError as error:
                 after = without(source, error, before)
-                self._doubt(source)
+                if after == before:  # nothing to report that was not reported before
+                    return
             await self._swap(source, after)
+
+    async def _looked(self, source: Source, where: Locations) -> Scan:
+        """Look again at a source. Raises `SourceError`, having noted where that has to be made up for."""
+        label = source.label
+        where = both(where, self._failing.get(label, where))
+        try:
+            scan = await source.rescan(where)
+        except NotThereError:
+            raise
+        except SourceError as error:
+            self._doubt(source, where, retry=not isinstance(error, AwayError))
+            raise
+        self._is_well(label)
+        return scan
+
+    async def _first_scan(self, source: Source, progress: Progress) -> Scan:
+        scan, failed = await first_scan(source, progress)
+        if failed:
+            self._doubt(source, EVERYWHERE)
+        else:
+            self._is_well(source.label)
+        return scan
 
     async def _swap(self, source: Source, after: Scan) -> None:
         """Make the catalogue in which `source` is as in `after`, and tell of what is different."""
@@ -356,9 +453,23 @@ class Library:
             if entry.uri in self._catalog.entries:
                 self._lost = {each: lost for each, lost in self._lost.items() if lost is not entry}
 
-    def _doubt(self, source: Source) -> None:
-        self._failing.add(source.label)
-        self.revision += 1  # what was known of its skills has to be looked at again
+    def _doubt(self, source: Source, where: Locations, *, retry: bool = True) -> None:
+        """Note that a source could not be looked at. One that is away says itself when it is back."""
+        label = source.label
+        if label not in self._failing:
+            self.revision += 1  # what was known of its skills has to be looked at again
+        self._failing[label] = where
+        if not retry:
+            self._retrying.discard(label)
+            return
+        self._retrying.add(label)
+        if (failed := self._failed.get(label)) is not None:
+            failed.set()
+
+    def _is_well(self, label: str) -> None:
+        """Note that nothing is left to be looked at again in a source."""
+        self._failing.pop(label, None)
+        self._retrying.discard(label)
 
     def _doubted(self, uri: str) -> Entry | None:
         served = self._catalog.files.get(uri)
@@ -367,13 +478,13 @@ class Library:
         return served.entry if served.entry.origin.source in self._failing else None
 
     async def _look_again(self, entry: Entry) -> None:
-        source = self._sources[entry.origin.source]
+        source, where = self._sources[entry.origin.source], frozenset({entry.origin.location})
         try:
-            after = await source.rescan(frozenset({entry.origin.location}))
-            self._failing.discard(source.label)
+            after = await self._looked(source, where)
         except SourceError as error:  # what was listed stays listed: the source may be back in a moment
             after = without(source, error, self._scans[source.label], gone=False)
-            self._doubt(source)
+            if isinstance(error, NotThereError):
+                self._doubt(source, where)
         await self._swap(source, after)
 
     def _composed(self) -> Catalog:
@@ -388,9 +499,3 @@ def _by_label(sources: Sequence[Source]) -> dict[str, Source]:
     if len(by_label) < len(sources):
         raise ConflictError("two sources have the same label; give each its own")
     return by_label
-
-
-def _concerns(uri: str, entry: Entry) -> bool:
-    """Whether `uri` is that of the skill, of something in it, or of a folder around it."""
-    inside = f"{entry.root}/"
-    return uri.startswith(inside) or inside.startswith(f"{uri}/")

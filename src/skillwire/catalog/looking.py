@@ -6,10 +6,13 @@ from dataclasses import replace
 
 import anyio
 
-from skillwire.model.errors import NotThereError, SourceError
+from skillwire.model.errors import AwayError, NotThereError, SourceError
 from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.sources.base import Progress, Scan, Source, unwatched
+from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source, unwatched
 from skillwire.sources.failing import failure
+
+_MANY = 1000
+"""Locations that are looked at one by one. For more, a whole source is looked at."""
 
 
 async def prepare_all(sources: Iterable[Source]) -> None:
@@ -24,12 +27,18 @@ async def _prepare(source: Source) -> None:
         await source.prepare()
 
 
-async def first_scan(source: Source, progress: Progress = unwatched) -> Scan:
-    """Return all that a source holds; of one that fails, the problem."""
+async def first_scan(source: Source, progress: Progress = unwatched) -> tuple[Scan, bool]:
+    """Return all that a source holds, and whether that failed; then it is the problem alone."""
     try:
-        return await source.scan(progress)
+        return await source.scan(progress), False
     except SourceError as error:
-        return without(source, error, Scan())
+        return without(source, error, Scan()), not isinstance(error, NotThereError | AwayError)
+
+
+def both(one: Locations, other: Locations) -> Locations:
+    """Return what covers the locations of both."""
+    together = one | other
+    return EVERYWHERE if EVERYWHERE in (one, other) or len(together) > _MANY else together
 
 
 def of_the_same_skills(before: Scan, after: Scan) -> Scan:

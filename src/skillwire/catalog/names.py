@@ -5,12 +5,15 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import unquote
 
 from skillwire.catalog.snapshot import Catalog
-from skillwire.model.display import SHOWN, quoted
+from skillwire.model.display import quoted
 from skillwire.model.entry import Entry
 from skillwire.model.errors import RequestError
+from skillwire.model.name import closest
 from skillwire.model.uri import SKILL_FILE
 
 _CLOSEST = 3
+_SHARING = 20
+"""Skills of one name that an error lists."""
 
 
 class AmbiguousNameError(RequestError):
@@ -18,7 +21,9 @@ class AmbiguousNameError(RequestError):
 
     def __init__(self, name: str, handles: list[str]) -> None:
         self.handles = handles
-        listed = ", ".join(quoted(handle) for handle in handles)
+        listed = ", ".join(quoted(handle) for handle in handles[:_SHARING])
+        if len(handles) > _SHARING:
+            listed += f" or one of {len(handles) - _SHARING:,} more"
         super().__init__(f"{quoted(name)} is the name of {len(handles)} skills; say which: {listed}")
 
 
@@ -75,9 +80,5 @@ class Names:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return a question that names the known words closest to `word`; empty if none is close."""
-    if len(word) > SHOWN:  # nobody's slip of the finger, and slow to compare
-        return ""
-    import difflib  # noqa: PLC0415 - only for who mistyped
-
-    close = difflib.get_close_matches(word, known, n=_CLOSEST, cutoff=0.6)
+    close = closest(word, known, _CLOSEST)
     return f"did you mean {' or '.join(quoted(each) for each in close)}?" if close else ""

@@ -9,7 +9,7 @@ from skillwire.catalog.visibility import VisibilityPolicy
 from skillwire.model.entry import Entry
 from skillwire.model.errors import NotServedError
 from skillwire.model.problem import Problem
-from skillwire.model.template import SkillTemplate
+from skillwire.model.template import SkillTemplate, TemplateIndex
 from skillwire.model.uri import root_uri
 
 
@@ -37,6 +37,10 @@ class Catalog:
     """Whether some skill had to give way to another."""
     visibility: VisibilityPolicy = field(default_factory=VisibilityPolicy)
     """Who may start a skill, as the operator decided."""
+    _patterns: TemplateIndex = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_patterns", TemplateIndex(self.templates))
 
     @property
     def files(self) -> Mapping[str, Served]:
@@ -75,8 +79,7 @@ class Catalog:
 
     def _filled(self, uri: str) -> Entry | None:
         """Return the skill at `uri` among those that are in no list."""
-        found = (each for template in self.templates if (each := template.entry(uri)) is not None)
-        entry = next(found, None)
+        entry = self._patterns.entry(uri)
         return None if entry is None or self._inside_another(entry) else entry
 
     def _inside_another(self, entry: Entry) -> bool:

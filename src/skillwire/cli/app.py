@@ -16,6 +16,7 @@ from skillwire.cli.collecting import nothing_to_collect
 from skillwire.cli.missing import NoSuchSkillError
 from skillwire.model.display import quoted
 from skillwire.model.errors import InvalidValueError, SkillwireError, StateError, UsageError
+from skillwire.model.name import closest
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -160,9 +161,7 @@ def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) ->
 def _run(arguments: Sequence[str]) -> int:
     verb = next((argument for argument in arguments if not argument.startswith("-")), None)
     if verb is not None and verb not in VERBS:  # the parser would load every verb to say so
-        import difflib  # noqa: PLC0415 - only for who mistyped
-
-        close = difflib.get_close_matches(verb, VERBS, n=1)
+        close = closest(verb, VERBS, 1)
         meant = f"did you mean `skillwire {close[0]}`?" if close else "`skillwire --help` lists the verbs"
         raise UsageError(f"there is no verb {quoted(verb)}", hint=meant)
     app = _app(verb, arguments)

@@ -1,7 +1,6 @@
 """Telling clients what changed, each in the way of its protocol version."""
 
-from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
@@ -22,22 +21,26 @@ from mcp.shared.exceptions import MCPError
 from skillwire.catalog.change import Change
 from skillwire.catalog.library import Library
 from skillwire.model.display import quoted
+from skillwire.model.errors import BadParamsError
 from skillwire.server.sessions import Context, Sessions
 from skillwire.surfaces.base import ListKind, Surface
+from skillwire.wire.bounds import SUBSCRIPTION_BYTES, SUBSCRIPTIONS, check_subscriptions, check_text
 
 _LIST_EVENTS: dict[ListKind, ServerEvent] = {
     ListKind.TOOLS: ToolsListChanged(),
     ListKind.PROMPTS: PromptsListChanged(),
     ListKind.RESOURCES: ResourcesListChanged(),
 }
-SUBSCRIBE, UNSUBSCRIBE, LISTEN = "resources/subscribe", "resources/unsubscribe", "subscriptions/listen"
+SUBSCRIBE, UNSUBSCRIBE = "resources/subscribe", "resources/unsubscribe"
 
 Listen: TypeAlias = Callable[[Context, types.SubscriptionsListenRequestParams], Awaitable[Any]]
 
 _PAUSE = 0.1
 """Seconds between two rounds of news: what comes in between is told together."""
-_MAX_SUBSCRIPTIONS = 10_000
-"""Resources that one client can ask to hear of."""
+ALL_SUBSCRIPTION_BYTES = 64 * 1024 * 1024
+"""Bytes that the subscriptions of all clients may take together."""
+_PER_SUBSCRIPTION = 300
+"""Bytes that a subscription takes besides its URI."""
 
 
 class Announcer:
@@ -49,10 +52,12 @@ class Announcer:
         """`bus` carries what is told on protocol 2026-07-28, where a server has one already."""
         self._library = library
         self._surfaces = surfaces
-        self._sessions = Sessions(left=self._ask_no_more)
+        self._schemes = {scheme for surface in surfaces for scheme in surface.schemes()}
+        self._sessions = Sessions(left=self._left)
         self._bus = bus or InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus)
-        self._asked_for: Counter[str] = Counter()
+        self._taken = 0
+        """Bytes that all subscriptions take."""
         self._news: set[ServerEvent] = set()
         self._something = anyio.Event()
         self._alone = anyio.Lock()
@@ -93,25 +98,40 @@ class Announcer:
 
         `stream` is who serves it, where a server has somebody for that on the same bus.
         """
-        asked = set(params.notifications.resource_subscriptions or ())
-        if len(asked) > _MAX_SUBSCRIPTIONS:
-            raise _too_many()
-        self._ask_for(asked)
+        asked = params.notifications.resource_subscriptions or []
+        try:
+            check_subscriptions(asked)
+        except BadParamsError as error:
+            raise MCPError(types.INVALID_PARAMS, str(error)) from error
+        # What nothing can ever be served at is not acknowledged, and not kept.
+        ours = list(dict.fromkeys(uri for uri in asked if self._may_serve(uri)))
+        if stream is None and len(ours) < len(asked):
+            subset = params.notifications.model_copy(update={"resource_subscriptions": ours})
+            params = params.model_copy(update={"notifications": subset})
+        taken = self._take(ours if stream is None else asked)
+        self._library.attend(ours)
         try:
             return await (stream or self._listen)(context, params)
         finally:
-            self._ask_no_more(asked)
+            self._library.neglect(ours)
+            self._taken -= taken
 
     async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """Answer `resources/subscribe`, the way of the versions before."""
         session, uri = self._sessions.of(context), str(params.uri)
+        try:
+            check_text("uri", uri)
+        except BadParamsError as error:
+            raise MCPError(types.INVALID_PARAMS, str(error)) from error
         if not self.serves(uri):
             raise MCPError(types.INVALID_PARAMS, f"nothing is served at {quoted(uri)}")
         if session is not None and uri not in session.uris:
-            if len(session.uris) >= _MAX_SUBSCRIPTIONS:
-                raise _too_many()
-            session.uris.add(uri)
-            self._ask_for([uri])
+            if len(session.uris) >= SUBSCRIPTIONS or session.uri_bytes + len(uri) > SUBSCRIPTION_BYTES:
+                limit = f"{SUBSCRIPTIONS:,} resources, whose URIs have {SUBSCRIPTION_BYTES:,} bytes together"
+                raise MCPError(types.INVALID_PARAMS, f"a client may subscribe to {limit}")
+            self._take([uri])
+            session.add(uri)
+            self._library.attend([uri])
         return types.EmptyResult()
 
     async def unsubscribe(
@@ -120,8 +140,8 @@ class Announcer:
         """Answer `resources/unsubscribe`. To end what was never begun is no mistake."""
         session, uri = self._sessions.of(context), str(params.uri)
         if session is not None and uri in session.uris:
-            session.uris.remove(uri)
-            self._ask_no_more([uri])
+            session.remove(uri)
+            self._left([uri])
         return types.EmptyResult()
 
     def serves(self, uri: str) -> bool:
@@ -132,21 +152,34 @@ class Announcer:
         """Note that a client is ready to be told."""
         self._sessions.of(context)
 
-    def _ask_for(self, uris: Iterable[str]) -> None:
-        self._asked_for.update(uris)
-        self._library.attend(self._asked_for.keys())
+    def _may_serve(self, uri: str) -> bool:
+        """Whether something can be served at `uri`, now or later: it has a scheme that is served at all."""
+        return uri.partition("://")[0] in self._schemes
 
-    def _ask_no_more(self, uris: Iterable[str]) -> None:
-        self._asked_for.subtract(uris)
-        self._asked_for = +self._asked_for  # without those that nobody asks for any more
-        self._library.attend(self._asked_for.keys())
+    def _take(self, uris: Collection[str]) -> int:
+        """Count subscriptions, and return their size. Raises `MCPError` if all clients have too many."""
+        size = _size(uris)
+        if self._taken + size > ALL_SUBSCRIPTION_BYTES:
+            limit = f"{ALL_SUBSCRIPTION_BYTES:,} bytes"
+            raise MCPError(
+                types.INTERNAL_ERROR,
+                f"the subscriptions of all clients of this server may take {limit} together, and that is "
+                "reached; subscribe to less, or try again later",
+            )
+        self._taken += size
+        return size
+
+    def _left(self, uris: Collection[str]) -> None:
+        """Forget the subscriptions of a session."""
+        self._library.neglect(uris)
+        self._taken -= _size(uris)
 
     def _note(self, change: Change) -> None:
         """Remember what clients must hear of a change of the library."""
         lists = self.lists
         for surface in self._surfaces:
             self._news |= {_LIST_EVENTS[kind] for kind in surface.lists_changed(change) if kind in lists}
-            self._news |= {ResourceUpdated(uri) for uri in self._asked_for.keys() & surface.updated(change)}
+            self._news |= {ResourceUpdated(uri) for uri in self._library.asked_for & surface.updated(change)}
         if self._news:
             self._something.set()
 
@@ -167,8 +200,8 @@ class Announcer:
                 await anyio.sleep(_PAUSE)
 
 
-def _too_many() -> MCPError:
-    return MCPError(types.INVALID_PARAMS, f"a client may subscribe to {_MAX_SUBSCRIPTIONS:,} resources")
+def _size(uris: Collection[str]) -> int:
+    return sum(map(len, uris)) + _PER_SUBSCRIPTION * len(uris)
 
 
 def _lists_first(event: ServerEvent) -> tuple[bool, str]:

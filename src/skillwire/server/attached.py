@@ -11,7 +11,7 @@ from mcp.server.subscriptions import ListenHandler, SubscriptionBus
 
 from skillwire.authoring.rules import AuthoringError
 from skillwire.model.errors import ConflictError
-from skillwire.server.announce import LISTEN, SUBSCRIBE, UNSUBSCRIBE, Announcer
+from skillwire.server.announce import SUBSCRIBE, UNSUBSCRIBE, Announcer
 from skillwire.server.build import all_instructions
 from skillwire.server.gathering import Gathered
 from skillwire.server.handlers import PRIVATE, Context, Handler, Params, handler
@@ -19,6 +19,7 @@ from skillwire.server.merge import Merger, Theirs
 from skillwire.server.offering import Offering, all_surfaces
 from skillwire.server.sessions import reaches
 from skillwire.surfaces.base import all_extensions, all_methods
+from skillwire.wire.messages import LISTEN
 
 ONE_CALL = "attach all skills in one call, as in `attach(server, these, those)`"
 

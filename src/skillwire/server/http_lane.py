@@ -7,8 +7,7 @@ import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skillwire.server.byte_budget import ByteBudget, send_answer
-from skillwire.server.lane import MODERN, Lane, envelope, modern_question
-from skillwire.server.lines import MAX_LINE
+from skillwire.server.lane import LONGEST, MODERN, Lane, envelope, modern_question
 from skillwire.wire.messages import RESOURCES_READ
 
 _JSON = b"application/json"
@@ -48,7 +47,7 @@ class HttpLane:
     async def _answer(self, message: Message, said: dict[bytes, bytes]) -> bytes | None:
         body: bytes = message.get("body", b"")
         # A body in several pieces is a large one, or a slow one: neither is what this is for.
-        if message["type"] != "http.request" or message.get("more_body", False) or len(body) > MAX_LINE:
+        if message["type"] != "http.request" or message.get("more_body", False) or len(body) > LONGEST:
             return None
         try:
             asked = modern_question(orjson.loads(body))

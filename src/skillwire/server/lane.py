@@ -15,6 +15,7 @@ from skillwire.model.entry import Json
 from skillwire.model.errors import SkillwireError
 from skillwire.sources.base import Seal
 from skillwire.surfaces.base import Call, Surface
+from skillwire.wire.bounds import ID_BYTES, PARAMETER_BYTES, is_longer
 from skillwire.wire.messages import RESOURCES_READ, SKILLS_GET, SKILLS_LIST, Freshness
 from skillwire.wire.translate import complete
 
@@ -28,6 +29,9 @@ BUDGET = 16 * 1024 * 1024
 """Bytes of answers that are kept."""
 _LARGEST = BUDGET // 4
 """A larger answer would push too many others out."""
+
+LONGEST = PARAMETER_BYTES
+"""Bytes of a message that is looked at here. No parameter in it can be too long."""
 
 _ASKED = 8192
 """Questions that are known to have been asked once."""
@@ -181,13 +185,14 @@ def _is_object(value: object) -> TypeGuard[dict[str, Any]]:
 def _is_request(message: dict[str, Any]) -> bool:
     return (
         message.get("jsonrpc") == "2.0"
-        and type(message.get("id")) in _IDS
+        and _is_id(message.get("id"))
         and type(method := message.get("method")) is str
         and method in _ARGUMENT
     )
 
 
-_IDS = (int, str)
+def _is_id(value: object) -> bool:
+    return type(value) is int or (type(value) is str and not is_longer(value, ID_BYTES))
 
 
 def _is_plain_envelope(meta: object) -> bool:
@@ -244,5 +249,5 @@ _ENVELOPE: Mapping[str, Callable[[object], bool]] = {
     _VERSION: lambda value: value == MODERN,
     _CAPABILITIES: _is_capabilities,
     f"{META}clientInfo": _is_client,
-    "progressToken": lambda value: type(value) in _IDS,
+    "progressToken": _is_id,
 }

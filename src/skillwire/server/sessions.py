@@ -1,6 +1,7 @@
 """Clients of the 2025 versions that are connected now: each is told on its own channel."""
 
 from collections.abc import Callable, Collection, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -25,13 +26,28 @@ class Session:
 
     connection: Connection
     uris: set[str] = field(default_factory=set[str])
+    uri_bytes: int = 0
+    """Characters of these URIs together."""
     _news: dict[ServerEvent, None] = field(default_factory=dict[ServerEvent, None])
     _telling: bool = False
 
-    def tell(self, events: Iterable[ServerEvent], tasks: TaskGroup) -> None:
-        """Have the client told what concerns it. One that does not listen holds up nobody else."""
-        wanted = (each for each in events if not isinstance(each, ResourceUpdated) or each.uri in self.uris)
-        self._news.update(dict.fromkeys(wanted))
+    def add(self, uri: str) -> None:
+        """Note a subscription."""
+        self.uris.add(uri)
+        self.uri_bytes += len(uri)
+
+    def remove(self, uri: str) -> None:
+        """Forget a subscription."""
+        self.uris.remove(uri)
+        self.uri_bytes -= len(uri)
+
+    def tell(self, lists: Iterable[ServerEvent], uris: AbstractSet[str], tasks: TaskGroup) -> None:
+        """Have the client told which lists and resources changed, as far as that concerns it.
+
+        Costs as much as it has to be told. One that does not listen holds up nobody else.
+        """
+        self._news.update(dict.fromkeys(lists))
+        self._news.update((ResourceUpdated(uri), None) for uri in sorted(self.uris & uris))
         if self._news and not self._telling:
             self._telling = True
             tasks.start_soon(self._tell)
@@ -87,8 +103,10 @@ class Sessions:
     def tell(self, events: Iterable[ServerEvent], tasks: TaskGroup) -> None:
         """Have every client told what concerns it."""
         news = list(events)
+        lists = [each for each in news if not isinstance(each, ResourceUpdated)]
+        uris = {each.uri for each in news if isinstance(each, ResourceUpdated)}
         for session in self._sessions.values():
-            session.tell(news, tasks)
+            session.tell(lists, uris, tasks)
 
     def _forget(self, key: int) -> None:
         if (session := self._sessions.pop(key, None)) is not None:

@@ -18,7 +18,7 @@ import anyio.to_thread
 import orjson
 
 from skillwire.model.errors import UnreadError
-from skillwire.server.lane import Lane, Question, envelope, legacy_question, modern_question
+from skillwire.server.lane import LONGEST, Lane, Question, envelope, legacy_question, modern_question
 from skillwire.server.lines import LineSplitter, LineTooLongError
 from skillwire.server.pipes import NobodyListensError, open_inlet, open_outlet
 from skillwire.server.repeated import Repeated
@@ -235,7 +235,7 @@ class _Wire:
 
     def _asked(self, line: Line) -> tuple[bytes, Question] | None:
         """Return the id, as JSON, and the question of a line that is one for the lane at this point."""
-        if self._lane is None or isinstance(line, LineTooLongError):
+        if self._lane is None or isinstance(line, LineTooLongError) or len(line) > LONGEST:
             return None
         era = self._era
         if era is False and (self._sdk is None or not self._sdk.shook_hands):

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from skillwire.model.entry import Entry, LiveFile, SkillFile
-from skillwire.model.errors import SourceError
+from skillwire.model.errors import CannotLookNowError, SourceError
 from skillwire.model.limits import Limits
 from skillwire.model.path import name_fault
 from skillwire.model.problem import Problem, Rule, Severity
@@ -174,6 +174,8 @@ class DirectorySource(Source):
         must_be_readable(os.fspath(self.root))
         try:
             ignored = Ignored.at(self.root)
+        except CannotLookNowError:  # says nothing of the file, and must not hide all skills
+            raise
         except SourceError as error:
             self._tree = Tree(self._facts)
             return _closed(error)

@@ -3,7 +3,7 @@
 from skillwire.model.errors import AwayError, SourceError
 from skillwire.model.problem import Problem, Rule, Severity
 
-_MEND = "mend the source; if it does not show then, start the server again"
+_FIX = "fix the source; it is looked at again after a while, at the latest every half a minute"
 _COMES_BACK = "nothing to do if it comes back: it is asked again from time to time"
 
 
@@ -15,5 +15,5 @@ def failure(label: str, error: SourceError, *, known: bool) -> Problem:
         Rule.SOURCE_FAILED,
         Severity.ERROR,
         f"the source `{label}` {what}: {error}",
-        hint=_COMES_BACK if isinstance(error, AwayError) else _MEND,
+        hint=_COMES_BACK if isinstance(error, AwayError) else _FIX,
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 
 from skillwire.model.entry import Entry, LiveFile, SkillFile
-from skillwire.model.errors import SourceError
+from skillwire.model.errors import CannotLookNowError, SourceError
 from skillwire.model.limits import Limits
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Seal, Source, unwatched
@@ -19,6 +19,8 @@ from skillwire.sources.directory import DirectorySource
 from skillwire.sources.hold import Hold
 
 POLL_SECONDS = 300.0
+_FIRST_RETRY, _LAST_RETRY = 0.5, 30.0
+"""Seconds before a fetch is repeated that failed for lack of descriptors or memory. Doubled each time."""
 _START_SECONDS = 15.0
 """How long the start of a service waits for the first copy. It goes on without, and serves it later."""
 
@@ -156,10 +158,25 @@ class MountedSource(Source):
         if not self._asked or self._folder is None:
             await self._sync_or_not()
             yield EVERYWHERE
+            async with contextlib.aclosing(self._retries()) as retries:
+                async for where in retries:
+                    yield where
         async with contextlib.aclosing(self._mirror.changes(self._every)) as times:
             async for _ in times:
                 if await self._sync_or_not():
                     yield EVERYWHERE
+                async with contextlib.aclosing(self._retries()) as retries:
+                    async for where in retries:
+                        yield where
+
+    async def _retries(self) -> AsyncGenerator[Locations]:
+        """Fetch again while this machine is out of something: a mirror does not report a change twice."""
+        pause = _FIRST_RETRY
+        while isinstance(self._trouble, CannotLookNowError):
+            await anyio.sleep(min(pause, self._every))
+            pause = min(2 * pause, _LAST_RETRY)
+            if await self._sync_or_not():
+                yield EVERYWHERE
 
     async def _sync_or_not(self) -> bool:
         """Fetch if that can be done; return whether anything is to be told differently now."""

@@ -47,6 +47,8 @@ class AppPages(Unlisted):
     In no list: a person who picks a resource has no use for them, and hosts find them at their tools.
     """
 
+    scheme = "ui://"
+
     def serves(self, uri: str) -> bool:
         return uri in _VIEWS
 

@@ -2,6 +2,9 @@
 
 from collections.abc import Collection, Sequence
 
+import anyio.to_thread
+from anyio.lowlevel import checkpoint
+
 from skillwire.catalog.change import Change
 from skillwire.catalog.library import Library
 from skillwire.model.digest import Digest
@@ -57,9 +60,11 @@ class SkillArchives(Unlisted):
         return known[1]
 
     async def _packed(self, entry: Entry, form: ArchiveForm) -> bytes:
-        uris = {file.path: entry.uri_of(file.path) for file in entry.files}
-        files = {path: (await self._library.read(uri)).content for path, uri in uris.items()}
-        return pack_skill(files, form)
+        files: dict[str, bytes] = {}
+        for file in entry.files:
+            files[file.path] = (await self._library.read(entry.uri_of(file.path))).content
+            await checkpoint()  # a skill can have hundreds of files, and others are waiting
+        return await anyio.to_thread.run_sync(pack_skill, files, form)
 
     def _named(self, uri: str) -> tuple[Entry, ArchiveForm] | None:
         """Return the skill and the form that an address means."""

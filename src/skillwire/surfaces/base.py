@@ -10,6 +10,7 @@ from skillwire.catalog.change import Change
 from skillwire.model.entry import Json
 from skillwire.model.errors import BadCursorError, BadParamsError, ConflictError
 from skillwire.sources.base import Seal
+from skillwire.wire.bounds import check_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +20,14 @@ class Call:
     params: Mapping[str, object] = field(default_factory=dict[str, object])
 
     def text(self, name: str) -> str:
-        """Return a parameter that must be there. Raises `BadParamsError`."""
+        """Return a parameter that must be there, and not too long. Raises `BadParamsError`.
+
+        Requests to our own servers are checked before they come here. Those to servers of others are not.
+        """
         value = self.params.get(name)
         if not isinstance(value, str):
             raise BadParamsError(f"the parameter `{name}` must be a string")
+        check_text(name, value)
         return value
 
     def part(self, name: str) -> "Call":
@@ -103,6 +108,10 @@ class Surface(ABC):
     def serves(self, uri: str) -> bool:  # noqa: ARG002 - for those that serve some
         """Whether something can be read at this URI, now."""
         return False
+
+    def schemes(self) -> Collection[str]:
+        """Return the schemes of all URIs at which something can be read, now or later."""
+        return ()
 
     def updated(self, change: Change) -> Collection[str]:  # noqa: ARG002 - for those that serve some
         """Return the URIs at which something else can be read now, or nothing any more."""

@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import unquote
 
+from skillwire.catalog.addresses import entry_in
 from skillwire.catalog.library import Library
 from skillwire.model.entry import Entry, Json
+from skillwire.model.uri import SCHEME, root_uri
 from skillwire.surfaces.base import Answer, Call, Method, Surface
 from skillwire.surfaces.offer import Offer
 from skillwire.surfaces.prompts import BY_NAME
@@ -59,9 +61,14 @@ class CompletionSurface(Surface):
 
     def _files(self, call: Call) -> Iterable[str]:
         """Return the files of the skill that was chosen before."""
-        skill = call.part("context").part("arguments").params.get("skill")
-        entry = next((each for each in self._entries() if skill in {each.path, unquote(each.path)}), None)
-        return () if entry is None else (file.path for file in entry.files)
+        chosen = call.part("context").part("arguments")
+        if not isinstance(chosen.params.get("skill"), str):
+            return ()
+        skill, entries = chosen.text("skill"), self._library.catalog.entries
+        entry = entry_in(entries, f"{SCHEME}{skill}") or entry_in(entries, root_uri(skill.split("/")))
+        if entry is None or (self._offer is not None and not self._offer.knows(entry)):
+            return ()
+        return (file.path for file in entry.files)
 
     def _entries(self) -> Iterable[Entry]:
         every, offer = self._library.catalog.entries.values(), self._offer
@@ -79,8 +86,10 @@ class CompletionSurface(Surface):
 
 
 def _matching(candidates: Iterable[str], typed: str) -> Iterable[str]:
-    known = list(candidates)
     folded = typed.casefold()
-    first = [each for each in known if each.casefold().startswith(folded)]
-    begun = set(first)
-    return [*first, *(each for each in known if each not in begun and folded in each.casefold())]
+    begun: list[str] = []
+    containing: list[str] = []
+    for each in candidates:
+        if (place := each.casefold().find(folded)) >= 0:
+            (containing if place else begun).append(each)
+    return [*begun, *containing]

@@ -9,7 +9,14 @@ from skillwire.catalog.register import Register
 from skillwire.catalog.snapshot import Catalog
 from skillwire.contract.registry import ContractResource, Registry
 from skillwire.contract.terms import Terms
-from skillwire.contract.uris import CARD_TEMPLATE, DOCUMENT_TEMPLATE, INDEX, REFERENCE_TEMPLATE, card_uri
+from skillwire.contract.uris import (
+    CARD_TEMPLATE,
+    DOCUMENT_TEMPLATE,
+    INDEX,
+    REFERENCE_TEMPLATE,
+    SKILLS,
+    card_uri,
+)
 from skillwire.model.entry import Entry, Json
 from skillwire.model.errors import NotServedError
 from skillwire.model.mime import JSON
@@ -42,6 +49,8 @@ class UnderContract:
 
 class ContractAddresses(Listed):
     """Everything that the register publishes, listed; files have the bytes of their `skill://` resources."""
+
+    scheme = SKILLS
 
     def __init__(self, library: Library, register: Register) -> None:
         self._library = library

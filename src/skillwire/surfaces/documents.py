@@ -10,6 +10,7 @@ from skillwire.catalog.snapshot import Catalog
 from skillwire.model.entry import Entry, Json
 from skillwire.model.mime import JSON
 from skillwire.model.problem import Problem
+from skillwire.model.uri import SCHEME
 
 
 class Document(ABC):
@@ -36,6 +37,9 @@ class Document(ABC):
 class Unlisted(ABC):
     """Further addresses at which something of a skill can be read, for those who know them."""
 
+    scheme: str = SCHEME
+    """What all of them begin with."""
+
     @abstractmethod
     def serves(self, uri: str) -> bool:
         """Whether something can be read at `uri`, now."""
@@ -55,6 +59,9 @@ class Unlisted(ABC):
 
 class Listed(ABC):
     """Further addresses that are in the list of resources, behind the skills."""
+
+    scheme: str
+    """What all of them begin with."""
 
     @abstractmethod
     def resources(self, catalog: Catalog) -> Mapping[str, dict[str, Json]]:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import anyio.to_thread
+
 from skillwire.catalog.change import Change, Edit
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.entry import Entry
@@ -37,7 +39,9 @@ class DraftIndex(Document):
     async def render(self, catalog: Catalog) -> bytes:
         if self._last is None or self._last[0] is not catalog:
             skills = [(entry, await self._archived(entry)) for entry in catalog.entries.values()]
-            self._last = catalog, draft_index(skills, catalog.templates)
+            index = await anyio.to_thread.run_sync(draft_index, skills, catalog.templates)
+            self._last = catalog, index
+            return index
         return self._last[1]
 
     async def _archived(self, entry: Entry) -> Sequence[DraftArchive]:

@@ -2,9 +2,11 @@
 
 from collections.abc import Collection
 
+from anyio.lowlevel import checkpoint
+
 from skillwire.catalog.change import Change
 from skillwire.catalog.derived import Derived
-from skillwire.catalog.library import Library
+from skillwire.catalog.library import Library, Reading
 from skillwire.catalog.names import Names
 from skillwire.model.entry import Entry, Json
 from skillwire.model.errors import NotServedError, RequestError
@@ -31,7 +33,10 @@ class LegacyAddresses(Unlisted):
         if (entry := self._named(uri)) is None:
             raise NotServedError(uri)
         files = entry.files if uri.endswith("/") else entry.files[:1]
-        readings = [await self._library.read(entry.uri_of(file.path)) for file in files]
+        readings: list[Reading] = []
+        for file in files:
+            readings.append(await self._library.read(entry.uri_of(file.path)))
+            await checkpoint()  # a skill can have hundreds of files, and others are waiting
         return [
             with_meta(
                 contents(

@@ -11,6 +11,7 @@ from skillwire.catalog.snapshot import Catalog
 from skillwire.catalog.visibility import Override
 from skillwire.model.display import one_line, visible
 from skillwire.model.entry import Entry, Json, LiveFile, SkillFile
+from skillwire.model.errors import BadParamsError
 from skillwire.model.mime import is_text
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.sources.base import Scan
@@ -22,6 +23,9 @@ _STATES = {
     Rule.SOURCE_STALE: "stale",
 }
 """What a problem of a whole source says of its state; the gravest first."""
+
+_MOST_WORDS = 32
+"""Different words of one search: each is looked for in every skill."""
 
 _PUBLIC = frozenset({"repository", "publisher"})
 """Kinds whose places anybody may know. Others may be a path or a key, also what cannot be opened."""
@@ -81,10 +85,12 @@ class Overview:
         }
 
     def skills(self, query: str, offset: int, limit: int) -> dict[str, Json]:
-        """Return those skills that hold every word of `query`, from `offset` on."""
+        """Return those skills that hold every word of `query`, from `offset` on. Raises `BadParamsError`."""
         catalog = self.library.catalog
         entries = list(catalog.entries.values())
-        if words := query.casefold().split():
+        if words := list(dict.fromkeys(query.casefold().split())):
+            if len(words) > _MOST_WORDS:
+                raise BadParamsError(f"a query may have {_MOST_WORDS} different words; search for fewer")
             entries = [entry for entry in entries if _holds(entry, words)]
         self._forget_all_but(catalog)
         origins = {each.label: each.origin for each in self.control.sources()}

@@ -8,6 +8,7 @@ from skillwire.catalog.derived import Derived
 from skillwire.catalog.library import Library
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.entry import Entry, Json, LiveFile
+from skillwire.model.uri import SCHEME
 from skillwire.sources.base import Seal
 from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface
 from skillwire.surfaces.content import RuntimeMeta, no_meta, with_meta
@@ -70,6 +71,10 @@ class ResourcesSurface(Surface):
         known = uri in self.documents or self._library.catalog.serves(uri)
         known = known or any(each.serves(uri) for each in self._further)
         return known or self._unlisted_at(uri) is not None
+
+    def schemes(self) -> Collection[str]:
+        known = {SCHEME, *self.documents, *(each.scheme for each in (*self._further, *self._unlisted))}
+        return {uri.partition("://")[0] for uri in known}
 
     def claims(self, method: str, call: Call) -> bool:
         """Whether something is read that is surely ours. (A pattern may fit what is somebody else's.)"""

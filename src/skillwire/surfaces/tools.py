@@ -4,6 +4,8 @@ import posixpath
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
+from anyio.lowlevel import checkpoint
+
 from skillwire.catalog.change import Change
 from skillwire.catalog.library import Reading
 from skillwire.catalog.names import did_you_mean
@@ -140,9 +142,12 @@ class ToolsSurface(Surface):
         """Return every file below `path`. Their sizes are known before they are read, but for live ones."""
         self._bound(path, sum(file.size for file in inside if isinstance(file, SkillFile)))
         readings: list[Reading] = []
+        total = 0
         for file in inside:
             readings.append(await self._read(entry, file.path))
-            self._bound(path, sum(len(reading.content) for reading in readings))
+            total += len(readings[-1].content)
+            self._bound(path, total)
+            await checkpoint()  # a folder can have hundreds of files, and others are waiting
         return [resource_block(reading) for reading in readings]
 
     def _bound(self, path: str, total: int) -> None:

@@ -26,6 +26,7 @@ TOOLS_CALL = "tools/call"
 PROMPTS_LIST = "prompts/list"
 PROMPTS_GET = "prompts/get"
 COMPLETE = "completion/complete"
+LISTEN = "subscriptions/listen"
 
 FILE_TEMPLATE = "skill://{+skill}/{+file}"
 """Every file of every skill, for clients that fill in templates."""

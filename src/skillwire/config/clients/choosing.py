@@ -1,6 +1,5 @@
 """Which servers a person means: labels of known servers, URLs, and commands."""
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from skillwire.host.reaching.slug import free_label
 from skillwire.host.reaching.target import COMMAND, Target
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import UsageError
+from skillwire.model.name import closest
 
 ALLOW = "--allow"
 """The option that says of a server in a project's file what a person would say if asked."""
@@ -95,7 +95,7 @@ def danger(server: KnownServer) -> str:
 
 
 def _unknown(argument: str, known: Known) -> UsageError:
-    close = difflib.get_close_matches(argument, known.labels, n=1)
+    close = closest(argument, known.labels, 1)
     meant = f"did you mean {quoted(close[0])}? " if close else ""
     hint = f"{meant}`skillwire servers` lists them; a URL, or `--` and a command, will do as well"
     return UsageError(f"no file names a server {quoted(label_in(argument) or argument)}", hint=hint)

@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from skillwire.model.display import quoted
-from skillwire.server.announce import LISTEN, SUBSCRIBE, UNSUBSCRIBE
+from skillwire.server.announce import SUBSCRIBE, UNSUBSCRIBE
 from skillwire.server.build import all_instructions
 from skillwire.server.fastmcp.selection import Selection
 from skillwire.server.fastmcp.view import View
@@ -24,6 +24,7 @@ from skillwire.surfaces.base import Call
 from skillwire.wire.messages import (
     COMPLETE,
     EXTENSION,
+    LISTEN,
     PROMPTS_GET,
     PROMPTS_LIST,
     RESOURCES_LIST,

@@ -16,6 +16,7 @@ from anyio.abc import ByteReceiveStream, Process
 
 from skillwire.model.display import SHOWN, visible
 from skillwire.model.errors import SourceError
+from skillwire.sources.folder.files import raise_if_exhausted
 from skillwire.sources.git.settings import Login, local_environment, network_environment
 
 OLDEST = (2, 32)
@@ -126,6 +127,7 @@ class Git:
                 pass_fds=inherit,
             )
         except OSError as error:
+            raise_if_exhausted(error)
             reason = (error.strerror or type(error).__name__).lower()
             hint = "install git, and see that it is on the `PATH`"
             raise SourceError(f"`git` cannot be started: {reason}; {hint}") from error
