@@ -13,13 +13,13 @@ from starlette.datastructures import Headers
 from websockets.asyncio.client import connect
 
 from skillwire.drive import bridge
-from skillwire.drive.cookie import NAME, AuthCookie
 from skillwire.drive.errors import UnsendableError
 from skillwire.drive.hooks import Hooks, Invocation, Request
 from skillwire.drive.limits import DriveLimits
 from skillwire.drive.reading import Fields, ShapeError
-from skillwire.drive.registration import MAX_ABOUT, MAX_DESCRIPTOR, Auth
+from skillwire.drive.registration import MAX_ABOUT, MAX_DESCRIPTOR
 from skillwire.drive.supervision import supervised
+from skillwire.drive.tickets import NAME, Tickets
 from skillwire.server import socket_protocol
 from tests.support.drive import driving, ending, program, registration, skills
 from tests.support.peers import PATIENCE
@@ -187,15 +187,15 @@ async def test_what_a_program_says_of_a_path_is_bounded() -> None:
 
 
 async def test_what_all_programs_register_is_bounded_in_bytes() -> None:
-    about = {"type": "skill", "path": "/a/skill.md", "more": "x" * 500}
-    async with driving(limits=DriveLimits(total_bytes=1000)) as drive:
+    about = {"type": "skill", "path": "/a/skill.md", "description": "x" * 500}
+    async with driving(limits=DriveLimits(total_bytes=8000)) as drive:
         for _ in range(3):  # what is gone counts no more, and what comes again counts once
             async with program(drive, registration("one", [about])) as one:
                 await one.say(registration("one", [about]))
                 async with connect(drive.socket, proxy=None) as connection:
                     await connection.send(json.dumps(registration("two", [about])))
                     code, reason = await ending(connection)
-                assert (code, reason) == (1008, "what all clients register may have 1,000 bytes together")
+                assert (code, reason) == (1008, "what all clients register may have 8,000 bytes together")
             await drive.until_online()
 
 
@@ -240,11 +240,11 @@ async def test_an_introduction_that_is_nested_too_deep_is_a_bad_request() -> Non
 
 @pytest.mark.parametrize("neighbour", ["odd name=1", "a[]=1", "=", "a", '{"b":1}=c', "é=é"])
 def test_an_odd_neighbour_spoils_no_cookie(neighbour: str) -> None:
-    cookies = AuthCookie()
-    sealed = f"{NAME}={cookies.sealed(Auth(token='guest'))}"
-    for line in (f"{neighbour}; {sealed}", f"{sealed}; {neighbour}", f"{NAME}=forged; {sealed};"):
-        headers = Headers(raw=[(b"cookie", line.encode("latin-1"))])
-        assert cookies.of(headers) == Auth(token="guest")
+    tickets = Tickets()
+    for shape in ("{neighbour}; {ours}", "{ours}; {neighbour}", "mdp_auth=forged; {ours};"):
+        ours = f"{NAME}={tickets.issue(b'{}', Headers(), knows_token=False)}"
+        line = shape.format(neighbour=neighbour, ours=ours)
+        assert tickets.take(Headers(raw=[(b"cookie", line.encode("latin-1"))])) is not None
 
 
 def test_a_field_without_a_name_is_checked_like_any_other() -> None:
