@@ -489,7 +489,7 @@ def test_a_cookie_ends_after_a_minute_and_there_are_so_many_at_once() -> None:
     [
         {"token": "x" * MAX_CLAIM},
         {"metadata": {"x": "x" * MAX_CLAIM}},
-        {"metadata": {"x": [{}] * MAX_CLAIM_VALUES}},
+        {"metadata": {"x": [0] * MAX_CLAIM_VALUES}},
     ],
 )
 async def test_what_a_cookie_stands_for_is_bounded(claim: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ from starlette.types import Scope
 from skillwire.drive.depth import TOO_DEEP, too_deep
 from skillwire.drive.hub import Hub
 from skillwire.drive.loop_names import LOOP_PATH, SESSION_HEADER
-from skillwire.drive.reading import Fields, ShapeError, json_size
+from skillwire.drive.reading import Fields, ShapeError, json_size, kept_json
 from skillwire.drive.registration import Auth
 from skillwire.drive.session import Mode
 from skillwire.drive.tickets import MAX_CLAIM, MAX_CLAIM_VALUES, Ticket, Tickets, set_cookie, without_ticket
@@ -79,7 +79,7 @@ class Identities:
         knows_token = auth.token is not None and self._token is not None and _same(auth.token, self._token)
         if self._token is not None and not knows_token:
             raise HttpError(401, "that is not the token of this server")
-        claim = orjson.dumps(without_token(auth, self._token).to_json())
+        claim = kept_json(without_token(auth, self._token).to_json())
         if len(claim) > MAX_CLAIM:
             raise HttpError(400, f"what a client says of itself here may have {MAX_CLAIM:,} bytes")
         try:

@@ -11,7 +11,7 @@ class DriveLimits:
     """Clients that are connected at the same time."""
     total_paths: int = 50_000
     """Paths of all clients together."""
-    total_bytes: int = 32 * 1024 * 1024
+    total_bytes: int = 64 * 1024 * 1024
     """Bytes that all clients together take up with what they say of themselves and their paths."""
     body: int = 1024 * 1024
     """Bytes of one message, or of one request's body."""

@@ -1,6 +1,7 @@
 """Who registers, and what: the paths of a client, and what it says of itself."""
 
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -8,7 +9,7 @@ from enum import StrEnum
 import orjson
 
 from skillwire.drive.paths import PROMPT_LEAVES, SKILL_LEAVES, LivePath
-from skillwire.drive.reading import Fields, ShapeError, json_size
+from skillwire.drive.reading import Fields, ShapeError, json_size, kept_json
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.errors import InvalidValueError
@@ -25,8 +26,8 @@ RESERVED_IDS = frozenset({"mcp", "ui", "skills", "mdp", "healthz"})
 """Names of other routes: a client of that name could not be told from them."""
 
 _SHAPES = ("inputSchema", "outputSchema", "arguments")
-_CLIENT_BYTES, _PATH_BYTES, _SEGMENT_BYTES = 2048, 1024, 64
-"""What a client, a path and a segment of it take up besides their texts, roughly."""
+_CLIENT_BYTES, _PATH_BYTES, _POINTERS = 8192, 512, 16
+"""What a client, a path and each text of a path take up besides the texts themselves."""
 _ABOUT = ("name", "description", "version", "platform", "metadata")
 _CONTENT_TYPE = re.compile(r"[\w.+-]+/[\w.+*-]+(?:; ?[\w.+-]+=[\w.+-]+)*", re.ASCII)
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._~@:+-]{0,127}", re.ASCII)
@@ -85,12 +86,8 @@ class Descriptor:
     content_type: str | None = None
     shapes: bytes = b"{}"
     """What it takes and returns, by the names in `_SHAPES`, as JSON. Parsed, it would take more memory."""
-
-    @property
-    def size(self) -> int:
-        """Bytes that it takes up."""
-        texts = len(self.description or "") + len(self.content_type or "") + len(self.path.text)
-        return _PATH_BYTES + _SEGMENT_BYTES * len(self.path.segments) + 4 * texts + len(self.shapes)
+    size: int = 0
+    """Bytes that all of it takes up."""
 
     @property
     def listed(self) -> dict[str, Json]:
@@ -126,7 +123,10 @@ class Descriptor:
                 "path", f"`{path.text}` comes with {size:,} bytes; the limit is {MAX_DESCRIPTOR:,}"
             )
         shapes = {name: fields.values[name] for name in _SHAPES if fields.values.get(name) is not None}
-        return cls(kind, path, method, description, content_type, orjson.dumps(shapes))
+        kept = kept_json(shapes)
+        texts = (path.text, *path.segments, description, content_type, kept)
+        taken = _PATH_BYTES + sum(_POINTERS + sys.getsizeof(text) for text in texts)
+        return cls(kind, path, method, description, content_type, kept, taken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class ClientInfo:
     @property
     def size(self) -> int:
         """Bytes that all of it takes up."""
-        own = _CLIENT_BYTES + 4 * len(self.name) + len(self.about_json)
+        own = _CLIENT_BYTES + sys.getsizeof(self.name) + sys.getsizeof(self.about_json)
         return own + sum(each.size for each in self.paths)
 
     @classmethod
@@ -161,7 +161,7 @@ class ClientInfo:
             metadata=fields.mapping_or_none("metadata"),
         )
         client_id = fields.parsed("id", checked_id)
-        return cls(client_id, fields.text("name"), read_paths(fields), orjson.dumps(about))
+        return cls(client_id, fields.text("name"), read_paths(fields), kept_json(about))
 
 
 def checked_id(text: str) -> str:
