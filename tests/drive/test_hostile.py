@@ -308,7 +308,7 @@ def resident(process: int) -> int:
 
 
 async def test_what_programs_register_takes_up_what_it_is_counted_as() -> None:
-    empty: Any = {"x": [{}] * 1_200}
+    empty: Any = {"x": EMPTY[:1_200]}
     paths = [
         {"type": "endpoint", "method": "GET", "path": f"/s{at}", "inputSchema": empty} for at in range(39)
     ]
