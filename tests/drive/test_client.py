@@ -62,7 +62,7 @@ async def test_a_text_a_resolver_and_a_decorated_function_are_read_live(transpor
 
         async with client:
             (online,) = drive.hub.clients
-            assert [dict(each.sent) for each in online.info.paths] == [
+            assert [each.listed for each in online.info.paths] == [
                 {
                     "type": "skill",
                     "path": "/text/skill.md",

@@ -3,6 +3,9 @@
 import base64
 import json
 import logging
+import os
+from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -13,16 +16,16 @@ from starlette.datastructures import Headers
 from websockets.asyncio.client import connect
 
 from skillwire.drive import bridge
-from skillwire.drive.cookie import NAME, AuthCookie
 from skillwire.drive.errors import UnsendableError
 from skillwire.drive.hooks import Hooks, Invocation, Request
 from skillwire.drive.limits import DriveLimits
 from skillwire.drive.reading import Fields, ShapeError
-from skillwire.drive.registration import MAX_ABOUT, MAX_DESCRIPTOR, Auth
+from skillwire.drive.registration import MAX_ABOUT, MAX_DESCRIPTOR
 from skillwire.drive.supervision import supervised
+from skillwire.drive.tickets import NAME, Tickets
 from skillwire.server import socket_protocol
 from tests.support.drive import driving, ending, program, registration, skills
-from tests.support.peers import PATIENCE
+from tests.support.peers import PATIENCE, HttpServer
 
 pytestmark = pytest.mark.anyio
 
@@ -187,15 +190,15 @@ async def test_what_a_program_says_of_a_path_is_bounded() -> None:
 
 
 async def test_what_all_programs_register_is_bounded_in_bytes() -> None:
-    about = {"type": "skill", "path": "/a/skill.md", "more": "x" * 500}
-    async with driving(limits=DriveLimits(total_bytes=1000)) as drive:
+    about = {"type": "skill", "path": "/a/skill.md", "description": "x" * 500}
+    async with driving(limits=DriveLimits(total_bytes=18_000)) as drive:
         for _ in range(3):  # what is gone counts no more, and what comes again counts once
             async with program(drive, registration("one", [about])) as one:
                 await one.say(registration("one", [about]))
                 async with connect(drive.socket, proxy=None) as connection:
                     await connection.send(json.dumps(registration("two", [about])))
                     code, reason = await ending(connection)
-                assert (code, reason) == (1008, "what all clients register may have 1,000 bytes together")
+                assert (code, reason) == (1008, "what all clients register may have 18,000 bytes together")
             await drive.until_online()
 
 
@@ -240,11 +243,11 @@ async def test_an_introduction_that_is_nested_too_deep_is_a_bad_request() -> Non
 
 @pytest.mark.parametrize("neighbour", ["odd name=1", "a[]=1", "=", "a", '{"b":1}=c', "é=é"])
 def test_an_odd_neighbour_spoils_no_cookie(neighbour: str) -> None:
-    cookies = AuthCookie()
-    sealed = f"{NAME}={cookies.sealed(Auth(token='guest'))}"
-    for line in (f"{neighbour}; {sealed}", f"{sealed}; {neighbour}", f"{NAME}=forged; {sealed};"):
-        headers = Headers(raw=[(b"cookie", line.encode("latin-1"))])
-        assert cookies.of(headers) == Auth(token="guest")
+    tickets = Tickets()
+    for shape in ("{neighbour}; {ours}", "{ours}; {neighbour}", "mdp_auth=forged; {ours};"):
+        ours = f"{NAME}={tickets.issue(b'{}', Headers(), knows_token=False)}"
+        line = shape.format(neighbour=neighbour, ours=ours)
+        assert tickets.take(Headers(raw=[(b"cookie", line.encode("latin-1"))])) is not None
 
 
 def test_a_field_without_a_name_is_checked_like_any_other() -> None:
@@ -273,3 +276,51 @@ async def test_a_program_that_pings_and_never_reads_is_hung_up_on(monkeypatch: p
                 await flood(stream, ping * 1000)
         async with program(drive, registration("app", [])):
             assert len(drive.hub.clients) == 1
+
+
+EMPTY: list[Any] = [{}] * 350_000
+"""About a mebibyte as JSON, and 25 times as much in memory."""
+
+
+async def test_a_message_of_very_many_values_is_refused_before_it_is_read() -> None:
+    async with driving() as drive:
+        message = registration("app", [])
+        message["client"]["metadata"] = {"x": EMPTY}
+        sent = json.dumps(message, separators=(",", ":"))
+        assert len(sent) < drive.hub.limits.body + 200_000
+        sent = sent.replace("{},", "", 2_000)[: drive.hub.limits.body]
+        async with connect(drive.socket, proxy=None) as connection:
+            await connection.send(sent)
+            code, reason = await ending(connection)
+        assert (code, "more than 100,000 values" in reason) == (1008, True)
+        body = json.dumps({"auth": {"metadata": {"x": EMPTY[:300_000]}}}, separators=(",", ":"))
+        session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
+        for path in ("/mdp/auth", "/mdp/http-loop/connect", "/mdp/http-loop/send"):
+            answer = await drive.http.post(path, content=body, headers={"x-mdp-session-id": session})
+            assert (answer.status_code, "values" in answer.json()["error"]) == (413, True), path
+
+
+def resident(process: int) -> int:
+    """Return the bytes of memory that a process has."""
+    return int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]) * os.sysconf(
+        "SC_PAGE_SIZE"
+    )
+
+
+async def test_what_programs_register_takes_up_what_it_is_counted_as() -> None:
+    empty: Any = {"x": EMPTY[:1_200]}
+    paths = [
+        {"type": "endpoint", "method": "GET", "path": f"/s{at}", "inputSchema": empty} for at in range(39)
+    ]
+    with HttpServer("--http", "0", "--drive", "--no-config") as server:
+        before = resident(server.process.pid)
+        async with AsyncExitStack() as stack:
+            for at in range(80):
+                socket = server.base.replace("http", "ws")
+                connection = await stack.enter_async_context(connect(socket, proxy=None))
+                await connection.send(json.dumps(registration(f"app-{at}", paths), separators=(",", ":")))
+                await connection.send(json.dumps({"type": "ping", "timestamp": at}))
+                with anyio.fail_after(PATIENCE):
+                    assert json.loads(await connection.recv())["type"] == "pong"  # it is registered
+            # 12 MB of JSON; parsed, it would be 270 MB.
+            assert resident(server.process.pid) - before < 100 * 1024 * 1024

@@ -63,10 +63,10 @@ def test_every_recorded_message_of_a_client_is_understood() -> None:
         match message:
             case RegisterClient(client):
                 assert client.id == frame["client"]["id"]
-                assert [dict(each.sent) for each in client.paths] == frame["client"]["paths"]
+                assert [each.listed for each in client.paths] == frame["client"]["paths"]
             case UpdateCatalog(client_id, paths):
                 assert client_id == frame["clientId"]
-                assert [dict(each.sent) for each in paths] == frame["paths"]
+                assert [each.listed for each in paths] == frame["paths"]
             case CallResult(request_id, data, error):
                 assert request_id == frame["requestId"]
                 assert data == frame.get("data")

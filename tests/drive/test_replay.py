@@ -281,5 +281,7 @@ async def test_the_recorded_auth_endpoint_means_the_same(drive: Drive, record: d
         assert answer.json()["error"].startswith(json.loads(record["text"])["error"])
     else:
         value, _, rest = answer.headers["set-cookie"].partition(";")
-        assert rest == expected.partition(";")[2]
-        assert value == "mdp_auth=" or "." in value  # signed, which the recorded one was not
+        # Different on purpose: it is a random ticket for a minute, and other sites cannot have it sent.
+        meant = expected.replace("Max-Age=3600", "Max-Age=60").replace("SameSite=Lax", "SameSite=Strict")
+        assert rest == meant.partition(";")[2]
+        assert (value == "mdp_auth=") is (record["auth"] == "DELETE")

@@ -9,13 +9,16 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
+from starlette.datastructures import Headers
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from skillwire.drive.cookie import MAX_AGE, AuthCookie
 from skillwire.drive.hooks import Hooks
 from skillwire.drive.limits import DriveLimits
 from skillwire.drive.registration import MAX_PATHS, RESERVED_IDS, Auth, ClientInfo
+from skillwire.drive.tickets import MAX_CLAIM, MAX_CLAIM_VALUES, TICKET_SECONDS, Tickets
+from skillwire.drive.web import HeaderRule
+from skillwire.model.errors import InvalidValueError
 from tests.support.drive import Drive, driving, echo, ending, program, registration, silent, skills
 from tests.support.peers import PATIENCE
 
@@ -166,11 +169,62 @@ async def test_a_client_sees_the_headers_on_the_list_and_no_others() -> None:
     assert "secret" not in json.dumps(call)
 
 
+SECRETS = [
+    "X-Auth-Request-Access-Token",
+    "X-Auth-Request-User",
+    "X-Amzn-Oidc-Data",
+    "X-Amzn-Trace-Id",
+    "X-API-Key",
+    "X-Goog-IAP-JWT-Assertion",
+    "X-Goog-Authenticated-User-Email",
+    "X-CSRF-Token",
+    "X-Client-Secret",
+    "X-Session-Id",
+    "X-User-Credential",
+    "X-Original-Cookie",
+    "X-Forwarded-User",
+    "X-Forwarded-Access-Token",
+    "X-Skillwire-Page",
+    "X-Skillwire-Session",
+    "X-MDP-Auth-Tenant",
+    "Accept-Token",
+]
+
+
+async def test_no_header_that_carries_an_identity_or_a_secret_reaches_a_client() -> None:
+    sent = {**dict.fromkeys(SECRETS, "hidden"), "X-Review-Scope": "full", "X-Request-Id": "7"}
+    async with driving() as drive, program(drive, registration("app", skills("/a/skill.md"))) as client:
+        assert (await drive.get("/skills/app/a", headers=sent)).status_code == 200
+        (call,) = client.calls
+    assert "hidden" not in json.dumps(call)
+    assert (call["headers"]["x-review-scope"], call["headers"]["x-request-id"]) == ("full", "7")
+
+
+async def test_an_operator_may_name_the_headers_that_clients_get() -> None:
+    sent = {"X-API-Key": "shared", "X-Review-Scope": "full", "Authorization": "hidden", "Cookie": "hidden"}
+    async with (
+        driving(headers=["X-API-Key", "user-agent"]) as drive,
+        program(drive, registration("app", skills("/a/skill.md"))) as client,
+    ):
+        assert (await drive.get("/skills/app/a", headers=sent)).status_code == 200
+        assert client.calls[0]["headers"].keys() == {"x-api-key", "user-agent"}
+        assert client.calls[0]["headers"]["x-api-key"] == "shared"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Cookie", "authorization", "Proxy-Authorization", "x-mdp-session-id", "x-skillwire-page", "a b", ""],
+)
+def test_some_headers_are_not_the_operators_to_name(name: str) -> None:
+    with pytest.raises(InvalidValueError, match="header"):
+        HeaderRule([name])
+
+
 class Telling(Hooks):
     """Tells clients who reads, because whoever runs the server wants it so."""
 
     def request_auth(self, headers: Any) -> Auth | None:
-        return Auth("Bearer", headers["authorization"].removeprefix("Bearer "))
+        return Auth("Bearer", headers.get("authorization", "").removeprefix("Bearer "))
 
 
 async def test_a_hook_can_tell_a_client_who_reads() -> None:
@@ -245,18 +299,134 @@ async def test_without_the_token_there_is_no_way_in() -> None:
         assert (await drive.get("/skills/app/a")).status_code == 200
 
 
+async def ticket(drive: Drive, auth: dict[str, Any] | None = None, origin: str | None = None) -> str:
+    """Return the cookie that a page of `origin` gets."""
+    headers = {} if origin is None else {"origin": origin}
+    async with httpx2.AsyncClient(base_url=drive.base, trust_env=False, timeout=PATIENCE) as browser:
+        answer = await browser.post("/mdp/auth", json={"auth": auth or {"token": TOKEN}}, headers=headers)
+        assert answer.status_code == 204
+        return answer.headers["set-cookie"].partition(";")[0]
+
+
+async def connects(drive: Drive, **headers: str) -> bool:
+    """Return whether a client without the token may open a socket."""
+    status, _ = await raw(drive, "/", headers={**HANDSHAKE, **headers})
+    assert status in {101, 401}
+    return status == 101
+
+
 async def test_a_browser_gets_in_with_the_cookie_that_the_token_buys() -> None:
     async with driving(token=TOKEN) as drive:
-        async with httpx2.AsyncClient(base_url=drive.base, trust_env=False) as browser:
-            answer = await browser.post("/mdp/auth", json={"auth": {"token": TOKEN}})
-            cookie = answer.headers["set-cookie"].partition(";")[0]
-            assert (await browser.post("/mdp/http-loop/connect")).status_code == 200
-            assert (await browser.get("/skills/app/a")).status_code == 401  # for connecting, not for reading
-            assert (await browser.post("/mcp")).status_code == 401
+        cookie = await ticket(drive)
         headers = {"authorization": "", "cookie": cookie}
         async with program(drive, registration("app", []), additional_headers=headers):
             (online,) = drive.hub.clients
-            assert online.connection.auth is not None
+            assert online.session.auth_source == "transport"
+
+
+async def test_the_cookie_says_nothing_and_opens_nothing_but_a_connection() -> None:
+    async with driving(token=TOKEN) as drive, program(drive, registration("app", skills("/a/skill.md"))):
+        cookie = await ticket(drive)
+        value = cookie.partition("=")[2]
+        assert TOKEN not in value
+        assert TOKEN.encode() not in base64.urlsafe_b64decode(value + "=" * (-len(value) % 4))
+        ways = {
+            "cookie": cookie,
+            "authorization": f"Bearer {value}",
+            "x-skillwire-session": value,
+            "x-mdp-session-id": value,
+        }
+        paths = {
+            "/mcp": "POST",
+            "/skills/app/a": "GET",
+            "/app/skills/a": "GET",
+            "/mdp/meta": "GET",
+            "/mdp/http-loop/poll": "GET",
+            "/mdp/http-loop/send": "POST",
+        }
+        async with httpx2.AsyncClient(base_url=drive.base, trust_env=False) as thief:
+            for path, method in paths.items():
+                for name, each in ways.items():
+                    answer = await thief.request(method, path, headers={name: each})
+                    assert answer.status_code == 401, (path, name)
+        assert await connects(drive, cookie=cookie)  # none of this used it up
+
+
+async def test_a_cookie_lets_one_connection_in() -> None:
+    async with driving(token=TOKEN) as drive:
+        cookie = await ticket(drive)
+        assert await connects(drive, cookie=cookie)
+        assert not await connects(drive, cookie=cookie)
+        async with httpx2.AsyncClient(base_url=drive.base, trust_env=False) as thief:
+            again = await thief.post("/mdp/http-loop/connect", headers={"cookie": cookie})
+            assert again.status_code == 401
+
+
+async def test_a_program_on_the_loop_goes_on_with_its_session_alone() -> None:
+    async with driving(token=TOKEN) as drive:
+        headers = {"cookie": await ticket(drive)}
+        async with httpx2.AsyncClient(base_url=drive.base, trust_env=False, timeout=PATIENCE) as http:
+            begun = await http.post("/mdp/http-loop/connect", headers=headers)
+            session = {"x-mdp-session-id": begun.json()["sessionId"]}
+            body = {"message": registration("app", skills("/a/skill.md"))}
+            sent = await http.post("/mdp/http-loop/send", json=body, headers=session)
+            assert sent.status_code == 202
+            await http.post(
+                "/mdp/http-loop/send", json={"message": {"type": "ping", "timestamp": 1}}, headers=session
+            )
+            poll = await http.get(f"/mdp/http-loop/poll?sessionId={session['x-mdp-session-id']}")
+            assert poll.status_code == 200
+            assert (await http.get("/skills/app/a", headers=session)).status_code == 401
+            assert (await http.post("/mdp/http-loop/disconnect", headers=session)).status_code == 204
+            assert (await http.get("/mdp/http-loop/poll", headers=session)).status_code == 404
+            unknown = {"x-mdp-session-id": "guess"}
+            assert (await http.get("/mdp/http-loop/poll", headers=unknown)).status_code == 401
+
+
+async def test_a_cookie_that_was_taken_back_lets_nobody_in() -> None:
+    async with driving(token=TOKEN) as drive:
+        cookie = await ticket(drive)
+        async with httpx2.AsyncClient(base_url=drive.base, trust_env=False) as browser:
+            gone = await browser.delete("/mdp/auth", headers={"cookie": cookie})
+            assert (gone.status_code, gone.headers["set-cookie"].partition(";")[0]) == (204, "mdp_auth=")
+        assert not await connects(drive, cookie=cookie)
+
+
+@pytest.mark.parametrize(("got", "used"), [(APP, None), (APP, "http://127.0.0.1:1"), (None, APP)])
+async def test_a_cookie_is_for_the_origin_that_got_it(got: str | None, used: str | None) -> None:
+    async with driving(token=TOKEN, origins=frozenset({APP})) as drive:
+        cookie = await ticket(drive, origin=got)
+        assert not await connects(drive, cookie=cookie, **({} if used is None else {"origin": used}))
+        assert await connects(drive, cookie=cookie, **({} if got is None else {"origin": got}))
+
+
+@pytest.mark.parametrize("way", ["cookie", "header"])
+async def test_no_hook_and_no_program_ever_gets_the_token_of_the_server(way: str) -> None:
+    hooks = Remembering()
+    async with driving(hooks=hooks, token=TOKEN) as drive:
+        claim = {
+            "scheme": "Bearer",
+            "token": TOKEN,
+            "headers": {"authorization": f"Bearer {TOKEN}", "x-tenant": "demo"},
+            "metadata": {"nested": [{"token": TOKEN}]},
+        }
+        headers = {"authorization": f"Bearer {TOKEN}", "x-mdp-auth-note": f"it is {TOKEN}"}
+        if way == "cookie":
+            headers = {"authorization": "", "cookie": await ticket(drive, claim)}
+        async with program(drive, registration("app", []), additional_headers=headers):
+            ((_, transport),) = hooks.came
+            assert TOKEN not in json.dumps(transport.to_json() if transport else None)
+
+
+async def test_a_request_that_holds_the_token_of_the_server_reaches_no_program() -> None:
+    async with (
+        driving(hooks=Telling(), token=TOKEN) as drive,
+        program(drive, registration("app", skills("/a/skill.md"))) as client,
+    ):
+        assert (await drive.get("/skills/app/a")).status_code == 200  # the reader sends it in its header
+        assert (await drive.get(f"/skills/app/a?t={TOKEN}")).status_code == 400
+        assert (await drive.get("/skills/app/a", headers={"x-note": f"a {TOKEN}"})).status_code == 400
+        assert TOKEN not in json.dumps(client.calls)
 
 
 class Remembering(Hooks):
@@ -287,38 +457,48 @@ async def test_a_hook_sees_what_the_message_says_and_what_the_connection_says() 
     assert hooks.came == [(Auth(token="msg"), Auth("Bearer", "tk", own, {"role": "op"}))]
 
 
-async def test_a_cookie_that_nobody_here_signed_is_worth_nothing() -> None:
+async def test_a_cookie_that_is_not_from_here_is_worth_nothing() -> None:
     hooks = Remembering()
     claim = base64.urlsafe_b64encode(json.dumps({"metadata": {"role": "op"}}).encode()).rstrip(b"=").decode()
-    ours = AuthCookie()
-    payload, _, signature = ours.sealed(Auth(token="guest")).partition(".")
-    forged = [
-        claim,
-        f"{claim}.",
-        f"{claim}.{signature}",
-        AuthCookie().sealed(Auth(token="op")),
-        "",
-        ".",
-        "é.é",
-    ]
-    assert [ours.opened(each) for each in forged] == [None] * len(forged)
-    assert ours.opened(f"{payload}.{signature}") == Auth(token="guest")
+    forged = [claim, f"{claim}.", Tickets().issue(b'{"token":"op"}', Headers(), knows_token=True), "", "."]
     async with driving(hooks=hooks) as drive:
-        for at, value in enumerate(forged[:4]):
+        for at, value in enumerate(forged):
             headers = {"cookie": f"mdp_auth={value}"}
             async with program(drive, registration(f"app-{at}", []), additional_headers=headers):
                 pass
-    assert hooks.came == [(None, None)] * 4
+    assert hooks.came == [(None, None)] * len(forged)
 
 
-def test_a_cookie_ends_after_an_hour() -> None:
+def test_a_cookie_ends_after_a_minute_and_there_are_so_many_at_once() -> None:
     now = 1_000_000.0
-    cookie = AuthCookie(clock=lambda: now)
-    sealed = cookie.sealed(Auth(token="x"))
-    now += MAX_AGE - 1
-    assert cookie.opened(sealed) == Auth(token="x")
+    tickets = Tickets(clock=lambda: now, max_tickets=2)
+
+    def issued() -> Headers:
+        return Headers({"cookie": f"mdp_auth={tickets.issue(b'{}', Headers(), knows_token=True)}"})
+
+    oldest, late, good = issued(), issued(), issued()
+    now += TICKET_SECONDS - 1
+    assert tickets.take(oldest) is None
+    assert tickets.take(good) is not None
     now += 1
-    assert cookie.opened(sealed) is None
+    assert tickets.take(late) is None
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"token": "x" * MAX_CLAIM},
+        {"metadata": {"x": "x" * MAX_CLAIM}},
+        {"metadata": {"x": [0] * MAX_CLAIM_VALUES}},
+    ],
+)
+async def test_what_a_cookie_stands_for_is_bounded(claim: dict[str, Any]) -> None:
+    async with driving() as drive:
+        answer = await drive.http.post("/mdp/auth", content=json.dumps({"auth": claim}))
+        assert (answer.status_code, "set-cookie" in answer.headers) == (400, False)
+        large = {"x-mdp-auth-note": "x" * MAX_CLAIM}
+        assert (await drive.http.post("/mdp/http-loop/connect", headers=large)).status_code == 431
+        assert (await raw(drive, "/", headers={**HANDSHAKE, **large}))[0] == 431
 
 
 @pytest.mark.parametrize("name", sorted(RESERVED_IDS))

@@ -5,13 +5,16 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 import httpx2
 import pytest
+from starlette.datastructures import Headers
 
 from skillwire.cli.app import run
+from skillwire.server.page_session import PageSessions
 from tests.support.peers import PATIENCE, HttpPeer, HttpServer
 from tests.support.skills import write_skill
 
@@ -29,12 +32,12 @@ CHANGES: Mapping[str, dict[str, object]] = {
 
 
 class Browser:
-    """As much of a browser as matters here: it keeps cookies, and says where a request comes from."""
+    """As much of a browser as matters here: it keeps a session, and says where a request comes from."""
 
     def __init__(self, base: str) -> None:
         self.base = base
         self.http = httpx2.Client(base_url=base, timeout=PATIENCE, trust_env=False)
-        self.csrf = ""
+        self.csrf = self.identity = ""
 
     def __enter__(self) -> Self:
         return self
@@ -43,15 +46,28 @@ class Browser:
         self.http.close()
 
     def session(self) -> Any:
-        answer = self.http.get("/ui/session").json()
+        headers = {"x-skillwire-session": self.identity} if self.identity else {}
+        answer = self.http.get("/ui/session", headers=headers).json()
         self.csrf = answer.get("csrf", "")
         return answer
 
     def enter(self, token: str = TOKEN) -> httpx2.Response:
-        return self.http.post("/ui/session", json={"token": token}, headers={"origin": self.base})
+        return self._opened({"token": token})
+
+    def redeem(self, key: str) -> httpx2.Response:
+        return self._opened({"key": key})
+
+    def _opened(self, body: dict[str, str]) -> httpx2.Response:
+        answer = self.http.post("/ui/session", json=body, headers={"origin": self.base})
+        self.identity = answer.json().get("session", "")
+        return answer
 
     def call(self, path: str, body: object, **headers: str) -> httpx2.Response:
-        sent = {"origin": self.base, "x-skillwire-page": self.csrf}
+        sent = {
+            "origin": self.base,
+            "x-skillwire-page": self.csrf,
+            "x-skillwire-session": self.identity,
+        }
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
         return self.http.post(path, json=body, headers={name: value for name, value in sent.items() if value})
 
@@ -113,7 +129,7 @@ def test_without_the_token_nothing_is_shown(outside: Browser) -> None:
 @pytest.mark.parametrize("token", ["", "wrong", TOKEN.upper(), f"{TOKEN}x", f"Bearer {TOKEN}"])
 def test_another_token_opens_nothing(outside: Browser, token: str) -> None:
     answer = outside.enter(token)
-    assert (answer.status_code, "set-cookie" in answer.headers) == (401, False)
+    assert (answer.status_code, "session" in answer.json()) == (401, False)
     assert outside.session() == {"open": False}
 
 
@@ -121,45 +137,113 @@ def test_another_token_opens_nothing(outside: Browser, token: str) -> None:
 def test_what_is_no_token_at_all_opens_nothing(guarded: HttpServer, body: bytes) -> None:
     answer = httpx2.post(f"{guarded.base}/ui/session", content=body, trust_env=False)
     assert answer.status_code in {400, 401, 413}
-    assert "set-cookie" not in answer.headers
+    assert "session" not in answer.json()
 
 
-def test_the_token_becomes_a_cookie_that_no_script_and_no_other_site_can_use(outside: Browser) -> None:
-    cookie = outside.enter().headers["set-cookie"]
-    attributes = {part.strip() for part in cookie.split(";")[1:]}
-    assert {"HttpOnly", "SameSite=Strict", "Path=/ui"} <= attributes
-    assert TOKEN not in cookie
+def test_no_answer_of_the_pages_sets_a_cookie(browser: Browser) -> None:
+    answers = [
+        browser.http.get("/"),
+        browser.enter(),
+        browser.http.get("/ui/session"),
+        browser.call(CONFIG, {}),
+        browser.http.delete("/ui/session"),
+    ]
+    assert [each.headers.get("set-cookie") for each in answers] == [None] * len(answers)
 
 
-def test_the_cookie_opens_the_pages_and_nothing_else(browser: Browser, guarded: HttpServer) -> None:
+def test_a_session_opens_the_pages_and_nothing_else(browser: Browser, guarded: HttpServer) -> None:
     assert browser.call(CONFIG, {}).json()["skills"] == 1
-    cookies = "; ".join(f"{name}={value}" for name, value in browser.http.cookies.items())
-    assert httpx2.post(guarded.url, json={}, headers={"cookie": cookies}, trust_env=False).status_code == 401
+    shown = {
+        "x-skillwire-session": browser.identity,
+        "cookie": f"skillwire_page={browser.identity}",
+        "authorization": f"Bearer {browser.identity}",
+    }
+    for name, value in shown.items():
+        answer = httpx2.post(guarded.url, json={}, headers={name: value}, trust_env=False)
+        assert answer.status_code == 401, name
+    cookie = httpx2.get(f"{guarded.base}/ui/events", headers={"cookie": shown["cookie"]}, trust_env=False)
+    assert cookie.status_code == 401
 
 
-def test_a_cookie_that_was_tampered_with_opens_nothing(browser: Browser, guarded: HttpServer) -> None:
-    (name, value) = next(iter(browser.http.cookies.items()))
-    until, _, signature = value.partition(".")
-    for made in (f"{int(until) + 1}.{signature}", f"{until}.", f"{until}", "", ".", f"{until}.{signature}x"):
-        headers = {"cookie": f"{name}={made}"}
+def test_an_id_that_is_not_of_a_session_opens_nothing(browser: Browser, guarded: HttpServer) -> None:
+    real = browser.identity
+    for made in ("", "x", real[:-1], f"{real}x", f"{real},{real}", browser.csrf, TOKEN):
+        headers = {"x-skillwire-session": made}
         answer = httpx2.get(f"{guarded.base}/ui/events", headers=headers, trust_env=False)
         assert answer.status_code == 401
+    twice = [("x-skillwire-session", real), ("x-skillwire-session", real)]
+    assert httpx2.get(f"{guarded.base}/ui/events", headers=twice, trust_env=False).status_code == 401
 
 
-def test_the_cookie_outlives_a_restart_and_not_another_token(folder: Path, browser: Browser) -> None:
-    cookies = "; ".join(f"{name}={value}" for name, value in browser.http.cookies.items())
-    for token, is_open in ((TOKEN, True), ("another-one", False)):
-        environment = {**os.environ, "PAGE_TOKEN": token}
-        with HttpServer(
-            folder, "--http", "0", "--no-config", "--token-env", "PAGE_TOKEN", env=environment
-        ) as s:
-            answer = httpx2.get(f"{s.base}/ui/session", headers={"cookie": cookies}, trust_env=False)
-            assert answer.json()["open"] is is_open
+def test_a_session_ends_with_its_server(folder: Path, browser: Browser) -> None:
+    environment = {**os.environ, "PAGE_TOKEN": TOKEN}
+    options = ("--http", "0", "--no-config", "--token-env", "PAGE_TOKEN")
+    with HttpServer(folder, *options, env=environment) as server:
+        answer = httpx2.get(
+            f"{server.base}/ui/session", headers={"x-skillwire-session": browser.identity}, trust_env=False
+        )
+        assert answer.json() == {"open": False}
 
 
-def test_who_leaves_is_outside(browser: Browser) -> None:
-    browser.http.delete("/ui/session")
+def test_a_session_that_was_left_opens_nothing_when_replayed(browser: Browser) -> None:
+    identity, csrf = browser.identity, browser.csrf
+    assert browser.http.delete("/ui/session", headers={"x-skillwire-session": identity}).status_code == 200
+    replayed = {"x_skillwire_session": identity, "x_skillwire_page": csrf}
+    assert browser.call(CONFIG, {}, **replayed).status_code == 401
+    assert browser.call(VISIBILITY, {"uri": URI, "assistant": False}, **replayed).status_code == 401
+    answer = browser.http.get("/ui/events", headers={"x-skillwire-session": identity})
+    assert answer.status_code == 401
     assert browser.session() == {"open": False}
+
+
+def test_leaving_ends_the_event_streams_of_that_session_and_no_others(
+    browser: Browser, guarded: HttpServer
+) -> None:
+    headers = {"x-skillwire-session": browser.identity}
+    with (
+        Browser(guarded.base) as other,
+        browser.http.stream("GET", "/ui/events", headers=headers) as left,
+    ):
+        assert other.enter().status_code == 200
+        lines = left.iter_lines()
+        assert next(lines).startswith("data:")
+        with other.http.stream("GET", "/ui/events", headers={"x-skillwire-session": other.identity}) as stays:
+            more = stays.iter_lines()
+            assert next(more).startswith("data:")
+            browser.http.delete("/ui/session", headers=headers)
+            assert all(not line for line in lines)  # it ends, which the loop would wait for
+            assert other.call(CONFIG, {}).status_code == 200
+
+
+def test_more_sessions_than_there_may_be_end_the_oldest() -> None:
+    sessions = PageSessions(TOKEN, max_sessions=2)
+    ended: list[int] = []
+    ids: list[str] = []
+    for number in range(3):
+        identity = sessions.enter_with_token(TOKEN)
+        assert identity is not None
+        ids.append(identity)
+        if (session := sessions.find(shown(identity))) is not None:
+            session.on_end(partial(ended.append, number))
+    assert [sessions.find(shown(identity)) is not None for identity in ids] == [False, True, True]
+    assert ended == [0]
+
+
+def test_a_session_ends_by_itself() -> None:
+    now = 1000.0
+    sessions = PageSessions(TOKEN, seconds=60, clock=lambda: now)
+    identity = sessions.enter_with_token(TOKEN)
+    assert identity is not None
+    now += 59
+    session = sessions.find(shown(identity))
+    assert session is not None
+    now += 1
+    assert sessions.is_over(session)
+    assert sessions.find(shown(identity)) is None
+
+
+def shown(identity: str) -> Headers:
+    return Headers({"x-skillwire-session": identity})
 
 
 def test_a_program_with_the_token_in_a_header_can_do_the_same(guarded: HttpServer) -> None:
@@ -170,16 +254,26 @@ def test_a_program_with_the_token_in_a_header_can_do_the_same(guarded: HttpServe
     assert answer.json()["skills"] == 1
 
 
-def test_a_call_without_the_secret_of_the_page_is_refused(browser: Browser) -> None:
-    for secret in ("", "wrong", browser.csrf[:-1]):
-        answer = browser.call(VISIBILITY, {"uri": URI, "assistant": False}, x_skillwire_page=secret)
-        assert answer.status_code == 403
-    assert browser.call(CONFIG, {}).status_code == 200
+def test_a_call_without_the_secret_of_the_page_is_refused(closed: HttpServer) -> None:
+    with Browser(closed.base) as browser:
+        browser.session()
+        for secret in ("", "wrong", browser.csrf[:-1]):
+            answer = browser.call(CONFIG, {}, x_skillwire_page=secret)
+            assert (answer.status_code, answer.json()["code"]) == (403, "outdated")
+        assert browser.call(CONFIG, {}).status_code == 200
 
 
 @pytest.mark.parametrize(
     "origin",
-    ["https://evil.example", "null", "http://localhost:1", "http://127.0.0.1:1", "https://app.example"],
+    [
+        "https://evil.example",
+        "null",
+        "http://localhost:1",
+        "http://127.0.0.1:1",
+        "http://127.0.0.1.:1",
+        "https://app.example",
+        "HTTPS://APP.EXAMPLE",
+    ],
 )
 def test_pages_of_other_origins_are_refused_though_they_had_the_secret(browser: Browser, origin: str) -> None:
     answer = browser.call(VISIBILITY, {"uri": URI, "assistant": False}, origin=origin)
@@ -187,7 +281,6 @@ def test_pages_of_other_origins_are_refused_though_they_had_the_secret(browser: 
     answer = browser.http.get("/ui/session", headers={"origin": origin})
     assert answer.status_code == 403
     assert "csrf" not in answer.json()
-    assert browser.enter().status_code == 200
     assert (
         browser.http.post("/ui/session", json={"token": TOKEN}, headers={"origin": origin}).status_code == 403
     )
@@ -196,7 +289,8 @@ def test_pages_of_other_origins_are_refused_though_they_had_the_secret(browser: 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_a_request_that_the_browser_calls_foreign_is_refused(browser: Browser, site: str) -> None:
     assert browser.call(CONFIG, {}, sec_fetch_site=site, origin="").status_code == 403
-    assert browser.http.get("/ui/events", headers={"sec-fetch-site": site}).status_code == 403
+    headers = {"sec-fetch-site": site, "x-skillwire-session": browser.identity}
+    assert browser.http.get("/ui/events", headers=headers).status_code == 403
 
 
 def test_without_leave_no_action_that_changes_anything_exists(closed: HttpServer) -> None:
@@ -220,7 +314,7 @@ def test_with_leave_every_action_exists(browser: Browser) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"null", b"1"])
 def test_arguments_that_are_no_object_are_refused(browser: Browser, body: bytes) -> None:
-    headers = {"origin": browser.base, "x-skillwire-page": browser.csrf}
+    headers = {"origin": browser.base, "x-skillwire-session": browser.identity}
     assert browser.http.post(CONFIG, content=body, headers=headers).status_code == 400
 
 
@@ -257,7 +351,8 @@ def test_a_change_reaches_the_server_the_file_and_its_clients(browser: Browser, 
 
 
 def test_pages_that_are_open_are_told_of_changes(browser: Browser, folder: Path) -> None:
-    with browser.http.stream("GET", "/ui/events") as answer:
+    headers = {"x-skillwire-session": browser.identity}
+    with browser.http.stream("GET", "/ui/events", headers=headers) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
         lines = (line for line in answer.iter_lines() if line.startswith("data:"))
         first = int(next(lines).removeprefix("data:"))

@@ -1,6 +1,7 @@
 """The pages inside a host of MCP Apps: the reference bridge and client from npm, in a real browser."""
 
 import json
+import os
 import subprocess
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
@@ -20,6 +21,7 @@ from tests.support.static_site import StaticSite
 pytestmark = pytest.mark.anyio
 
 ROOT = Path(__file__).parents[2]
+TOKEN = "a-token-for-hosts"
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,8 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StaticSite]:
 def steered(home: Path, host: StaticSite) -> Iterator[HttpServer]:
     folder = write_demo(home / "team-skills")
     options = ("--http", "0", "--allow-config", "--config", home / "config.toml", "--allow-origin", host.base)
-    with HttpServer(folder, *options) as server:
+    token = ("--token-env", "HOSTED_TOKEN")
+    with HttpServer(folder, *options, *token, env={**os.environ, "HOSTED_TOKEN": TOKEN}) as server:
         yield server
 
 
@@ -47,7 +50,8 @@ async def hosted(
     browser: Browser, host: StaticSite, server: HttpServer, tool: str, theme: str = "light", **arguments: Any
 ) -> AsyncGenerator[tuple[Page, FrameLocator]]:
     """Yield a host that called `tool`, and the page that it shows."""
-    asked = {"server": server.url, "tool": tool, "theme": theme, "arguments": json.dumps(arguments)}
+    asked = {"server": server.url, "token": TOKEN, "tool": tool, "theme": theme}
+    asked["arguments"] = json.dumps(arguments)
     async with page_of(browser, host.base, watch=False) as page:
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))

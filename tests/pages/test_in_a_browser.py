@@ -11,6 +11,7 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.support.browser import PHONE, page_of
 from tests.support.demo_skills import write_demo
+from tests.support.eavesdropper import Eavesdropper
 from tests.support.peers import HttpServer
 from tests.support.skills import write_skill
 
@@ -22,7 +23,7 @@ SKILLS = 14
 @pytest.fixture
 async def page(browser: Browser, server: HttpServer) -> AsyncGenerator[Page]:
     async with page_of(browser, server.base) as page:
-        await page.goto("/")
+        await page.goto(f"/#key={server.key()}")
         await expect(page.locator(".row").first).to_be_visible()
         yield page
 
@@ -311,7 +312,7 @@ async def test_a_server_without_skills_says_what_to_do(browser: Browser, home: P
     file = home / "empty.toml"
     with HttpServer("--http", "0", "--allow-config", "--config", file) as server:
         async with page_of(browser, server.base) as page:
-            await page.goto("/")
+            await page.goto(f"/#key={server.key()}")
             await expect(page.get_by_role("heading", name="No skills yet")).to_be_visible()
             await page.get_by_role("button", name="Add a source").click()
             await expect(page.get_by_role("heading", name="No source yet")).to_be_visible()
@@ -361,6 +362,75 @@ async def test_the_token_is_entered_once_and_forgotten_on_request(browser: Brows
             await expect(page.get_by_role("heading", name="one", exact=True)).to_be_visible()
             await page.get_by_role("button", name="Sign out").click()
             await expect(field).to_be_visible()
+
+
+async def test_a_one_time_address_lets_a_browser_change_things_until_it_signs_out(
+    browser: Browser, home: Path
+) -> None:
+    folder = write_skill(home / "keyed", "one").parent
+    with HttpServer(folder, "--http", "0", "--allow-config", "--config", home / "keyed.toml") as server:
+        key = server.key()
+        async with page_of(browser, server.base) as page:
+            await page.goto(f"/#key={key}")
+            await expect(page.locator(".row")).to_have_count(1)
+            assert key not in page.url
+            await page.goto("/#/skills/one")
+            await page.reload()
+            await expect(page.get_by_role("switch", name="Assistant")).to_be_enabled()
+            await page.get_by_role("switch", name="Assistant").click()
+            await expect(page.locator(".visibility .badge")).to_have_text("Customized")
+            await page.get_by_role("button", name="Sign out").click()
+            await expect(page.get_by_role("switch", name="Assistant")).to_be_disabled()
+            assert await page.evaluate("document.cookie + localStorage.length") == "0"
+        async with page_of(browser, server.base) as page:  # a used address shows, and changes nothing
+            await page.goto(f"/#key={key}")
+            await expect(page.locator(".alerts")).to_contain_text("this address was used before")
+            await page.get_by_role("link", name="Sources").click()
+            await expect(page.locator(".note")).to_contain_text("#key=")
+            await expect(page.get_by_role("button", name="Add")).to_have_count(0)
+            # The next one is opened in the same tab, where only the fragment changes.
+            await page.evaluate("key => { location.hash = `#key=${key}`; }", server.key())
+            await page.get_by_role("link", name="Sources").click()
+            await expect(page.get_by_role("button", name="Add")).to_have_count(1)
+
+
+async def test_another_port_of_this_host_gets_nothing_of_a_signed_in_page(
+    browser: Browser, home: Path
+) -> None:
+    folder = write_skill(home / "ported", "one").parent
+    environment = {**os.environ, "PAGE_TOKEN": "open-sesame"}
+    options = ("--http", "0", "--no-config", "--token-env", "PAGE_TOKEN")
+    with HttpServer(folder, *options, env=environment) as server, Eavesdropper() as other:
+        async with page_of(browser, server.base, watch=False) as page:
+            await page.goto("/")
+            await page.get_by_label("Token").fill("open-sesame")
+            await page.get_by_role("button", name="Enter").click()
+            await expect(page.locator(".row")).to_have_count(1)
+            for path in ("/", "/ui", "/ui/session", "/ui/call/skill-config", "/mdp/auth"):
+                await page.goto(f"{other.base}{path}")
+                assert await page.evaluate("document.cookie + localStorage.length") == "0"
+            assert other.asked >= 5
+            assert other.heard == []
+            await page.goto(f"{server.base}/")
+            await expect(page.locator(".row")).to_have_count(1)  # it is still signed in here
+
+
+async def test_signing_out_in_one_tab_locks_the_others(browser: Browser, home: Path) -> None:
+    folder = write_skill(home / "tabs", "one").parent
+    environment = {**os.environ, "PAGE_TOKEN": "open-sesame"}
+    options = ("--http", "0", "--no-config", "--token-env", "PAGE_TOKEN")
+    with HttpServer(folder, *options, env=environment) as server:
+        async with page_of(browser, server.base) as page:
+            await page.goto("/")
+            await page.get_by_label("Token").fill("open-sesame")
+            await page.get_by_role("button", name="Enter").click()
+            await expect(page.locator(".row")).to_have_count(1)
+            other = await page.context.new_page()
+            await other.goto("/")
+            await expect(other.locator(".row")).to_have_count(1)
+            await other.get_by_role("button", name="Sign out").click()
+            await expect(other.get_by_label("Token")).to_be_visible()
+            await expect(page.get_by_label("Token")).to_be_visible()
 
 
 # Keyboard, screen reader, phone, colours

@@ -1,7 +1,7 @@
 """A server with live skills on loopback, and clients that say exactly what a test wants said."""
 
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -86,9 +86,10 @@ async def driving(
     token: str | None = None,
     origins: frozenset[str] = frozenset(),
     port: int = 0,
+    headers: Sequence[str] | None = None,
 ) -> AsyncGenerator[Drive]:
     """Yield a server with live skills and nothing else."""
-    live = LiveSkills(limits, hooks)
+    live = LiveSkills(limits, hooks, headers)
     hub = live.hub
     library = Library([live.source()])
     await library.load()
@@ -105,11 +106,11 @@ async def driving(
         await serving.serve(sockets=[listening])
         ended.set()
 
-    headers = {} if token is None else {"authorization": f"Bearer {token}"}
+    shown = {} if token is None else {"authorization": f"Bearer {token}"}
     async with (
         anyio.create_task_group() as tasks,
         httpx2.AsyncClient(
-            base_url=f"http://{bound.authority}", headers=headers, timeout=PATIENCE, trust_env=False
+            base_url=f"http://{bound.authority}", headers=shown, timeout=PATIENCE, trust_env=False
         ) as http,
     ):
         tasks.start_soon(serve)

@@ -2,6 +2,7 @@
 
 import json
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -180,6 +181,7 @@ class HttpServer:
             env=None if env is None else dict(env),
         )
         self.log: list[str] = []
+        self._keys: queue.Queue[str] = queue.Queue()
         self.url = self._wait_for_url()
         self._thread = threading.Thread(target=self._pump, daemon=True)
         self._thread.start()
@@ -194,6 +196,10 @@ class HttpServer:
     def base(self) -> str:
         return self.url.removesuffix("/mcp")
 
+    def key(self) -> str:
+        """Return the next one-time key that it prints."""
+        return self._keys.get(timeout=PATIENCE)
+
     def stop(self) -> int:
         """Ask it to end; return its exit code."""
         if self.process.poll() is None:
@@ -207,14 +213,20 @@ class HttpServer:
     def _wait_for_url(self) -> str:
         assert self.process.stderr is not None
         for line in self.process.stderr:
-            self.log.append(line.decode())
+            self._note(line.decode())
             if "serving on http://" in self.log[-1]:
                 return self.log[-1].split("serving on ")[1].strip()
         raise AssertionError(f"the server did not start: {self.log}")
 
     def _pump(self) -> None:
         assert self.process.stderr is not None
-        self.log.extend(line.decode() for line in self.process.stderr)
+        for line in self.process.stderr:
+            self._note(line.decode())
+
+    def _note(self, line: str) -> None:
+        self.log.append(line)
+        if (found := re.search(r"http://\S+/#key=(\S+)", line)) is not None:
+            self._keys.put(found[1])
 
 
 class HttpPeer(Peer):

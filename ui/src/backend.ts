@@ -60,6 +60,8 @@ export interface Config {
   revision: number;
   version: string;
   editable: boolean;
+  /** What to do so that things can be changed here; empty if they can. */
+  unlock: string;
   skills: number;
   errors: number;
   warnings: number;

@@ -16,7 +16,8 @@ const theme = themeButton();
 
 async function begin(): Promise<void> {
   try {
-    if (await backend.begin()) open();
+    const unused = await redeemed();
+    if (await backend.begin()) open(unused);
     else door();
   } catch (error) {
     const failure = error instanceof Failure ? error : new Failure(String(error));
@@ -36,7 +37,18 @@ async function begin(): Promise<void> {
   }
 }
 
-function open(): void {
+/** Use the one-time key of the address; return why it could not be used, if there was one. */
+async function redeemed(): Promise<Failure | null> {
+  try {
+    await backend.redeem();
+    return null;
+  } catch (error) {
+    if (error instanceof Failure && !error.lost) return error;
+    throw error;
+  }
+}
+
+function open(unused: Failure | null = null): void {
   const tools = [theme];
   const { leave } = backend;
   if (leave) {
@@ -47,6 +59,7 @@ function open(): void {
   }
   const shell = new Shell(backend, new AddressRouter(), door, tools);
   fill(page, shell.element);
+  if (unused) shell.fail(unused);
   shell.begin();
 }
 
@@ -75,7 +88,7 @@ function door(): void {
         { class: "card", onsubmit: (event: Event) => void enter(event) },
         icon(icons.mark, "icon mark large"),
         h("h1", null, "Skillwire"),
-        h("p", null, "This server wants its token, the same that MCP clients send. This browser will remember that you know it."),
+        h("p", null, "This server wants its token, the same that MCP clients send. This browser stays signed in until you sign out."),
         h("label", { for: "token" }, "Token"),
         field,
         wrong,
@@ -85,5 +98,8 @@ function door(): void {
   );
   field.focus();
 }
+
+// An address with a key, opened in a tab that shows the page already, changes only the fragment.
+window.addEventListener("hashchange", () => location.hash.startsWith("#key=") && location.reload());
 
 void begin();

@@ -1,6 +1,6 @@
 // The frame around the views: the name, the three views, and how the connection is.
 
-import type { Backend } from "./backend";
+import type { Backend, Failure } from "./backend";
 import { fill, h, icon } from "./dom";
 import { number } from "./format";
 import { icons } from "./icons";
@@ -57,6 +57,11 @@ export class Shell {
 
   begin(): void {
     void this.store.load().finally(() => this.store.follow());
+  }
+
+  /** Say what went wrong, until it is closed. */
+  fail(failure: Failure): void {
+    this.notices.fail(failure);
   }
 
   /** Show the skills that hold these words. */

@@ -55,7 +55,7 @@ export class SourcesView {
         ? config.configFile
           ? ["Changes are kept in ", h("code", null, config.configFile), "."]
           : "Changes are kept in the configuration file."
-        : ["To change anything here, start the server with ", h("code", null, "--allow-config"), "."],
+        : ["To change anything here, ", literals(config.unlock), "."],
     );
     const told = JSON.stringify({ ...config, problems: [], revision: 0 });
     if (told === this.told) return;

@@ -1,5 +1,5 @@
 // The smallest host of MCP Apps that is one: the reference bridge and client, and a page in a sandbox.
-// `?server=URL&tool=NAME&arguments=JSON&theme=dark` calls the tool and shows its page.
+// `?server=URL&token=TOKEN&tool=NAME&arguments=JSON&theme=dark` calls the tool and shows its page.
 
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import {
@@ -29,7 +29,9 @@ function context(theme: "light" | "dark"): McpUiHostContext {
 
 async function begin(): Promise<void> {
   const client = new Client({ name: "test-host", version: "1" });
-  await client.connect(new StreamableHTTPClientTransport(new URL(asked.get("server")!)));
+  const headers = { Authorization: `Bearer ${asked.get("token") ?? ""}` };
+  const server = new URL(asked.get("server")!);
+  await client.connect(new StreamableHTTPClientTransport(server, { requestInit: { headers } }));
   const { tools } = await client.listTools();
   seen.appOnly = tools.filter(isToolVisibilityAppOnly).map((tool) => tool.name);
   const tool = tools.find((each) => each.name === asked.get("tool"))!;

@@ -15,7 +15,7 @@ from skillwire.config.steering import Steering
 from skillwire.config.visibility import overrides_in
 from skillwire.contract.terms import Terms
 from skillwire.model.problem import Problem
-from skillwire.surfaces.overview import Overview
+from skillwire.surfaces.overview import UNLOCK_OVER_MCP, Overview, ShowPlaces
 
 if TYPE_CHECKING:
     from skillwire.drive.live import LiveSkills
@@ -30,14 +30,20 @@ class Gateway:
     terms: Terms | None = None
     live: "LiveSkills | None" = None
 
-    def overview(self, *, show_places: bool | None = None) -> Overview:
+    def overview(
+        self,
+        *,
+        show_places: ShowPlaces = ShowPlaces.TO_THOSE_WHO_MAY_CHANGE,
+        unlock: str = UNLOCK_OVER_MCP,
+    ) -> Overview:
         """Return what pages show of it.
 
-        Where skills are on this machine is told to MCP clients only if they may steer the server, too.
+        MCP clients see where skills are on this machine only if they may change the server.
         """
-        show_places = self.steering.editable if show_places is None else show_places
+        if not self.steering.editable and show_places is ShowPlaces.TO_THOSE_WHO_MAY_CHANGE:
+            show_places = ShowPlaces.NEVER
         if self.terms is None:
-            return Overview(self.library, self.steering, show_places=show_places)
+            return Overview(self.library, self.steering, show_places=show_places, unlock=unlock)
         from skillwire.catalog.register import Register  # noqa: PLC0415 - most servers have no contract
 
         register = Register(self.terms)
@@ -45,7 +51,9 @@ class Gateway:
         def problems(catalog: Catalog) -> tuple[Problem, ...]:
             return register.of(catalog).contracted.problems
 
-        return Overview(self.library, self.steering, show_places=show_places, problems=problems)
+        return Overview(
+            self.library, self.steering, show_places=show_places, unlock=unlock, problems=problems
+        )
 
 
 def open_gateway(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from skillwire.cli.log_limit import LimitedHandler
 from skillwire.cli.saying import say
 from skillwire.cli.service import Service
 from skillwire.model.errors import UnreadError, UsageError
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 def log_to_stderr() -> None:
     """Let people see what goes wrong inside. Stdout belongs to the client."""
     logging.basicConfig(
-        level=logging.WARNING, stream=sys.stderr, format="%(levelname)s: %(name)s: %(message)s"
+        level=logging.WARNING,
+        handlers=[LimitedHandler(sys.stderr)],
+        format="%(levelname)s: %(name)s: %(message)s",
     )
 
 

@@ -81,6 +81,13 @@ def serve(
     drive: Annotated[
         bool, Parameter(help="Let running programs connect and offer live skills. Needs `--http`.")
     ] = False,
+    drive_header: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--drive-header",
+            help="A header of HTTP readers that programs get, instead of the usual ones (repeatable).",
+        ),
+    ] = None,
     token_env: ClientTokenEnv = None,
     allow_public: AllowPublic = False,
     allow_host: AllowHost = None,
@@ -106,7 +113,9 @@ def serve(
     terms = _terms(block_key, contract=contract, tolerant=tolerant)
     log_to_stderr()
     file = _configuration(config, no_config=no_config, allow_config=allow_config)
-    live = _live_skills(http, static=static) if drive else None
+    if drive_header and not drive:
+        raise UsageError("`--drive-header` needs `--drive`", hint="add `--drive`, or leave it out")
+    live = _live_skills(http, drive_header, static=static) if drive else None
     options = LibraryOptions(
         follow_links=follow_links,
         prefix=prefix,
@@ -173,7 +182,7 @@ def _configuration(config: Path | None, *, no_config: bool, allow_config: bool) 
     return ConfigFile(config or default_config())
 
 
-def _live_skills(http: str | None, *, static: bool) -> "LiveSkills":
+def _live_skills(http: str | None, headers: Sequence[str] | None, *, static: bool) -> "LiveSkills":
     if http is None:
         hint = "programs connect over the network: add `--http 8765`"
         raise UsageError("`--drive` needs `--http`", hint=hint)
@@ -182,4 +191,4 @@ def _live_skills(http: str | None, *, static: bool) -> "LiveSkills":
         raise UsageError("`--drive` and `--static` contradict each other", hint=hint)
     from skillwire.drive.live import LiveSkills  # noqa: PLC0415 - most servers have none
 
-    return LiveSkills()
+    return LiveSkills(headers=headers)

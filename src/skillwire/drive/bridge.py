@@ -18,6 +18,8 @@ from skillwire.surfaces.toolbox import Run, Tool, structured
 
 MAX_ANSWERS = 16 * 1024 * 1024
 """Bytes of all that one tool answers."""
+MAX_ANSWER_VALUES = 200_000
+"""JSON values of all that `callPaths` answers."""
 
 _TEXT: Json = {"type": "string"}
 _TEXTS: Json = {"type": "object", "additionalProperties": {"type": "string"}}
@@ -131,7 +133,7 @@ class _Bridge:
         client_id, search = fields.text_or_none("clientId"), fields.text_or_none("search")
         depth = fields.positive_or_none("depth") or (None if search else 1)
         paths: list[Json] = [
-            {"clientId": online.info.id, "clientName": online.info.name, **each.sent}
+            {**each.listed, "clientId": online.info.id, "clientName": online.info.name}
             for online in self._hub.clients
             if client_id is None or online.info.id == client_id
             for each in online.info.paths
@@ -151,21 +153,17 @@ class _Bridge:
         if not ids:
             message = f"no connected client has `{request.path}` with method `{request.method}`"
             return structured(failure(CallError(ErrorCode.NOT_FOUND, message)), is_error=True)
-        answers: dict[str, dict[str, Json]] = {}
+        answers = _Answers()
         async with anyio.create_task_group() as tasks:
             for client_id in ids:
                 tasks.start_soon(self._collect, client_id, request, answers)
-        return structured({"results": _bounded([answers[client_id] for client_id in ids])})
+        return structured({"results": [answers.of(client_id) for client_id in ids]})
 
-    async def _collect(self, client_id: str, request: Request, answers: dict[str, dict[str, Json]]) -> None:
+    async def _collect(self, client_id: str, request: Request, answers: "_Answers") -> None:
         try:
-            answers[client_id] = {
-                "clientId": client_id,
-                "ok": True,
-                "data": await self._hub.call(client_id, request),
-            }
+            answers.put(client_id, {"ok": True, "data": await self._hub.call(client_id, request)})
         except CallFailedError as error:  # one that fails, fails alone
-            answers[client_id] = {"clientId": client_id, **failure(error.error)}
+            answers.put(client_id, failure(error.error))
 
     def _asked(self, fields: Fields, request: Request) -> tuple[str, ...]:
         if fields.values.get("clientIds") is None:
@@ -194,16 +192,29 @@ def _request(fields: Fields) -> Request:
     )
 
 
-def _bounded(answers: list[dict[str, Json]]) -> list[Json]:
-    """Return the answers, as many as fit; the others say that they do not."""
-    left = MAX_ANSWERS
-    shown: list[Json] = []
-    for answer in answers:
-        left -= len(orjson.dumps(answer))
-        message = f"all answers together have more than {MAX_ANSWERS:,} bytes; ask fewer with `clientIds`"
-        too_much = failure(CallError(ErrorCode.TRANSPORT_ERROR, message))
-        shown.append(answer if left >= 0 else {"clientId": answer["clientId"], **too_much})
-    return shown
+class _Answers:
+    """What clients answered, as many as fit, as bytes until all are there. The others say so."""
+
+    def __init__(self) -> None:
+        self._bytes = MAX_ANSWERS
+        self._values = MAX_ANSWER_VALUES
+        self._encoded: dict[str, bytes] = {}
+
+    def put(self, client_id: str, answer: dict[str, Json]) -> None:
+        encoded = orjson.dumps(answer)
+        values = sum(encoded.count(mark) for mark in (b",", b"[", b"{"))
+        if len(encoded) > self._bytes or values > self._values:
+            limit = f"{MAX_ANSWERS:,} bytes or {MAX_ANSWER_VALUES:,} values"
+            message = f"all answers together have more than {limit}; ask fewer with `clientIds`"
+            encoded = orjson.dumps(failure(CallError(ErrorCode.TRANSPORT_ERROR, message)))
+        else:
+            self._bytes -= len(encoded)
+            self._values -= values
+        self._encoded[client_id] = encoded
+
+    def of(self, client_id: str) -> dict[str, Json]:
+        answer: dict[str, Json] = orjson.loads(self._encoded[client_id])
+        return {**answer, "clientId": client_id}
 
 
 def _fitting(name: str, found: list[Json], advice: str) -> dict[str, Json]:
@@ -218,10 +229,10 @@ def _fitting(name: str, found: list[Json], advice: str) -> dict[str, Json]:
 def _client(online: Online) -> dict[str, Json]:
     info = online.info
     return {
+        **info.about,
         "id": info.id,
         "name": info.name,
-        **info.about,
-        "paths": [dict(each.sent) for each in info.paths],
+        "paths": [each.listed for each in info.paths],
         "status": "online",
         "connectedAt": _time(online.session.connected_at),
         "lastSeenAt": _time(online.session.seen_at),

@@ -17,6 +17,7 @@ from skillwire.drive.loop_names import LOOP_PATH, SESSION_HEADER
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.errors import InvalidValueError, SkillwireError
+from skillwire.model.json_text import JsonTooLargeError, load_bounded_json
 
 REPLACED = 4000
 _SCHEMES = frozenset({"ws", "wss", "http", "https"})
@@ -28,7 +29,9 @@ _PATIENCE = 10.0
 _FAREWELL = 2.0
 """Seconds to end a connection properly, also when everything is cancelled."""
 _REFUSALS = frozenset({1003, 1007, 1008})
-_REFUSED_STATUS = frozenset({400, 401, 403, 404, 405, 413, 421})
+_REFUSED_STATUS = frozenset({400, 401, 403, 404, 405, 413, 421, 431})
+_MAX_VALUES = 100_000
+"""JSON values in one message of the server."""
 
 
 class LostError(SkillwireError):
@@ -124,11 +127,11 @@ class _SocketCarrier(Carrier):
 
     async def receive(self) -> object:
         try:
-            return orjson.loads(await self._connection.recv())
+            return load_bounded_json(await self._connection.recv(decode=False), max_values=_MAX_VALUES)
         except ConnectionClosed as error:
             raise _by_closing(error) from error
-        except orjson.JSONDecodeError as error:
-            raise LostError("the server sent something that is not JSON") from error
+        except (orjson.JSONDecodeError, JsonTooLargeError) as error:
+            raise LostError("the server sent something that is not JSON, or too much of it") from error
 
 
 @asynccontextmanager
@@ -225,7 +228,7 @@ def _closing_code(body: bytes) -> Json:
 
 def _fields(body: bytes) -> dict[str, Json]:
     try:
-        found = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        found = load_bounded_json(body, max_values=_MAX_VALUES)
+    except (orjson.JSONDecodeError, JsonTooLargeError):
         return {}
     return cast("dict[str, Json]", found) if isinstance(found, dict) else {}

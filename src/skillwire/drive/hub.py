@@ -36,6 +36,8 @@ from skillwire.model.errors import InvalidValueError
 Listener: TypeAlias = Callable[[], None]
 """Told that a client came, went, or answers other paths."""
 _ANY: Collection[PathType] = tuple(PathType)
+_SECRET_CHARACTERS = 8
+"""From this length on, a secret is looked for everywhere. A shorter one is part of too many other texts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +69,12 @@ class Hub:
         self._listeners: list[Listener] = []
         self._revision = 0
         self._closed = False
+        self._withheld: tuple[bytes, ...] = ()
+
+    def withhold(self, secret: str) -> None:
+        """Never send this text to a client, whoever put it into a request."""
+        if len(secret) >= _SECRET_CHARACTERS:
+            self._withheld += (orjson.dumps(secret)[1:-1],)
 
     # Sessions
 
@@ -242,6 +250,8 @@ class Hub:
             message = orjson.dumps(call.to_json())
         except TypeError as error:  # too deep, a number of more than 64 bits, half a character
             raise UnsendableError(f"the request is no JSON that can be sent: {error}") from error
+        if any(secret in message for secret in self._withheld):
+            raise UnsendableError("the request holds the token of this server, which no program may get")
         if len(message) > self.limits.body:
             raise UnsendableError(
                 f"the request has {len(message):,} bytes; the limit is {self.limits.body:,}"

@@ -1,80 +1,134 @@
-"""Who connects: what headers and cookie claim, and `/mdp/auth`, where browsers say it first.
+"""Who connects: what headers and ticket claim, and `/mdp/auth`, where browsers say it first.
 
 A browser cannot send headers with a WebSocket. So its client posts what it would have said to `/mdp/auth`,
-and the cookie says it afterwards.
+and gets a ticket for its next connection. The server's token is compared, and kept nowhere.
 """
 
 import hmac
+from collections.abc import Mapping
 from dataclasses import replace
+from urllib.parse import parse_qsl
 
+import orjson
 from starlette.datastructures import Headers
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.types import Scope
 
-from skillwire.drive.cookie import MAX_AGE, MAX_COOKIE, AuthCookie, set_cookie
 from skillwire.drive.depth import TOO_DEEP, too_deep
-from skillwire.drive.limits import DriveLimits
-from skillwire.drive.loop_names import LOOP_PATH
-from skillwire.drive.reading import Fields, ShapeError
+from skillwire.drive.hub import Hub
+from skillwire.drive.loop_names import LOOP_PATH, SESSION_HEADER
+from skillwire.drive.reading import Fields, ShapeError, json_size, kept_json
 from skillwire.drive.registration import Auth
+from skillwire.drive.session import Mode
+from skillwire.drive.tickets import MAX_CLAIM, MAX_CLAIM_VALUES, Ticket, Tickets, set_cookie, without_ticket
 from skillwire.drive.web import HttpError, read_json
+from skillwire.model.json_text import JsonTooLargeError, load_bounded_json
 
 AUTH_PATH = "/mdp/auth"
 
-
 _OWN_HEADERS = "x-mdp-auth-"
+_SECRET_HEADERS = ("x-mdp-session-id", "x-skillwire-session", "x-skillwire-page")
 _NO_CONTEXT = "Auth endpoint requires an auth context"
+_TICKET = "skillwire.drive_ticket"
+"""Key in the scope of a request that was let in by its ticket, which is used up by then."""
 
 
 class Identities:
-    """Reads who somebody claims to be. With a token, only the cookie of somebody who knew it is worth one."""
+    """Reads who a connection claims to be. Hooks and programs never see the server's token in it."""
 
-    def __init__(
-        self, limits: DriveLimits, token: str | None = None, cookie: AuthCookie | None = None
-    ) -> None:
-        self._limits = limits
+    def __init__(self, hub: Hub, token: str | None = None, tickets: Tickets | None = None) -> None:
+        self._hub = hub
         self._token = token
-        self._cookie = cookie or AuthCookie()
+        self._tickets = tickets or Tickets()
 
-    def of(self, headers: Headers) -> Auth | None:
-        """Return what a connection claims, by its cookie and its headers."""
-        known = self._cookie.of(headers)
-        sent = _sent(headers)
+    def of(self, connection: HTTPConnection) -> Auth | None:
+        """Return what a connection claims, by its ticket and its headers. Raises `HttpError`."""
+        headers = connection.headers
+        ticket: Ticket | None = connection.scope.get(_TICKET) or self._tickets.take(headers)
+        known, sent = None if ticket is None else ticket.auth, _sent(headers)
+        if sent is not None:
+            sent = without_token(sent, self._token)
+            if json_size(sent.to_json()) > MAX_CLAIM:
+                raise HttpError(431, f"what the headers say of a client may have {MAX_CLAIM:,} bytes")
         if known is None or sent is None:
             return sent or known
         return replace(sent, metadata=known.metadata)
 
     def vouches(self, scope: Scope) -> bool:
-        """Whether the cookie of a connecting client shows that it knew the server's token."""
+        """Whether a request without the token may connect as a program, or goes on with a session that has.
+
+        A ticket is used up here. A session of the HTTP loop is known by its id, which only its client knows.
+        """
         if scope["type"] != "websocket" and not scope["path"].startswith(f"{LOOP_PATH}/"):
             return False
-        known = self._cookie.of(Headers(scope=scope))
-        return known is not None and self._is_token(known.token)
+        if scope["type"] == "websocket" or scope["path"] == f"{LOOP_PATH}/connect":
+            ticket = self._tickets.take(Headers(scope=scope))
+            scope[_TICKET] = ticket
+            return ticket is not None and ticket.knows_token
+        name = Headers(scope=scope).get(SESSION_HEADER) or _query(scope).get("sessionId", "")
+        return self._hub.session(name, Mode.HTTP_LOOP) is not None or self._hub.ending(name) is not None
 
     async def introduce(self, request: Request) -> Response:
         """Answer `POST /mdp/auth`."""
-        value = await read_json(request, self._limits.body)
+        limits = self._hub.limits
+        value = await read_json(request, limits.body, limits.values)
         auth = _sent(request.headers) if value is None else _posted(value)
         if auth is None:
             raise HttpError(400, _NO_CONTEXT)
-        if self._token is not None and not self._is_token(auth.token):
+        knows_token = auth.token is not None and self._token is not None and _same(auth.token, self._token)
+        if self._token is not None and not knows_token:
             raise HttpError(401, "that is not the token of this server")
-        sealed = self._cookie.sealed(auth)
-        if len(sealed) > MAX_COOKIE:
-            raise HttpError(400, f"what is to be kept in a cookie may have {MAX_COOKIE:,} bytes")
-        return _answer(sealed, MAX_AGE, request)
+        claim = kept_json(without_token(auth, self._token).to_json())
+        if len(claim) > MAX_CLAIM:
+            raise HttpError(400, f"what a client says of itself here may have {MAX_CLAIM:,} bytes")
+        try:
+            load_bounded_json(claim, max_values=MAX_CLAIM_VALUES)
+        except JsonTooLargeError as error:
+            raise HttpError(400, str(error)) from error
+        self._tickets.revoke(request.headers)
+        return _answer(self._tickets.issue(claim, request.headers, knows_token=knows_token), request)
 
     async def forget(self, request: Request) -> Response:
         """Answer `DELETE /mdp/auth`."""
-        return _answer("", 0, request)
+        self._tickets.revoke(request.headers)
+        return _answer("", request)
 
-    def _is_token(self, text: str | None) -> bool:
-        return text is not None and self._token is not None and _same(text, self._token)
+    def of_reader(self, headers: Headers) -> Auth | None:
+        """Return what the hooks tell a program of a reader over HTTP, from headers without our secrets."""
+        shown = {name: ", ".join(headers.getlist(name)) for name in headers if name not in _SECRET_HEADERS}
+        if cookies := without_ticket("; ".join(headers.getlist("cookie"))):
+            shown["cookie"] = cookies
+        else:
+            shown.pop("cookie", None)
+        auth = self._hub.hooks.request_auth(_without_value(shown, self._token))
+        return None if auth is None else without_token(auth, self._token)
 
 
-def _answer(value: str, max_age: int, request: Request) -> Response:
-    cookie = set_cookie(value, max_age, secure=request.url.scheme == "https")
+def without_token(auth: Auth, token: str | None) -> Auth:
+    """Return a claim without every part that holds the server's token."""
+    if token is None:
+        return auth
+    if auth.token is not None and token in auth.token:
+        auth = replace(auth, scheme=None, token=None)
+    if auth.headers is not None:
+        auth = replace(auth, headers=_without_value(auth.headers, token) or None)
+    if auth.metadata is not None and orjson.dumps(token)[1:-1] in orjson.dumps(dict(auth.metadata)):
+        auth = replace(auth, metadata=None)
+    return auth
+
+
+def _without_value(headers: Mapping[str, str], token: str | None) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if token is None or token not in value}
+
+
+def _query(scope: Scope) -> dict[str, str]:
+    raw: bytes = scope["query_string"]
+    return dict(parse_qsl(raw.decode("ascii", errors="replace")))
+
+
+def _answer(value: str, request: Request) -> Response:
+    cookie = set_cookie(value, secure=request.url.scheme == "https")
     return Response(status_code=204, headers={"set-cookie": cookie, "cache-control": "no-store"})
 
 
@@ -83,9 +137,11 @@ def _posted(value: object) -> Auth | None:
         raise HttpError(400, f"the body is {TOO_DEEP}")
     try:
         part = Fields.of(value).part_or_none("auth")
-        return None if part is None else Auth.read(part)
+        auth = None if part is None else Auth.read(part)
+        json_size(None if auth is None else auth.to_json())
     except ShapeError as error:
         raise HttpError(400, f"{_NO_CONTEXT}: {error}") from error
+    return auth
 
 
 def _sent(headers: Headers) -> Auth | None:

@@ -11,10 +11,12 @@ class DriveLimits:
     """Clients that are connected at the same time."""
     total_paths: int = 50_000
     """Paths of all clients together."""
-    total_bytes: int = 32 * 1024 * 1024
-    """Bytes of what all clients together say of themselves and their paths."""
+    total_bytes: int = 64 * 1024 * 1024
+    """Bytes that all clients together take up with what they say of themselves and their paths."""
     body: int = 1024 * 1024
     """Bytes of one message, or of one request's body."""
+    values: int = 100_000
+    """JSON values in one message or body. They are counted before it is parsed, because each takes memory."""
     calls: int = 64
     """Calls that one client has not answered yet."""
     waiting: int = 256

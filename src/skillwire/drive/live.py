@@ -1,6 +1,6 @@
 """Live skills as one thing to start: the hub, and the source that shows what it holds."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 
 import anyio
@@ -10,13 +10,24 @@ from skillwire.drive.hub import Hub
 from skillwire.drive.limits import DriveLimits
 from skillwire.drive.source import DriveSource
 from skillwire.drive.supervision import supervised
+from skillwire.drive.web import HeaderRule
 
 
 class LiveSkills:
     """What a server with live skills needs besides its own parts."""
 
-    def __init__(self, limits: DriveLimits | None = None, hooks: Hooks | None = None) -> None:
+    def __init__(
+        self,
+        limits: DriveLimits | None = None,
+        hooks: Hooks | None = None,
+        headers: Iterable[str] | None = None,
+    ) -> None:
+        """`headers` are the names of those that programs get of readers over HTTP, instead of the usual ones.
+
+        Raises `InvalidValueError`.
+        """
         self.hub = Hub(limits, hooks)
+        self.headers = HeaderRule(headers)
         self._sources: list[DriveSource] = []
 
     def source(self, label: str = "live") -> DriveSource:

@@ -29,8 +29,8 @@ class LoopEndpoint:
 
     async def connect(self, request: Request) -> Response:
         """Answer `POST connect`: begin a session."""
-        await read_json(request, self._hub.limits.body)
-        auth = self._identities.of(request.headers)
+        await read_json(request, self._hub.limits.body, self._hub.limits.values)
+        auth = self._identities.of(request)
         try:
             session = self._hub.connect(Connection(Mode.HTTP_LOOP, request.url.scheme == "https", auth))
         except FullError as error:
@@ -39,7 +39,7 @@ class LoopEndpoint:
 
     async def send(self, request: Request) -> Response:
         """Answer `POST send`: take one message of the client."""
-        value = await read_json(request, self._hub.limits.body)
+        value = await read_json(request, self._hub.limits.body, self._hub.limits.values)
         session = self._session(request)
         try:
             await self._hub.receive(session, Fields.of(value, "the body").values.get("message"))

@@ -137,6 +137,11 @@ class Fields:
         return f"{self.where}.{name}" if self.where else name
 
 
+def kept_json(value: dict[str, Json]) -> bytes:
+    """Return an object as JSON that is to be kept. What the writer returns has room for a kilobyte more."""
+    return bytes(memoryview(orjson.dumps(value))) if value else b"{}"
+
+
 def json_size(value: Json) -> int:
     """Return how many bytes a value has as JSON. Raises `ShapeError` for one that cannot be sent."""
     try:

@@ -18,9 +18,10 @@ from skillwire.drive.errors import (
 )
 from skillwire.drive.hooks import Request
 from skillwire.drive.hub import Hub
+from skillwire.drive.identity import Identities
 from skillwire.drive.paths import SKILL_LEAVES
 from skillwire.drive.registration import GET, PathType
-from skillwire.drive.web import forwarded, json_response, path_segments, queries
+from skillwire.drive.web import HeaderRule, json_response, path_segments, queries
 from skillwire.model.entry import Json
 from skillwire.model.mime import MARKDOWN
 
@@ -46,8 +47,10 @@ _HARMLESS = {
 class SkillReads:
     """Reads skills for whoever has a URL."""
 
-    def __init__(self, hub: Hub) -> None:
+    def __init__(self, hub: Hub, identities: Identities, headers: HeaderRule) -> None:
         self._hub = hub
+        self._identities = identities
+        self._headers = headers
 
     async def read(self, request: HttpRequest) -> Response:
         """Answer a read."""
@@ -58,8 +61,8 @@ class SkillReads:
             GET,
             self._registered(client_id, segments),
             query=dict(queries(request.scope)),
-            headers=forwarded(request.headers),
-            auth=self._hub.hooks.request_auth(dict(request.headers)),
+            headers=self._headers.forwarded(request.headers),
+            auth=self._identities.of_reader(request.headers),
         )
         found = self._hub.find(client_id, GET, asked.path, [PathType.SKILL])
         content_type = (found[0].content_type if found else None) or MARKDOWN

@@ -1,12 +1,15 @@
 """Who registers, and what: the paths of a client, and what it says of itself."""
 
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+import orjson
+
 from skillwire.drive.paths import PROMPT_LEAVES, SKILL_LEAVES, LivePath
-from skillwire.drive.reading import Fields, ShapeError, json_size
+from skillwire.drive.reading import Fields, ShapeError, json_size, kept_json
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.errors import InvalidValueError
@@ -22,6 +25,9 @@ MAX_ABOUT = 4 * 1024
 RESERVED_IDS = frozenset({"mcp", "ui", "skills", "mdp", "healthz"})
 """Names of other routes: a client of that name could not be told from them."""
 
+_SHAPES = ("inputSchema", "outputSchema", "arguments")
+_CLIENT_BYTES, _PATH_BYTES, _POINTERS = 8192, 512, 16
+"""What a client, a path and each text of a path take up besides the texts themselves."""
 _ABOUT = ("name", "description", "version", "platform", "metadata")
 _CONTENT_TYPE = re.compile(r"[\w.+-]+/[\w.+*-]+(?:; ?[\w.+-]+=[\w.+-]+)*", re.ASCII)
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._~@:+-]{0,127}", re.ASCII)
@@ -76,20 +82,26 @@ class Descriptor:
     type: PathType
     path: LivePath
     method: str
-    sent: Mapping[str, Json]
-    """All that the client says of it, as it was sent: listings show it so."""
+    description: str | None = None
+    content_type: str | None = None
+    shapes: bytes = b"{}"
+    """What it takes and returns, by the names in `_SHAPES`, as JSON. Parsed, it would take more memory."""
     size: int = 0
-    """Bytes of that."""
+    """Bytes that all of it takes up."""
 
     @property
-    def description(self) -> str | None:
-        found = self.sent.get("description")
-        return found if isinstance(found, str) else None
-
-    @property
-    def content_type(self) -> str | None:
-        found = self.sent.get("contentType")
-        return found if isinstance(found, str) else None
+    def listed(self) -> dict[str, Json]:
+        """What listings show of it: what we understood of it, and nothing else that the client sent."""
+        shapes: dict[str, Json] = orjson.loads(self.shapes)
+        method = self.method if self.type is PathType.ENDPOINT else None
+        own = without_none(
+            type=self.type.value,
+            path=self.path.text,
+            method=method,
+            description=self.description,
+            contentType=self.content_type,
+        )
+        return {**shapes, **own}
 
     @classmethod
     def read(cls, fields: Fields) -> "Descriptor":
@@ -99,16 +111,22 @@ class Descriptor:
             wanted = " or ".join(f"`{leaf}`" for leaf in _LEAVES[kind] if leaf) or "no reserved name"
             raise fields.fault("path", f"{kind} `{path.text}` must end in {wanted}")
         method = fields.choice("method", METHODS) if kind is PathType.ENDPOINT else GET
-        fields.text_or_none("description")
+        description = fields.text_or_none("description")
         content_type = fields.text_or_none("contentType")
         if content_type is not None and not _CONTENT_TYPE.fullmatch(content_type):
             raise fields.fault("contentType", f"{quoted(content_type)} is no type such as `text/markdown`")
-        size = json_size(dict(fields.values))
+        size = json_size(
+            dict(fields.values)
+        )  # also of what is not kept: it says where a message is too large
         if size > MAX_DESCRIPTOR:
             raise fields.fault(
                 "path", f"`{path.text}` comes with {size:,} bytes; the limit is {MAX_DESCRIPTOR:,}"
             )
-        return cls(kind, path, method, dict(fields.values), size)
+        shapes = {name: fields.values[name] for name in _SHAPES if fields.values.get(name) is not None}
+        kept = kept_json(shapes)
+        texts = (path.text, *path.segments, description, content_type, kept)
+        taken = _PATH_BYTES + sum(_POINTERS + sys.getsizeof(text) for text in texts)
+        return cls(kind, path, method, description, content_type, kept, taken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +136,19 @@ class ClientInfo:
     id: str
     name: str
     paths: tuple[Descriptor, ...]
-    about: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """What else it says of itself: description, version, platform, metadata."""
+    about_json: bytes = b"{}"
+    """What else it says of itself, as JSON. Parsed, it would take far more memory."""
+
+    @property
+    def about(self) -> dict[str, Json]:
+        """What else it says of itself: description, version, platform, metadata."""
+        return orjson.loads(self.about_json)
 
     @property
     def size(self) -> int:
-        """Bytes of all that it says."""
-        return json_size(dict(self.about)) + sum(each.size for each in self.paths)
+        """Bytes that all of it takes up."""
+        own = _CLIENT_BYTES + sys.getsizeof(self.name) + sys.getsizeof(self.about_json)
+        return own + sum(each.size for each in self.paths)
 
     @classmethod
     def read(cls, fields: Fields) -> "ClientInfo":
@@ -137,7 +161,7 @@ class ClientInfo:
             metadata=fields.mapping_or_none("metadata"),
         )
         client_id = fields.parsed("id", checked_id)
-        return cls(client_id, fields.text("name"), read_paths(fields), about)
+        return cls(client_id, fields.text("name"), read_paths(fields), kept_json(about))
 
 
 def checked_id(text: str) -> str:

@@ -16,7 +16,7 @@ from skillwire.drive.loop_names import LOOP_PATH
 from skillwire.drive.messages import PROTOCOL, PROTOCOL_RANGES, PROTOCOL_VERSION
 from skillwire.drive.reads import SkillReads
 from skillwire.drive.registration import RESERVED_IDS
-from skillwire.drive.web import HttpError, json_response
+from skillwire.drive.web import HeaderRule, HttpError, json_response
 from skillwire.drive.websocket import SocketEndpoint
 
 META_PATH = "/mdp/meta"
@@ -31,10 +31,16 @@ class DriveRoutes:
     identities: Identities
 
 
-def drive_routes(hub: Hub, token: str | None = None) -> DriveRoutes:
-    """Return the routes of `hub`. The last takes every WebSocket that is not on the path of another route."""
-    identities = Identities(hub.limits, token)
-    loop, reads, socket = LoopEndpoint(hub, identities), SkillReads(hub), SocketEndpoint(hub, identities)
+def drive_routes(hub: Hub, token: str | None = None, headers: HeaderRule | None = None) -> DriveRoutes:
+    """Return the routes of `hub`. The last takes every WebSocket that is not on the path of another route.
+
+    `headers` are those of a reader that programs get.
+    """
+    if token is not None:
+        hub.withhold(token)
+    identities = Identities(hub, token)
+    loop, socket = LoopEndpoint(hub, identities), SocketEndpoint(hub, identities)
+    reads = SkillReads(hub, identities, headers or HeaderRule())
 
     async def take_socket(websocket: WebSocket) -> None:
         if websocket.url.path.split("/")[1] in RESERVED_IDS:

@@ -1,7 +1,7 @@
 """Pieces that the HTTP routes share: bodies within bounds, addresses without tricks, errors as JSON."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 import orjson
@@ -10,11 +10,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Scope
 
-from skillwire.model.errors import SkillwireError
+from skillwire.model.errors import InvalidValueError, SkillwireError
+from skillwire.model.json_text import JsonTooLargeError, load_bounded_json
 
 JSON_TYPE = "application/json; charset=utf-8"
 _MALFORMED = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _FORWARDED = frozenset({"content-type", "user-agent"})
+_PRIVATE_WORDS = ("auth", "token", "key", "secret", "session", "oidc", "jwt", "credential", "cookie")
+"""A header with one of these anywhere in its name may carry an identity or a secret."""
+_PRIVATE_PREFIXES = ("x-forwarded-", "x-amzn-", "x-mdp-", "x-skillwire-")
+_NEVER = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
+_HEADER_NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 
 
 class HttpError(SkillwireError):
@@ -26,7 +32,7 @@ class HttpError(SkillwireError):
         super().__init__(message)
 
 
-async def read_json(request: Request, limit: int) -> object:
+async def read_json(request: Request, limit: int, max_values: int) -> object:
     """Return the body of a request as JSON; an empty one is None. Raises `HttpError`."""
     declared = request.headers.get("content-length", "")
     if declared.isascii() and declared.isdigit() and int(declared) > limit:
@@ -39,7 +45,9 @@ async def read_json(request: Request, limit: int) -> object:
     if not body:
         return None
     try:
-        return orjson.loads(body)
+        return load_bounded_json(bytes(body), max_values=max_values)
+    except JsonTooLargeError as error:
+        raise HttpError(413, str(error)) from error
     except orjson.JSONDecodeError as error:
         raise HttpError(400, f"the body is not JSON: {error}") from error
 
@@ -60,16 +68,36 @@ def queries(scope: Scope) -> dict[str, str]:
     return dict(parse_qsl(raw.decode("ascii", errors="replace"), keep_blank_values=True))
 
 
-def forwarded(headers: Headers) -> dict[str, str]:
-    """Return the headers that a client is told: never who the reader is, nor how the request came here."""
-    names = {name for name in headers if _may_be_forwarded(name)}
-    return {name: ", ".join(headers.getlist(name)) for name in sorted(names)}
+class HeaderRule:
+    """Which headers of a reader a program gets: never who the reader is, nor how the request came here."""
+
+    def __init__(self, names: Iterable[str] | None = None) -> None:
+        """With `names`, exactly these, whatever the rule says. Raises `InvalidValueError`."""
+        self._names = None if names is None else frozenset(map(_checked_name, names))
+
+    def forwarded(self, headers: Headers) -> dict[str, str]:
+        """Return the headers of a request that a program gets."""
+        names = {name for name in headers if self.allows(name)}
+        return {name: ", ".join(headers.getlist(name)) for name in sorted(names)}
+
+    def allows(self, name: str) -> bool:
+        """Whether programs get the header of this name, in lower case."""
+        if self._names is not None:
+            return name in self._names
+        if name.startswith(_PRIVATE_PREFIXES) or any(word in name for word in _PRIVATE_WORDS):
+            return False
+        return name in _FORWARDED or name.startswith(("accept", "x-"))
 
 
-def _may_be_forwarded(name: str) -> bool:
-    if name.startswith("x-"):
-        return not name.startswith(("x-mdp-", "x-forwarded-"))
-    return name in _FORWARDED or name.startswith("accept")
+def _checked_name(text: str) -> str:
+    name = text.strip().lower()
+    if not _HEADER_NAME.fullmatch(name):
+        raise InvalidValueError("header", text, "the name of an HTTP header, such as `x-review-scope`")
+    if name in _NEVER or name.startswith(("x-mdp-", "x-skillwire-")):
+        raise InvalidValueError(
+            "header", text, "one that programs may get; credentials reach them only by a hook"
+        )
+    return name
 
 
 def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -10,6 +10,8 @@ from skillwire.drive.hub import Hub
 from skillwire.drive.identity import Identities
 from skillwire.drive.reading import ShapeError
 from skillwire.drive.session import NORMAL, Closing, Connection, Mode, Session
+from skillwire.drive.web import HttpError
+from skillwire.model.json_text import JsonTooLargeError, load_bounded_json
 
 _NO_BINARY = Closing(1003, "Binary frames are not supported")
 _LAST_WORDS = 1.0
@@ -24,12 +26,12 @@ class SocketEndpoint:
         self._identities = identities
 
     async def __call__(self, websocket: WebSocket) -> None:
-        auth = self._identities.of(websocket.headers)
-        connection = Connection(Mode.WEBSOCKET, websocket.url.scheme == "wss", auth)
         try:
-            session = self._hub.connect(connection)
-        except FullError as error:
-            await websocket.send_denial_response(JSONResponse({"error": str(error)}, 503))
+            auth = self._identities.of(websocket)
+            session = self._hub.connect(Connection(Mode.WEBSOCKET, websocket.url.scheme == "wss", auth))
+        except (FullError, HttpError) as error:
+            status = error.status if isinstance(error, HttpError) else 503
+            await websocket.send_denial_response(JSONResponse({"error": str(error)}, status))
             return
         try:
             await websocket.accept()
@@ -55,10 +57,11 @@ class SocketEndpoint:
             if (text := message.get("text")) is None:
                 return _NO_BINARY
             try:
-                await self._hub.receive(session, orjson.loads(text))
+                value = load_bounded_json(text.encode(), max_values=self._hub.limits.values)
+                await self._hub.receive(session, value)
             except orjson.JSONDecodeError as error:
                 return Closing(1008, f"not JSON: {error}")
-            except (ShapeError, RefusedError, FullError) as error:
+            except (JsonTooLargeError, ShapeError, RefusedError, FullError) as error:
                 return Closing(1008, str(error))
 
     async def _write(self, session: Session, websocket: WebSocket, scope: anyio.CancelScope) -> None:

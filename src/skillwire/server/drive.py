@@ -12,7 +12,7 @@ _CONNECTIONS_EACH = 2
 def drive_annex(live: LiveSkills, token: str | None = None) -> Annex:
     """Return what the HTTP application of a server with live skills holds besides."""
     hub = live.hub
-    drive = drive_routes(hub, token)
+    drive = drive_routes(hub, token, live.headers)
     return Annex(
         drive.routes,
         open_paths=frozenset({AUTH_PATH}),

@@ -1,17 +1,19 @@
 """A method of a surface as a request handler of the SDK: where our errors become JSON-RPC errors."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 import mcp_types as types
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ConfigDict
 
 from skillwire.model.errors import NotServedError, RequestError, SkillwireError
+from skillwire.server.guard import TOKEN_SHOWN
 from skillwire.surfaces.base import Answer, Call, Method
 from skillwire.wire.messages import CACHEABLE, Freshness
 from skillwire.wire.translate import complete
@@ -47,12 +49,26 @@ async def respond(
     name: str, method: Method, freshness: Freshness, context: Context, call: Call | None = None
 ) -> dict[str, Any]:
     """Return the answer to a request, with what its protocol version wants of every result (S12)."""
-    answer = await answered(name, method, call or Call(context.params or {}))
+    params = context.params or {} if call is None else call.params
+    answer = await answered(name, method, Call(params, may_change(context)))
     if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         return answer.result
     if name not in CACHEABLE:
         return complete(answer.result, None)
     return complete(answer.result, replace(freshness, ttl_ms=0) if answer.live else freshness)
+
+
+def may_change(context: Context) -> bool:
+    """Return whether a request may change the server.
+
+    A client on stdio is the user's own. Over HTTP, local processes and pages of allowed origins reach the
+    server, so a request must have shown a token: the one of this server, or one that the SDK has verified.
+    """
+    request = context.request
+    if request is None:
+        return True
+    scope: Mapping[str, Any] = getattr(request, "scope", {})
+    return TOKEN_SHOWN in scope or isinstance(scope.get("user"), AuthenticatedUser)
 
 
 async def answered(name: str, method: Method, call: Call) -> Answer:

@@ -1,6 +1,10 @@
-"""Who may use the pages: the token, entered once, becomes a cookie; every request shows that it is ours."""
+"""Who may use the pages: a token or a one-time key buys a session, which the page shows in a header.
 
-import base64
+There is no cookie. A browser sends cookies to every port of a host, so another server on this machine would
+get them. What a page keeps in its storage stays with its own origin, port included.
+"""
+
+import hashlib
 import hmac
 import secrets
 import time
@@ -10,73 +14,132 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-COOKIE = "skillwire_page"
-MAX_AGE = 30 * 24 * 3600
+SESSION_HEADER = "x-skillwire-session"
 CSRF_HEADER = "x-skillwire-page"
+MAX_SESSIONS = 100
+"""Sessions of pages at the same time. One more ends the oldest."""
+SESSION_SECONDS = 7 * 24 * 3600.0
+"""How long a session lasts."""
+_SECRET_BYTES = 32
 
 
 class PageSession:
-    """Knows the token, if there is one, and the secret that only a page of this server can have read."""
+    """A page that has shown the token or a one-time key."""
 
-    def __init__(self, token: str | None, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, until: float) -> None:
+        self.until = until
+        self.over = False
+        self._listeners: list[Callable[[], None]] = []
+
+    def on_end(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Have `listener` called when the session ends, until what this returns is called."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def end(self) -> None:
+        self.over = True
+        for listener in tuple(self._listeners):
+            listener()
+
+
+class PageSessions:
+    """Knows the token, the current one-time key, and every session. Keeps only hashes of session ids."""
+
+    def __init__(
+        self,
+        token: str | None,
+        *,
+        new_key: Callable[[str], None] | None = None,
+        max_sessions: int = MAX_SESSIONS,
+        seconds: float = SESSION_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """With `new_key`, a one-time key opens a session, too. It is called with each further key."""
         self._token = token
+        self._new_key = new_key
+        self._key = None if new_key is None else secrets.token_urlsafe(_SECRET_BYTES)
+        self._max_sessions = max_sessions
+        self._seconds = seconds
         self._clock = clock
-        # From the token: a cookie outlives a restart of the server, and not a change of the token.
-        self._key = hmac.digest((token or "").encode(), b"skillwire: the cookie of the pages", "sha256")
+        self._sessions: dict[bytes, PageSession] = {}
         self.csrf = secrets.token_urlsafe(24)
-        """Sent back with each call. Another origin can have the browser send requests, but not read this."""
+        """Sent with each call that has no session. Another origin can send requests, but not read this."""
 
     @property
     def open(self) -> bool:
-        """Whether nobody has to show anything, as on `/mcp`."""
+        """Whether pages may be read without a session, as `/mcp` may without a token."""
         return self._token is None
 
-    def knows(self, token: str) -> bool:
-        return self._token is not None and hmac.compare_digest(token.encode(), self._token.encode())
+    @property
+    def key(self) -> str | None:
+        """The one-time key that opens the next session."""
+        return self._key
+
+    def enter_with_token(self, token: str) -> str | None:
+        """Return the id of a new session, or None if that is not the token."""
+        return self._begin() if self._is_token(token) else None
+
+    def enter_with_key(self, key: str) -> str | None:
+        """Return the id of a new session, or None if that is not the current key. A key works once."""
+        if self._key is None or self._new_key is None or not _same(key, self._key):
+            return None
+        self._key = secrets.token_urlsafe(_SECRET_BYTES)
+        self._new_key(self._key)
+        return self._begin()
+
+    def find(self, headers: Headers) -> PageSession | None:
+        """Return the session that a request shows."""
+        given = headers.getlist(SESSION_HEADER)
+        if len(given) != 1:
+            return None
+        session = self._sessions.get(_digest(given[0]))
+        if session is not None and session.until <= self._clock():
+            self.leave(headers)
+            return None
+        return session
+
+    def leave(self, headers: Headers) -> None:
+        """End the session that a request shows, and its event streams."""
+        for given in headers.getlist(SESSION_HEADER):
+            if (session := self._sessions.pop(_digest(given), None)) is not None:
+                session.end()
+
+    def is_over(self, session: PageSession) -> bool:
+        return session.over or session.until <= self._clock()
 
     def vouches(self, scope: Scope) -> bool:
-        """Whether a request carries a good cookie, or the token itself."""
-        if self._token is None:
-            return False
-        headers = Headers(scope=scope)
-        lines = headers.getlist("cookie")
-        sent = (each.strip().partition("=") for line in lines for each in line.split(";"))
-        if any(self._is_good(value) for name, _, value in sent if name == COOKIE):
-            return True
+        """Whether a request shows a session."""
+        return self.find(Headers(scope=scope)) is not None
+
+    def has_token(self, headers: Headers) -> bool:
+        """Whether a request shows the token itself."""
         given = headers.getlist("authorization")
         scheme, _, token = (given[0] if len(given) == 1 else "").partition(" ")
-        return scheme.lower() == "bearer" and self.knows(token.strip())
-
-    def cookie(self, *, secure: bool) -> str:
-        """Return the header that lets a browser in."""
-        until = str(int(self._clock()) + MAX_AGE)
-        return _header(f"{until}.{self._signature(until)}", MAX_AGE, secure=secure)
-
-    def no_cookie(self, *, secure: bool) -> str:
-        """Return the header that has a browser forget its cookie."""
-        return _header("", 0, secure=secure)
+        return scheme.lower() == "bearer" and self._is_token(token.strip())
 
     def has_csrf(self, headers: Headers) -> bool:
-        return hmac.compare_digest(headers.get(CSRF_HEADER, "").encode(), self.csrf.encode())
+        return _same(headers.get(CSRF_HEADER, ""), self.csrf)
 
-    def _is_good(self, value: str) -> bool:
-        until, _, signature = value.partition(".")
-        if not hmac.compare_digest(signature.encode(), self._signature(until).encode()):
-            return False
-        return int(until) > self._clock()
+    def _begin(self) -> str:
+        now = self._clock()
+        for digest, session in tuple(self._sessions.items()):
+            if session.until <= now or len(self._sessions) >= self._max_sessions:  # the oldest comes first
+                del self._sessions[digest]
+                session.end()
+        identity = secrets.token_urlsafe(_SECRET_BYTES)
+        self._sessions[_digest(identity)] = PageSession(now + self._seconds)
+        return identity
 
-    def _signature(self, until: str) -> str:
-        signed = hmac.digest(self._key, until.encode(), "sha256")
-        return base64.urlsafe_b64encode(signed).rstrip(b"=").decode("ascii")
+    def _is_token(self, token: str) -> bool:
+        return self._token is not None and _same(token, self._token)
 
 
 def is_same_origin(headers: Headers) -> bool:
     """Whether a request comes from a page of this very server, or from no page at all.
 
-    Other pages on this machine may call `/mcp` of a loopback server. They may not steer it.
+    Other pages on this machine may call `/mcp` of a loopback server. They may not use these pages.
     """
-    site = headers.get("sec-fetch-site")
-    if site not in {None, "same-origin", "none"}:
+    if any(site not in {"same-origin", "none"} for site in headers.getlist("sec-fetch-site")):
         return False
     origins = headers.getlist("origin")
     if not origins:
@@ -84,6 +147,9 @@ def is_same_origin(headers: Headers) -> bool:
     return len(origins) == 1 and urlsplit(origins[0]).netloc.lower() == headers.get("host", "").lower()
 
 
-def _header(value: str, max_age: int, *, secure: bool) -> str:
-    header = f"{COOKIE}={value}; Path=/ui; Max-Age={max_age}; HttpOnly; SameSite=Strict"
-    return f"{header}; Secure" if secure else header
+def _digest(identity: str) -> bytes:
+    return hashlib.sha256(identity.encode()).digest()
+
+
+def _same(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode(), other.encode())

@@ -15,22 +15,45 @@ from skillwire.drive.web import HttpError, json_response, read_json
 from skillwire.model.errors import NotServedError, RequestError, SkillwireError, UsageError
 from skillwire.server.http import Annex
 from skillwire.server.page_news import MOST_STREAMS, News
-from skillwire.server.page_session import PageSession, is_same_origin
-from skillwire.surfaces.actions import changing_actions, reading_actions
+from skillwire.server.page_session import PageSessions, is_same_origin
+from skillwire.surfaces.actions import MayNotChangeError, changing_actions, reading_actions
 from skillwire.surfaces.base import Call
 from skillwire.surfaces.built import built_page
 from skillwire.surfaces.overview import Overview
 
 PAGE_PATH, SESSION_PATH, EVENTS_PATH, CALL_PATH = "/", "/ui/session", "/ui/events", "/ui/call"
 _MAX_BODY = 256 * 1024
+_MAX_VALUES = 10_000
+"""JSON values in the body of a request."""
+OUTDATED = "outdated"
+"""The code of an error after which a page asks for its secret again: the server was started anew."""
+_NO_PAGE = "this call does not come from a page of this server; load the page again"
+_USED_KEY = "this address was used before, or is of an earlier start; the server printed a new one on stderr"
 
 _Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 _NO_STORE = {"cache-control": "no-store"}
 
 
-def page_annex(overview: Overview, token: str | None = None) -> Annex:
+UNLOCK_PAGE = (
+    "open the address that ends in `#key=…`, which the server printed on stderr; each address works once"
+)
+"""How a page of a server without a token gets to change it."""
+
+
+def page_sessions(
+    overview: Overview, token: str | None, new_key: Callable[[str], None] | None = None
+) -> PageSessions:
+    """Return who may use the pages. Where they can change the server without a token, keys open sessions.
+
+    `new_key` is called with the key that replaces one that was used. The first is in `PageSessions.key`.
+    """
+    keys = token is None and overview.control.editable
+    return PageSessions(token, new_key=(new_key or _ignore) if keys else None)
+
+
+def page_annex(overview: Overview, sessions: PageSessions) -> Annex:
     """Return what the HTTP application holds besides, so that browsers can show the pages."""
-    pages = Pages(overview, PageSession(token))
+    pages = Pages(overview, sessions)
     return Annex(
         (
             Route(PAGE_PATH, pages.page, methods=["GET"]),
@@ -49,19 +72,19 @@ def page_annex(overview: Overview, token: str | None = None) -> Annex:
 class Pages:
     """Answers the requests of a browser."""
 
-    def __init__(self, overview: Overview, session: PageSession) -> None:
+    def __init__(self, overview: Overview, sessions: PageSessions) -> None:
         self._overview = overview
-        self._session = session
-        changing = changing_actions(overview.control) if overview.control.editable else []
+        self._sessions = sessions
+        changing = changing_actions(overview) if overview.control.editable else []
         self._actions = {action.name: action for action in (*reading_actions(overview), *changing)}
         self._html = built_page("browser.html")
         self._policy = content_policy(self._html)
-        self._news = News(overview)
+        self._news = News(overview, sessions.is_over)
 
     def vouches(self, scope: Scope) -> bool:
-        """Whether a request may do without the token: only for the pages, and with a good cookie."""
+        """Whether a request may do without the token: only for the pages, and with a session."""
         ours = scope["type"] == "http" and scope["path"].startswith("/ui/")
-        return ours and self._session.vouches(scope)
+        return ours and self._sessions.vouches(scope)
 
     async def page(self, _request: Request) -> Response:
         """Answer `GET /`: the same for everybody, without a word about any skill."""
@@ -78,47 +101,52 @@ class Pages:
     async def session(self, request: Request) -> Response:
         """Answer whether a browser is let in, and what it has to send along with each call."""
         _must_be_same_origin(request)
-        if not self._session.open and not self._session.vouches(request.scope):
+        session = self._sessions.find(request.headers)
+        if not self._sessions.open and session is None and not self._sessions.has_token(request.headers):
             return json_response({"open": False}, headers=_NO_STORE)
-        leave = not self._session.open
-        return json_response({"open": True, "csrf": self._session.csrf, "canLeave": leave}, headers=_NO_STORE)
+        answer = {"open": True, "csrf": self._sessions.csrf, "canLeave": session is not None}
+        return json_response(answer, headers=_NO_STORE)
 
     async def enter(self, request: Request) -> Response:
-        """Take the token, once, and answer with a cookie that stands for it."""
+        """Take the token, or a one-time key, and answer with the id of a session that stands for it."""
         _must_be_same_origin(request)
-        match await read_json(request, _MAX_BODY):
-            case {"token": str(token)} if self._session.knows(token.strip()):
-                cookie = self._session.cookie(secure=request.url.scheme == "https")
-                return json_response({"open": True}, headers={"set-cookie": cookie, **_NO_STORE})
+        match await read_json(request, _MAX_BODY, _MAX_VALUES):
+            case {"token": str(token)}:
+                identity, wrong = self._sessions.enter_with_token(token.strip()), "that is not the token"
+            case {"key": str(key)}:
+                identity, wrong = self._sessions.enter_with_key(key), _USED_KEY
             case _:
-                raise HttpError(401, "that is not the token")
+                identity, wrong = None, "that is not the token"
+        if identity is None:
+            raise HttpError(401, wrong)
+        return json_response({"open": True, "session": identity}, headers=_NO_STORE)
 
     async def leave(self, request: Request) -> Response:
-        """Have the browser forget the cookie."""
+        """End the session of a page: its id is worth nothing from now on."""
         _must_be_same_origin(request)
-        cookie = self._session.no_cookie(secure=request.url.scheme == "https")
-        return json_response({"open": False}, headers={"set-cookie": cookie, **_NO_STORE})
+        self._sessions.leave(request.headers)
+        return json_response({"open": False}, headers=_NO_STORE)
 
     async def call(self, request: Request) -> Response:
         """Do what a page asks for."""
         _must_be_same_origin(request)
-        if not self._session.has_csrf(request.headers):
-            raise HttpError(403, "this call does not come from a page of this server; load the page again")
+        session = self._sessions.find(request.headers)
+        if session is None and not self._sessions.has_csrf(request.headers):
+            return _refused(403, _NO_PAGE, code=OUTDATED)
         action = self._actions.get(request.path_params["action"])
         if action is None:
             raise HttpError(404, "there is no such action; changes need a server with `--allow-config`")
-        arguments = await read_json(request, _MAX_BODY)
+        arguments = await read_json(request, _MAX_BODY, _MAX_VALUES)
         if not isinstance(arguments, dict):
             raise HttpError(400, "the arguments are not a JSON object")
-        call = Call(cast("dict[str, object]", arguments))
+        trusted = session is not None or self._sessions.has_token(request.headers)
+        call = Call(cast("dict[str, object]", arguments), trusted)
         return json_response(await action.run(call), headers=_NO_STORE)
 
     async def events(self, request: Request) -> Response:
-        """Answer with a stream that says when something else is to be shown."""
+        """Answer with a stream that says when to load again. It ends with the session of the page."""
         _must_be_same_origin(request)
-        if self._news.full:
-            raise HttpError(503, "too many pages are open")
-        return self._news.stream()
+        return self._news.stream(self._sessions.find(request.headers))
 
 
 def content_policy(html: str) -> str:
@@ -159,6 +187,8 @@ def _told(handler: _Handler) -> _Handler:
             return await handler(request)
         except HttpError as error:
             return _refused(error.status, str(error))
+        except MayNotChangeError as error:
+            return _refused(403, str(error), error.hint)
         except UsageError as error:
             return _refused(409, str(error), error.hint)
         except RequestError as error:
@@ -169,5 +199,10 @@ def _told(handler: _Handler) -> _Handler:
     return answer
 
 
-def _refused(status: int, message: str, hint: str = "") -> Response:
-    return json_response({"error": message, "hint": hint}, status, _NO_STORE)
+def _refused(status: int, message: str, hint: str = "", code: str = "") -> Response:
+    told = {"error": message, "hint": hint, **({"code": code} if code else {})}
+    return json_response(told, status, _NO_STORE)
+
+
+def _ignore(_key: str) -> None:
+    pass

@@ -1,13 +1,12 @@
 """What a page asks of the server, and has it do. The same over HTTP and as tools; one line for each."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
 from skillwire.model.entry import Json
-from skillwire.model.errors import BadParamsError
+from skillwire.model.errors import BadParamsError, UsageError
 from skillwire.surfaces.base import Call
-from skillwire.surfaces.control import Control
 from skillwire.surfaces.overview import Overview
 
 SHOW_CONFIG = "skill-config"
@@ -48,11 +47,12 @@ def reading_actions(overview: Overview) -> list[Action]:
     """Return what anybody can ask who may see the pages at all."""
 
     async def show_config(call: Call) -> dict[str, Json]:
-        return overview.config(_number(call, "problems", FEW_PROBLEMS, MOST_PROBLEMS))
+        problems = _number(call, "problems", FEW_PROBLEMS, MOST_PROBLEMS)
+        return overview.config(problems, may_change=call.may_change)
 
     async def show_skills(call: Call) -> dict[str, Json]:
         if call.params.get("skill") is not None:
-            return {"skill": overview.skill(call.text("skill"))}
+            return {"skill": overview.skill(call.text("skill"), may_change=call.may_change)}
         query = "" if call.params.get("query") is None else call.text("query")
         offset = _number(call, "offset", 0, 10_000_000)
         return overview.skills(query, offset, _number(call, "limit", FEW_SKILLS, MOST_SKILLS))
@@ -85,8 +85,9 @@ def reading_actions(overview: Overview) -> list[Action]:
     ]
 
 
-def changing_actions(control: Control) -> list[Action]:
-    """Return what changes the server and its configuration file."""
+def changing_actions(overview: Overview) -> list[Action]:
+    """Return what changes the server and its configuration file. Each refuses callers who may not do that."""
+    control = overview.control
 
     async def add_source(call: Call) -> None:
         await control.add_source(call.text("source"), _maybe(call, "label"), _maybe(call, "prefix"))
@@ -112,7 +113,7 @@ def changing_actions(control: Control) -> list[Action]:
         await control.set_static(static=static)
 
     label: dict[str, dict[str, Json]] = {"label": _TEXT}
-    return [
+    changes = [
         _change(
             "skill-config-add-source",
             "Serve one more source of skills.",
@@ -144,6 +145,20 @@ def changing_actions(control: Control) -> list[Action]:
             set_static,
         ),
     ]
+    return [replace(each, run=_for_those_who_may(each.run, overview.unlock)) for each in changes]
+
+
+class MayNotChangeError(UsageError):
+    """The caller has shown no credential that lets it change the server."""
+
+
+def _for_those_who_may(run: Run, unlock: str) -> Run:
+    async def guarded(call: Call) -> dict[str, Json]:
+        if not call.may_change:
+            raise MayNotChangeError("this client may not change the server", hint=unlock)
+        return await run(call)
+
+    return guarded
 
 
 def _change(

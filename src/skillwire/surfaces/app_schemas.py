@@ -84,6 +84,7 @@ CONFIG_SCHEMA = _object(
         "revision": _NUMBER,
         "version": _TEXT,
         "editable": _FLAG,
+        "unlock": _TEXT,
         "skills": _NUMBER,
         "errors": _NUMBER,
         "warnings": _NUMBER,

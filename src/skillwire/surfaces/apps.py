@@ -33,12 +33,13 @@ _CHANGES: dict[str, Json] = {"readOnlyHint": False, "destructiveHint": True, "op
 def app_tools(overview: Overview) -> list[Tool]:
     """Return the tools of the pages. Those that change anything exist only where that is allowed.
 
-    That they are for pages alone is a hint to the host, and keeps no model away from them.
+    They are listed for, and obey, only callers who may change the server: the client on stdio, and clients
+    over HTTP that sent a token. That they are for pages alone is a hint to hosts; it does not stop a model.
     """
     shown = [_opening(action) for action in reading_actions(overview) if action.name in _OPENS]
     if not overview.control.editable:
         return shown
-    return [*shown, *map(_behind, changing_actions(overview.control))]
+    return [*shown, *map(_behind, changing_actions(overview))]
 
 
 class AppPages(Unlisted):
@@ -90,6 +91,7 @@ def _behind(action: Action) -> Tool:
         _run(action),
         output_schema=DONE_SCHEMA,
         meta={"ui": {"visibility": ["app"]}},
+        changes=True,
     )
 
 

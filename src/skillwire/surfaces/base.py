@@ -18,6 +18,8 @@ class Call:
     """The parameters of one request, not yet trusted to have any shape."""
 
     params: Mapping[str, object] = field(default_factory=dict[str, object])
+    may_change: bool = False
+    """Whether the caller may change the server: the user's client on stdio, or one that sent a credential."""
 
     def text(self, name: str) -> str:
         """Return a parameter that must be there, and not too long. Raises `BadParamsError`.
@@ -37,10 +39,10 @@ class Call:
         """
         value = self.params.get(name)
         if value is None:
-            return Call()
+            return Call(may_change=self.may_change)
         if not isinstance(value, Mapping):
             raise BadParamsError(f"the parameter `{name}` must be an object")
-        return Call(cast("Mapping[str, object]", value))
+        return Call(cast("Mapping[str, object]", value), self.may_change)
 
     def no_cursor(self) -> None:
         """Refuse a cursor: this list has one page, and never gave one out. Raises `BadCursorError`."""

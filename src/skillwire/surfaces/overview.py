@@ -1,6 +1,7 @@
 """What there is and what is wrong with it, as JSON for pages and for whoever asks to see it."""
 
 from collections.abc import Callable
+from enum import StrEnum
 from itertools import chain
 
 from skillwire import __version__
@@ -27,8 +28,23 @@ _STATES = {
 _MOST_WORDS = 32
 """Different words of one search: each is looked for in every skill."""
 
+_UNLOCK_SERVER = "start the server with `--allow-config`"
 _PUBLIC = frozenset({"repository", "publisher"})
 """Kinds whose places anybody may know. Others may be a path or a key, also what cannot be opened."""
+
+
+UNLOCK_OVER_MCP = (
+    "over HTTP, changes need a token: start the server with `--token-env VAR`, or use its page in a browser"
+)
+"""How an MCP client gets to change the server."""
+
+
+class ShowPlaces(StrEnum):
+    """Who may know where on this machine the skills are."""
+
+    TO_ALL = "to all"
+    TO_THOSE_WHO_MAY_CHANGE = "to those who may change the server"
+    NEVER = "never"
 
 
 class Overview:
@@ -39,13 +55,15 @@ class Overview:
         library: Library,
         control: Control,
         *,
-        show_places: bool = True,
+        show_places: ShowPlaces = ShowPlaces.TO_ALL,
+        unlock: str = UNLOCK_OVER_MCP,
         problems: Callable[[Catalog], tuple[Problem, ...]] = lambda catalog: catalog.problems,
     ) -> None:
-        """With `show_places`, whoever looks may know where on this machine the skills are."""
+        """`unlock` says what to do to somebody who may not change the server, though others may."""
         self._problems = Derived(problems)
         self.library = library
         self.control = control
+        self.unlock = unlock
         self._show_places = show_places
         self._names = Derived(Names)
         self._summaries: dict[str, tuple[Entry, dict[str, Json]]] = {}
@@ -64,23 +82,25 @@ class Overview:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def config(self, problems: int) -> dict[str, Json]:
-        """Return sources and settings, and as many `problems` as are wanted."""
+    def config(self, problems: int, *, may_change: bool = True) -> dict[str, Json]:
+        """Return sources and settings, and so many `problems`, to a caller who `may_change` them or not."""
         catalog, settings = self.library.catalog, self.control.settings()
+        editable, places = self.control.editable, self._places_for(may_change=may_change)
         found = self._problems.of(catalog)
         errors = sum(problem.severity is Severity.ERROR for problem in found)
         return {
             "revision": self._revision,
             "version": __version__,
-            "editable": self.control.editable,
+            "editable": editable and may_change,
+            "unlock": "" if editable and may_change else self.unlock if editable else _UNLOCK_SERVER,
             "skills": len(catalog.entries),
             "errors": errors,
             "warnings": len(found) - errors,
-            "sources": [self._source(each) for each in self.control.sources()],
+            "sources": [self._source(each, places=places) for each in self.control.sources()],
             "static": settings.static,
             "staticFixed": settings.static_fixed,
             "allowedOrigins": list(settings.allowed_origins),
-            "configFile": settings.config_file if self._show_places else "",
+            "configFile": settings.config_file if places else "",
             "problems": [_problem(each) for each in found[:problems]],
         }
 
@@ -101,7 +121,7 @@ class Overview:
             "skills": [self._summary(catalog, each, origins) for each in entries[offset : offset + limit]],
         }
 
-    def skill(self, name: str) -> dict[str, Json]:
+    def skill(self, name: str, *, may_change: bool = True) -> dict[str, Json]:
         """Return all that there is to see of one skill but the bytes of its files. Raises `RequestError`."""
         catalog = self.library.catalog
         entry = self._names.of(catalog).find(name)
@@ -112,7 +132,7 @@ class Overview:
             "frontmatter": dict(entry.frontmatter),
             "fileList": [_file(entry, each) for each in entry.files],
             "problemList": [_problem(each) for each in catalog.problems_of(entry)],
-            "location": visible(entry.origin.location) if self._show_places else "",
+            "location": visible(entry.origin.location) if self._places_for(may_change=may_change) else "",
         }
 
     async def text(self, uri: str, limit: int) -> dict[str, Json]:
@@ -129,7 +149,11 @@ class Overview:
             "why": why,
         }
 
-    def _source(self, facts: SourceFacts) -> dict[str, Json]:
+    def _places_for(self, *, may_change: bool) -> bool:
+        allowed = self._show_places
+        return allowed is ShowPlaces.TO_ALL or (may_change and allowed is ShowPlaces.TO_THOSE_WHO_MAY_CHANGE)
+
+    def _source(self, facts: SourceFacts, *, places: bool) -> dict[str, Json]:
         scan = self.library.scans.get(facts.label, Scan())
         told = {problem.rule: problem for problem in reversed(scan.problems)}
         state = next((rule for rule in _STATES if rule in told), None)
@@ -138,7 +162,7 @@ class Overview:
         return {
             "label": facts.label,
             "kind": facts.kind,
-            "place": facts.place if self._show_places or _is_public(facts) else "",
+            "place": facts.place if places or _is_public(facts) else "",
             "origin": facts.origin,
             "givenBy": facts.given_by,
             "removable": facts.removable,

@@ -24,6 +24,8 @@ class Tool:
     run: Run
     output_schema: Mapping[str, Json] | None = None
     meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    changes: bool = False
+    """Whether it changes the server: it is listed only for callers who may do that."""
 
     def to_json(self) -> dict[str, Json]:
         told: dict[str, Json] = {

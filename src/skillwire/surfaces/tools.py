@@ -93,7 +93,8 @@ class ToolsSurface(Surface):
 
     async def list(self, call: Call) -> Answer:
         call.no_cursor()
-        more: list[Json] = [tool.to_json() for tool in self._more.values()]
+        offered = (tool for tool in self._more.values() if call.may_change or not tool.changes)
+        more: list[Json] = [tool.to_json() for tool in offered]
         return Answer({"tools": [self._load_skill_tool(), _skill_resource_tool(), *more]})
 
     async def call(self, call: Call) -> Answer:
