@@ -431,13 +431,6 @@ def test_what_is_ignored_stays_so_through_a_linked_folder(tmp_path: Path) -> Non
     assert paths_of(tmp_path, "one") == ["SKILL.md", "ref/open.txt"]
 
 
-@pytest.mark.parametrize("patterns", ["*a*a*a*b\n", "x\n" * 501, "a" * 300_000])
-def test_an_ignore_file_that_would_take_for_ever_is_refused(tmp_path: Path, patterns: str) -> None:
-    write(tmp_path, {".skillwireignore": patterns})
-    write_skill(tmp_path, "one", {"a" * 60: "x"})
-    assert faults(scan(tmp_path)) == {(".skillwireignore", Rule.IGNORE_FILE, ERROR)}
-
-
 def test_a_file_called_almost_like_a_skill_is_told_its_name(tmp_path: Path) -> None:
     write(tmp_path, {"one/Skill.md": skill_md("one")})
     assert faults(scan(tmp_path)) == {("one/Skill.md", Rule.SKILL_FILE_NAME, WARNING)}

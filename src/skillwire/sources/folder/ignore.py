@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillwire.model.display import quoted
 from skillwire.model.errors import SourceError
 from skillwire.sources.folder.files import read_file
 
 if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+    from skillwire.sources.folder.patterns import PathPatterns
 
 IGNORE_FILE = ".skillwireignore"
 CONTAINERS = (("skills",), (".claude", "skills"))
@@ -18,15 +17,13 @@ HIDDEN_CONTAINERS = {container[0]: container[1:] for container in CONTAINERS if 
 
 _MAX_SIZE = 256 * 1024
 _MAX_PATTERNS = 500
-_MAX_STARS = 2
-"""In one segment of a pattern: what a pattern costs grows with the length of a name to this power."""
 TOOL_FOLDERS = frozenset({"node_modules", "__pycache__"})
 
 
 class Ignored:
     """Decides by name, and by the patterns of the root's ignore file."""
 
-    def __init__(self, patterns: "GitIgnoreSpec | None" = None) -> None:
+    def __init__(self, patterns: "PathPatterns | None" = None) -> None:
         self._patterns = patterns
 
     @classmethod
@@ -42,14 +39,17 @@ class Ignored:
         content, _ = read_file(str(location), _MAX_SIZE)
         if len(content) > _MAX_SIZE:
             raise SourceError(f"has more than {_MAX_SIZE:,} bytes")
-        from pathspec import GitIgnoreSpec  # noqa: PLC0415 - most folders have no such file
+        from skillwire.sources.folder.patterns import PathPatterns  # noqa: PLC0415 - seldom needed
 
         try:
-            return cls(GitIgnoreSpec.from_lines(_affordable(content.decode().splitlines())))
+            lines = content.decode("utf-8-sig").splitlines()
+            if (number := sum(1 for line in lines if line.strip() and line[0] != "#")) > _MAX_PATTERNS:
+                raise SourceError(f"holds {number:,} patterns; the limit is {_MAX_PATTERNS:,}")
+            return cls(PathPatterns(lines) or None)
         except UnicodeDecodeError as error:
             raise SourceError("is not UTF-8") from error
         except ValueError as error:
-            raise SourceError(f"holds a pattern that cannot be understood: {error}") from error
+            raise SourceError(str(error)) from error
 
     @property
     def has_patterns(self) -> bool:
@@ -59,27 +59,15 @@ class Ignored:
         return name.startswith(".") or name in TOOL_FOLDERS
 
     def by_pattern(self, path: str, *, folder: bool) -> bool:
+        """Whether the patterns leave out `path` or a folder above it."""
         if self._patterns is None:
             return False
-        return self._patterns.match_file(f"{path}/" if folder else path)
+        return self._patterns.match(path, folder=folder)
 
     def anywhere_on(self, path: str, *, folder: bool) -> bool:
         """Whether `path`, or a folder above it, is left out. Guards what a link leads to."""
         parts = path.split("/")
-        for depth, name in enumerate(parts, start=1):
-            is_folder = folder or depth < len(parts)
-            hidden = self.by_name(name) and tuple(parts[depth : depth + 1]) != HIDDEN_CONTAINERS.get(name)
-            if hidden or self.by_pattern("/".join(parts[:depth]), folder=is_folder):
+        for name, inner in zip(parts, (*parts[1:], ""), strict=True):
+            if self.by_name(name) and (inner,) != HIDDEN_CONTAINERS.get(name):
                 return True
-        return False
-
-
-def _affordable(lines: list[str]) -> list[str]:
-    """Return the lines, having seen that matching them takes no time to speak of. Raises `SourceError`."""
-    patterns = [line for line in lines if line.strip() and not line.startswith("#")]
-    if len(patterns) > _MAX_PATTERNS:
-        raise SourceError(f"holds {len(patterns):,} patterns; the limit is {_MAX_PATTERNS:,}")
-    for pattern in patterns:
-        if any(segment.replace("**", "").count("*") > _MAX_STARS for segment in pattern.split("/")):
-            raise SourceError(f"holds {quoted(pattern)}: more than {_MAX_STARS} stars between slashes")
-    return lines
+        return self.by_pattern(path, folder=folder)

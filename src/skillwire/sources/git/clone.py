@@ -3,6 +3,8 @@
 import hashlib
 import os
 import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from skillwire.sources.git.program import Git, GitError, Output
 _REFS = "refs/skillwire"
 _LISTING_BYTES = 512
 """How long a line of a listing may be on average, before the listing is cut short."""
+ATTRIBUTES = "* -text -crlf -ident !eol !filter !working-tree-encoding\n"
+"""Attributes that win over those of a repository. With them, a checkout has the very bytes of the commit."""
 _TREE, _LINK, _SUBMODULE = b"040000", b"120000", b"160000"
 
 
@@ -110,30 +114,51 @@ class GitClone:
         """Return how much a folder holds, without checking it out."""
         most = _LISTING_BYTES * (limits.entries + 1)
         listing = await self._run("ls-tree", "-r", "-t", "-l", "-z", "--full-tree", folder.tree, most=most)
-        lines = listing.content.split(b"\0")[:-1]
-        heads = [line.partition(b"\t")[0].split() for line in lines]
-        submodules = (line.partition(b"\t")[2] for line in lines if line.startswith(_SUBMODULE))
-        return Measure(
-            entries=len(lines),
-            bytes=sum(int(size) for _, _, _, size in heads if size.isdigit()),
-            submodules=tuple(os.fsdecode(name) for name in submodules),
-            more=listing.cut,
-        )
+        entries = size = 0
+        submodules: list[str] = []
+        for line in _lines(listing.content):  # one at a time: there may be ten times as many as are allowed
+            head, _, name = line.partition(b"\t")
+            mode, _, _, length = head.split()
+            entries += 1
+            size += int(length) if length.isdigit() else 0
+            if mode == _SUBMODULE and entries <= limits.entries:
+                submodules.append(os.fsdecode(name))
+        return Measure(entries, size, tuple(submodules), more=listing.cut)
 
-    async def check_out(self, folder: Folder, target: Path) -> None:
+    async def check_out(self, folder: Folder, target: Path, measure: Measure) -> None:
         """Write the files of a folder below `target`, which is there only when it is complete.
 
-        Nobody's settings count, so no filter that the repository asks for has a program to run.
+        No settings and no attributes of a repository count: no filter runs, and every file has the bytes of
+        the commit. Raises `SourceError` if git writes more than was measured all the same.
         """
         staged = self._cache.stage()
         tree = staged / "tree"
         tree.mkdir()
+        self._set_attributes()
         variables = {"GIT_INDEX_FILE": str(staged / "index"), "GIT_WORK_TREE": str(tree)}
         prefix = (f"--prefix={folder.path}/",) if folder.path else ()
         await self._run("read-tree", *prefix, folder.tree, variables=variables)
-        await self._run("checkout-index", "--all", "--quiet", folder=tree, variables=variables)
+        entries = measure.entries + len(Path(folder.path).parts)
+
+        def too_much() -> bool:
+            return _exceeds(str(tree), entries, measure.bytes)
+
+        written = await self._run(
+            "checkout-index", "--all", "--quiet", folder=tree, variables=variables, too_much=too_much
+        )
+        if written.cut or await anyio.to_thread.run_sync(too_much):
+            await anyio.to_thread.run_sync(shutil.rmtree, staged)
+            raise SourceError(
+                f"git wrote more than the {measure.bytes:,} bytes that commit `{folder.commit}` holds; "
+                "its files are removed again, and nothing of them is served"
+            )
         tree.rename(target)
         await anyio.to_thread.run_sync(shutil.rmtree, staged)
+
+    def _set_attributes(self) -> None:
+        information = self._cache.clone / "info"
+        information.mkdir(exist_ok=True)
+        (information / "attributes").write_text(ATTRIBUTES)
 
     async def tidy(self) -> None:
         """Throw away what no ref holds any more, once there is enough of it."""
@@ -145,6 +170,7 @@ class GitClone:
         folder: Path | None = None,
         variables: dict[str, str] | None = None,
         most: int = 1024 * 1024,
+        too_much: Callable[[], bool] | None = None,
     ) -> Output:
         return await self._git.run(
             f"--git-dir={self._cache.clone}",
@@ -152,4 +178,29 @@ class GitClone:
             folder=folder or self._cache.clone,
             variables=variables,
             most=most,
+            too_much=too_much,
         )
+
+
+def _lines(content: bytes) -> Iterator[bytes]:
+    """Yield the lines of a listing. What is behind the last zero byte was cut off."""
+    start = 0
+    while (end := content.find(b"\0", start)) >= 0:
+        yield content[start:end]
+        start = end + 1
+
+
+def _exceeds(root: str, entries: int, size: int) -> bool:
+    """Whether more files and folders are below `root`, or more bytes in them. Stops once that is known."""
+    pending = [root]
+    while pending:
+        with suppress(FileNotFoundError), os.scandir(pending.pop()) as found:
+            for entry in found:
+                entries -= 1
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+                else:
+                    size -= entry.stat(follow_symlinks=False).st_size
+                if entries < 0 or size < 0:
+                    return True
+    return False

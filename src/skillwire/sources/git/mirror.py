@@ -11,7 +11,7 @@ from skillwire.model.errors import SourceError
 from skillwire.model.limits import Limits
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.sources.git.cache import GitCache, Record
-from skillwire.sources.git.clone import Folder, GitClone
+from skillwire.sources.git.clone import Folder, GitClone, Measure
 from skillwire.sources.git.program import Git, GitError
 from skillwire.sources.git.remote import FETCH_SECONDS, GitRemote, Tip
 from skillwire.sources.git.repository import Repository
@@ -123,7 +123,7 @@ class GitMirror(Mirror):
             most = f"{self._limits.entries:,} and {self._most_bytes:,} bytes"
             held = f"{quoted(self.place)} holds {many} and {measure.bytes:,} bytes"
             raise SourceError(f"{held}; at most {most} are served: name a smaller folder of it")
-        await self._check_out(clone, folder)
+        await self._check_out(clone, folder, measure)
         ref, path = self._repository.ref, self._repository.path
         before = self._cache.record(ref, path)
         previous = before.followed_by(commit) if before else ""
@@ -177,10 +177,10 @@ class GitMirror(Mirror):
         if not done:
             raise SourceError(f"{quoted(self.place)} is larger than {self._most_bytes:,} bytes")
 
-    async def _check_out(self, clone: GitClone, folder: Folder) -> None:
+    async def _check_out(self, clone: GitClone, folder: Folder, measure: Measure) -> None:
         target = self._cache.checkout(folder.commit, folder.path)
         if not target.is_dir():
-            await clone.check_out(folder, target)
+            await clone.check_out(folder, target, measure)
 
     def _root(self, commit: str) -> Path:
         path = self._repository.path

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Self
 
 import anyio
+import anyio.to_thread
 from anyio.abc import ByteReceiveStream, Process
 
 from skillwire.model.display import SHOWN, visible
@@ -19,14 +20,21 @@ from skillwire.model.errors import SourceError
 from skillwire.sources.folder.files import raise_if_exhausted
 from skillwire.sources.git.settings import Login, local_environment, network_environment
 
+if sys.platform == "linux":
+    import resource
+
 OLDEST = (2, 32)
 """The first git that takes its settings, and so a token, from the environment."""
 LOCAL_SECONDS = 120.0
 """How long git may work on this machine alone."""
+MOST_PROCESS_MEMORY = 2 * 1024 * 1024 * 1024
+"""Bytes of memory that one process of git may take, on Linux."""
 
 _MOST_OUTPUT = 1024 * 1024
 _MOST_TALK = 64 * 1024
 _LOOK_SECONDS = 0.1
+_LOOK_SHARE = 5
+"""How many times longer than a look the pause after it is."""
 _PREFIX = re.compile(r"^(?:fatal|error|remote): *")
 _NOISE = re.compile(r"warning:|hint:|From |Please make sure you have|and the repository exists")
 _USER_INFO = re.compile(r"//[^/\s@]*@")
@@ -83,7 +91,7 @@ class Git:
         variables: Mapping[str, str] | None = None,
         seconds: float = LOCAL_SECONDS,
         most: int = _MOST_OUTPUT,
-        too_much: Callable[[], bool] = lambda: False,
+        too_much: Callable[[], bool] | None = None,
         inherit: Sequence[int] = (),
     ) -> Output:
         """Run git in `folder`. Raises `GitError` if it fails, `GitTimeoutError` if it does not end.
@@ -118,7 +126,7 @@ class Git:
         self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], inherit: Sequence[int]
     ) -> Process:
         try:
-            return await anyio.open_process(
+            process = await anyio.open_process(
                 ["git", *arguments],
                 stdin=subprocess.DEVNULL,
                 cwd=folder,
@@ -131,6 +139,8 @@ class Git:
             reason = (error.strerror or type(error).__name__).lower()
             hint = "install git, and see that it is on the `PATH`"
             raise SourceError(f"`git` cannot be started: {reason}; {hint}") from error
+        _limit_memory(process.pid)
+        return process
 
     def _harmless(self, talk: bytearray, folder: Path) -> str:
         """Return what git said, without secrets and without where things are on this machine."""
@@ -143,7 +153,7 @@ class Git:
 class _Run:
     """A process that runs: what it wrote so far, and how to end it."""
 
-    def __init__(self, process: Process, most: int, too_much: Callable[[], bool]) -> None:
+    def __init__(self, process: Process, most: int, too_much: Callable[[], bool] | None) -> None:
         self.output = bytearray()
         self.talk = bytearray()
         self.cut = False
@@ -156,7 +166,8 @@ class _Run:
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         async with anyio.create_task_group() as looking:
-            looking.start_soon(self._look)
+            if self._too_much is not None:
+                looking.start_soon(self._look, self._too_much)
             async with anyio.create_task_group() as reading:
                 reading.start_soon(self._listen, self._process.stderr)
                 await self._collect(self._process.stdout)
@@ -185,14 +196,27 @@ class _Run:
             self.talk += chunk
             del self.talk[:-_MOST_TALK]
 
-    async def _look(self) -> None:
-        while not self._too_much():  # noqa: ASYNC110 - about files, which set no event
-            await anyio.sleep(_LOOK_SECONDS)
+    async def _look(self, too_much: Callable[[], bool]) -> None:
+        """Ask again and again, outside the event loop. A question that takes long is asked less often."""
+        started = anyio.current_time()
+        while not await anyio.to_thread.run_sync(too_much):
+            await anyio.sleep(max(_LOOK_SECONDS, _LOOK_SHARE * (anyio.current_time() - started)))
+            started = anyio.current_time()
         self._stop()
 
     def _stop(self) -> None:
         self.cut = True
         self.kill()
+
+
+def _limit_memory(process: int) -> None:
+    """Bound what a process, and all that it starts, takes in memory: a small pack may expand to anything.
+
+    Elsewhere than on Linux, only `GIT_ALLOC_LIMIT` bounds it, which is for each piece of memory.
+    """
+    if sys.platform == "linux":
+        with suppress(OSError, ValueError):  # it has ended, or has less already
+            resource.prlimit(process, resource.RLIMIT_DATA, (MOST_PROCESS_MEMORY, MOST_PROCESS_MEMORY))
 
 
 def _reason(talk: str) -> str:

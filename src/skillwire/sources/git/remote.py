@@ -120,7 +120,7 @@ class GitRemote:
         names: tuple[str, ...],
         folder: Path,
         inherit: tuple[int, ...] = (),
-        too_much: Callable[[], bool] = lambda: False,
+        too_much: Callable[[], bool] | None = None,
         seconds: float = ASK_SECONDS,
     ) -> Output:
         """Run a command that talks to the server, where the repository is now."""

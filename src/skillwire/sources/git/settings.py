@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
+MOST_MEMORY = 512 * 1024 * 1024
+"""Bytes that git may take at once, for one object. Git packs no larger object as a delta of another."""
+
 _SETTINGS: Mapping[str, str] = {
     # nothing of anybody's runs
     "core.hooksPath": os.devnull,
@@ -20,6 +23,7 @@ _SETTINGS: Mapping[str, str] = {
     # what arrives is sound; the faults that old tools left in good repositories are forgiven
     "fetch.fsckObjects": "true",
     "fetch.unpackLimit": "1",  # it arrives as one file, whose growth can be watched
+    "core.bigFileThreshold": "16m",  # what is larger is streamed, and never held in memory
     "fetch.fsck.zeroPaddedFilemode": "ignore",
     "fetch.fsck.missingSpaceBeforeDate": "ignore",
     "fetch.fsck.badTimezone": "ignore",
@@ -84,7 +88,7 @@ class Login:
 def local_environment() -> dict[str, str]:
     """Return the environment for work on this machine: no settings count but ours."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return {**kept, **_ENVIRONMENT, **_NOBODYS_SETTINGS, **_numbered(_SETTINGS.items(), first=0)}
+    return {**kept, **_ENVIRONMENT, **_memory(), **_NOBODYS_SETTINGS, **_numbered(_SETTINGS.items(), first=0)}
 
 
 def network_environment(login: Login | None) -> dict[str, str]:
@@ -94,7 +98,16 @@ def network_environment(login: Login | None) -> dict[str, str]:
         kept["GIT_SSH_COMMAND"] = "ssh -oBatchMode=yes"
     there = kept.get("GIT_CONFIG_COUNT", "")
     settings = (*_SETTINGS.items(), *((login.setting,) if login else ()))
-    return {**kept, **_ENVIRONMENT, **_numbered(settings, first=int(there) if there.isdecimal() else 0)}
+    return {
+        **kept,
+        **_ENVIRONMENT,
+        **_memory(),
+        **_numbered(settings, first=int(there) if there.isdecimal() else 0),
+    }
+
+
+def _memory() -> dict[str, str]:
+    return {"GIT_ALLOC_LIMIT": str(MOST_MEMORY)}
 
 
 def _is_passed_on(name: str) -> bool:
