@@ -18,7 +18,7 @@ from benchmarks.plan import Plan
 from benchmarks.programs import SKILLS_EACH, crowd
 from benchmarks.results import Unit
 from benchmarks.talk import say
-from skillwire.server.descriptors import allow_connections
+from skillwire.server.descriptors import allowed_connections
 
 _PATIENCE = 120.0
 _VERSION = "2026-07-28"
@@ -34,7 +34,7 @@ def run(plan: Plan) -> DriveReport:
     """Measure every number of programs in `plan`."""
     machine = Machine.here()
     begin = time.monotonic()
-    allow_connections(2 * max(plan.clients))
+    allowed_connections(2 * max(plan.clients))
     samples: _Samples = {}
     for number in plan.clients:
         say(f"{number:,} programs")
