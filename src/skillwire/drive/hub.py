@@ -37,7 +37,7 @@ Listener: TypeAlias = Callable[[], None]
 """Told that a client came, went, or answers other paths."""
 _ANY: Collection[PathType] = tuple(PathType)
 _SECRET_CHARACTERS = 8
-"""From this length on, a secret is looked for everywhere. A shorter one is part of too many other texts."""
+"""From this length on, a secret is looked for inside texts. A shorter one is part of too many others."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,8 +73,11 @@ class Hub:
 
     def withhold(self, secret: str) -> None:
         """Never send this text to a client, whoever put it into a request."""
+        spelled = orjson.dumps(secret)
         if len(secret) >= _SECRET_CHARACTERS:
-            self._withheld += (orjson.dumps(secret)[1:-1],)
+            self._withheld += (spelled[1:-1],)
+        else:
+            self._withheld += (spelled, b"Bearer " + spelled[1:])
 
     # Sessions
 

@@ -1,0 +1,77 @@
+"""A page that offers live skills connects as the reference client does, in a real browser."""
+
+import os
+from typing import Any
+
+import httpx2
+import pytest
+from playwright.async_api import Browser
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+
+from tests.support.browser import page_of
+from tests.support.eavesdropper import Eavesdropper
+from tests.support.peers import PATIENCE, HttpServer
+
+pytestmark = pytest.mark.anyio
+
+TOKEN = "correct-horse-battery-staple"
+INTRODUCE = """
+async ([base, token]) => (await fetch(`${base}/mdp/auth`, {
+    method: "POST",
+    headers: {"content-type": "application/json"},
+    body: JSON.stringify({auth: {token}}),
+    credentials: "include",
+})).status
+"""
+CONNECT = """
+base => new Promise((resolve) => {
+    const socket = new WebSocket(base.replace("http", "ws"));
+    socket.onerror = () => resolve("refused");
+    socket.onmessage = (event) => resolve(JSON.parse(event.data).type);
+    socket.onopen = () => {
+        const paths = [{type: "skill", path: "/a/skill.md", description: "d"}];
+        const client = {id: "tab", name: "Tab", paths};
+        socket.send(JSON.stringify({type: "registerClient", client}));
+        socket.send(JSON.stringify({type: "ping", timestamp: 1}));
+        window.socket = socket;
+    };
+})
+"""
+
+
+async def replayed(server: HttpServer, cookie: str, **more: str) -> dict[str, Any]:
+    """Return what a cookie opens for a program that got hold of it."""
+    headers = {"cookie": cookie, **more}
+    opened: dict[str, Any] = {}
+    async with httpx2.AsyncClient(base_url=server.base, trust_env=False, timeout=PATIENCE) as thief:
+        for method, path in [("POST", "/mcp"), ("GET", "/skills/tab/a"), ("GET", "/ui/events")]:
+            opened[path] = (await thief.request(method, path, headers=headers)).status_code
+    try:
+        async with connect(server.base.replace("http", "ws"), proxy=None, additional_headers=headers):
+            opened["socket"] = 101
+    except InvalidStatus as error:
+        opened["socket"] = error.response.status_code
+    return opened
+
+
+async def test_a_page_connects_with_its_cookie_and_other_ports_gain_nothing(browser: Browser) -> None:
+    environment = {**os.environ, "DRIVE_TOKEN": TOKEN}
+    with Eavesdropper() as site, Eavesdropper() as other:
+        options = ("--http", "0", "--drive", "--no-config", "--token-env", "DRIVE_TOKEN")
+        with HttpServer(*options, "--allow-origin", site.base, env=environment) as server:
+            async with page_of(browser, site.base, watch=False) as page:
+                await page.goto(f"{site.base}/")
+                assert await page.evaluate(INTRODUCE, [server.base, TOKEN]) == 204
+                assert await page.evaluate(CONNECT, server.base) == "pong"
+                assert await page.evaluate(CONNECT, server.base) == "refused"  # it posts again first
+                assert await page.evaluate(INTRODUCE, [server.base, TOKEN]) == 204
+                assert await page.evaluate(CONNECT, server.base) == "pong"
+                thief = await page.context.new_page()
+                await thief.goto(f"{other.base}/")
+                (heard,) = {each for each in other.heard if each.startswith("cookie: ")}  # browsers do that
+                cookie = heard.removeprefix("cookie: ")
+                assert TOKEN not in cookie
+                refused = {"/mcp": 401, "/skills/tab/a": 401, "/ui/events": 401, "socket": 401}
+                assert await replayed(server, cookie) == refused
+                assert await replayed(server, cookie, origin=site.base) == refused
