@@ -31,13 +31,21 @@ def load_bounded_json(content: bytes, *, max_values: int) -> object:
         JsonTooLargeError: It holds more values.
         orjson.JSONDecodeError: It is not JSON.
     """
-    if _separators(content) >= max_values and _values(content, enough=max_values) > max_values:
+    if has_more_values(content, max_values):
         raise JsonTooLargeError(max_values=max_values)
     return orjson.loads(content)
 
 
+def has_more_values(content: bytes, most: int) -> bool:
+    """Whether a JSON document may hold more than `most` values, found without parsing it."""
+    if len(content) <= most or _separators(content) < most:  # as almost every one
+        return False
+    return _values(content, enough=most) > most
+
+
 def _values(content: bytes, *, enough: int) -> int:
     """Return an upper bound of the number of values outside strings, or any number above `enough`."""
+    # Without escapes, every other quote ends a string.
     text = content.replace(rb"\\", b"").replace(rb"\"", b"")
     found, in_string = 1, 0
     for start in range(0, len(text), _CHUNK):

@@ -11,13 +11,13 @@ import orjson
 from pydantic import ValidationError
 
 from skillwire.model.errors import BadParamsError
+from skillwire.model.json_text import has_more_values
 from skillwire.wire.bounds import (
     HARMLESS_BYTES,
     ID_BYTES,
     NESTING,
     VALUES,
     check_params,
-    has_too_many_values,
     is_longer,
     is_nested_too_deep,
 )
@@ -35,7 +35,7 @@ def read_message(line: bytes) -> types.JSONRPCMessage | Refusal:
 
     Every limit on what a client may send is checked here. Code behind it need not check again.
     """
-    if len(line) > HARMLESS_BYTES and has_too_many_values(line):
+    if has_more_values(line, VALUES):
         return refusal(types.INVALID_REQUEST, f"a message may have {VALUES:,} JSON values")
     try:
         # orjson refuses what others let pass: lone surrogates, NaN, bad UTF-8, nesting without end.

@@ -41,8 +41,6 @@ _SELF_DESCRIPTION = frozenset({"_meta", "capabilities", "clientInfo"})
 _PER_VALUE = 8
 _SHOWN_NAME = 40
 
-_CHUNK = 64 * 1024
-
 
 def is_longer(text: str, limit: int) -> bool:
     """Whether a text has more than `limit` bytes as UTF-8."""
@@ -88,22 +86,6 @@ def check_subscriptions(uris: Collection[str]) -> None:
         )
 
 
-def has_too_many_values(message: bytes) -> bool:
-    """Whether a JSON text holds more than `VALUES` values, found without parsing it."""
-    if len(message) <= VALUES:
-        return False
-    # What begins a value is counted outside strings only: without escapes, every other quote ends one.
-    unescaped = message.replace(rb"\\", b"").replace(rb"\"", b"")
-    found, inside = 0, 0
-    for start in range(0, len(unescaped), _CHUNK):
-        pieces = unescaped[start : start + _CHUNK].split(b'"')
-        found += _separators(b" ".join(pieces[inside::2]))
-        if found > VALUES:
-            return True
-        inside ^= (len(pieces) - 1) & 1
-    return False
-
-
 def is_nested_too_deep(message: bytes, value: object) -> bool:
     """Whether `value`, parsed from `message`, has more than `NESTING` levels."""
     if message.count(b"{") + message.count(b"[") <= NESTING:
@@ -114,11 +96,6 @@ def is_nested_too_deep(message: bytes, value: object) -> bool:
         level = [inner for each in level for inner in _children(each)]
         depth += 1
     return depth > NESTING
-
-
-def _separators(text: bytes) -> int:
-    """Return the number of characters that begin another value."""
-    return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
 def _check_tool_arguments(arguments: Mapping[str, Any]) -> None:
