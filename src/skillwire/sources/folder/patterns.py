@@ -15,8 +15,8 @@ from skillwire.model.display import quoted
 _MAX_LENGTH = 4096
 """Characters of one pattern. No path that could match is longer."""
 _MAX_STATES = 16_384
-"""Size of the automaton, which bounds the cost of a step. Every pattern counts 1, every name 1, every character
-of a name with wildcards 1 (a star 0), and every range in brackets 8."""
+"""Size of the automaton, which bounds the cost of a step. Every pattern counts 1, every name 1, every
+character of a name with wildcards 1 (a star 0), and every range in brackets 8."""
 _COST_OF_RANGE = 8
 _REMEMBERED = 1024
 """Names, folders and characters whose result is kept at a time."""
