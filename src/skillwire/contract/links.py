@@ -4,6 +4,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from urllib.parse import unquote
 
 MAX_LINES = 500
@@ -11,15 +12,17 @@ MAX_TOKENS = 5_000
 CHARACTERS_PER_TOKEN = 4
 """A rule of thumb for English prose; nobody can know which model will read it."""
 
-# What is never closed reaches to the end, so no text takes more than one walk.
+# A stranger may have written the text. What is never closed reaches to the end, and what was taken is not
+# given back (`++`, `*+`), so that no text takes more than one walk.
 _FENCE = re.compile(
     r"^ {0,3}(`{3,}+|~{3,}+)[^\n]*\n(.*?)(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
 )
 _SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 # `[text](target "title")`, also in angle brackets; `[label]: target` at the start of a line.
-_INLINE = re.compile(r"\]\([ \t]*(?:<([^<>\n]*)>|([^\s()<>]+(?:\([^\s()]*\)[^\s()]*)*))[^)\n]{0,300}\)")
-_DEFINED = re.compile(r"^ {0,3}\[[^\]\n]+\]:\s*(?:<([^<>\n]*)>|(\S+))", re.MULTILINE)
+_INLINE = re.compile(r"\]\([ \t]*+(?:<([^<>\n]*+)>|([^\s()<>]++(?:\([^\s()]*+\)[^\s()]*+)*+))")
+_LONGEST_TITLE = 300
+_DEFINED = re.compile(r"^ {0,3}\[[^\]\n]++\]:\s*+(?:<([^<>\n]*+)>|(\S++))", re.MULTILINE)
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|/|#|\?|\{|\$")
 # Paths that stand in the text without being links: below the folders that the standard names.
 _MENTION = re.compile(r"(?<![\w/.\\-])(?:\./)?((?:references|scripts|assets)/[\w./-]*[\w-]\.\w+)(?![\w/*])")
@@ -28,10 +31,8 @@ _LONGEST_VERB = len("running") + 3
 _COMMAND = re.compile(r"^[ \t]*(?:[$>] )?(?:\./)?([\w./-]+)(?=\s|$)", re.MULTILINE)
 _IMPORTED = frozenset({"py", "js", "mjs", "ts"})
 """What programs name without the suffix."""
-_NAME = re.compile(r"[\w.-]*\w")
-# A slash that ends a path, and the path that it ends: beginning with the slash, which is rare, is fast.
-_END_OF_FOLDER = re.compile(r"/(?![\w.-])")
-_FOLDER = re.compile(r"(?<![\w/.-])(?:\./)?([\w./-]*\w)\Z")
+_WORD = re.compile(r"[\w.-]++")
+_FOLDER = re.compile(r"(?<![\w/.-])(?:\./)?([\w./-]++)(?<=/)")
 _LONGEST_FOLDER = 200
 
 
@@ -78,14 +79,14 @@ def read_body(text: str) -> BodyFacts:
 
 def names_in(text: str) -> frozenset[str]:
     """Return every word of `text` that could be the name of a file."""
-    return frozenset(_NAME.findall(unquote(text) if "%" in text else text))
+    return frozenset(_words(unquote(text) if "%" in text else text))
 
 
 def unreferenced(paths: Iterable[str], names: frozenset[str], folders: frozenset[str]) -> Iterator[str]:
     """Yield the files of which neither the name nor a folder around them is mentioned."""
     for path in paths:
         folder, _, name = path.rpartition("/")
-        words = set(_NAME.findall(name))
+        words = set(_words(name))
         stem, _, suffix = name.rpartition(".")
         imported = suffix in _IMPORTED and stem in names
         if words <= names or imported or any(each in folders for each in _around(folder)):
@@ -99,12 +100,37 @@ def _around(folder: str) -> Iterator[str]:
         folder = folder.rpartition("/")[0]
 
 
+def _words(text: str) -> Iterator[str]:
+    """Yield the words, without the dots and dashes that they end in."""
+    return filter(None, (word.rstrip(".-") for word in _WORD.findall(text)))
+
+
 def _linked(text: str) -> Iterator[tuple[str, int]]:
-    for pattern in (_INLINE, _DEFINED):
-        for found in pattern.finditer(text):
-            target = found[1] if found[1] is not None else found[2]
-            if target and not _ELSEWHERE.match(target):
-                yield unquote(re.split("[#?]", target)[0]), found.start()
+    defined = ((each[1] or each[2], each.start()) for each in _DEFINED.finditer(text))
+    for target, at in chain(_inline(text), defined):
+        if target and not _ELSEWHERE.match(target):
+            yield unquote(re.split("[#?]", target)[0]), at
+
+
+def _inline(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the targets that are closed on their line, after a title of reasonable length."""
+    close = line_end = -1
+    for found in _INLINE.finditer(text):
+        end = found.end()
+        if close < end:
+            close = _found(text, ")", end)
+        if line_end < end:
+            line_end = _found(text, "\n", end)
+        target = found[1] if found[1] is not None else found[2]
+        if close < line_end and close - end <= _LONGEST_TITLE:  # both are at the end where there is none
+            yield target, found.start()
+        elif found[2] is not None and "(" in target:  # its own parenthesis closes the link
+            yield target[: target.rindex("(")], found.start()
+
+
+def _found(text: str, what: str, start: int) -> int:
+    at = text.find(what, start)
+    return at if at >= 0 else len(text)
 
 
 def _commands(text: str) -> Iterator[tuple[str, int]]:
@@ -114,6 +140,8 @@ def _commands(text: str) -> Iterator[tuple[str, int]]:
             if "/" in command[1]:
                 yield command[1], fence.start(2) + command.start(1)
     for span in _SPAN.finditer(text):
+        if "/" not in span[1]:
+            continue
         program = span[1].split(maxsplit=1)[0].removeprefix("./") if span[1].strip() else ""
         before = text[max(span.start() - _LONGEST_VERB, 0) : span.start()]
         if "/" in program and _TOLD_TO_RUN.search(before):
@@ -122,10 +150,10 @@ def _commands(text: str) -> Iterator[tuple[str, int]]:
 
 def _folders(text: str) -> Iterator[str]:
     """Yield the folders that the text points at as a whole: `assets/`, and not `assets/logo.svg`."""
-    for slash in _END_OF_FOLDER.finditer(text):
-        before = text[max(slash.start() - _LONGEST_FOLDER, 0) : slash.start()]
-        if found := _FOLDER.search(before):
-            yield posixpath.normpath(found[1])
+    for found in _FOLDER.finditer(text):
+        folder = found[1].rstrip("/")
+        if len(folder) <= _LONGEST_FOLDER and not folder.endswith((".", "-")) and folder:
+            yield posixpath.normpath(folder)
 
 
 def _mentions(text: str, found: Iterable[tuple[str, int]]) -> tuple[Mention, ...]:
@@ -142,4 +170,4 @@ def _mentions(text: str, found: Iterable[tuple[str, int]]) -> tuple[Mention, ...
 
 def _blanked(pattern: re.Pattern[str], text: str) -> str:
     """Return `text` with spaces where `pattern` was: every line stays the line that it is."""
-    return pattern.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    return pattern.sub(lambda found: "\n".join(" " * len(line) for line in found[0].split("\n")), text)

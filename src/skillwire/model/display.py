@@ -14,6 +14,9 @@ _LINE_BREAKS = frozenset({"Zl", "Zp"})
 _USER = re.compile(r"(?<=://)(?:[^/?#`]*|[^/?#`@:]*:(?!\d+(?:[/?#`]|$))[^`]*)(?:@|…)")
 _QUERY = re.compile(r"(?<=://)([^?`]*)\?[^`]*")
 
+_LONGEST = 4000
+"""Characters of a message. The patterns above take longer than a text is long."""
+
 
 def visible(text: str, limit: int | None = None, *, keep: str = "") -> str:
     """Return `text` on one line, with what the eye cannot see spelled as an escape, cut at `limit`.
@@ -38,7 +41,8 @@ def quoted(text: str) -> str:
 
 def without_secrets(text: str) -> str:
     """Return an address, or a message with one in backticks, without the parts that people put keys in."""
-    return _QUERY.sub(r"\1?…", _USER.sub("…@", text))
+    cut = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+    return _QUERY.sub(r"\1?…", _USER.sub("…@", cut))
 
 
 def _escape(character: str) -> str:

@@ -9,7 +9,8 @@ from skillwire.model.display import quoted
 from skillwire.model.errors import SkillwireError
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-_BRACES = rf"\$\{{(?P<braced>{_NAME})(?::-(?P<default>[^}}]*))?\}}"
+# An end that is missing is searched for once, and not again from every beginning.
+_BRACES = rf"\$\{{(?P<braced>{_NAME})(?:\}}|:-(?P<default>[^}}]*+)(?:\}}|(?P<unclosed>\Z)))"
 _BARE = rf"\$(?P<bare>{_NAME})"
 NONE = re.compile(r"(?!)")
 """Nothing is a variable."""
@@ -17,7 +18,7 @@ BRACES = re.compile(_BRACES)
 """`${NAME}` and `${NAME:-default}`."""
 BRACES_AND_BARE = re.compile(rf"{_BRACES}|{_BARE}")
 """The same, and `$NAME`."""
-EDITOR = re.compile(r"\$\{(?P<editor>[^}]*)\}")
+EDITOR = re.compile(r"\$\{(?P<editor>[^}]*+)(?:\}|(?P<unclosed>\Z))")
 """`${env:NAME}`, `${workspaceFolder}` and the like."""
 
 _SEPARATORS = frozenset({"pathSeparator", "/"})
@@ -49,6 +50,8 @@ class Variables:
 
     def _value(self, match: re.Match[str]) -> str:
         found = match.groupdict()
+        if found.get("unclosed") is not None:
+            return match[0]
         if (editor := found.get("editor")) is not None:
             return self._of_an_editor(editor)
         name, default = found.get("braced") or found.get("bare") or "", found.get("default")
