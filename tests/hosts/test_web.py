@@ -1,18 +1,15 @@
 """Answers over HTTP have a bounded size, and a token has one origin."""
 
 import gzip
-from typing import Any
 
 import httpx2
 import pytest
-from mcp import Client
-from mcp.shared.exceptions import MCPError
 
 from skillwire.host.reaching.connecting import UnreachableError, connected
 from skillwire.host.reaching.target import Target
+from skillwire.host.reaching.traffic import TrafficLimits
 from skillwire.host.reaching.web import (
     _OwnOrigin,  # pyright: ignore[reportPrivateUsage] - the SDK follows no redirect that could show it
-    over_http,
 )
 from tests.support.posting import PostingSite
 
@@ -20,16 +17,12 @@ pytestmark = pytest.mark.anyio
 
 
 async def refusal(site: PostingSite, limit: int) -> str:
-    with site:
-        client = Client(over_http(site.url, limit=limit), mode="legacy", read_timeout_seconds=10)
-        with pytest.raises((MCPError, ExceptionGroup)) as refused:
-            await client.__aenter__()
-    return str(_innermost(refused.value))
-
-
-def _innermost(error: Any) -> Any:
-    inner = getattr(error, "exceptions", None)
-    return _innermost(inner[0]) if inner else error
+    """Return why no connection is made with a site whose first answer is longer than `limit`."""
+    limits = TrafficLimits(introduction_bytes=limit)
+    with site, pytest.raises(UnreachableError) as refused:
+        async with connected(Target("a", url=site.url), "legacy", limits=limits):
+            pass
+    return str(refused.value)
 
 
 @pytest.mark.rule("H25")
