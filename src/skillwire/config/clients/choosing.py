@@ -9,7 +9,7 @@ from skillwire.config.clients.known import Known, KnownServer, known_servers
 from skillwire.host.reaching.label import is_label
 from skillwire.host.reaching.slug import free_label
 from skillwire.host.reaching.target import COMMAND, Target
-from skillwire.model.display import quoted, visible
+from skillwire.model.display import quoted
 from skillwire.model.errors import UsageError
 
 ALLOW = "--allow"
@@ -67,7 +67,7 @@ def _known_target(argument: str, known: Known, may_reach: MayReach, sending: fro
     server = known.labels.get(label_in(argument) or "")
     if server is None:
         raise _unknown(argument, known)
-    where = f"`{visible(str(server.place.path))}`"
+    where = quoted(str(server.place.path), None)
     if not server.declared.enabled:
         hint = f"enable it in {server.client.title}, or name its address instead of its label"
         raise UsageError(f"the server {quoted(server.label)} is disabled in {where}", hint=hint)
@@ -89,9 +89,9 @@ def _known_target(argument: str, known: Known, may_reach: MayReach, sending: fro
 def danger(server: KnownServer) -> str:
     """Return what would happen if a server of a project's file were reached, as the end of a sentence."""
     if server.starts_a_program:
-        return f"run `{visible(server.declared.spelled)}`"
+        return f"run {quoted(server.declared.spelled, None)}"
     secrets = ", ".join(quoted(name) for name in sorted(server.declared.used))
-    return f"send your {secrets} to `{visible(server.declared.spelled)}`"
+    return f"send your {secrets} to {quoted(server.declared.spelled, None)}"
 
 
 def _unknown(argument: str, known: Known) -> UsageError:

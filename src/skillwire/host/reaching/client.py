@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from skillwire.host.reaching.asking import ask
 from skillwire.host.reaching.traffic import Budget, TrafficLimits, expecting
-from skillwire.model.display import quoted, visible
+from skillwire.model.display import quoted
 from skillwire.model.limits import Limits
 from skillwire.wire.declaring import declared_settings, reads_directories
 from skillwire.wire.dialect import Dialect
@@ -152,7 +152,7 @@ class SkillsClient:
         if not isinstance(parsed, RemoteSkill):
             raise FindingError(parsed[0])
         if parsed.uri != uri:
-            told = f"asked for it, the server answered with `{visible(parsed.uri, 200)}`"
+            told = f"asked for it, the server answered with {quoted(parsed.uri)}"
             raise FindingError(Finding(uri, Fault.ENTRY_OTHER, told))
         return parsed
 
@@ -353,4 +353,4 @@ def _content(uri: str, block: Mapping[str, Any], limit: int) -> bytes:
 
 def refusal(uri: str, error: MCPError) -> Finding:
     """Return what a server said instead of an answer."""
-    return Finding(uri, Fault.READ_FAILED, f"the server refused: {visible(str(error), 200)}")
+    return Finding(uri, Fault.READ_FAILED, f"the server refused: {quoted(str(error))}")

@@ -8,6 +8,7 @@ from typing import Any, TextIO, cast
 import anyio
 from mcp import Client
 from mcp.client.session import MessageHandlerFnT
+from mcp.shared.exceptions import MCPError
 
 from skillwire.host.reaching.ending import noticing
 from skillwire.host.reaching.last_words import LastWords
@@ -54,7 +55,7 @@ async def connected(
         try:
             await client.__aenter__()
         except Exception as error:  # whatever it is: there is no connection
-            said = f"; it said: {last}" if (last := words.last_line()) else ""
+            said = f"; it said: {quoted(last, 300)}" if (last := words.last_line()) else ""
             # Models and clients read this, too.
             why = target.without_secrets(f"{traffic.trouble or reason(error)}{said}")
             raise UnreachableError(f"{quoted(target.label)} does not answer: {why}") from error
@@ -90,4 +91,6 @@ def _reasons(error: BaseException) -> Iterator[str]:
         for each in inner:
             yield from _reasons(each)
     else:
-        yield visible(str(error) or type(error).__name__, 300)
+        said = str(error) or type(error).__name__
+        # Of what a server answers, nothing is a sentence of this program.
+        yield quoted(said, 300) if isinstance(error, MCPError) else visible(said, 300)
