@@ -50,7 +50,8 @@ async def test_code_is_a_question_while_one_is_and_each_time_anew(mode: Any) -> 
         assert await session.may_execute("make test") is True
         assert [asked.what for asked in person.executions] == ["make \x1b[31minstall", "make test"]
         assert str(person.executions[0]) == (
-            "Run this, while the model acts on `acme:refunds` of the server `acme`?\n  `make \\x1b[31minstall`"
+            "Run this, while the model acts on `acme:refunds` of the server `acme`?\n"
+            "  `make \\x1b[31minstall`"
         )
         person.answer = Answer.NO
         assert await session.may_execute("make test") is False

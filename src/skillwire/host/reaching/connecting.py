@@ -74,7 +74,7 @@ async def connected(
 
 def _transport(target: Target, said: TextIO, traffic: Traffic) -> Any:
     if target.url is not None:
-        return over_http(target.url, traffic, target.token, target.headers)
+        return over_http(target.url, traffic, target.token, target.headers, public_only=target.public_only)
     # It is the person's own command, with the person's variables.
     env = {**os.environ, **target.env}
     return over_stdio(target.command, traffic, cwd=target.cwd, env=env, errors=said)

@@ -1,15 +1,18 @@
 """HTTP to a server that nobody vouches for: answers of bounded size, and secrets for one origin only."""
 
+import socket
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import anyio
+import httpcore2
 import httpx2
 import orjson
 from mcp.client.streamable_http import streamable_http_client
 
+from skillwire.host.reaching.inside import addresses_of, is_inside
 from skillwire.host.reaching.traffic import Answer, JsonCounter, Meter, TooMuchError, Traffic
 
 _CONNECT, _READ = 30.0, 60.0
@@ -30,8 +33,13 @@ async def over_http(
     traffic: Traffic,
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
+    *,
+    public_only: bool = False,
 ) -> AsyncGenerator[Any]:
-    """Yield the streams of a connection for a client of the SDK; the token wins over such a header."""
+    """Yield the streams of a connection for a client of the SDK; the token wins over such a header.
+
+    With `public_only`, no connection is made to this machine or to private networks.
+    """
     sent = {**(headers or {}), **({} if token is None else {"Authorization": f"Bearer {token}"})}
     pacing = _Pacing()
 
@@ -45,6 +53,7 @@ async def over_http(
             headers={"Accept-Encoding": "identity"},
             timeout=httpx2.Timeout(_CONNECT, read=_READ),
             auth=_OwnOrigin(httpx2.URL(url), sent) if sent else None,
+            transport=_PublicTransport() if public_only else None,
             event_hooks={"request": [pacing.before], "response": [bound]},
         ) as client,
         streamable_http_client(
@@ -52,6 +61,42 @@ async def over_http(
         ) as streams,
     ):
         yield streams
+
+
+class _PublicTransport(httpx2.AsyncHTTPTransport):
+    """Connects to public addresses only. The name is looked up once: what is checked is what is reached.
+
+    No proxy of the environment is used, because a proxy looks names up by itself.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pool = httpcore2.AsyncConnectionPool(network_backend=_PublicOnly())
+
+
+class _PublicOnly(httpcore2.AsyncNetworkBackend):
+    def __init__(self) -> None:
+        self._network: httpcore2.AsyncNetworkBackend = cast("Any", httpcore2.AnyIOBackend)()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - as in the base class
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        try:
+            found = list(addresses_of(await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
+        except OSError as error:
+            raise httpcore2.ConnectError(str(error)) from error
+        if not found or any(map(is_inside, found)):
+            told = "it is plain `http` on this machine or in a private network, and a project's file names it"
+            raise httpcore2.ConnectError(told)
+        return await self._network.connect_tcp(found[0], port, timeout, local_address, socket_options)
+
+    async def sleep(self, seconds: float) -> None:
+        await anyio.sleep(seconds)
 
 
 class _Pacing:
