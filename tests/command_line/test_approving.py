@@ -60,11 +60,11 @@ def test_everything_is_shown_before_it_is_approved(machine: Machine, cli: Cli, s
     assert done.code == 0
     assert done.err == "approved `acme:good`\n"
     assert done.out.splitlines()[:3] == [
-        "acme:good  Does good.",
+        "acme:good  `Does good.`",
         f"server: acme, {site.url}",
         "uri: skill://good/SKILL.md",
     ]
-    assert "asks for: allowed-tools: Bash(rm:*)  (not granted by this)" in done.out.splitlines()
+    assert "asks for: `allowed-tools: Bash(rm:*)`  (not granted by this)" in done.out.splitlines()
     assert re.search(r"  4  sha256:[0-9a-f]{12}…  references/a\.md", done.out)
     (approval,) = cli("approve", "--json").json
     assert (approval["origin"], approval["uri"], approval["approval"], approval["tools"]) == (

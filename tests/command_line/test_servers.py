@@ -123,7 +123,7 @@ def test_a_probe_tells_nobody_that_a_project_names_that_somebody_looks_at_it(
     assert cli("servers", "--probe").code == 0
     assert site.script.asked == []
     assert cli("servers", "--probe", "--allow", "theirs", "--json").json["servers"][0]["probe"] is not None
-    assert cli("servers", "theirs").out.split("\t")[2].startswith("1 skill")
+    assert cli("servers", "theirs", "--allow", "theirs").out.split("\t")[2].startswith("1 skill")
 
 
 def test_a_server_without_the_extension_says_so(machine: Machine, cli: Cli) -> None:
@@ -197,11 +197,35 @@ def test_a_token_for_a_projects_address_is_asked_about(
 ) -> None:
     monkeypatch.setenv("MINE", "s3cret")
     machine.shared(".mcp.json", {"mcpServers": {"acme": {"url": site.url}}})
-    assert cli("servers", "acme").code == 0, "nothing is sent"
     done = cli("servers", "acme", "--token-env", "MINE")
     assert done.code == 2
     assert "may send your `MINE` to" in done.err
     assert cli("servers", "acme", "--token-env", "MINE", "--allow", "acme").code == 0
+
+
+@pytest.mark.parametrize("file", [".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.1", "2130706433", "[::ffff:127.0.0.1]"])
+def test_a_project_does_not_lead_into_a_private_network(
+    machine: Machine, cli: Cli, site: ScriptedSite, file: str, host: str
+) -> None:
+    url = site.url.replace("127.0.0.1", host)
+    machine.shared(file, {"mcpServers": {"acme": {"url": url}}, "servers": {"acme": {"url": url}}})
+    site.script.asked.clear()
+    for arguments in (["servers", "acme"], ["list", "acme"], ["verify", "acme"], ["bridge", "acme"]):
+        done = cli(*arguments)
+        assert (done.code, done.raw) == (2, b"")
+        assert f"may reach `{url}`, which is plain `http` in your own network" in done.err
+    cli("servers", "--probe")
+    assert site.script.asked == []
+
+
+def test_a_person_may_name_an_address_in_a_private_network(
+    machine: Machine, cli: Cli, site: ScriptedSite
+) -> None:
+    machine.own(".cursor/mcp.json", {"mcpServers": {"mine": {"url": site.url}}})
+    machine.shared(".mcp.json", {"mcpServers": {"theirs": {"url": f"{site.url}?x"}}})
+    for arguments in (["mine"], [site.url], ["theirs", "--allow", "theirs"]):
+        assert cli("servers", *arguments).code == 0, arguments
 
 
 def test_what_is_allowed_for_one_is_not_for_another(machine: Machine, cli: Cli) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -143,3 +144,42 @@ def test_a_bridge_that_leads_to_itself_ends(env: Mapping[str, str], tmp_path: Pa
     assert b"leave it out" in told  # which the last one said
     process.stdout.close()
     process.stderr.close()
+
+
+def _no_space() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["new", "known"])
+def test_a_bridge_serves_without_state_when_the_disk_is_full(
+    upstream: HttpServer, env: Mapping[str, str], tmp_path: Path, *, known: bool
+) -> None:
+    env = {**env, "SKILLWIRE_STATE_DIR": str(tmp_path / "state")}
+    label = label_of(upstream)
+    if known:
+        assert run("approve", "--json", env=env).returncode == 0  # which makes the folder
+    command = skillwire("bridge", upstream.url, "--trust", label)
+    with StdioPeer("2025-11-25", command, env, before=_no_space) as peer:
+        assert len(peer.result("skills/list", {})["skills"]) == 2
+        loaded = peer.result("tools/call", {"name": "load-skill", "arguments": {"name": "refunds"}})
+        assert loaded["isError"] is False
+        assert (
+            '"rule": "state-failed"'
+            in peer.result("resources/read", {"uri": "skillwire://problems"})["contents"][0]["text"]
+        )
+        assert peer.close() == 0
+        assert "approvals and copies of files are not used" in peer.stderr()
+
+
+def test_a_bridge_serves_without_state_when_its_folder_cannot_be_made(
+    upstream: HttpServer, env: Mapping[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("", "utf-8")
+    env = {**env, "SKILLWIRE_STATE_DIR": str(tmp_path / "file/state")}
+    with StdioPeer("2025-11-25", skillwire("bridge", upstream.url), env) as peer:
+        assert len(peer.result("skills/list", {})["skills"]) == 2
+        # What no one can have approved is offered to no model.
+        loading = {"name": "load-skill", "arguments": {"name": "refunds"}}
+        assert peer.result("tools/call", loading)["isError"] is True
+        assert peer.close() == 0
+        assert "approvals and copies of files are not used" in peer.stderr()

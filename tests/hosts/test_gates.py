@@ -50,7 +50,8 @@ async def test_code_is_a_question_while_one_is_and_each_time_anew(mode: Any) -> 
         assert await session.may_execute("make test") is True
         assert [asked.what for asked in person.executions] == ["make \x1b[31minstall", "make test"]
         assert str(person.executions[0]) == (
-            "Run this, while the model acts on `acme:refunds` of the server `acme`?\n  make \\x1b[31minstall"
+            "Run this, while the model acts on `acme:refunds` of the server `acme`?\n"
+            "  `make \\x1b[31minstall`"
         )
         person.answer = Answer.NO
         assert await session.may_execute("make test") is False
@@ -233,7 +234,7 @@ async def test_a_skill_has_its_own_server_read_and_no_other_without_a_yes_that_n
             assert len(person.foreign_reads) == times
         assert str(person.foreign_reads[0]) == (
             "Read this from `bank`, while the model acts on `acme:refunds` of the server `acme`?\n"
-            "  docs://secret"
+            "  `docs://secret`"
         )
         person.answer = Answer.NO
         before = bank.count("resources/read")

@@ -83,7 +83,7 @@ async def test_a_place_that_does_not_answer_in_time_keeps_nobody_waiting() -> No
         registry = await host.discover()
     slow, broken = registry.problems
     assert str(slow) == "`slow`: it did not list its skills in 0.01 seconds"
-    assert str(broken).startswith("`broken`: its answer could not be used: oh")
+    assert str(broken).startswith("`broken`: its answer could not be used: `oh")
 
 
 @every_era

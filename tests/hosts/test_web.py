@@ -1,18 +1,16 @@
 """Answers over HTTP have a bounded size, and a token has one origin."""
 
 import gzip
-from typing import Any
 
 import httpx2
 import pytest
-from mcp import Client
-from mcp.shared.exceptions import MCPError
 
 from skillwire.host.reaching.connecting import UnreachableError, connected
+from skillwire.host.reaching.inside import is_inside
 from skillwire.host.reaching.target import Target
+from skillwire.host.reaching.traffic import TrafficLimits
 from skillwire.host.reaching.web import (
     _OwnOrigin,  # pyright: ignore[reportPrivateUsage] - the SDK follows no redirect that could show it
-    over_http,
 )
 from tests.support.posting import PostingSite
 
@@ -20,16 +18,12 @@ pytestmark = pytest.mark.anyio
 
 
 async def refusal(site: PostingSite, limit: int) -> str:
-    with site:
-        client = Client(over_http(site.url, limit=limit), mode="legacy", read_timeout_seconds=10)
-        with pytest.raises((MCPError, ExceptionGroup)) as refused:
-            await client.__aenter__()
-    return str(_innermost(refused.value))
-
-
-def _innermost(error: Any) -> Any:
-    inner = getattr(error, "exceptions", None)
-    return _innermost(inner[0]) if inner else error
+    """Return why no connection is made with a site whose first answer is longer than `limit`."""
+    limits = TrafficLimits(introduction_bytes=limit)
+    with site, pytest.raises(UnreachableError) as refused:
+        async with connected(Target("a", url=site.url), "legacy", limits=limits):
+            pass
+    return str(refused.value)
 
 
 @pytest.mark.rule("H25")
@@ -80,6 +74,42 @@ def test_headers_go_to_their_own_origin_only_and_leave_the_protocol_alone() -> N
         assert request.headers["accept"] == "application/json"
         assert "mcp-session-id" not in request.headers
         assert request.headers["host"] == httpx2.URL(url).host
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.1", "0.0.0.0"])
+async def test_an_address_that_must_be_public_is_checked_when_it_is_reached(host: str) -> None:
+    with PostingSite() as site:
+        target = Target("a", url=site.url.replace("127.0.0.1", host), public_only=True)
+        with pytest.raises(UnreachableError, match="on this machine or in a private network"):
+            async with connected(target):
+                pass
+    assert site.headers == []
+
+
+@pytest.mark.parametrize(
+    ("address", "inside"),
+    [
+        ("127.0.0.1", True),
+        ("10.1.2.3", True),
+        ("172.16.0.1", True),
+        ("192.168.1.1", True),
+        ("169.254.169.254", True),
+        ("100.64.0.1", True),
+        ("0.0.0.0", True),
+        ("224.0.0.1", True),
+        ("::1", True),
+        ("fe80::1%eth0", True),
+        ("fd00::1", True),
+        ("::ffff:10.0.0.1", True),
+        ("64:ff9b::a00:1", True),
+        ("2002:a00:1::", True),
+        ("93.184.215.14", False),
+        ("2606:2800:21f:cb07:6820:80da:af6b:8b2c", False),
+        ("::ffff:93.184.215.14", False),
+    ],
+)
+def test_which_addresses_are_private(address: str, *, inside: bool) -> None:
+    assert is_inside(address) is inside
 
 
 async def test_headers_of_a_target_are_sent() -> None:

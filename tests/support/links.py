@@ -21,10 +21,10 @@ class Wire:
         self.server, self.mode = server, mode
         self.up = True
         self.connections = 0
-        self._ends: list[Callable[[], None]] = []
+        self._ends: list[Callable[[str], None]] = []
 
     @asynccontextmanager
-    async def connect(self, *, on_message: Any, on_end: Callable[[], None]) -> AsyncGenerator[Client]:
+    async def connect(self, *, on_message: Any, on_end: Callable[[str], None]) -> AsyncGenerator[Client]:
         self.connections += 1
         if not self.up:
             raise UnreachableError("`upstream` does not answer: the wire is cut")
@@ -37,7 +37,7 @@ class Wire:
     def cut(self) -> None:
         """End every connection that there is. New ones can be made while it is up."""
         for end in self._ends:
-            end()
+            end("")
         self._ends.clear()
 
     def link(self, limits: Limits | None = None, label: str = "upstream") -> ServerLink:

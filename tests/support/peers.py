@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -92,10 +92,18 @@ class Peer(ABC):
 class StdioPeer(Peer):
     """A server process of its own, on pipes."""
 
-    def __init__(self, version: str, command: Sequence[str], env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        version: str,
+        command: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        before: Callable[[], None] | None = None,
+    ) -> None:
+        """`before` is called in the new process, before the command."""
         super().__init__(version)
         self.process = subprocess.Popen(
             command,
+            preexec_fn=before,  # noqa: PLW1509 - it sets a limit, and takes no lock
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -179,7 +179,7 @@ def _name_shared(name: str, other: Entry, number: int, scans: Sequence[Labelled]
         "",
         Rule.NAME_SHARED,
         Severity.WARNING,
-        f"the name `{name}` is also that of {also}; all of them are served",
+        f"the name {quoted(name)} is also that of {also}; all of them are served",
         hint="give each its own name, so that people and models can tell them apart",
         field="name",
     )

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import anyio
 
+from skillwire.model.display import quoted
 from skillwire.model.errors import AwayError, NotThereError, SourceError
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source, unwatched
@@ -54,7 +55,7 @@ def without(source: Source, error: SourceError, known: Scan, *, gone: bool = Tru
             ".",
             Rule.SOURCE_WAITING,
             Severity.WARNING,
-            f"the source `{source.label}` is waited for: {error}",
+            f"the source {quoted(source.label)} is waited for: {error}",
             hint="make it, or mend its name; it is served as soon as it is there",
         )
     else:

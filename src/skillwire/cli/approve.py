@@ -19,7 +19,7 @@ from skillwire.cli.remote.showing import print_files
 from skillwire.host.judging.inspection import Inspection
 from skillwire.host.reaching.target import Target
 from skillwire.host.state.approvals import Standing
-from skillwire.model.display import visible
+from skillwire.model.display import bare, quoted, visible
 from skillwire.model.errors import UsageError
 
 
@@ -81,11 +81,11 @@ async def _approve(skill: str, targets: Sequence[Target], yes: bool) -> int:  # 
 def _print_request(request: Inspection, target: Target) -> None:
     """Print all that a person should know before they say yes."""
     console, found = data(), request.skill
-    console.print(Text.assemble((found.handle, "bold cyan"), f"  {found.description}"))
-    for label, value in (("server", f"{found.label}, {target.spelled}"), ("uri", found.skill.uri)):
-        console.print(Text.assemble((f"{label}: ", "bold"), visible(value, 2000)))
+    console.print(Text.assemble((found.handle, "bold cyan"), f"  {quoted(found.description, None)}"))
+    console.print(Text.assemble(("server: ", "bold"), visible(f"{found.label}, {target.spelled}", 2000)))
+    console.print(Text.assemble(("uri: ", "bold"), bare(found.skill.uri)))
     for wish in request.wishes:
-        console.print(Text.assemble(("asks for: ", "bold yellow"), visible(wish), "  (not granted by this)"))
+        console.print(Text.assemble(("asks for: ", "bold yellow"), quoted(wish), "  (not granted by this)"))
     print_files(request)
     if request.changes:
         console.print(Text("changed since it was approved:", style="bold yellow"))

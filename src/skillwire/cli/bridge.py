@@ -25,7 +25,7 @@ from skillwire.cli.library import load
 from skillwire.cli.listening import Endpoint
 from skillwire.cli.output import talk
 from skillwire.cli.reaching import Allow, reached
-from skillwire.cli.remote.remembering import opened_state
+from skillwire.cli.remote.remembering import state_or_trouble
 from skillwire.cli.running import checked_budget, log_to_stderr, run, serve_at
 from skillwire.cli.saying import counted
 from skillwire.cli.service import Service
@@ -38,7 +38,7 @@ from skillwire.host.reaching.target import Target
 from skillwire.host.session.tagging import bridged_text
 from skillwire.host.state.state import State
 from skillwire.model.display import quoted, visible
-from skillwire.model.errors import UsageError
+from skillwire.model.errors import StateError, UsageError
 from skillwire.model.problem import Rule
 from skillwire.server.offering import Channel, Offering
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
@@ -106,7 +106,7 @@ def bridge(
     )
     endpoint = Reachable(http, token_env, allow_public, allow_host, allow_origin).endpoint()
     os.environ[BRIDGES] = f"{os.environ.get(BRIDGES, '')}+"  # for the programs that this one starts
-    with opened_state() as state:
+    with state_or_trouble() as state:
         run(_Bridge(targets, state, trusted, offering, endpoint).run)
     return 0
 
@@ -116,7 +116,8 @@ class _Bridge:
     """A bridge that is about to run."""
 
     targets: Sequence[Target]
-    state: State
+    state: State | StateError
+    """What is remembered; or why nothing is, and then it is served all the same."""
     trusted: Collection[str]
     offering: Offering
     endpoint: Endpoint | None
@@ -124,7 +125,9 @@ class _Bridge:
     async def run(self) -> None:
         async with AsyncExitStack() as stack:
             links = [await stack.enter_async_context(ServerLink(target)) for target in self.targets]
-            library = await bridged(links, self.state, self.trusted, _approving(known_servers(os.environ)))
+            approving = _approving(known_servers(os.environ))
+            state, trouble = (self.state, None) if isinstance(self.state, State) else (None, self.state)
+            library = await bridged(links, state, self.trusted, approving, trouble)
             _tell(await load(library), len(links))
             library.listen(lambda _: keep_out_of_the_collector())
             # Who may see what, the servers know: nothing of it is for a cache that others share.
@@ -181,7 +184,7 @@ def _tell(catalog: Catalog, servers: int) -> None:
     every = f"{counted(len(catalog.entries), 'skill')} of {counted(servers, 'server')}"
     console.print(f"{every}; {offered} offered to models and people")
     for problem in catalog.problems:
-        if problem.rule in {Rule.SOURCE_FAILED, Rule.SERVER_LIST}:
+        if problem.rule in {Rule.SOURCE_FAILED, Rule.SERVER_LIST, Rule.STATE_FAILED}:
             console.print(Text(visible(f"{problem.path}: {problem.message}")))
     for problem in withheld[:_SHOWN]:
         console.print(Text(visible(f"{problem.path}: {problem.message}; {problem.hint}")))

@@ -13,7 +13,7 @@ from skillwire.cli.remote.remembering import opened_state
 from skillwire.host.hosted import HostedSkill
 from skillwire.host.judging.changes import Changes
 from skillwire.host.reaching.target import Target
-from skillwire.model.display import visible
+from skillwire.model.display import bare
 
 
 def diff(
@@ -60,9 +60,9 @@ def print_changes(changes: Changes) -> None:
     marks = (("+", "green", changes.added), ("-", "red", changes.removed), ("~", "yellow", changes.rotated))
     for mark, style, paths in marks:
         for path in paths:
-            data().print(Text(f"{mark} {visible(path)}", style=style))
+            data().print(Text(f"{mark} {bare(path)}", style=style))
     for field in changes.fields:
-        data().print(Text(f"~ {visible(field)}, a field of its frontmatter", style="yellow"))
+        data().print(Text(f"~ {bare(field)}, a field of its frontmatter", style="yellow"))
     if changes.integrity:
         data().print(Text("~ whether it has digests", style="yellow"))
 

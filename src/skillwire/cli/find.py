@@ -122,7 +122,8 @@ def _none_found(library: Library, skill: str) -> NoSuchSkillError:
     catalog = library.catalog
     if (served := catalog.files.get(skill)) is not None:
         return NoSuchSkillError(
-            f"{quoted(skill)} is a file of a skill", hint=f"write `{served.entry.uri} {served.file.path}`"
+            f"{quoted(skill)} is a file of a skill",
+            hint=f"write {quoted(f'{served.entry.uri} {served.file.path}', None)}",
         )
     errors = (problem for problem in catalog.problems if problem.severity is Severity.ERROR)
     broken = [problem for problem in errors if PurePosixPath(problem.path).parent.name == skill]

@@ -21,7 +21,8 @@ Allow: TypeAlias = Annotated[
     list[str] | None,
     Parameter(
         name="--allow",
-        help="A server of a project's file that may be started, or sent your secrets, unasked (repeatable).",
+        help="A server of a project's file that may be started, sent your secrets, "
+        "or reached in your own network, unasked (repeatable).",
     ),
 ]
 TokenEnv: TypeAlias = Annotated[
@@ -63,7 +64,7 @@ def may_reach(allowed: Sequence[str]) -> MayReach:
         if not somebody_is_there():
             return False
         _explain(server)
-        return agreed("run it?" if server.starts_a_program else "send them?")
+        return agreed(_question(server))
 
     return decide
 
@@ -81,7 +82,16 @@ def _explain(server: KnownServer) -> None:
         console.print(Text(f"  in {visible(str(folder))}"))
         for variable in said.added:
             console.print(Text(f"  with {visible(variable)}"))
-    else:
+        return
+    if server.inside:
+        console.print("which is plain `http` on this machine or in your own network:")
+    if said.used:
         secrets = ", ".join(quoted(name) for name in sorted(said.used))
         console.print(Text(f"to which it would send what is in your {secrets}:"))
-        console.print(Text(f"  {visible(said.spelled)}", style="bold"))
+    console.print(Text(f"  {visible(said.spelled)}", style="bold"))
+
+
+def _question(server: KnownServer) -> str:
+    if server.starts_a_program:
+        return "run it?"
+    return "send them?" if server.declared.used else "reach it?"

@@ -69,7 +69,7 @@ def print_content(content: bytes, path: str, kind: str, *, raw: bool) -> int:
     """Print a file as it is; on a terminal only what can be seen of it, unless it has to be `raw`."""
     if not raw and sys.stdout.isatty() and not is_text(content):
         print_error(
-            f"`{path}` is not text ({kind}, {len(content):,} bytes)",
+            f"{quoted(path)} is not text ({kind}, {len(content):,} bytes)",
             hint="add `--raw` and send it to a file",
         )
         return 1

@@ -149,7 +149,7 @@ def print_servers(
         labels = ", ".join(map(quoted, remembered))
         talk().print(f"remembered, and in no file: {labels}; `skillwire servers --forget LABEL` forgets one")
     for each in unreadable:
-        print_error(f"`{visible(str(each.place.path))}` cannot be read: {visible(each.reason, 300)}")
+        print_error(f"{quoted(str(each.place.path), None)} cannot be read: {visible(each.reason, 300)}")
     failed = any(row.probe is not None and row.probe.error for row in rows)
     return 1 if failed or unreadable else 0
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -104,12 +105,19 @@ def _may_be_probed(server: KnownServer, allow: Sequence[str], agrees: MayReach) 
     return not server.place.in_repository or server.label in allow
 
 
+def _must_be_public(server: KnownServer, allow: Sequence[str]) -> bool:
+    return server.is_plain_in_repository and server.label not in allow
+
+
 def _probed(known: Sequence[KnownServer], allow: Sequence[str]) -> list[ServerRow]:
     """Ask all that may be asked; who has to agree and does not is left alone."""
     from skillwire.cli.remote.probing import probe_all  # noqa: PLC0415 - it loads the SDK
 
     agrees = may_reach(allow)
     ready = [each for each in known if each.ready and _may_be_probed(each, allow, agrees)]
-    probes = probe_all([each.target for each in ready if each.target is not None])
+    targets = [
+        replace(each.target, public_only=_must_be_public(each, allow)) for each in ready if each.target
+    ]
+    probes = probe_all(targets)
     rows = (ServerRow.of(each) for each in known)
     return [row.asked(probes[row.label]) if row.is_asked(probes) else row for row in rows]

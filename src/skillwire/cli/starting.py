@@ -6,7 +6,7 @@ from skillwire.cli.collecting import keep_out_of_the_collector
 from skillwire.cli.gateway import Gateway
 from skillwire.cli.library import load
 from skillwire.cli.saying import NO_SKILLS, check_shows, counted, say
-from skillwire.model.display import visible
+from skillwire.model.display import quoted, visible
 from skillwire.model.errors import UsageError
 from skillwire.model.problem import Rule, Severity
 from skillwire.sources.unavailable import UnavailableSource
@@ -50,11 +50,11 @@ async def start(gateway: Gateway) -> None:
 def _tell_of_sources(gateway: Gateway) -> None:
     library = gateway.library
     for source in library.waited_for:
-        say(f"waiting for `{visible(source.place)}`, which does not exist")
+        say(f"waiting for {quoted(source.place)}, which does not exist")
     for source in library.sources:
         if isinstance(source, UnavailableSource):
-            say(f"`{visible(source.place)}` is not served: {visible(source.reason)}")
+            say(f"{quoted(source.place)} is not served: {visible(source.reason)}")
     for facts in gateway.steering.sources():
         if facts.kind == "server":  # not everybody knows the difference to `skillwire bridge` (H30)
             told = "its skills go to models and people unapproved; `skillwire bridge` asks you first"
-            say(f"`{visible(facts.label)}` is a server that you trust: {told}")
+            say(f"{quoted(facts.label)} is a server that you trust: {told}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from skillwire.contract.metadata_file import NAME as METADATA_FILE
 from skillwire.contract.metadata_file import replacing_block
 from skillwire.contract.subject import Fault, SkillFacts, Subject, text_or_none
-from skillwire.model.display import quoted, visible
+from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.skillmd.rules import MAX_DESCRIPTION
@@ -173,7 +173,7 @@ def metadata_file(subject: Subject) -> Iterator[Fault]:
 
 def metadata_hint(block: str) -> str:
     """Return what to do with a file whose content belongs into a block."""
-    return f"move what it says into the frontmatter, as `{visible(block)}`, and remove the file"
+    return f"move what it says into the frontmatter, as {quoted(block, None)}, and remove the file"
 
 
 CHECKS: tuple[Callable[[Subject], Iterable[Fault]], ...] = (

@@ -12,6 +12,7 @@ from skillwire.drive.hub import Hub, Online
 from skillwire.drive.messages import CallError, ErrorCode
 from skillwire.drive.reading import Fields, ShapeError
 from skillwire.drive.registration import METHODS, Auth, Descriptor
+from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.surfaces.base import Call
 from skillwire.surfaces.toolbox import Run, Tool, structured
@@ -151,7 +152,7 @@ class _Bridge:
         request = _request(fields)
         ids = self._asked(fields, request)
         if not ids:
-            message = f"no connected client has `{request.path}` with method `{request.method}`"
+            message = f"no connected client has {quoted(request.path)} with method {quoted(request.method)}"
             return structured(failure(CallError(ErrorCode.NOT_FOUND, message)), is_error=True)
         answers = _Answers()
         async with anyio.create_task_group() as tasks:

@@ -149,7 +149,7 @@ class Exposures:
         except InvalidValueError:
             found = None
         if found is None or call.method != GET:
-            raise _NotExposedError(f"nothing is exposed at {quoted(call.path)} for `{call.method}`")
+            raise _NotExposedError(f"nothing is exposed at {quoted(call.path)} for {quoted(call.method)}")
         return self._exposed[found[0].text]
 
 

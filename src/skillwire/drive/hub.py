@@ -295,7 +295,7 @@ def _nothing_there(client_id: str, request: Request) -> str:
     asked = _asked(request.path)
     if asked is not None and asked.parameters:
         return f"{quoted(request.path)} is a pattern; put a value in the place of `:{asked.parameters[0]}`"
-    what = f"path {quoted(request.path)} with method `{request.method}`"
+    what = f"path {quoted(request.path)} with method {quoted(request.method)}"
     return f"the client {quoted(client_id)} has no {what}"
 
 

@@ -109,7 +109,7 @@ class Descriptor:
         path = fields.parsed("path", LivePath.parse)
         if path.leaf not in _LEAVES[kind]:
             wanted = " or ".join(f"`{leaf}`" for leaf in _LEAVES[kind] if leaf) or "no reserved name"
-            raise fields.fault("path", f"{kind} `{path.text}` must end in {wanted}")
+            raise fields.fault("path", f"{kind} {quoted(path.text)} must end in {wanted}")
         method = fields.choice("method", METHODS) if kind is PathType.ENDPOINT else GET
         description = fields.text_or_none("description")
         content_type = fields.text_or_none("contentType")
@@ -120,7 +120,7 @@ class Descriptor:
         )  # also of what is not kept: it says where a message is too large
         if size > MAX_DESCRIPTOR:
             raise fields.fault(
-                "path", f"`{path.text}` comes with {size:,} bytes; the limit is {MAX_DESCRIPTOR:,}"
+                "path", f"{quoted(path.text)} comes with {size:,} bytes; the limit is {MAX_DESCRIPTOR:,}"
             )
         shapes = {name: fields.values[name] for name in _SHAPES if fields.values.get(name) is not None}
         kept = kept_json(shapes)
@@ -182,7 +182,9 @@ def read_paths(fields: Fields) -> tuple[Descriptor, ...]:
         descriptor = Descriptor.read(part)
         key = descriptor.method, descriptor.path.text
         if key in paths:
-            raise ShapeError(f"{part.where}: `{descriptor.path.text}` is there already; send each path once")
+            raise ShapeError(
+                f"{part.where}: {quoted(descriptor.path.text)} is there already; send each path once"
+            )
         paths[key] = descriptor
     return tuple(paths.values())
 

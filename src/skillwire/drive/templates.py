@@ -2,7 +2,7 @@
 
 from skillwire.drive.paths import Kind
 from skillwire.drive.registration import ClientInfo, Descriptor
-from skillwire.model.display import one_line
+from skillwire.model.display import one_line, quoted
 from skillwire.model.template import SkillTemplate
 
 
@@ -17,7 +17,7 @@ def skill_template(client: ClientInfo, descriptor: Descriptor, label: str) -> Sk
     told = (descriptor.description or "").strip()
     return SkillTemplate(
         path="/".join([client.id, *parts[:-1]]),
-        description=told or f"What {one_line(client.name)} says at `{path.text}`.",
+        description=told or f"What {one_line(client.name)} says at {quoted(path.text)}.",
         label=label,
         location=located,
     )

@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from skillwire.host.hosted import HostedSkill
 from skillwire.host.reaching.client import refusal
-from skillwire.model.display import visible
+from skillwire.model.display import quoted, visible
 from skillwire.model.errors import SkillwireError
 from skillwire.wire.findings import Finding, FindingError
 
@@ -72,5 +72,5 @@ def told_of(origin: str, uri: str) -> Generator[None]:
     except TimeoutError:
         raise
     except Exception as error:
-        told = f"its answer could not be used: {visible(str(error) or type(error).__name__, 200)}"
+        told = f"its answer could not be used: {quoted(str(error) or type(error).__name__)}"
         raise UnavailableError(origin, told) from error

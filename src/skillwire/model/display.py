@@ -10,6 +10,9 @@ SHOWN = 200
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _LINE_BREAKS = frozenset({"Zl", "Zp"})
 
+_BACKTICK = "\\x60"
+_WORD = re.compile(r"[\w!#$%&'()*+,./:;=?@~^|{}\[\]-]+")
+
 # Who asks, before the host, also where the text was cut; a password may hold a `/`, though it should not.
 _USER = re.compile(r"(?<=://)(?:[^/?#`]*|[^/?#`@:]*:(?!\d+(?:[/?#`]|$))[^`]*)(?:@|…)")
 _QUERY = re.compile(r"(?<=://)([^?`]*)\?[^`]*")
@@ -34,9 +37,20 @@ def one_line(text: str) -> str:
     return visible(" ".join(text.split()))
 
 
-def quoted(text: str) -> str:
-    """Return `text` as a literal for an error message: visible, capped, in backticks."""
-    return f"`{visible(text, SHOWN)}`"
+def quoted(text: str, limit: int | None = SHOWN) -> str:
+    """Return `text` as a literal in a sentence: visible, capped, in backticks.
+
+    A backtick in it is spelled as an escape, so that no text can end its own quotation.
+    """
+    return f"`{visible(text, limit).replace('`', _BACKTICK)}`"
+
+
+def bare(text: str) -> str:
+    """Return an address or a name as it is if it is one word, else as a literal.
+
+    One word cannot pass for a part of the sentence around it.
+    """
+    return text if len(text) <= SHOWN and _WORD.fullmatch(text) else quoted(text)
 
 
 def without_secrets(text: str) -> str:

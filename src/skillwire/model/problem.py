@@ -76,6 +76,7 @@ class Rule(StrEnum):
     SERVER_ENTRY = "server-entry"
     SERVER_LIST = "server-list"
     NOT_APPROVED = "not-approved"
+    STATE_FAILED = "state-failed"
     WATCH_POLLING = "watch-polling"
     # The repository contract; `contract/severity.py` says which of these are errors
     CONTRACT_BLOCK_MISSING = "contract-block-missing"

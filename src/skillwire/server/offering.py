@@ -11,7 +11,7 @@ from skillwire.surfaces.authored_prompts import AuthoredPromptsSurface
 from skillwire.surfaces.base import Surface
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.surfaces.completion import CompletionSurface
-from skillwire.surfaces.content import Frame, RuntimeMeta, no_meta, unframed
+from skillwire.surfaces.content import Frame, RuntimeMeta, no_meta
 from skillwire.surfaces.directory import DirectorySurface
 from skillwire.surfaces.documents import Document, ProblemsDocument, Unlisted
 from skillwire.surfaces.drafts import DraftIndex
@@ -98,12 +98,12 @@ def _for_every_client(
         describe_skills=in_tools,
         runtime_meta=runtime_meta,
         more=offering.tools,
-        frame=offering.frame or unframed,
+        frame=offering.frame,
     )
     yield PromptsSurface(offer, offering.catalog_tokens, prompts, offering.frame)
     yield CompletionSurface(library, offer)
     if not in_tools:
-        yield InstructionsSurface(offer, offering.catalog_tokens)
+        yield InstructionsSurface(offer, offering.catalog_tokens, foreign=offering.frame is not None)
 
 
 def _under_contract(library: Library, terms: Terms) -> "UnderContract":

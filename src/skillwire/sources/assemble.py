@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from skillwire.model.display import quoted
 from skillwire.model.entry import Entry, LiveFile, Origin, SkillFile
 from skillwire.model.limits import Limits
 from skillwire.model.path import folded, path_fault, prefixes
@@ -93,6 +94,6 @@ def clash_problem(path: str, kept: str) -> Problem:
         path,
         Rule.FILE_NAME_CLASH,
         Severity.WARNING,
-        f"hosts cannot tell it from `{kept}`, so it is left out",
+        f"hosts cannot tell it from {quoted(kept)}, so it is left out",
         hint="rename one of the two so that they differ in more than case or accents",
     )

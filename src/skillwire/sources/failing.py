@@ -1,5 +1,6 @@
 """A source that cannot be looked at now, as a problem that people can see."""
 
+from skillwire.model.display import quoted
 from skillwire.model.errors import AwayError, SourceError
 from skillwire.model.problem import Problem, Rule, Severity
 
@@ -14,6 +15,6 @@ def failure(label: str, error: SourceError, *, known: bool) -> Problem:
         ".",
         Rule.SOURCE_FAILED,
         Severity.ERROR,
-        f"the source `{label}` {what}: {error}",
+        f"the source {quoted(label)} {what}: {error}",
         hint=_COMES_BACK if isinstance(error, AwayError) else _FIX,
     )

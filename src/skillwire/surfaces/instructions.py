@@ -12,8 +12,9 @@ class InstructionsSurface(Surface):
 
     name = "instructions"
 
-    def __init__(self, offer: Offer, tokens: int = DEFAULT_TOKENS) -> None:
-        self._offer = offer
+    def __init__(self, offer: Offer, tokens: int = DEFAULT_TOKENS, *, foreign: bool = False) -> None:
+        """`foreign`: the skills are those of others, who wrote their descriptions."""
+        self._offer, self._foreign = offer, foreign
         self._tokens = tokens
 
     def methods(self) -> Mapping[str, Method]:
@@ -23,4 +24,4 @@ class InstructionsSurface(Surface):
         skills = self._offer.for_models()
         if not skills:
             return ""
-        return "\n\n".join([USAGE, ASK_AGAIN, available_skills(skills, self._tokens)])
+        return "\n\n".join([USAGE, ASK_AGAIN, available_skills(skills, self._tokens, foreign=self._foreign)])

@@ -8,7 +8,7 @@ from skillwire.catalog.change import Change
 from skillwire.catalog.derived import Derived
 from skillwire.catalog.names import did_you_mean
 from skillwire.catalog.snapshot import Catalog
-from skillwire.model.display import one_line, quoted
+from skillwire.model.display import bare, one_line, quoted
 from skillwire.model.entry import Entry, Json
 from skillwire.model.errors import BadParamsError
 from skillwire.surfaces.authored_prompts import described_prompt, rendered_prompt
@@ -76,7 +76,12 @@ class PromptsSurface(Surface):
             raise BadParamsError(f"the skill {quoted(entry.name)} is not for people to start")
         block = resource_block(reading) if self._frame is None else document_block(reading, self._frame)
         message: Json = {"role": "user", "content": block}
-        return Answer({"description": one_line(entry.shown_description), "messages": [message]})
+        return Answer({"description": self._description(entry), "messages": [message]})
+
+    def _description(self, entry: Entry) -> str:
+        """Return what a skill is for. If others wrote that, it is a quotation that says from whom."""
+        told = one_line(entry.shown_description)
+        return told if self._frame is None else f"{entry.origin.source} says: {quoted(told, None)}"
 
     def _names(self) -> "list[str]":
         prompts = self._prompts.of(self._offer.catalog)
@@ -87,7 +92,9 @@ class PromptsSurface(Surface):
         if (authored := self._authored.get(name)) is not None:
             return described_prompt(name, authored)
         return (
-            self._by_name() if name == BY_NAME else _prompt(name, self._prompts.of(self._offer.catalog)[name])
+            self._by_name()
+            if name == BY_NAME
+            else self._own(name, self._prompts.of(self._offer.catalog)[name])
         )
 
     def _asked_for(self, call: Call) -> Entry:
@@ -114,11 +121,10 @@ class PromptsSurface(Surface):
         lengths = accumulate(len(name) + 2 for name in names)
         shown = sum(length <= budget for length in lengths)
         rest = f" and {len(names) - shown:,} more" if shown < len(names) else ""
-        skills = f" Skills: {', '.join(names[:shown])}{rest}." if names else ""
+        skills = f" Skills: {', '.join(map(bare, names[:shown]))}{rest}." if names else ""
         argument: Json = {"name": "name", "description": "The name of the skill.", "required": True}
         description = f"Start a skill by its name.{skills}"
         return {"name": BY_NAME, "description": description, "arguments": [argument]}
 
-
-def _prompt(name: str, entry: Entry) -> dict[str, Json]:
-    return with_meta({"name": name, "description": one_line(entry.shown_description)}, entry)
+    def _own(self, name: str, entry: Entry) -> dict[str, Json]:
+        return with_meta({"name": name, "description": self._description(entry)}, entry)

@@ -9,7 +9,7 @@ from anyio.lowlevel import checkpoint
 from skillwire.catalog.change import Change
 from skillwire.catalog.library import Reading
 from skillwire.catalog.names import did_you_mean
-from skillwire.model.display import quoted
+from skillwire.model.display import quoted, visible
 from skillwire.model.entry import Entry, Json, LiveFile, SkillFile
 from skillwire.model.errors import BadParamsError, ConflictError, SkillwireError
 from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface
@@ -61,14 +61,16 @@ class ToolsSurface(Surface):
         describe_skills: bool = False,
         runtime_meta: RuntimeMeta = no_meta,
         more: Sequence[Tool] = (),
-        frame: Frame = unframed,
+        frame: Frame | None = None,
     ) -> None:
         self._offer = offer
         self._max_file_bytes = max_file_bytes
         self._tokens = catalog_tokens
         self._describe_skills = describe_skills
         self._runtime_meta = runtime_meta
-        self._frame = frame
+        self._frame = frame or unframed
+        self._foreign = frame is not None
+        self._block = resource_block if frame is None else self._framed_block
         self._tools: dict[str, Callable[[Call], Awaitable[_Blocks]]] = {
             LOAD_SKILL: self._load_skill,
             LOAD_SKILL_ALIAS: self._load_skill,
@@ -115,7 +117,7 @@ class ToolsSurface(Surface):
         name = arguments.text(LOAD_SKILL_ALIAS if given else "name")
         skills = self._offer.for_models()
         if not name:
-            return [text_block(available_skills(skills, self._tokens))], None
+            return [text_block(self._listed())], None
         entry = self._offer.names.find(name, offered=skills)
         self._must_be_for_models(name, entry)
         reading = await self._offer.library.read(entry.uri)
@@ -149,7 +151,10 @@ class ToolsSurface(Surface):
             total += len(readings[-1].content)
             self._bound(path, total)
             await checkpoint()  # a folder can have hundreds of files, and others are waiting
-        return [resource_block(reading) for reading in readings]
+        return [self._block(reading) for reading in readings]
+
+    def _framed_block(self, reading: Reading) -> dict[str, Json]:
+        return document_block(reading, self._frame)
 
     def _bound(self, path: str, total: int) -> None:
         if total > self._max_file_bytes:
@@ -165,13 +170,16 @@ class ToolsSurface(Surface):
             raise ToolError(f"{quoted(path)} has {len(reading.content):,} bytes; {limit}")
         return reading
 
+    def _listed(self) -> str:
+        return available_skills(self._offer.for_models(), self._tokens, foreign=self._foreign)
+
     def _load_skill_tool(self) -> dict[str, Json]:
         description = (
             "Load a skill: instructions for a particular task, to be followed completely. "
             'With the name "" it returns the list of skills.'
         )
         if self._describe_skills:
-            listed = available_skills(self._offer.for_models(), self._tokens)
+            listed = self._listed()
             description = f"{description}\n\n{USAGE}\n\n{listed}"
         return _tool(
             LOAD_SKILL, description, {"name": 'The name of the skill, or "" for the list of skills.'}
@@ -207,7 +215,9 @@ def _tool(name: str, description: str, parameters: Mapping[str, str]) -> dict[st
 
 def _file_list(entry: Entry) -> str:
     lines = [
-        f"{file.path} ({file.mime_type}, {file.size:,} bytes)" if isinstance(file, SkillFile) else file.path
+        f"{visible(file.path)} ({file.mime_type}, {file.size:,} bytes)"
+        if isinstance(file, SkillFile)
+        else visible(file.path)
         for file in entry.files
     ]
     return "\n".join(lines)

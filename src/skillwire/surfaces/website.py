@@ -62,9 +62,8 @@ def choose(catalog: Catalog) -> Choice:
             message = "its content is made anew whenever it is read, so there is nothing to publish"
             left_out.append(LeftOut(entry.path, message, "serve it with `skillwire serve`"))
         elif (other := chosen.setdefault(entry.name, entry)) is not entry:
-            message = (
-                f"a site can hold one skill of the name `{entry.name}`, and {quoted(other.path)} is the first"
-            )
+            first = quoted(other.path)
+            message = f"a site can hold one skill of the name {quoted(entry.name)}, and {first} is the first"
             hint = "give it a name of its own, or publish its folder as another site"
             left_out.append(LeftOut(entry.path, message, hint))
     return Choice(tuple(chosen[name] for name in sorted(chosen)), tuple(left_out))

@@ -14,6 +14,7 @@ import orjson
 from skillwire.model.digest import Digest
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
+from skillwire.model.json_text import JsonTooLargeError, load_bounded_json
 from skillwire.model.uri import SKILL_FILE
 from skillwire.wire.archive_form import archive_form, without_suffix
 from skillwire.wire.delivery import Delivery
@@ -25,6 +26,8 @@ from skillwire.wire.remote import RemoteDelivery, RemoteSkill
 from skillwire.wire.verify import same
 
 MAX_INDEXED = 20_000
+_MAX_VALUES = 300_000
+"""JSON values in an index."""
 _MAX_ARCHIVES = 16
 
 
@@ -45,7 +48,9 @@ def read_draft_index(content: bytes) -> DraftIndex:
     Never raises.
     """
     try:
-        document: object = orjson.loads(content)
+        document = load_bounded_json(content, max_values=_MAX_VALUES)
+    except JsonTooLargeError as error:
+        return _unusable(str(error), Fault.LIST_ENDLESS)
     except orjson.JSONDecodeError as error:
         return _unusable(f"it is not JSON: {error}")
     listed: object = document.get("skills") if is_object(document) else None
@@ -56,9 +61,9 @@ def read_draft_index(content: bytes) -> DraftIndex:
     return index if index.skills or _speaks_b(entries) else _read(entries, Dialect.DRAFT_A)
 
 
-def _unusable(told: str) -> DraftIndex:
-    index = DraftIndex(Dialect.DRAFT_B)
-    index.findings.add(Finding(INDEX_URI, Fault.LIST_SHAPE, told))
+def _unusable(told: str, fault: Fault = Fault.LIST_SHAPE) -> DraftIndex:
+    index = DraftIndex(Dialect.DRAFT_B, complete=fault is not Fault.LIST_ENDLESS)
+    index.findings.add(Finding(INDEX_URI, fault, told))
     return index
 
 

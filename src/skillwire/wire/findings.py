@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from skillwire.model.display import visible
+from skillwire.model.display import bare, visible
 from skillwire.model.errors import SkillwireError
 
 MAX_FINDINGS = 1000
@@ -56,7 +56,7 @@ class Finding:
         return {"uri": visible(self.uri), "fault": self.fault, "message": visible(self.message)}
 
     def __str__(self) -> str:
-        return visible(f"{self.uri}: {self.message}")
+        return f"{bare(self.uri)}: {visible(self.message)}"
 
 
 class FindingError(SkillwireError):

@@ -8,6 +8,7 @@ import orjson
 
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
+from skillwire.model.json_text import JsonTooLargeError, load_bounded_json
 from skillwire.model.limits import Limits
 from skillwire.model.uri import SKILL_FILE
 from skillwire.wire.dialect import Dialect
@@ -16,6 +17,9 @@ from skillwire.wire.findings import Fault, Finding
 from skillwire.wire.remote import RemoteFile, RemoteSkill, checked_files, promised_file
 
 MANIFEST = "_manifest"
+
+_MAX_VALUES = 20_000
+"""JSON values in one manifest."""
 
 
 def read_manifest(
@@ -28,7 +32,9 @@ def read_manifest(
     root = uri.removesuffix(f"/{MANIFEST}")
     main = f"{root}/{SKILL_FILE}"
     try:
-        document: object = orjson.loads(content)
+        document = load_bounded_json(content, max_values=_MAX_VALUES)
+    except JsonTooLargeError as error:
+        return [Finding(uri, Fault.ENTRY_LIMITS, str(error))]
     except orjson.JSONDecodeError as error:
         return [Finding(uri, Fault.ENTRY_SHAPE, f"it is not JSON: {error}")]
     listed: object = document.get("files") if is_object(document) else None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from skillwire.model.digest import Digest
-from skillwire.model.display import visible
+from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.skillmd.document import read_document
 from skillwire.wire.findings import Fault, Finding
@@ -47,7 +47,7 @@ def frontmatter_faults(skill: RemoteSkill, document: bytes) -> Iterator[Finding]
 
 def _named(key: str) -> str:
     """Return the name of a field, which may be a whole sermon."""
-    return f"`{visible(key, _SHOWN_FIELD)}`"
+    return quoted(key, _SHOWN_FIELD)
 
 
 def same(one: Json, other: Json) -> bool:

@@ -2,8 +2,8 @@
 
 from typing import cast
 
-_EACH = 8
-"""Bytes for a value, whatever it is: nothing is free."""
+_EACH, _CONTAINER = 8, 56
+"""Bytes for a value, whatever it is, and more for one that holds others: nothing is free."""
 
 
 def weight(value: object, most: int) -> int:
@@ -15,8 +15,10 @@ def weight(value: object, most: int) -> int:
         if isinstance(each, str):
             total += len(each)
         elif isinstance(each, dict):
+            total += _CONTAINER
             left.extend(cast("dict[object, object]", each).keys())
             left.extend(cast("dict[object, object]", each).values())
         elif isinstance(each, list):
+            total += _CONTAINER
             left.extend(cast("list[object]", each))
     return total

@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from skillwire.cli.output import print_error
 from skillwire.config.settings import state_folder_from
 from skillwire.host.state.state import DATABASE, State
+from skillwire.model.errors import StateError
 
 
 @contextmanager
@@ -16,6 +17,18 @@ def opened_state() -> Generator[State]:
         if state.damaged is not None:
             print_error(str(state.damaged), hint=state.damaged.hint)
         yield state
+
+
+@contextmanager
+def state_or_trouble() -> Generator[State | StateError]:
+    """Yield what is remembered, made if there is none; or why that cannot be used."""
+    with ExitStack() as stack:
+        try:
+            state = stack.enter_context(opened_state())
+        except StateError as error:
+            yield error
+        else:
+            yield state
 
 
 @contextmanager

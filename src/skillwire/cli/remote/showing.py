@@ -14,7 +14,7 @@ from skillwire.host.hosted import HostedSkill
 from skillwire.host.judging.inspection import Inspection
 from skillwire.host.reaching.target import Target
 from skillwire.host.state.approvals import Standing
-from skillwire.model.display import visible
+from skillwire.model.display import bare, visible
 from skillwire.model.entry import Json
 from skillwire.model.json_text import json_bytes
 from skillwire.wire.dialect import Integrity
@@ -110,7 +110,7 @@ def print_files(inspection: Inspection) -> None:
     sizes = ["?" if file.size is None else f"{file.size:,}" for file in inspection.files]
     width = max(map(len, sizes), default=0)
     for file, size in zip(inspection.files, sizes, strict=True):
-        console.print(Text(f"  {size:>{width}}  {file.digest[:_SHOWN_DIGEST]}…  {visible(file.path)}"))
+        console.print(Text(f"  {size:>{width}}  {file.digest[:_SHOWN_DIGEST]}…  {bare(file.path)}"))
 
 
 def _fields(skill: RemoteSkill) -> list[tuple[str, str]]:

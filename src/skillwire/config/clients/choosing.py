@@ -5,10 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from skillwire.config.clients.known import Known, KnownServer, known_servers
+from skillwire.host.reaching.inside import leads_inside
 from skillwire.host.reaching.label import is_label
 from skillwire.host.reaching.slug import free_label
 from skillwire.host.reaching.target import COMMAND, Target
-from skillwire.model.display import quoted, visible
+from skillwire.model.display import quoted
 from skillwire.model.errors import UsageError
 from skillwire.model.name import closest
 
@@ -46,8 +47,8 @@ def targets(
     """Return how to reach each server that is named. Raises `UsageError`.
 
     A server that only a file of the project at `folder` names is reached if `may_reach` says so: it could
-    start any program, or send a secret of this person to anybody. `sending` are variables whose values will
-    be sent to a URL beside those that the file names.
+    start any program, send a secret of this person to anybody, or reach into a private network. `sending` are
+    variables whose values will be sent to a URL beside those that the file names.
     """
     known = known_servers(environment, folder) if known is None else known
     chosen: dict[str, Target] = {}
@@ -67,7 +68,7 @@ def _known_target(argument: str, known: Known, may_reach: MayReach, sending: fro
     server = known.labels.get(label_in(argument) or "")
     if server is None:
         raise _unknown(argument, known)
-    where = f"`{visible(str(server.place.path))}`"
+    where = quoted(str(server.place.path), None)
     if not server.declared.enabled:
         hint = f"enable it in {server.client.title}, or name its address instead of its label"
         raise UsageError(f"the server {quoted(server.label)} is disabled in {where}", hint=hint)
@@ -77,7 +78,11 @@ def _known_target(argument: str, known: Known, may_reach: MayReach, sending: fro
         raise UsageError(told, hint="mend it there, or name its address instead of its label")
     if target.url is not None:
         server = replace(server, declared=replace(server.declared, used=server.declared.used | sending))
-    if server.asks_first and not may_reach(server):
+    inside = target.url is not None and server.is_plain_in_repository and leads_inside(target.url)
+    if inside:
+        server = replace(server, inside=True)
+        target = replace(target, public_only=False)
+    if (server.asks_first or inside) and not may_reach(server):
         raise UsageError(
             f"{where}, which is part of a project, names {quoted(server.label)}, and nobody agreed that it "
             f"may {danger(server)}",
@@ -89,9 +94,11 @@ def _known_target(argument: str, known: Known, may_reach: MayReach, sending: fro
 def danger(server: KnownServer) -> str:
     """Return what would happen if a server of a project's file were reached, as the end of a sentence."""
     if server.starts_a_program:
-        return f"run `{visible(server.declared.spelled)}`"
+        return f"run {quoted(server.declared.spelled, None)}"
+    where = quoted(server.declared.spelled, None)
     secrets = ", ".join(quoted(name) for name in sorted(server.declared.used))
-    return f"send your {secrets} to `{visible(server.declared.spelled)}`"
+    asked = f"send your {secrets} to {where}" if secrets else f"reach {where}"
+    return f"{asked}, which is plain `http` in your own network" if server.inside else asked
 
 
 def _unknown(argument: str, known: Known) -> UsageError:

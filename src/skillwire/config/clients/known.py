@@ -17,6 +17,7 @@ from skillwire.config.clients.goose import GOOSE
 from skillwire.config.clients.project import PROJECT
 from skillwire.config.clients.surroundings import Surroundings
 from skillwire.config.clients.vscode import VSCODE
+from skillwire.host.reaching.inside import is_plain
 from skillwire.host.reaching.slug import free_label, slug
 from skillwire.host.reaching.target import Target
 
@@ -44,6 +45,8 @@ class KnownServer:
     declared: Declared
     same_as: str = ""
     """The label under which another file names the very same server."""
+    inside: bool = False
+    """Whether its URL was found to lead to this machine or into a private network."""
     taken_by: str = ""
     """The client that has the label it would have had."""
 
@@ -51,7 +54,15 @@ class KnownServer:
     def target(self) -> Target | None:
         """How to reach it; None if that cannot be known."""
         target = self.declared.target
-        return None if target is None else replace(target, label=self.label)
+        if target is None:
+            return None
+        return replace(target, label=self.label, public_only=self.is_plain_in_repository)
+
+    @property
+    def is_plain_in_repository(self) -> bool:
+        """Whether a project's file names a URL of plain `http`: then it must not be in a private network."""
+        url = None if self.declared.target is None else self.declared.target.url
+        return self.place.in_repository and url is not None and is_plain(url)
 
     @property
     def starts_a_program(self) -> bool:

@@ -13,7 +13,11 @@ from skillwire.host.judging.keeping import Keeping
 from skillwire.host.reaching.link import ServerLink
 from skillwire.host.reaching.target import Target
 from skillwire.host.state.state import State
-from skillwire.sources.base import Source
+from skillwire.model.display import quoted
+from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.errors import SourceError, StateError
+from skillwire.model.problem import Problem, Rule, Severity
+from skillwire.sources.base import Progress, Scan, Source, unwatched
 
 _NAMES = VisibilityPolicy(by_path=True)
 """Every skill goes by a path that begins with the label of its server: none poses as another's (H10)."""
@@ -26,21 +30,49 @@ def approve_command(target: Target, skill: str) -> str:
     return f"skillwire approve {shlex.quote(f'{target.label}:{skill}')}"
 
 
+class _WithoutState(Source):
+    """Has no skills, and says that approvals are not known."""
+
+    label = "state"
+
+    def __init__(self, trouble: StateError) -> None:
+        self._problem = Problem(
+            ".",
+            Rule.STATE_FAILED,
+            Severity.WARNING,
+            f"approvals and copies of files are not used: {trouble}",
+            hint=f"{trouble.hint}, and start the bridge again",
+        )
+
+    async def scan(self, progress: Progress = unwatched) -> Scan:
+        progress(0)
+        return Scan((), (self._problem,))
+
+    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+        raise SourceError(f"{entry.origin.path} has no file {quoted(file.path)}")
+
+
 async def bridged(
     links: Sequence[ServerLink],
     state: State | None = None,
     trusted: Collection[str] = (),
     command: Command = approve_command,
+    trouble: StateError | None = None,
 ) -> Library:
-    """Return the library of these servers, not loaded yet. Raises `StateError`.
+    """Return the library of these servers, not loaded yet.
 
     Of servers that are not `trusted`, by their labels, models and people are offered what is approved in the
-    `state`; `command` says how a person approves the others. Without a state, nothing is.
+    `state`; `command` says how a person approves the others. Without a state, nothing is. `trouble` is why
+    there is none. A state that cannot be written is as none.
     """
     keeping = Keeping(state)
-    sources: list[Source] = []
+    try:
+        for link in links:
+            await keeping.bind(link.label, link.target.identity)
+    except StateError as error:  # and then nothing that is in it can be relied on
+        keeping, state, trouble = Keeping(None), None, error
+    sources: list[Source] = [] if trouble is None else [_WithoutState(trouble)]
     for link in links:
-        await keeping.bind(link.label, link.target.identity)
         source = ServerSource(link, cache=None if state is None else state.cache, live=True)
         trust = link.label in trusted
         sources.append(source if trust else GatedSource(source, keeping, partial(command, link.target)))

@@ -12,6 +12,7 @@ from skillwire.host.bridge.source import ServerSource
 from skillwire.host.hosted import HostedSkill
 from skillwire.host.judging.keeping import Keeping
 from skillwire.host.state.approvals import Approval, Standing
+from skillwire.model.display import quoted
 from skillwire.model.entry import Entry, LiveFile, SkillFile
 from skillwire.model.errors import StateError
 from skillwire.model.problem import Problem, Rule, Severity
@@ -156,7 +157,7 @@ class GatedSource(Source):
 
     def _problem(self, entry: Entry, standing: Standing, *, alone: bool) -> Problem:
         command = self._approving(entry.name if alone else entry.origin.location)
-        why, hint = _WHY[standing], f"look at it, then approve it: `{command}`"
+        why, hint = _WHY[standing], f"look at it, then approve it: {quoted(command, None)}"
         if entry.dynamic:
             why = "its content is made when it is read, and no approval can be bound to that"
             hint = f"if you trust the whole server, start the bridge with `--trust {self.label}`"

@@ -14,7 +14,7 @@ from skillwire.host.bridge.publishing import Published, finding_problems, publis
 from skillwire.host.reaching.client import refusal
 from skillwire.host.reaching.connecting import UnreachableError
 from skillwire.host.reaching.link import ServerLink
-from skillwire.model.display import visible
+from skillwire.model.display import bare, quoted, visible
 from skillwire.model.entry import Entry, LiveFile, SkillFile
 from skillwire.model.errors import AwayError, RefusedError, SourceError, StateError
 from skillwire.model.problem import Problem, Rule, Severity
@@ -127,13 +127,13 @@ class ServerSource(Source):
     async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
         published = self._published.get(entry.origin.location)
         if published is None:
-            raise SourceError(f"{entry.origin.path} is gone")
+            raise SourceError(f"{bare(entry.origin.path)} is gone")
         if isinstance(file, LiveFile):
             content = await self._fetch(entry.origin.location)
         else:
             remote = published.files.get(file.path)
             if remote is None or remote.digest != file.digest:
-                raise SourceError(f"{entry.origin.path}: there is no such file {visible(file.path)} now")
+                raise SourceError(f"{bare(entry.origin.path)}: there is no such file {quoted(file.path)} now")
             content = await self._verified(remote)
         if file.path == SKILL_FILE:
             for fault in frontmatter_faults(published.remote, content):
@@ -218,7 +218,7 @@ class ServerSource(Source):
 
     def _refused(self, fault: Finding) -> RefusedError:
         return RefusedError(
-            f"`{self.label}` does not keep what it listed: {visible(str(fault), 400)} ({fault.fault})"
+            f"{quoted(self.label)} does not keep what it listed: {visible(str(fault), 400)} ({fault.fault})"
         )
 
 

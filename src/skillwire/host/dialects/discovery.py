@@ -16,6 +16,8 @@ from skillwire.wire.messages import EXTENSION, RESOURCES_LIST, SKILLS_LIST
 from skillwire.wire.remote import parse_entry
 from skillwire.wire.skill_manifest import MANIFEST, read_manifest
 
+_INDEX, _MANIFEST = 16 * 1024 * 1024, 4 * 1024 * 1024
+"""Bytes of the answer that holds an index, and of one that holds a manifest."""
 MAX_MANIFESTS = 1000
 """Manifests that are read of one server: each is a request (H2)."""
 
@@ -109,7 +111,7 @@ class _Search:
         if not self._client.offers_resources:
             return Listing()
         try:
-            index = read_draft_index(await self._client.read(INDEX_URI))
+            index = read_draft_index(await self._client.read(INDEX_URI, most=_INDEX))
         except FindingError as error:
             listing = Listing()
             listing.end(error.finding)
@@ -126,7 +128,7 @@ class _Search:
         for uri in resources.manifests[:MAX_MANIFESTS]:
             told = resources.told_of(uri.removesuffix(MANIFEST) + SKILL_FILE)
             try:
-                content = await self._client.read(uri)
+                content = await self._client.read(uri, most=_MANIFEST)
                 listing.take(read_manifest(uri, content, told, self._client.limits))
             except FindingError as error:
                 listing.findings.add(error.finding)

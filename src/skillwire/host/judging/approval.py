@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from skillwire.host.hosted import HostedSkill
 from skillwire.host.judging.inspection import Inspection
-from skillwire.model.display import quoted, visible
+from skillwire.model.display import bare, quoted
 from skillwire.wire.dialect import Dialect
 
 _SHOWN = 2000
@@ -45,8 +45,8 @@ class LoadRequest:
         skill, changes = self.skill, self.inspection.changes
         lines = [
             f"Load the skill {skill.quoted} from the {skill.origin}?",
-            f"It is described as: {skill.description}",
-            f"Its address there: {visible(skill.skill.uri, _SHOWN)}",
+            f"It is described as: {quoted(skill.description, None)}",
+            f"Its address there: {quoted(skill.skill.uri, _SHOWN)}",
         ]
         if skill.skill.dialect is not Dialect.FINAL:
             lines.append(f"Its server speaks an earlier draft: `{skill.skill.dialect}`.")
@@ -56,7 +56,7 @@ class LoadRequest:
             lines.append(f"It was approved before, and has changed: {changes}")
         lines += _files(self.inspection)
         if wishes := self.inspection.wishes:
-            lines.append(f"It asks for this, which approval does not grant: {', '.join(wishes)}")
+            lines.append(f"It asks for this, which approval does not grant: {', '.join(map(quoted, wishes))}")
         lines.append("Whoever runs that server wrote it. Nobody has checked what it tells a model to do.")
         return "\n".join(lines)
 
@@ -68,7 +68,7 @@ def _files(inspection: Inspection) -> Iterator[str]:
     size = "" if inspection.size is None else f" of {inspection.size:,} bytes in all"
     yield f"It has {len(files):,} file{'s' * (len(files) != 1)}{size}:"
     for file in files[:_SHOWN_FILES]:
-        yield f"  {file.path}" if file.size is None else f"  {file.path} ({file.size:,} bytes)"
+        yield f"  {bare(file.path)}{'' if file.size is None else f' ({file.size:,} bytes)'}"
     if (more := len(files) - _SHOWN_FILES) > 0:
         yield f"  and {more:,} more"
 
@@ -82,7 +82,7 @@ class ExecutionRequest:
     skills: tuple[HostedSkill, ...]
 
     def __str__(self) -> str:
-        return f"Run this, while the model acts on {_named(self.skills)}?\n  {visible(self.what, _SHOWN)}"
+        return f"Run this, while the model acts on {_named(self.skills)}?\n  {quoted(self.what, _SHOWN)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class ForeignReadRequest:
 
     def __str__(self) -> str:
         asked = f"Read this from {quoted(self.server)}, while the model acts on {_named(self.skills)}?"
-        return f"{asked}\n  {visible(self.uri, _SHOWN)}"
+        return f"{asked}\n  {quoted(self.uri, _SHOWN)}"
 
 
 def _named(skills: tuple[HostedSkill, ...]) -> str:

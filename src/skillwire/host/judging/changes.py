@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from skillwire.host.paths import shown_path
 from skillwire.host.state.manifest import content_of
+from skillwire.model.display import quoted
 from skillwire.model.plain import plain
 from skillwire.wire.remote import RemoteSkill
 from skillwire.wire.verify import same
@@ -35,10 +36,10 @@ class Changes:
 
     def __str__(self) -> str:
         parts = [
-            *(f"`{path}` is new" for path in self.added),
-            *(f"`{path}` is gone" for path in self.removed),
-            *(f"`{path}` has other bytes" for path in self.rotated),
-            *(f"the field `{field}` says something else" for field in self.fields),
+            *(f"{quoted(path)} is new" for path in self.added),
+            *(f"{quoted(path)} is gone" for path in self.removed),
+            *(f"{quoted(path)} has other bytes" for path in self.rotated),
+            *(f"the field {quoted(field)} says something else" for field in self.fields),
             *(["it is delivered with other digests, or from elsewhere"] if self.delivery else []),
             *(["it has digests and had none, or the other way round"] if self.integrity else []),
         ]

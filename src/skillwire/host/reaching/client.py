@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 from urllib.parse import unquote
 
+import anyio.lowlevel
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from skillwire.host.reaching.asking import ask
-from skillwire.model.display import quoted, visible
+from skillwire.host.reaching.traffic import Budget, TrafficLimits, expecting
+from skillwire.model.display import quoted
 from skillwire.model.limits import Limits
 from skillwire.wire.declaring import declared_settings, reads_directories
 from skillwire.wire.dialect import Dialect
@@ -34,7 +36,11 @@ MAX_ENTRIES = 20_000
 """Pages and entries, good or bad, that are followed of one list (H2)."""
 _MAX_CURSOR = 65_536
 MAX_LIST = 64 * 1024 * 1024
-"""Bytes that are taken of one list (H25)."""
+"""Bytes that are kept of one list, about as much as they take in memory (H25)."""
+_BREATH = 200
+"""Entries that are looked at before others get their turn."""
+_READ_OVERHEAD, _READ_FACTOR = 256 * 1024, 6
+"""Bytes around the content of an answer, and bytes that JSON needs at most for one byte of content."""
 BUDGET = 256 * 1024 * 1024
 """Bytes that are read of one server (H25)."""
 
@@ -79,9 +85,11 @@ class SkillsClient:
         budget: int = BUDGET,
         *,
         old_flags: bool = False,
+        traffic: TrafficLimits | None = None,
     ) -> None:
         """`old_flags`: believe also where servers declared the extension before that was settled."""
         self._client = client
+        self._traffic = traffic or TrafficLimits()
         self._old_flags = old_flags
         self.limits = limits or Limits()
         self._budget = self._left = budget
@@ -139,22 +147,24 @@ class SkillsClient:
 
     async def get(self, uri: str, dialect: Dialect = Dialect.FINAL) -> RemoteSkill:
         """Return the skill at `uri`, listed or not (H3). Raises `FindingError` or `MCPError`."""
-        result = await self._ask(SKILLS_GET, {"uri": uri})
+        result = await self._ask(SKILLS_GET, {"uri": uri}, uri)
         parsed = parse_entry(result.get("skill"), self.limits, dialect)
         if not isinstance(parsed, RemoteSkill):
             raise FindingError(parsed[0])
         if parsed.uri != uri:
-            told = f"asked for it, the server answered with `{visible(parsed.uri, 200)}`"
+            told = f"asked for it, the server answered with {quoted(parsed.uri)}"
             raise FindingError(Finding(uri, Fault.ENTRY_OTHER, told))
         return parsed
 
-    async def read(self, uri: str, size: int | None = 1) -> bytes:
+    async def read(self, uri: str, size: int | None = 1, *, most: int | None = None) -> bytes:
         """Return the bytes at `uri`: one block, of that very URI, and not too long (H25).
 
         Every read counts towards the budget. If that does not hold the `size` that was listed, nothing is
-        asked. Raises `FindingError` or `MCPError`.
+        asked. `most` bounds the answer where its size is not known. Raises `FindingError` or `MCPError`.
         """
-        blocks = await self._blocks(uri, 1 if size is None else size)
+        if most is None and size is not None and size != 1:
+            most = size * _READ_FACTOR + _READ_OVERHEAD
+        blocks = await self._blocks(uri, 1 if size is None else size, most)
         if len(blocks) != 1:
             raise FindingError(Finding(uri, Fault.READ_SHAPE, "the answer is not one block of content"))
         if blocks[0].get("uri") != uri:
@@ -200,12 +210,12 @@ class SkillsClient:
 
     async def prompt(self, name: str) -> Mapping[str, Any]:
         """Return what `prompts/get` answers. Raises `FindingError` or `MCPError`."""
-        return await self._ask(PROMPTS_GET, {"name": name})
+        return await self._ask(PROMPTS_GET, {"name": name}, name)
 
-    async def _blocks(self, uri: str, size: int) -> "list[dict[str, Any]]":
+    async def _blocks(self, uri: str, size: int, most: int | None = None) -> "list[dict[str, Any]]":
         if size > self._left:
             raise FindingError(self._spent(uri))
-        blocks = (await self._ask(RESOURCES_READ, {"uri": uri})).get("contents")
+        blocks = (await self._ask(RESOURCES_READ, {"uri": uri}, uri, most)).get("contents")
         if not isinstance(blocks, list):
             raise FindingError(Finding(uri, Fault.READ_SHAPE, "the answer has no list `contents`"))
         return [each if isinstance(each, dict) else {} for each in cast("list[Any]", blocks)]
@@ -222,23 +232,33 @@ class SkillsClient:
         told = f"it was left out: {self._budget:,} bytes are read of one server"
         return Finding(uri, Fault.READ_BUDGET, told)
 
-    async def _ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        try:
-            return await ask(self._client, method, **params)
-        except ValidationError as error:  # of the SDK, which knows the shape of some answers
-            place = ".".join(map(str, error.errors(include_url=False, include_input=False)[0]["loc"]))
-            told = f"the answer is not what the protocol says, at {quoted(place)}"
-            raise FindingError(Finding(str(params.get("uri", method)), Fault.READ_SHAPE, told)) from error
+    async def _ask(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        place: str,
+        most: int | None = None,
+        budget: Budget | None = None,
+    ) -> dict[str, Any]:
+        with expecting(most, budget) as expected:
+            try:
+                return await ask(self._client, method, **params)
+            except ValidationError as error:  # of the SDK, which knows the shape of some answers
+                at = ".".join(map(str, error.errors(include_url=False, include_input=False)[0]["loc"]))
+                told = f"the answer is not what the protocol says, at {quoted(at)}"
+                raise FindingError(Finding(place, Fault.READ_SHAPE, told)) from error
+            except MCPError as error:
+                if not expected.refused:
+                    raise
+                raise FindingError(Finding(place, Fault.READ_BUDGET, expected.refused)) from error
 
     async def _entries(
         self, method: str, key: str, params: Mapping[str, Any], listing: Listing
     ) -> AsyncGenerator[object]:
-        """Yield each entry of each page. An empty cursor is one, too; a repeated one ends the list (H2)."""
-        cursors: set[str] = set()
-        asked, count, left = dict(params), 0, MAX_LIST
-        for _ in range(MAX_PAGES):
-            result = await self._ask(method, asked)
-            entries = result.get(key)
+        """Yield each entry of each page, as long as they are not too many or too large (H2, H25)."""
+        count, left = 0, MAX_LIST
+        async for page in self._pages(method, params, listing):
+            entries = page.get(key)
             if not isinstance(entries, list):
                 listing.findings.add(Finding(method, Fault.LIST_SHAPE, f"`{key}` is not a list"))
                 entries = []
@@ -248,13 +268,31 @@ class SkillsClient:
                     listing.end(Finding(method, Fault.LIST_ENDLESS, told))
                     return
                 count += 1
+                if not count % _BREATH:
+                    await anyio.lowlevel.checkpoint()
                 left -= weight(entry, left)
                 if left < 0:
                     told = f"it has more than {MAX_LIST:,} bytes; no more of it was looked at"
                     listing.end(Finding(method, Fault.LIST_ENDLESS, told))
                     return
                 yield entry
-            cursor = result.get("nextCursor")
+
+    async def _pages(
+        self, method: str, params: Mapping[str, Any], listing: Listing
+    ) -> AsyncGenerator[Mapping[str, Any]]:
+        """Yield each page. An empty cursor is one, too; a repeated one ends the list (H2)."""
+        cursors: set[str] = set()
+        asked, budget = dict(params), Budget(self._traffic.listing_bytes)
+        for _ in range(MAX_PAGES):
+            try:
+                page = await self._ask(method, asked, method, budget=budget)
+            except FindingError as error:
+                if error.finding.fault is not Fault.READ_BUDGET or not cursors:
+                    raise
+                told = error.finding.message
+                break
+            yield page
+            cursor = page.get("nextCursor")
             if cursor is None:
                 return
             if not isinstance(cursor, str) or len(cursor) > _MAX_CURSOR:
@@ -262,6 +300,9 @@ class SkillsClient:
                 break
             if cursor in cursors:
                 told = "a cursor came twice"
+                break
+            if budget.left <= 0:
+                told = f"it has more than {budget.total:,} bytes; no more of it was asked for"
                 break
             cursors.add(cursor)
             asked = {**params, "cursor": cursor}
@@ -312,4 +353,4 @@ def _content(uri: str, block: Mapping[str, Any], limit: int) -> bytes:
 
 def refusal(uri: str, error: MCPError) -> Finding:
     """Return what a server said instead of an answer."""
-    return Finding(uri, Fault.READ_FAILED, f"the server refused: {visible(str(error), 200)}")
+    return Finding(uri, Fault.READ_FAILED, f"the server refused: {quoted(str(error))}")

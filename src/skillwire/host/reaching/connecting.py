@@ -5,20 +5,25 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, TextIO, cast
 
-from mcp import Client, StdioServerParameters
+import anyio
+from mcp import Client
 from mcp.client.session import MessageHandlerFnT
-from mcp.client.stdio import stdio_client
+from mcp.shared.exceptions import MCPError
 
 from skillwire.host.reaching.ending import noticing
 from skillwire.host.reaching.last_words import LastWords
 from skillwire.host.reaching.quiet import quiet
+from skillwire.host.reaching.stdio import over_stdio
 from skillwire.host.reaching.target import Target
+from skillwire.host.reaching.traffic import Traffic, TrafficLimits
 from skillwire.host.reaching.web import over_http
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import SkillwireError
 
 _PATIENCE = 60.0
 """Seconds for one answer."""
+_FAREWELL = 5.0
+"""Seconds to take leave of a server in peace."""
 
 
 class UnreachableError(SkillwireError):
@@ -31,15 +36,18 @@ async def connected(
     mode: Any = "auto",
     *,
     on_message: MessageHandlerFnT | None = None,
-    on_end: Callable[[], None] = lambda: None,
+    on_end: Callable[[str], None] = lambda _: None,
+    limits: TrafficLimits | None = None,
 ) -> AsyncGenerator[Client]:
     """Yield a client of the server. Raises `UnreachableError`, with what it last said where that is known.
 
-    `on_message` gets what the server says unasked; `on_end` is called when it can say nothing more.
+    `on_message` gets what the server says unasked; `on_end` is called when it can say nothing more, with the
+    reason if it sent more than the `limits` allow.
     """
-    with quiet(), LastWords() as words:
+    traffic = Traffic(limits)
+    with quiet(), LastWords() as words, anyio.CancelScope() as leaving:
         client = Client(
-            noticing(_transport(target, words.file), on_end),
+            noticing(_transport(target, words.file, traffic), traffic, on_end),
             read_timeout_seconds=_PATIENCE,
             mode=mode,
             message_handler=on_message,
@@ -47,31 +55,29 @@ async def connected(
         try:
             await client.__aenter__()
         except Exception as error:  # whatever it is: there is no connection
-            said = f"; it said: {last}" if (last := words.last_line()) else ""
-            why = target.without_secrets(f"{reason(error)}{said}")  # models and clients are told, too
+            said = f"; it said: {quoted(last, 300)}" if (last := words.last_line()) else ""
+            # Models and clients read this, too.
+            why = target.without_secrets(f"{traffic.trouble or reason(error)}{said}")
             raise UnreachableError(f"{quoted(target.label)} does not answer: {why}") from error
         try:
             yield client
         finally:
+            leaving.deadline = anyio.current_time() + (0 if traffic.trouble else _FAREWELL)
             try:
                 await client.__aexit__(None, None, None)
             except Exception as error:
-                why = target.without_secrets(reason(error))
+                why = target.without_secrets(traffic.trouble or reason(error))
                 raise UnreachableError(f"{quoted(target.label)} was lost: {why}") from error
+    if traffic.trouble:
+        raise UnreachableError(f"{quoted(target.label)} was dropped: {traffic.trouble}")
 
 
-def _transport(target: Target, said: TextIO) -> Any:
+def _transport(target: Target, said: TextIO, traffic: Traffic) -> Any:
     if target.url is not None:
-        return over_http(target.url, target.token, target.headers)
-    program, *arguments = target.command
-    parameters = StdioServerParameters(
-        command=program,
-        args=arguments,
-        cwd=target.cwd,
-        env={**os.environ, **target.env},  # it is the person's own command, with the person's variables
-        encoding_error_handler="replace",  # bytes that are no text cost one answer, not the connection
-    )
-    return stdio_client(parameters, errlog=said)
+        return over_http(target.url, traffic, target.token, target.headers, public_only=target.public_only)
+    # It is the person's own command, with the person's variables.
+    env = {**os.environ, **target.env}
+    return over_stdio(target.command, traffic, cwd=target.cwd, env=env, errors=said)
 
 
 def reason(error: BaseException) -> str:
@@ -85,4 +91,6 @@ def _reasons(error: BaseException) -> Iterator[str]:
         for each in inner:
             yield from _reasons(each)
     else:
-        yield visible(str(error) or type(error).__name__, 300)
+        said = str(error) or type(error).__name__
+        # Of what a server answers, nothing is a sentence of this program.
+        yield quoted(said, 300) if isinstance(error, MCPError) else visible(said, 300)

@@ -23,7 +23,7 @@ class Connect(Protocol):
     """How a connection is made."""
 
     def __call__(
-        self, *, on_message: MessageHandlerFnT, on_end: Callable[[], None]
+        self, *, on_message: MessageHandlerFnT, on_end: Callable[[str], None]
     ) -> AbstractAsyncContextManager[Client]:
         """Return a connection. Entering raises `UnreachableError`."""
         ...
@@ -39,6 +39,8 @@ class Connection:
         self.over = False
         self.stood = False
         """Whether the server ever answered."""
+        self.excess = ""
+        """What the server sent too much of, if that is why it is over."""
         self._client: Client | None = None
         self._trouble: UnreachableError | None = None
         self._opened, self._ended = anyio.Event(), anyio.Event()
@@ -69,13 +71,14 @@ class Connection:
     async def close(self) -> None:
         """Take leave of the server, and wait for the end of its process."""
         self._end()
-        if self.stood:
+        if self.stood and not self.excess:
             await asyncio.wait([self._task], timeout=_FAREWELL)
         self._scope.cancel()
         await asyncio.wait([self._task])
 
-    def _end(self) -> None:
+    def _end(self, excess: str = "") -> None:
         self.over = True
+        self.excess = self.excess or excess
         self._ended.set()
 
     async def _own(self) -> None:

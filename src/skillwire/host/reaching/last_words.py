@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from typing import Self
 
 from skillwire.model.display import visible
@@ -9,6 +10,8 @@ from skillwire.model.display import visible
 _KEPT = 2000
 """Bytes that are kept."""
 _CHUNK = 65_536
+_BREATH = 0.005
+"""Seconds after each full chunk: a program that writes without end is slowed down, and takes no core."""
 _PATIENCE = 1.0
 """Seconds for the rest to arrive once the program has ended. A child of it may hold the pipe for ever."""
 
@@ -40,3 +43,5 @@ class LastWords:
         with os.fdopen(self._ours, "rb", buffering=0) as pipe:
             while chunk := pipe.read(_CHUNK):
                 self._tail = (self._tail + chunk)[-_KEPT:]
+                if len(chunk) == _CHUNK:
+                    time.sleep(_BREATH)

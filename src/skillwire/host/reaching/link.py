@@ -17,6 +17,7 @@ from skillwire.host.reaching.client import Listing, SkillsClient
 from skillwire.host.reaching.connecting import UnreachableError, connected
 from skillwire.host.reaching.connection import Connect, Connection
 from skillwire.host.reaching.target import Target
+from skillwire.host.reaching.traffic import TrafficLimits
 from skillwire.model.display import quoted
 from skillwire.model.limits import Limits
 from skillwire.wire.findings import Fault, Finding, FindingError
@@ -55,16 +56,18 @@ class ServerLink:
         *,
         drafts: bool = False,
         limits: Limits | None = None,
+        traffic: TrafficLimits | None = None,
         connect: Connect | None = None,
     ) -> None:
         """With `drafts`, the server may speak dialects from before the extension.
 
-        `connect` makes connections that are not made to the target itself.
+        A server that sends more than `traffic` allows is dropped, and asked again later. `connect` makes
+        connections that are not made to the target itself.
         """
         self.target = target
         self._drafts = drafts
-        self._limits = limits or Limits()
-        self._connect: Connect = connect or partial(connected, target)
+        self._limits, self._traffic = limits or Limits(), traffic or TrafficLimits()
+        self._connect: Connect = connect or partial(connected, target, limits=self._traffic)
         self._connection: Connection | None = None
         self._leaving: set[Connection] = set()
         self._connected_by: Client | None = None
@@ -75,6 +78,7 @@ class ServerLink:
         """The one that newcomers get, and older ones that somebody may still wait for."""
         self._declared: Mapping[str, Any] | None = None
         self._closed = False
+        self._penalty, self._not_before = 0.0, 0.0
         self._took = 0.0
         self._news = 0
         self._hearers: list[anyio.Event] = []
@@ -152,8 +156,9 @@ class ServerLink:
         """
         known, away, pause = self._news, False, _FIRST_PAUSE
         while not self._closed:
-            connection = self._connected()
+            connection: Connection | None = None
             try:
+                connection = self._connected()
                 await connection.client()
             except UnreachableError:
                 if not away:
@@ -166,8 +171,8 @@ class ServerLink:
                         await self._news_since(known)
                 known, away = self._news, False
                 yield
-            if connection.over:  # also if it comes back each time, and is lost again
-                await anyio.sleep(pause)
+            if connection is None or connection.over:  # also if it comes back each time, and is lost again
+                await anyio.sleep(max(pause, self._not_before - time.monotonic()))
                 pause = min(2 * pause, _LONGEST_PAUSE)
             else:
                 pause = _FIRST_PAUSE
@@ -227,6 +232,10 @@ class ServerLink:
             except MCPError as error:
                 if error.code != REQUEST_TIMEOUT and not (connection.over or _is_loss(error)):
                     raise
+                if connection.excess:
+                    raise UnreachableError(
+                        f"{quoted(self.label)} was dropped: {connection.excess}"
+                    ) from error
                 connection.drop()
                 if error.code == REQUEST_TIMEOUT:  # it hangs: a new one may not, but nobody waits for that
                     raise UnreachableError(f"{quoted(self.label)} does not answer in time") from error
@@ -241,16 +250,31 @@ class ServerLink:
             raise UnreachableError(f"{quoted(self.label)} is not asked any more: the link is closed")
         if self._connection is None or self._connection.over:
             if self._connection is not None:
+                self._hold_back(self._connection)
                 self._leaving.add(self._connection)
             self._leaving = {each for each in self._leaving if not each.gone}
             self._connection = Connection(self.label, self._connect, self._tell)
         return self._connection
 
+    def _hold_back(self, connection: Connection) -> None:
+        """Raise `UnreachableError` while a server that sent too much is not to be reached again."""
+        if not connection.excess:
+            return
+        now = time.monotonic()
+        if connection not in self._leaving:  # it is the first time that this one is looked at
+            self._leaving.add(connection)
+            calm = now - self._not_before > _LONGEST_PAUSE
+            self._penalty = _FIRST_PAUSE if calm else min(2 * self._penalty, _LONGEST_PAUSE)
+            self._not_before = now + self._penalty
+        if now < self._not_before:
+            told = f"{quoted(self.label)} was dropped: {connection.excess}"
+            raise UnreachableError(f"{told}; it is asked again in {self._not_before - now:.0f} s")
+
     def _asking(self, client: Client) -> _Client:
         """Return who asks over this connection. What drafts told of skills outlasts connections."""
         if self._client is None or self._connected_by is not client:
             self._connected_by = client
-            self._client = SkillsClient(client, self._limits, old_flags=self._drafts)
+            self._client = SkillsClient(client, self._limits, old_flags=self._drafts, traffic=self._traffic)
             self._declared = self._client.declared
             if self._drafts_client is not None:
                 self._drafts_client.client = self._client

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Generator
 from contextlib import contextmanager
 
-_LOUD = ("mcp.client", "mcp.shared", "mcp.os", "httpx2", "httpcore2")
+_LOUD = ("client", "mcp.client", "mcp.shared", "mcp.os", "httpx2", "httpcore2")
 """Who repeats the words of servers. What we serve ourselves is logged elsewhere, and goes on meanwhile."""
 
 

@@ -38,6 +38,8 @@ class Target:
     """What is sent to the URL with each request, and to no other origin."""
     token: str | None = field(default=None, repr=False)
     """The bearer token for the URL, and for no other origin."""
+    public_only: bool = False
+    """Whether the URL is reached only at a public address: it was not the person who named it."""
     spelled: str = field(default="", repr=False)
     """The URL or command as the person wrote it: with the names of variables, not with what they hold.
 

@@ -1,16 +1,26 @@
 """HTTP to a server that nobody vouches for: answers of bounded size, and secrets for one origin only."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
+import socket
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
+import anyio
+import httpcore2
 import httpx2
+import orjson
 from mcp.client.streamable_http import streamable_http_client
 
-MAX_ANSWER = 64 * 1024 * 1024
-"""Bytes of one answer: the largest file that is read, in the longest way to spell it in JSON."""
+from skillwire.host.reaching.inside import addresses_of, is_inside
+from skillwire.host.reaching.traffic import Answer, JsonCounter, Meter, TooMuchError, Traffic
+
 _CONNECT, _READ = 30.0, 60.0
 """Seconds to connect, and between two pieces of an answer."""
+_FAREWELL = 2.0
+"""Seconds for a server to confirm that a session ends."""
+_STREAM_PAUSE, _FREE_STREAMS = 1.0, 3
+"""Seconds between two requests for a stream of news, after the first few: a server may end each at once."""
 _OURS = frozenset(
     {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"}
 )
@@ -20,16 +30,22 @@ _OURS = frozenset(
 @asynccontextmanager
 async def over_http(
     url: str,
+    traffic: Traffic,
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
-    limit: int = MAX_ANSWER,
+    *,
+    public_only: bool = False,
 ) -> AsyncGenerator[Any]:
-    """Yield the streams of a connection for a client of the SDK; the token wins over such a header."""
+    """Yield the streams of a connection for a client of the SDK; the token wins over such a header.
+
+    With `public_only`, no connection is made to this machine or to private networks.
+    """
     sent = {**(headers or {}), **({} if token is None else {"Authorization": f"Bearer {token}"})}
+    pacing = _Pacing()
 
     async def bound(response: httpx2.Response) -> None:
-        encoded = response.headers.get("content-encoding", "identity").lower() != "identity"
-        response.stream = _Bounded(cast("httpx2.AsyncByteStream", response.stream), limit, encoded=encoded)
+        stream = cast("httpx2.AsyncByteStream", response.stream)
+        response.stream = _Bounded(stream, _refusal(response), _answer(response.request, traffic), traffic)
 
     async with (
         httpx2.AsyncClient(
@@ -37,11 +53,89 @@ async def over_http(
             headers={"Accept-Encoding": "identity"},
             timeout=httpx2.Timeout(_CONNECT, read=_READ),
             auth=_OwnOrigin(httpx2.URL(url), sent) if sent else None,
-            event_hooks={"response": [bound]},
+            transport=_PublicTransport() if public_only else None,
+            event_hooks={"request": [pacing.before], "response": [bound]},
         ) as client,
-        streamable_http_client(url, http_client=client, max_sse_event_size=limit) as streams,
+        streamable_http_client(
+            url, http_client=client, max_sse_event_size=traffic.limits.read_bytes
+        ) as streams,
     ):
         yield streams
+
+
+class _PublicTransport(httpx2.AsyncHTTPTransport):
+    """Connects to public addresses only. The name is looked up once: what is checked is what is reached.
+
+    No proxy of the environment is used, because a proxy looks names up by itself.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pool = httpcore2.AsyncConnectionPool(network_backend=_PublicOnly())
+
+
+class _PublicOnly(httpcore2.AsyncNetworkBackend):
+    def __init__(self) -> None:
+        self._network: httpcore2.AsyncNetworkBackend = cast("Any", httpcore2.AnyIOBackend)()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - as in the base class
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        try:
+            found = list(addresses_of(await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
+        except OSError as error:
+            raise httpcore2.ConnectError(str(error)) from error
+        if not found or any(map(is_inside, found)):
+            told = "it is plain `http` on this machine or in a private network, and a project's file names it"
+            raise httpcore2.ConnectError(told)
+        return await self._network.connect_tcp(found[0], port, timeout, local_address, socket_options)
+
+    async def sleep(self, seconds: float) -> None:
+        await anyio.sleep(seconds)
+
+
+class _Pacing:
+    """Holds back requests that the SDK repeats as fast as a server wants, and shortens the last one."""
+
+    def __init__(self) -> None:
+        self._streams, self._next = 0, 0.0
+
+    async def before(self, request: httpx2.Request) -> None:
+        if request.method == "DELETE":
+            request.extensions = {**request.extensions, "timeout": httpx2.Timeout(_FAREWELL).as_dict()}
+        elif request.method == "GET":
+            self._streams += 1
+            now = time.monotonic()
+            if self._streams > _FREE_STREAMS:
+                self._next = max(self._next, now) + _STREAM_PAUSE
+                await anyio.sleep(self._next - now)
+
+
+def _answer(request: httpx2.Request, traffic: Traffic) -> Answer | None:
+    """Return what the answer to a request may have; None for a stream of news, which has no end."""
+    answer = None
+    if request.method == "POST":
+        message: object = orjson.loads(request.content)  # we wrote it
+        answer = traffic.answer_to(cast("dict[str, object]", message).get("id"))
+    elif request.method == "GET":
+        return None
+    if answer is not None and answer.stream:
+        return None
+    return answer or Answer(traffic.limits.small_answer_bytes, traffic.limits.answer_values)
+
+
+def _refusal(response: httpx2.Response) -> str:
+    """Return why an answer is not read at all, if it is not."""
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        return "the answer is compressed, which was not asked for"
+    if (response.charset_encoding or "utf-8").lower() not in {"utf-8", "utf8", "us-ascii"}:
+        return "the answer is not UTF-8"  # and in other encodings its values cannot be counted
+    return ""
 
 
 class _OwnOrigin(httpx2.Auth):
@@ -60,19 +154,29 @@ class _OwnOrigin(httpx2.Auth):
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """The body of an answer, up to a number of bytes."""
+    """The body of an answer, as long as it is not more than that answer may have."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, limit: int, *, encoded: bool) -> None:
-        self._stream, self._limit, self._encoded = stream, limit, encoded
+    def __init__(
+        self, stream: httpx2.AsyncByteStream, refusal: str, answer: Answer | None, traffic: Traffic
+    ) -> None:
+        self._stream, self._refusal, self._answer, self._traffic = stream, refusal, answer, traffic
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        if self._encoded:
-            raise httpx2.StreamError("the answer is compressed, which was not asked for")
-        left = self._limit
+        if self._refusal:
+            raise httpx2.StreamError(self._refusal)
+        meter = None if self._answer is None else Meter(self._answer)
+        counter = JsonCounter()
         async for chunk in self._stream:
-            left -= len(chunk)
-            if left < 0:
-                raise httpx2.StreamError(f"the answer has more than {self._limit:,} bytes")
+            if meter is None:
+                before = counter.values
+                self._traffic.news(len(chunk), counter.feed(chunk) - before, messages=1)
+            else:
+                try:
+                    meter.feed(chunk)
+                except TooMuchError as error:
+                    raise httpx2.StreamError(str(error)) from error
+            if self._traffic.trouble:
+                raise httpx2.StreamError(self._traffic.trouble)
             yield chunk
 
     async def aclose(self) -> None:

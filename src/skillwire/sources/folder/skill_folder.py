@@ -5,6 +5,7 @@ from dataclasses import replace
 from sys import intern
 from typing import NamedTuple
 
+from skillwire.model.display import quoted
 from skillwire.model.entry import SkillFile
 from skillwire.model.errors import CannotLookNowError, SourceError
 from skillwire.model.limits import Limits
@@ -215,7 +216,7 @@ def _incomplete(where: str, node: _Node) -> Problem | None:
     cut = next((part.listed.cut for part in node.all() if part.listed.cut is not None), None)
     if cut is None:
         return None
-    message = f"the skill is not served, because not all of it was seen: `{cut.path}`: {cut.message}"
+    message = f"the skill is not served, because not all of it was seen: {quoted(cut.path)}: {cut.message}"
     return Problem(where, cut.rule, Severity.ERROR, message, cut.hint)
 
 

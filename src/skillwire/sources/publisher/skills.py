@@ -133,5 +133,5 @@ def _must_be(name: str, files: Mapping[str, bytes], where: str) -> None:
     found = (document.frontmatter or {}).get("name")
     if found != name:
         raise UnusableError(
-            f"{where}its `{SKILL_FILE}` has the name {quoted(str(found))}, the index says `{name}`"
+            f"{where}its `{SKILL_FILE}` has the name {quoted(str(found))}, the index says {quoted(name)}"
         )

@@ -1,0 +1,44 @@
+"""Addresses on this machine and in its networks, which are not for others to name.
+
+Services there often ask for no password over plain `http`. With `https` they would need a certificate for the
+very name that is asked.
+"""
+
+import ipaddress
+import socket
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import urlsplit
+
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_V4_BITS = 0xFFFF_FFFF
+
+
+def is_inside(address: str) -> bool:
+    """Whether an IP address is on this machine, in a private network, or of no single machine at all."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):  # some of them mean one of the older kind
+        older = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
+        if ip in _NAT64:
+            older = ipaddress.IPv4Address(int(ip) & _V4_BITS)
+        ip = older or ip
+    return not ip.is_global or ip.is_multicast
+
+
+def is_plain(url: str) -> bool:
+    """Whether a URL is plain `http`."""
+    return urlsplit(url).scheme.lower() == "http"
+
+
+def leads_inside(url: str) -> bool:
+    """Whether the host of a URL is inside, or has an address there now. May wait for the network."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return any(map(is_inside, addresses_of(socket.getaddrinfo(host, None))))
+    except (OSError, ValueError):  # it has no address at all
+        return False
+
+
+def addresses_of(found: Iterable[tuple[Any, Any, Any, Any, tuple[Any, ...]]]) -> Iterable[str]:
+    """Return the addresses in what `getaddrinfo` returned."""
+    return (str(address[0]) for *_, address in found)
