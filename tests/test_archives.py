@@ -591,5 +591,11 @@ def test_a_header_of_any_length_is_refused_before_it_is_read(kind: bytes) -> Non
 
 
 def test_headers_without_end_are_refused() -> None:
-    headers = tarfile.TarInfo("x" * 200).tobuf(tarfile.GNU_FORMAT)[:1024] * (BOUNDS.packed // 1024 + 1)
-    assert refusal(gzip.compress(headers, 1), TAR).startswith("unpacks to more than")
+    headers = tarfile.TarInfo("x" * 200).tobuf(tarfile.GNU_FORMAT)[:1024] * (4 * BOUNDS.entries + 1)
+    rule = "holds more than 4 headers for each file that it may hold"
+    assert refusal(gzip.compress(headers, 1), TAR) == rule
+
+
+def test_records_without_end_are_refused() -> None:
+    content = b"".join(b"13 x%07d=\n" % number for number in range(1001))
+    assert refusal(pax(content), TAR) == "holds a header of more than 1,000 records"

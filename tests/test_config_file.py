@@ -18,9 +18,9 @@ from tomlkit import TOMLDocument
 from skillwire.catalog.visibility import Override
 from skillwire.config.configured import Configured, write_allowed_origins, write_static
 from skillwire.config.file import ConfigFile, default_config
-from skillwire.config.replace import replace_file
 from skillwire.config.visibility import decide, overrides_in
 from skillwire.model.errors import UsageError
+from skillwire.sources.replace import replace_file
 
 URI = "skill://acme/refunds/SKILL.md"
 OTHER = "skill://other/SKILL.md"

@@ -9,13 +9,13 @@ import pytest
 
 from skillwire.catalog.library import Library
 from skillwire.cli import publish, site_folder
-from skillwire.config.replace import replace_file
 from skillwire.model.digest import Digest
 from skillwire.model.entry import Entry
 from skillwire.model.uri import SKILL_FILE
 from skillwire.sources.memory import MemorySkill, MemorySource
 from skillwire.sources.mount import MountedSource
 from skillwire.sources.publisher.mirror import PublisherMirror
+from skillwire.sources.replace import replace_file
 from skillwire.surfaces.website import LeftOut, choose, page_of
 from skillwire.wire.delivery import Delivery
 from skillwire.wire.discovery import FOLDER, Artifact, read_index

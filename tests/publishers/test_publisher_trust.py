@@ -1,6 +1,7 @@
 """Whom a publisher's source asks, what it tells them, how much it takes, and how long it waits."""
 
 import gzip
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -170,6 +171,22 @@ async def test_a_body_without_end_is_cut(site: Publisher, mirror: PublisherMirro
     copy = await mirror.fetch()
     assert names(copy) == ["hello"]
     assert "sends more than 16,777,216 bytes" in told(copy)["endless/SKILL.md"]
+
+
+@pytest.mark.parametrize("value", [b"{}", b"[]", b"0", b'{"a":{}}', b'""'])
+async def test_an_index_of_too_many_values_is_refused_before_it_is_parsed(
+    site: Publisher, mirror: PublisherMirror, value: bytes
+) -> None:
+    values = b",".join([value] * (12 * 1024 * 1024 // (len(value) + 1)))
+    site.show(f"{NEWER}index.json", b'{"skills": [' + values + b"]}")
+    tracemalloc.start()
+    try:
+        with pytest.raises(SourceError, match="more than 300,000 values"):
+            await mirror.fetch()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 80 * 1024 * 1024
 
 
 async def test_a_small_body_that_unpacks_to_a_large_one_is_cut(

@@ -1,8 +1,7 @@
 """`skillwire pull`: all files of a skill in a folder, because a person asked for them."""
 
-import shutil
-import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +20,7 @@ from skillwire.host.hosted import HostedSkill
 from skillwire.host.reaching.target import Target
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import UsageError
+from skillwire.sources.replace import MOVED_AWAY, folder_aside
 
 
 def pull(
@@ -65,25 +65,18 @@ async def _pull(skill: str, dest: Path, targets: Sequence[Target], force: bool) 
 
 async def _replacing(host: Host, found: HostedSkill, dest: Path) -> Path:
     """Pull beside what is there, and exchange the two when all of it has come."""
-    aside = await anyio.to_thread.run_sync(_beside, dest)
-    if aside is None:
+    if not await anyio.Path(dest).exists():  # there is nothing yet that could be replaced
         return await host.pull(found, dest)
-    try:
+    with ExitStack() as stack:
+        try:
+            aside = stack.enter_context(folder_aside(dest))
+        except OSError as error:
+            reason = (error.strerror or type(error).__name__).lower()
+            told = f"{quoted(str(dest))} cannot be written: {reason}"
+            raise UsageError(told, hint="choose another") from error
         pulled = await host.pull(found, aside)
-        return await anyio.to_thread.run_sync(
-            _exchange, pulled, dest / pulled.relative_to(aside), aside / ".old"
-        )
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
-
-
-def _beside(dest: Path) -> Path | None:
-    """Return a new folder in `dest`; None if there is nothing yet that could be replaced."""
-    try:
-        return Path(tempfile.mkdtemp(prefix=".pulling-", dir=dest)) if dest.exists() else None
-    except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise UsageError(f"{quoted(str(dest))} cannot be written: {reason}", hint="choose another") from error
+        folder = dest / pulled.relative_to(aside)
+        return await anyio.to_thread.run_sync(_exchange, pulled, folder, aside / MOVED_AWAY)
 
 
 def _exchange(pulled: Path, folder: Path, old: Path) -> Path:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import orjson
 
-from skillwire.config.replace import left_in, replace_file
 from skillwire.model.display import quoted
 from skillwire.model.errors import UsageError
 from skillwire.model.path import path_fault, prefixes
+from skillwire.sources.replace import abandoned, replace_file
 
 LIST_OF_OURS = ".published-by-skillwire.json"
 
@@ -106,7 +106,7 @@ class SiteFolder:
                 names[target.parent].add(target.name)
         ours = {self.folder / path for path in self._current}
         for folder, known in names.items():
-            for left in left_in(folder, known) if self._is_here(folder / LIST_OF_OURS) else ():
+            for left in abandoned(folder, known, seconds=0) if self._is_here(folder / LIST_OF_OURS) else ():
                 if left not in ours:
                     left.unlink(missing_ok=True)
 

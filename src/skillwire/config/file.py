@@ -36,12 +36,17 @@ class ConfigFile:
         `check` looks at what it said before, and raises if that cannot be understood: what cannot be read
         must not be written over.
         """
-        from skillwire.config.replace import one_at_a_time, replace_file  # noqa: PLC0415 - most only read
+        from skillwire.sources.replace import (  # noqa: PLC0415 - most only read
+            one_at_a_time,
+            remove_abandoned,
+            replace_file,
+        )
 
         try:
             target = self.path.resolve()  # of a link, the file: a folder of dotfiles stays linked
             target.parent.mkdir(parents=True, exist_ok=True)
             with one_at_a_time(target.parent):
+                remove_abandoned(target.parent, {target.name})
                 text = self._text()
                 check(self._parsed(text))
                 if (changed := self._changed(text, ways)) != text:

@@ -1,8 +1,6 @@
 """All files of a skill in a folder, because a person asked for them (H11)."""
 
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
@@ -16,6 +14,7 @@ from skillwire.model.display import quoted
 from skillwire.model.errors import UsageError
 from skillwire.model.path import portable_fault
 from skillwire.model.uri import SCHEME
+from skillwire.sources.replace import folder_aside
 from skillwire.wire.findings import Fault, Finding
 from skillwire.wire.remote import RemoteFile
 from skillwire.wire.verify import frontmatter_faults
@@ -77,15 +76,12 @@ def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Write beside the folder, and give it its name when it is complete."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        beside = Path(tempfile.mkdtemp(prefix=".pulling-", dir=folder.parent))
-        try:
+        with folder_aside(folder.parent) as beside:
             for path, content in contents.items():
                 target = beside / "skill" / path
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(content)
             (beside / "skill").rename(folder)
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         raise UsageError(

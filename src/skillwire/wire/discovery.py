@@ -5,7 +5,7 @@ One bad entry never hides the good ones: it becomes a `Finding` with its place, 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import orjson
 
@@ -13,7 +13,7 @@ from skillwire.model.digest import Digest
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.errors import SkillwireError
-from skillwire.model.json_text import json_bytes
+from skillwire.model.json_text import JsonTooLargeError, json_bytes, load_bounded_json
 from skillwire.model.name import NAME_RULE, is_skill_name
 from skillwire.model.path import folded, portable_fault, prefixes
 from skillwire.model.uri import SKILL_FILE
@@ -24,6 +24,8 @@ OLDER_FOLDER = ".well-known/skills"
 INDEX_FILE = "index.json"
 
 MAX_SKILLS = 10_000
+MAX_VALUES = 300_000
+"""JSON values of an index, fields and files included. Each may take 200 bytes of memory."""
 MAX_FILES = 512
 """Files of one skill in an index of version 0.1."""
 MAX_TEXT = 16 * 1024
@@ -93,7 +95,12 @@ class _FaultError(Exception):
 def read_index(content: bytes) -> Index:
     """Return what an index says. Raises `DiscoveryError` if it is none."""
     try:
-        document: Json = orjson.loads(content.removeprefix(_BOM))
+        document = cast("Json", load_bounded_json(content.removeprefix(_BOM), max_values=MAX_VALUES))
+    except JsonTooLargeError as error:
+        told = f"holds more than {MAX_VALUES:,} values, which is the limit"
+        raise DiscoveryError(
+            f"{told}; ask its publisher to publish the skills at several addresses"
+        ) from error
     except orjson.JSONDecodeError as error:
         raise DiscoveryError(f"is not JSON: {error}") from error
     if not isinstance(document, dict) or not isinstance(listed := document.get("skills"), list):

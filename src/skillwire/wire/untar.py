@@ -11,6 +11,9 @@ from skillwire.wire.gunzip import Gunzip
 
 _BLOCK = 512
 _MAX_HEADER = 65_536
+_MAX_RECORDS = 1000
+"""Records of one header."""
+_HEADERS_PER_ENTRY = 4
 _FILE, _OLD_FILE, _FOLDER = b"0", b"\0", b"5"
 _LONG_NAME, _LONG_LINK, _PAX, _PAX_FOR_ALL = b"L", b"K", b"x", b"g"
 _SPARSE, _SPARSE_KEY = b"S", b"GNU.sparse."
@@ -33,12 +36,17 @@ def untar(content: bytes, into: Unpacked) -> None:
         raise ArchiveError("is not a tar.gz file")
     stream = Gunzip(content, into.bounds.packed)
     said: dict[bytes, bytes] = {}
+    headers = 0
     while any(header := stream.take(_BLOCK)):
         if _number(header[148:156]) != sum(header) - sum(header[148:156]) + 8 * ord(" "):
             raise ArchiveError("is damaged, or is not a tar.gz file")
         kind, size = header[156:157], _number(header[124:136])
         if kind in {_LONG_NAME, _LONG_LINK, _PAX, _PAX_FOR_ALL}:
             said |= _said(kind, size, stream)
+            if (headers := headers + 1) > _HEADERS_PER_ENTRY * into.bounds.entries:
+                raise ArchiveError(
+                    f"holds more than {_HEADERS_PER_ENTRY} headers for each file that it may hold"
+                )
             continue
         name = utf8_name(said.get(b"path") or _short_name(header))
         size = int(said.get(b"size", size))
@@ -69,23 +77,31 @@ def _said(kind: bytes, size: int, stream: Gunzip) -> dict[bytes, bytes]:
     if kind in {_LONG_NAME, _LONG_LINK}:
         return {b"path": content.rstrip(b"\0")} if kind == _LONG_NAME else {}
     said = dict(_records(content))
-    if kind == _PAX_FOR_ALL and any(key in {b"path", b"size"} or key.startswith(_SPARSE_KEY) for key in said):
+    if kind == _PAX_FOR_ALL and any(map(_matters, said)):
         raise ArchiveError("gives all its files one path, size or shape")
     if not _DECIMAL.fullmatch(said.get(b"size", b"0")):
         raise ArchiveError("is damaged: the size of a file is not a number")
-    return said if kind == _PAX else {}
+    return {key: value for key, value in said.items() if _matters(key)} if kind == _PAX else {}
+
+
+def _matters(key: bytes) -> bool:
+    """Whether a record is used. The others are not kept: headers may follow each other without end."""
+    return key in {b"path", b"size"} or key.startswith(_SPARSE_KEY)
 
 
 def _records(content: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Yield keys and values of a pax header: `17 path=SKILL.md` and a line break, 17 bytes in all."""
     start = 0
-    while start < len(content):
+    for _ in range(_MAX_RECORDS + 1):
+        if start == len(content):
+            return
         found = _RECORD.match(content, start)
         end = start + int(found[1]) if found else 0
         if found is None or not found.end() < end <= len(content) or content[end - 1 : end] != b"\n":
             raise ArchiveError("is damaged: a header cannot be understood")
         yield found[2], content[found.end() : end - 1]
         start = end
+    raise ArchiveError(f"holds a header of more than {_MAX_RECORDS:,} records")
 
 
 def _short_name(header: bytes) -> bytes:

@@ -11,11 +11,11 @@ from rich.text import Text
 
 from skillwire.cli.output import print_error, talk
 from skillwire.cli.saying import counted
-from skillwire.config.replace import replace_file
 from skillwire.contract.fixes import FIXES, fixed
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import UsageError
 from skillwire.model.problem import Problem, Rule
+from skillwire.sources.replace import remove_abandoned, replace_file
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -68,7 +68,9 @@ def write(repairs: Iterable[Repair]) -> None:
         try:
             if repair.file.read_bytes() != repair.before:
                 raise UsageError(f"{quoted(repair.path)} was changed meanwhile", hint="run it again")
-            replace_file(repair.file.resolve(), repair.after)
+            target = repair.file.resolve()
+            remove_abandoned(target.parent, {target.name})
+            replace_file(target, repair.after)
         except OSError as error:
             reason = (error.strerror or type(error).__name__).lower()
             raise UsageError(f"{quoted(repair.path)} cannot be written: {reason}") from error

@@ -7,7 +7,6 @@ its bytes with the digest in any case.
 
 import hashlib
 import os
-import tempfile
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -32,6 +31,7 @@ from skillwire.sources.folder.spool import Spool
 from skillwire.sources.folder.stamp import Stamp
 from skillwire.sources.folder.unit import NOTHING, SkillDraft
 from skillwire.sources.folder.values import joined
+from skillwire.sources.replace import remove_abandoned, replace_file
 
 _FORM = f"skillwire folder 2, {__version__}"
 """Another version may read a frontmatter in another way."""
@@ -103,14 +103,8 @@ class Remembered:
 
     def _write(self, content: bytes) -> None:
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=self._file.parent, prefix=".half-", delete=False) as half:
-            try:
-                half.write(content)
-                half.flush()
-                os.replace(half.name, self._file)  # noqa: PTH105 - who reads it meanwhile sees one or the other
-            except OSError:
-                Path(half.name).unlink(missing_ok=True)
-                raise
+        remove_abandoned(self._file.parent)
+        replace_file(self._file, content, private=True, durable=False)
 
     def _head(self, body: bytes) -> list[Any]:
         return [_FORM, self._root, list(astuple(self._limits)), hashlib.sha256(body).hexdigest()]

@@ -188,12 +188,10 @@ def _repeatable(value: str) -> str:
 
 
 async def _body(response: httpx2.Response, address: WebAddress, limit: int) -> bytes:
-    pieces: list[bytes] = []
-    size = 0
+    content = bytearray()  # and no list of pieces, each of which may be one byte
     async with aclosing(response.aiter_bytes()) as decoded:  # never much at once, however well it was packed
         async for piece in decoded:
-            size += len(piece)
-            if size > limit:
+            if len(content) + len(piece) > limit:
                 raise SourceError(f"{address.shown} sends more than {limit:,} bytes")
-            pieces.append(piece)
-    return b"".join(pieces)
+            content += piece
+    return bytes(content)

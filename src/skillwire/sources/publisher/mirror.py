@@ -34,7 +34,8 @@ AT_ONCE = 8
 """Downloads under way at a time."""
 PATIENCE = 300.0
 """Seconds for all downloads of a visit. What is late comes with the next one."""
-INDEX_BYTES = 32 * 1024 * 1024
+INDEX_BYTES = 16 * 1024 * 1024
+"""Bytes of an index."""
 
 _NOT_THERE = frozenset({404, 410})
 _FOLDERS = "|".join(map(re.escape, (FOLDER, OLDER_FOLDER)))
