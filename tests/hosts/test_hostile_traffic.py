@@ -54,11 +54,17 @@ def arguments(target: Target) -> list[str]:
 
 @pytest.mark.rule("H25")
 @pytest.mark.parametrize(
-    ("attack", "told"),
-    [("brackets", "more than 300,000 JSON values"), ("pages", "more than 67,108,864 bytes")],
+    ("attack", "transport", "told"),
+    [
+        ("brackets", "stdio", "skills/list: the answer has more than 300,000 JSON values"),
+        ("brackets", "http", "skills/list: the answer has more than 300,000 JSON values"),
+        ("brackets", "events", "skills/list: the answer has more than 300,000 JSON values"),
+        ("pages", "stdio", "more than 67,108,864 bytes"),
+        ("pages", "http", "more than 67,108,864 bytes"),
+        ("resources", "stdio", "skill://index.json: the answer has more than 20,000 JSON values"),
+    ],
 )
-@pytest.mark.parametrize("transport", ["stdio", "http", "events"])
-def test_listing_a_hostile_server_takes_little_memory(attack: str, told: str, transport: str) -> None:
+def test_listing_a_hostile_server_takes_little_memory(attack: str, transport: str, told: str) -> None:
     with (
         hostile(attack, transport) as target,
         subprocess.Popen(
@@ -142,6 +148,13 @@ async def test_a_flood_on_a_stream_of_http_ends_the_connection(attack: str) -> N
                 with anyio.fail_after(PATIENCE):
                     await dropped.wait()
     assert reasons[0].startswith("the server sends more than")
+
+
+async def test_a_flood_in_the_stream_of_an_answer_ends_the_connection() -> None:
+    with hostile("interrupting", "events") as target:
+        async with ServerLink(target, traffic=SMALL) as link:
+            with pytest.raises(UnreachableError, match="was dropped: the server sends more than 64"):
+                await link.list()
 
 
 async def test_a_server_that_does_not_read_is_dropped() -> None:

@@ -114,6 +114,10 @@ def respond(message: Message, attack: str) -> Iterator[bytes]:
         return introduction(message, attack)
     if method == "skills/list":
         return listing(message, attack)
+    if method == "resources/list" and attack == "resources":
+        return around(message, {"resources": "@"}, b"{}", 49_000)
+    if method == "resources/read" and attack == "resources":
+        return around(message, {"contents": "@"}, b"[]", 5_000_000)
     if method == "server/discover":
         error = {"code": -32601, "message": "no"}
         return iter([json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}).encode()])
@@ -168,6 +172,9 @@ class Handler(BaseHTTPRequestHandler):
         self.start(f"{kind}{charset}")
         if self.attack == "hidden":
             self.chunk(b': "\r')
+        if self.attack == "interrupting" and message["method"] == "skills/list":
+            for each in news("pings"):
+                self.event(each)
         if self.events:
             self.chunk(b"data: ")
         for piece in respond(message, self.attack):

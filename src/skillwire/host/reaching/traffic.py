@@ -48,8 +48,8 @@ class TrafficLimits:
     """Bytes of all pages of one list together, whatever is in them."""
     entry_bytes: int = 4 * MiB
     """Bytes of the answer to `skills/get`."""
-    read_bytes: int = 48 * MiB
-    """Bytes of the answer to `resources/read` or `prompts/get`: three times the largest skill."""
+    read_bytes: int = 33 * MiB
+    """Bytes of the answer to `resources/read` or `prompts/get`: twice the largest skill, and 1 MiB."""
     answer_values: int = 20_000
     """JSON values in any answer that is not a list. The content of a file is one value."""
     small_answer_bytes: int = 64 * 1024
