@@ -232,11 +232,6 @@ def test_get_of_what_is_no_skill_names_the_uri(peer: Peer, uri: str) -> None:
     assert f"`{uri}`" in error["message"]
 
 
-def _too_long_for_a_header(peer: Peer, uri: str) -> bool:
-    """Over HTTP the newest version wants the URI in a header too, and no header is that long."""
-    return isinstance(peer, HttpPeer) and peer.modern and len(uri) > 8000
-
-
 @pytest.mark.rule("S14")
 @pytest.mark.parametrize(
     "uri",
@@ -257,7 +252,7 @@ def _too_long_for_a_header(peer: Peer, uri: str) -> bool:
 )
 def test_reading_what_is_not_served_is_refused_and_the_next_request_works(peer: Peer, uri: str) -> None:
     error = peer.error("resources/read", {"uri": uri})
-    assert error["code"] == (HEADER_MISMATCH if _too_long_for_a_header(peer, uri) else INVALID_PARAMS)
+    assert error["code"] == INVALID_PARAMS
     assert len(error["message"]) < 400
     assert read(peer, f"{REFUNDS}/SKILL.md")[0] == skill_md("refunds")
 

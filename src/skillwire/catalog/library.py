@@ -342,7 +342,8 @@ class Library:
     async def _looked(self, source: Source, where: Locations) -> Scan:
         """Look again at a source. Raises `SourceError`, having noted where that has to be made up for."""
         label = source.label
-        where = both(where, self._failing.get(label, where))
+        if label in self._retrying:  # others report by themselves what they could not be asked for
+            where = both(where, self._failing[label])
         try:
             scan = await source.rescan(where)
         except NotThereError:
