@@ -27,7 +27,7 @@ ONE, TWO = "skill://one/SKILL.md", "skill://two/SKILL.md"
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction] - a fixture
-    monkeypatch.setattr("skillwire.catalog.library._FIRST_RETRY", 0.01)
+    monkeypatch.setattr("skillwire.catalog.failures._FIRST_RETRY", 0.01)
 
 
 class Moody(MemorySource):

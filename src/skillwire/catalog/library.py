@@ -1,23 +1,25 @@
 """The library: sources and the catalogue made from them. The one part that moves."""
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import anyio
 import anyio.to_thread
 
-from skillwire.catalog.addresses import Served, concerned
+from skillwire.catalog.addresses import Served
 from skillwire.catalog.amend import amended
 from skillwire.catalog.change import Change
 from skillwire.catalog.compose import Labelled, compose
+from skillwire.catalog.failures import Failures
 from skillwire.catalog.following import Following, each_change
-from skillwire.catalog.looking import both, first_scan, of_the_same_skills, prepare_all, without
+from skillwire.catalog.looking import first_scan, of_the_same_skills, prepare_all, without
 from skillwire.catalog.snapshot import Catalog
+from skillwire.catalog.subscriptions import Subscriptions
 from skillwire.catalog.visibility import VisibilityPolicy
-from skillwire.model.entry import Entry, LiveFile, Origin
+from skillwire.model.entry import Entry, LiveFile
 from skillwire.model.errors import (
     AwayError,
     CannotLookNowError,
@@ -29,14 +31,12 @@ from skillwire.model.errors import (
     UnsettledError,
 )
 from skillwire.model.problem import Rule
-from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Seal, Source, unwatched
+from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Seal, Source, unwatched
 
 _log = logging.getLogger(__name__)
 
 _PAUSE = 5.0
 """Seconds before a source is followed again that could not be."""
-_FIRST_RETRY, _LAST_RETRY = 0.5, 30.0
-"""Seconds before a source is looked at again that could not be: at first, and at most. Doubled each time."""
 
 _TRIES = 3
 """To read what moves while others look at it: such a look may be from before it moved the last time."""
@@ -86,13 +86,7 @@ class Library:
         self._movable = movable
         self._visibility = visibility or VisibilityPolicy()
         self._sources = _by_label(sources)
-        self._attention = {label: Attention() for label in self._sources}
-        self._asked_for: dict[str, int] = {}
-        """How many subscriptions there are for each URI."""
-        self._attended: dict[str, tuple[Origin, ...]] = {}
-        """While frozen, the origins of the skills that each of these URIs concerns."""
-        self._followed = {label: Counter[str]() for label in self._sources}
-        """For how many of these URIs each location is followed, by the label of its source."""
+        self._subscriptions = Subscriptions(self._sources)
         self._listeners: list[Listener] = []
         self._scans: dict[str, Scan] = {}
         self._catalog = self.loaded = self._composed()
@@ -103,12 +97,7 @@ class Library:
         self._following = Following()
         self._lost: dict[str, Entry] = {}
         """Skills that a refresh found broken or gone, by the URI of each of their files."""
-        self._failing: dict[str, Locations] = {}
-        """Where to look again at each source, by label, at which the last look failed."""
-        self._retrying: set[str] = set()
-        """Labels of those among them that do not report by themselves when they can be looked at again."""
-        self._failed: dict[str, anyio.Event] = {}
-        """Wakes the task that looks again at a source, by its label."""
+        self._failures = Failures()
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -170,8 +159,7 @@ class Library:
             self._sources = wanted
             self.revision += 1  # the same skills may be read elsewhere from now on
             self._scans = {label: self._scans[label] for label in wanted if label in self._scans}
-            self._attention = {label: self._attention.get(label) or Attention() for label in wanted}
-            self._followed = {label: self._followed.get(label) or Counter[str]() for label in wanted}
+            self._subscriptions.keep_sources(wanted)
             self._tell(Change.between(self._catalog, await anyio.to_thread.run_sync(self._composed)))
             self._settle()
             for source in new:
@@ -204,18 +192,13 @@ class Library:
     def _settle(self) -> None:
         """Take the catalogue of now for the one that stays while frozen."""
         self.loaded = self._catalog
-        self._attended.clear()
-        for label, followed in self._followed.items():
-            followed.clear()
-            self._turn(label)
-        self._attend(self._asked_for)
+        self._subscriptions.settle(self._catalog if self.frozen else None)
 
     def _forget(self, label: str) -> None:
         """Forget what was known of a source."""
         self._scans.pop(label, None)
-        self._attention.pop(label, None)
-        self._followed.pop(label, None)
-        self._is_well(label)
+        self._subscriptions.drop_source(label)
+        self._failures.clear(label)
         self._lost = {uri: entry for uri, entry in self._lost.items() if entry.origin.source != label}
 
     def listen(self, listener: Listener) -> Callable[[], None]:
@@ -230,57 +213,23 @@ class Library:
     @property
     def asked_for(self) -> KeysView[str]:
         """The URIs that somebody subscribed to."""
-        return self._asked_for.keys()
+        return self._subscriptions.uris
 
     def attend(self, uris: Iterable[str]) -> None:
         """Note one more subscription to each of these URIs. While frozen, only such skills are followed."""
-        counts, new = self._asked_for, list[str]()
-        for uri in uris:
-            counts[uri] = number = counts.get(uri, 0) + 1
-            if number == 1:
-                new.append(uri)
-        self._attend(new)
+        self._subscriptions.add(uris, self._catalog if self.frozen else None)
 
     def neglect(self, uris: Iterable[str]) -> None:
         """Note one subscription less to each of these URIs."""
-        counts, gone = self._asked_for, list[Origin]()
-        for uri in uris:
-            if (left := counts.pop(uri) - 1) > 0:
-                counts[uri] = left
-            elif uri in self._attended:
-                gone.extend(self._attended.pop(uri))
-        for origin in gone:
-            if (followed := self._followed.get(origin.source)) is not None:
-                followed[origin.location] -= 1
-                if not followed[origin.location]:
-                    del followed[origin.location]
-        for label in {origin.source for origin in gone} & self._followed.keys():
-            self._turn(label)
-
-    def _attend(self, uris: Iterable[str]) -> None:
-        """Follow the skills that have something to do with these URIs, if not all are followed anyway."""
-        if not self.frozen:
-            return
-        turned: set[str] = set()
-        for uri in uris:
-            entries = concerned(self._catalog.entries, self._catalog.above, uri)
-            self._attended[uri] = origins = tuple(entry.origin for entry in entries)
-            for origin in origins:
-                self._followed[origin.source][origin.location] += 1
-                turned.add(origin.source)
-        for label in turned:
-            self._turn(label)
-
-    def _turn(self, label: str) -> None:
-        self._attention[label].turn_to(frozenset(self._followed[label]))
+        self._subscriptions.remove(uris)
 
     async def _follow(self, source: Source) -> None:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._look_again_later, source)
+            tasks.start_soon(self._failures.retry, source.label, partial(self._update, source))
             await self._note_changes(source)
 
     async def _note_changes(self, source: Source) -> None:
-        only = self._attention[source.label] if self.frozen else None
+        only = self._subscriptions.attention_to(source.label) if self.frozen else None
         while True:
             try:
                 await each_change(source, only, self._update)
@@ -290,27 +239,6 @@ class Library:
                 await anyio.sleep(_PAUSE)
             else:
                 return
-
-    async def _look_again_later(self, source: Source) -> None:
-        """Whenever a look at a source failed, look again, less and less often, until one succeeds.
-
-        What changed meanwhile was reported once, and will not be reported again.
-        """
-        label = source.label
-        while True:
-            failed = self._failed[label] = anyio.Event()
-            if label not in self._retrying:
-                await failed.wait()
-            pause = _FIRST_RETRY
-            while label in self._retrying:
-                await anyio.sleep(pause)
-                pause = min(2 * pause, _LAST_RETRY)
-                if label not in self._retrying:
-                    break  # it was looked at because somebody read from it
-                try:
-                    await self._update(source, self._failing[label])
-                except Exception:  # noqa: BLE001 - as above
-                    _log.exception("the source `%s` could not be looked at again", label)
 
     async def _tell_of_failure(self, source: Source) -> None:
         """Show that a source is not followed. It goes with the next look at it."""
@@ -331,7 +259,7 @@ class Library:
             try:
                 after = await self._looked(source, where)
             except NotThereError as error:  # it is known to be gone
-                self._is_well(source.label)
+                self._failures.clear(source.label)
                 after = without(source, error, Scan())
             except SourceError as error:
                 after = without(source, error, before)
@@ -341,9 +269,7 @@ class Library:
 
     async def _looked(self, source: Source, where: Locations) -> Scan:
         """Look again at a source. Raises `SourceError`, having noted where that has to be made up for."""
-        label = source.label
-        if label in self._retrying:  # others report by themselves what they could not be asked for
-            where = both(where, self._failing[label])
+        where = self._failures.with_missed(source.label, where)
         try:
             scan = await source.rescan(where)
         except NotThereError:
@@ -351,7 +277,7 @@ class Library:
         except SourceError as error:
             self._doubt(source, where, retry=not isinstance(error, AwayError))
             raise
-        self._is_well(label)
+        self._failures.clear(source.label)
         return scan
 
     async def _first_scan(self, source: Source, progress: Progress) -> Scan:
@@ -359,7 +285,7 @@ class Library:
         if failed:
             self._doubt(source, EVERYWHERE)
         else:
-            self._is_well(source.label)
+            self._failures.clear(source.label)
         return scan
 
     async def _swap(self, source: Source, after: Scan) -> None:
@@ -456,27 +382,15 @@ class Library:
 
     def _doubt(self, source: Source, where: Locations, *, retry: bool = True) -> None:
         """Note that a source could not be looked at. One that is away says itself when it is back."""
-        label = source.label
-        if label not in self._failing:
+        if source.label not in self._failures:
             self.revision += 1  # what was known of its skills has to be looked at again
-        self._failing[label] = where
-        if not retry:
-            self._retrying.discard(label)
-            return
-        self._retrying.add(label)
-        if (failed := self._failed.get(label)) is not None:
-            failed.set()
-
-    def _is_well(self, label: str) -> None:
-        """Note that nothing is left to be looked at again in a source."""
-        self._failing.pop(label, None)
-        self._retrying.discard(label)
+        self._failures.note(source.label, where, retry=retry)
 
     def _doubted(self, uri: str) -> Entry | None:
         served = self._catalog.files.get(uri)
         if served is None:
             return self._lost.get(uri)
-        return served.entry if served.entry.origin.source in self._failing else None
+        return served.entry if served.entry.origin.source in self._failures else None
 
     async def _look_again(self, entry: Entry) -> None:
         source, where = self._sources[entry.origin.source], frozenset({entry.origin.location})

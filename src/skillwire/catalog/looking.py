@@ -9,11 +9,8 @@ import anyio
 from skillwire.model.display import quoted
 from skillwire.model.errors import AwayError, NotThereError, SourceError
 from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source, unwatched
+from skillwire.sources.base import Progress, Scan, Source, unwatched
 from skillwire.sources.failing import failure
-
-_MANY = 1000
-"""Locations that are looked at one by one. For more, a whole source is looked at."""
 
 
 async def prepare_all(sources: Iterable[Source]) -> None:
@@ -34,12 +31,6 @@ async def first_scan(source: Source, progress: Progress = unwatched) -> tuple[Sc
         return await source.scan(progress), False
     except SourceError as error:
         return without(source, error, Scan()), not isinstance(error, NotThereError | AwayError)
-
-
-def both(one: Locations, other: Locations) -> Locations:
-    """Return what covers the locations of both."""
-    together = one | other
-    return EVERYWHERE if EVERYWHERE in (one, other) or len(together) > _MANY else together
 
 
 def of_the_same_skills(before: Scan, after: Scan) -> Scan:
