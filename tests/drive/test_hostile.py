@@ -24,7 +24,7 @@ from skillwire.drive.registration import MAX_ABOUT, MAX_DESCRIPTOR
 from skillwire.drive.supervision import supervised
 from skillwire.drive.tickets import NAME, Tickets
 from skillwire.server import socket_protocol
-from tests.support.drive import driving, ending, program, registration, skills
+from tests.support.drive import Drive, driving, ending, program, registration, skills
 from tests.support.peers import PATIENCE, HttpServer
 
 pytestmark = pytest.mark.anyio
@@ -157,6 +157,39 @@ async def test_messages_that_wait_are_bounded_in_bytes() -> None:
         await drive.http.post("/mdp/http-loop/send", json={"message": message}, headers=headers)
         answer = await drive.get(f"/skills/app/a?q={'x' * 1000}")
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "not_ready")
+
+
+async def _registered_on_the_loop(drive: Drive, *names: str) -> None:
+    """Register programs that never fetch anything."""
+    for name in names:
+        session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
+        message = registration(name, [{"type": "endpoint", "path": "/a", "method": "POST"}])
+        headers = {"x-mdp-session-id": session}
+        sent = await drive.http.post("/mdp/http-loop/send", json={"message": message}, headers=headers)
+        assert sent.status_code == 202
+
+
+async def test_messages_that_wait_for_all_programs_are_bounded_together() -> None:
+    limits = DriveLimits(total_waiting_bytes=5000, answer_seconds=0.1)
+    asked = {"method": "POST", "path": "/a", "body": "x" * 2000}
+    async with driving(limits=limits) as drive, Client(drive.mcp) as host:
+        await _registered_on_the_loop(drive, "one", "two", "three")
+        for _ in range(2):  # what nobody waits for any more takes no room
+            result = (await host.call_tool("callPaths", asked)).structured_content or {}
+            codes = [each["error"]["code"] for each in result["results"]]
+            assert sorted(codes) == ["not_ready", "timeout", "timeout"]
+
+
+async def test_one_call_does_not_send_a_large_body_to_many_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bridge, "MAX_SENT", 5000)
+    asked = {"method": "POST", "path": "/a", "body": "x" * 2000}
+    async with driving(limits=DriveLimits(answer_seconds=0.1)) as drive, Client(drive.mcp) as host:
+        await _registered_on_the_loop(drive, "one", "two", "three")
+        result = await host.call_tool("callPaths", asked)
+        assert result.is_error
+        assert "ask fewer with `clientIds`" in str(result.structured_content)
+        some = await host.call_tool("callPaths", {**asked, "clientIds": ["one", "two"]})
+        assert not some.is_error
 
 
 async def test_a_wait_of_thousands_of_digits_is_the_longest_wait() -> None:
