@@ -175,7 +175,7 @@ async def test_messages_that_wait_for_all_programs_are_bounded_together() -> Non
     async with driving(limits=limits) as drive, Client(drive.mcp) as host:
         await _registered_on_the_loop(drive, "one", "two", "three")
         for _ in range(2):  # what nobody waits for any more takes no room
-            result = (await host.call_tool("callPaths", asked)).structured_content or {}
+            result: Any = (await host.call_tool("callPaths", asked)).structured_content
             codes = [each["error"]["code"] for each in result["results"]]
             assert sorted(codes) == ["not_ready", "timeout", "timeout"]
 
@@ -309,6 +309,34 @@ async def test_a_program_that_pings_and_never_reads_is_hung_up_on(monkeypatch: p
                 await flood(stream, ping * 1000)
         async with program(drive, registration("app", [])):
             assert len(drive.hub.clients) == 1
+
+
+async def test_a_message_in_very_many_frames_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket_protocol, "MAX_FRAMES", 10)
+    begin, further = b"\x01\x80" + bytes(4), b"\x00\x81" + bytes(4) + b" "
+    async with driving() as drive:
+        host, _, port = drive.authority.partition(":")
+        async with await anyio.connect_tcp(host, int(port)) as stream:
+            asked = (f"{name}: {value}\r\n" for name, value in HANDSHAKE.items())
+            await stream.send(f"GET / HTTP/1.1\r\nHost: {drive.authority}\r\n{''.join(asked)}\r\n".encode())
+            assert b" 101 " in await stream.receive()
+            await stream.send(begin + further * 20)
+            with anyio.fail_after(PATIENCE), pytest.raises((anyio.BrokenResourceError, anyio.EndOfStream)):
+                await flood(stream, further)
+        async with program(drive, registration("app", [])):
+            assert len(drive.hub.clients) == 1
+
+
+async def test_pings_use_up_no_memory_budget() -> None:
+    environment = {**os.environ, "SKILLWIRE_HTTP_BUFFERED_MB": "1"}
+    with HttpServer("--http", "0", "--drive", "--no-config", env=environment) as server:
+        socket = server.base.replace("http", "ws")
+        async with connect(socket, proxy=None) as connection:
+            await connection.send(json.dumps(registration("app", [])))
+            for _ in range(20_000):  # 2.6 MB
+                await connection.ping(os.urandom(125))
+            with anyio.fail_after(PATIENCE):
+                await (await connection.ping())
 
 
 EMPTY: list[Any] = [{}] * 350_000
