@@ -24,7 +24,7 @@ from skillwire.drive.registration import MAX_ABOUT, MAX_DESCRIPTOR
 from skillwire.drive.supervision import supervised
 from skillwire.drive.tickets import NAME, Tickets
 from skillwire.server import socket_protocol
-from tests.support.drive import driving, ending, program, registration, skills
+from tests.support.drive import Drive, driving, ending, program, registration, skills
 from tests.support.peers import PATIENCE, HttpServer
 
 pytestmark = pytest.mark.anyio
@@ -159,6 +159,39 @@ async def test_messages_that_wait_are_bounded_in_bytes() -> None:
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "not_ready")
 
 
+async def _registered_on_the_loop(drive: Drive, *names: str) -> None:
+    """Register programs that never fetch anything."""
+    for name in names:
+        session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
+        message = registration(name, [{"type": "endpoint", "path": "/a", "method": "POST"}])
+        headers = {"x-mdp-session-id": session}
+        sent = await drive.http.post("/mdp/http-loop/send", json={"message": message}, headers=headers)
+        assert sent.status_code == 202
+
+
+async def test_messages_that_wait_for_all_programs_are_bounded_together() -> None:
+    limits = DriveLimits(total_waiting_bytes=5000, answer_seconds=0.1)
+    asked = {"method": "POST", "path": "/a", "body": "x" * 2000}
+    async with driving(limits=limits) as drive, Client(drive.mcp) as host:
+        await _registered_on_the_loop(drive, "one", "two", "three")
+        for _ in range(2):  # what nobody waits for any more takes no room
+            result: Any = (await host.call_tool("callPaths", asked)).structured_content
+            codes = [each["error"]["code"] for each in result["results"]]
+            assert sorted(codes) == ["not_ready", "timeout", "timeout"]
+
+
+async def test_one_call_does_not_send_a_large_body_to_many_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bridge, "MAX_SENT", 5000)
+    asked = {"method": "POST", "path": "/a", "body": "x" * 2000}
+    async with driving(limits=DriveLimits(answer_seconds=0.1)) as drive, Client(drive.mcp) as host:
+        await _registered_on_the_loop(drive, "one", "two", "three")
+        result = await host.call_tool("callPaths", asked)
+        assert result.is_error
+        assert "ask fewer with `clientIds`" in str(result.structured_content)
+        some = await host.call_tool("callPaths", {**asked, "clientIds": ["one", "two"]})
+        assert not some.is_error
+
+
 async def test_a_wait_of_thousands_of_digits_is_the_longest_wait() -> None:
     async with driving() as drive:
         session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
@@ -276,6 +309,34 @@ async def test_a_program_that_pings_and_never_reads_is_hung_up_on(monkeypatch: p
                 await flood(stream, ping * 1000)
         async with program(drive, registration("app", [])):
             assert len(drive.hub.clients) == 1
+
+
+async def test_a_message_in_very_many_frames_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket_protocol, "MAX_FRAMES", 10)
+    begin, further = b"\x01\x80" + bytes(4), b"\x00\x81" + bytes(4) + b" "
+    async with driving() as drive:
+        host, _, port = drive.authority.partition(":")
+        async with await anyio.connect_tcp(host, int(port)) as stream:
+            asked = (f"{name}: {value}\r\n" for name, value in HANDSHAKE.items())
+            await stream.send(f"GET / HTTP/1.1\r\nHost: {drive.authority}\r\n{''.join(asked)}\r\n".encode())
+            assert b" 101 " in await stream.receive()
+            await stream.send(begin + further * 20)
+            with anyio.fail_after(PATIENCE), pytest.raises((anyio.BrokenResourceError, anyio.EndOfStream)):
+                await flood(stream, further)
+        async with program(drive, registration("app", [])):
+            assert len(drive.hub.clients) == 1
+
+
+async def test_pings_use_up_no_memory_budget() -> None:
+    environment = {**os.environ, "SKILLWIRE_HTTP_BUFFERED_MB": "1"}
+    with HttpServer("--http", "0", "--drive", "--no-config", env=environment) as server:
+        socket = server.base.replace("http", "ws")
+        async with connect(socket, proxy=None) as connection:
+            await connection.send(json.dumps(registration("app", [])))
+            for _ in range(20_000):  # 2.6 MB
+                await connection.ping(os.urandom(125))
+            with anyio.fail_after(PATIENCE):
+                await (await connection.ping())
 
 
 EMPTY: list[Any] = [{}] * 350_000

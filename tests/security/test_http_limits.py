@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -230,6 +230,24 @@ def test_bodies_that_trickle_lock_nobody_out(tree: Path) -> None:
         eventually(answered)
 
 
+def test_bodies_that_stall_lock_nobody_out(tree: Path) -> None:
+    with (
+        served(tree, SKILLWIRE_HTTP_CONNECTIONS="8", SKILLWIRE_HTTP_BODY_SECONDS="600") as server,
+        ExitStack() as stack,
+    ):
+        request = POST + b"content-length: 100000\r\n\r\n{"
+        for _ in range(8):
+            stack.enter_context(closing(connected(server, request)))
+
+        def answered() -> bool:
+            try:
+                return healthy(server)
+            except httpx2.TransportError:
+                return False
+
+        eventually(answered)
+
+
 def test_as_many_clients_as_promised_are_served_at_once(tree: Path) -> None:
     most = 200
     limits = {"SKILLWIRE_HTTP_CONNECTIONS": str(most), "SKILLWIRE_HTTP_HEAD_SECONDS": "600"}
@@ -340,6 +358,36 @@ def test_a_session_with_an_open_stream_is_kept(tree: Path) -> None:
         assert first.result("skills/list")["skills"]
 
 
+@pytest.mark.parametrize(("verb", "method"), [("DELETE", ""), ("POST", "no/such")], ids=["delete", "unknown"])
+def test_a_request_that_ends_no_session_leaves_it_counted(tree: Path, verb: str, method: str) -> None:
+    with served(tree, SKILLWIRE_HTTP_SESSIONS="3") as server, ExitStack() as stack:
+        peers = [stack.enter_context(closing(HttpPeer(LEGACY, server.url))) for _ in range(8)]
+        for peer in peers:
+            assert peer.result("skills/list")["skills"]
+            headers = {**peer.session_headers, "mcp-protocol-version": MODERN, "mcp-method": method}
+            body = question(method, {}).partition(b"\r\n\r\n")[2]
+            refused = peer.http.request(verb, server.url, headers=headers, content=body)
+            assert refused.status_code in {404, 405}
+        asked = {"jsonrpc": "2.0", "id": 99, "method": "skills/list"}
+        assert sum(peer.post(asked).status_code == 200 for peer in peers) <= 3
+
+
+def test_requests_without_sessions_take_no_place_of_one(tree: Path) -> None:
+    listen = question("subscriptions/listen", {"notifications": {"resourcesListChanged": True}})
+    with (
+        served(tree, SKILLWIRE_HTTP_SESSIONS="2") as server,
+        ExitStack() as stack,
+        closing(HttpPeer(LEGACY, server.url)) as earlier,
+        closing(HttpPeer(MODERN, server.url)) as modern,
+    ):
+        assert earlier.result("skills/list")["skills"]
+        for _ in range(5):
+            client = stack.enter_context(closing(connected(server, listen)))
+            assert b" 200 OK" in client.recv(65536)
+        assert modern.result("tools/list")["tools"]
+        assert earlier.result("skills/list")["skills"]
+
+
 def flooded(server: HttpServer, request: bytes, rest: bytes, times: int) -> None:
     """Send a beginning, and the same rest many times, reading nothing, until the server hangs up."""
     with closing(connected(server, request)) as client:
@@ -374,6 +422,39 @@ def test_what_one_connection_sends_is_bounded(server: HttpServer, request_head: 
         flooded(server, request_head, rest, 20)
     assert healthy(server)
     assert memory(server) - before < 64 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    "waiting",
+    [
+        POST + b"content-length: 60000\r\n\r\n" + b" " * 60_000,
+        POST + b"".join(b"x-%d: %s\r\n" % (at, b"y" * 500) for at in range(100)) + b"\r\n",
+        POST + b"a:b\r\n" * 120 + b"\r\n",
+    ],
+    ids=["bodies", "long headers", "many headers"],
+)
+def test_what_waits_behind_a_stream_is_bounded(server: HttpServer, waiting: bytes) -> None:
+    assert healthy(server)
+    listen = question("subscriptions/listen", {"notifications": {"resourcesListChanged": True}})
+    before = memory(server)
+    with ExitStack() as stack:
+        for _ in range(40):
+            client = stack.enter_context(closing(connected(server, listen)))
+            assert b" 200 OK" in client.recv(65536)
+            with suppress(OSError):  # it may have hung up already
+                client.sendall(waiting * 60)
+        assert healthy(server)
+        assert memory(server) - before < 32 * 1024 * 1024
+
+
+def test_small_requests_wait_behind_another_and_are_answered_in_turn(server: HttpServer) -> None:
+    health = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    with closing(connected(server, question("skills/list", {}) + health * 40)) as client:
+        came = b""
+        while came.count(b'{"status":"ok"}') < 40:
+            piece = client.recv(65536)
+            assert piece
+            came += piece
 
 
 def test_tiny_chunks_make_a_whole_body(server: HttpServer) -> None:

@@ -19,6 +19,8 @@ from skillwire.surfaces.toolbox import Run, Tool, structured
 
 MAX_ANSWERS = 16 * 1024 * 1024
 """Bytes of all that one tool answers."""
+MAX_SENT = 16 * 1024 * 1024
+"""Bytes of all that one `callPaths` sends. Each client gets its own copy."""
 MAX_ANSWER_VALUES = 200_000
 """JSON values of all that `callPaths` answers."""
 
@@ -154,6 +156,12 @@ class _Bridge:
         if not ids:
             message = f"no connected client has {quoted(request.path)} with method {quoted(request.method)}"
             return structured(failure(CallError(ErrorCode.NOT_FOUND, message)), is_error=True)
+        if (size := _size(request) * len(ids)) > MAX_SENT:
+            message = (
+                f"the request would have {size:,} bytes for {len(ids):,} clients together; the limit is "
+                f"{MAX_SENT:,}; ask fewer with `clientIds`"
+            )
+            return structured(failure(CallError(ErrorCode.BAD_REQUEST, message)), is_error=True)
         answers = _Answers()
         async with anyio.create_task_group() as tasks:
             for client_id in ids:
@@ -191,6 +199,20 @@ def _request(fields: Fields) -> Request:
         fields.texts_or_none("headers"),
         None if auth is None else Auth.read(auth),
     )
+
+
+def _size(request: Request) -> int:
+    """Return how many bytes a request has that holds more than a few; each call says what cannot be sent."""
+    parts = (
+        request.query,
+        request.body,
+        request.headers,
+        None if request.auth is None else request.auth.to_json(),
+    )
+    try:
+        return sum(len(orjson.dumps(part)) for part in parts if part is not None)
+    except TypeError:
+        return 0
 
 
 class _Answers:

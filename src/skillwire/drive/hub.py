@@ -25,6 +25,7 @@ from skillwire.drive.messages import (
     pong,
     read_client_message,
 )
+from skillwire.drive.outbox import Room
 from skillwire.drive.paths import LivePath
 from skillwire.drive.registration import ClientInfo, Descriptor, PathType
 from skillwire.drive.session import NORMAL, REPLACED, Closing, Connection, Mode, Session
@@ -64,6 +65,7 @@ class Hub:
         self._clients: dict[str, Online] = {}
         self._paths = 0
         self._bytes = 0
+        self._room = Room(self.limits.total_waiting_bytes)
         self._ended: dict[str, Closing] = {}
         """How the last sessions of the HTTP loop ended: nobody was there to be told."""
         self._listeners: list[Listener] = []
@@ -85,7 +87,7 @@ class Hub:
         """Begin a session. Raises `FullError`."""
         if self._closed or len(self._sessions) >= self.limits.sessions:
             raise FullError(f"{self.limits.sessions:,} clients are connected, which is the limit")
-        session = Session(connection, self.limits)
+        session = Session(connection, self.limits, self._room)
         self._sessions[session.id] = session
         return session
 

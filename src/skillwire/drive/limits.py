@@ -23,6 +23,8 @@ class DriveLimits:
     """Messages that wait for a client which does not fetch them."""
     waiting_bytes: int = 2 * 1024 * 1024
     """Bytes of those messages."""
+    total_waiting_bytes: int = 64 * 1024 * 1024
+    """Bytes of the messages that wait for all clients together."""
     register_seconds: float = 10.0
     """How long a session may last without a client."""
     ping_seconds: float = 30.0

@@ -3,13 +3,21 @@
 import anyio
 
 
+class Room:
+    """What all that waits may take together."""
+
+    def __init__(self, size: int) -> None:
+        self.left = size
+
+
 class Outbox:
     """Messages that are ready to be sent."""
 
-    def __init__(self, messages: int, size: int) -> None:
-        """Hold so many messages at most, and so many bytes."""
+    def __init__(self, messages: int, size: int, room: Room) -> None:
+        """Hold so many messages at most, and so many bytes, as long as there is room."""
         self._messages = messages
         self._size = size
+        self._room = room
         self._waiting: dict[int, bytes] = {}
         self._put = 0
         self._held = 0
@@ -23,24 +31,25 @@ class Outbox:
 
     def put(self, message: bytes) -> int | None:
         """Add a message; return its number, or None if there is no room or nobody to fetch it."""
-        if self._closed or len(self._waiting) >= self._messages or self._held + len(message) > self._size:
+        left = min(self._size - self._held, self._room.left)
+        if self._closed or len(self._waiting) >= self._messages or len(message) > left:
             return None
         self._put += 1
         self._waiting[self._put] = message
-        self._held += len(message)
+        self._hold(len(message))
         self._wake()
         return self._put
 
     def drop(self, number: int) -> None:
         """Forget a message. If it was fetched, that changes nothing."""
-        self._held -= len(self._waiting.pop(number, b""))
+        self._hold(-len(self._waiting.pop(number, b"")))
 
     def take_now(self) -> bytes | None:
         """Return the next message, if there is one."""
         if not self._waiting:
             return None
         message = self._waiting.pop(next(iter(self._waiting)))
-        self._held -= len(message)
+        self._hold(-len(message))
         return message
 
     async def take(self) -> bytes | None:
@@ -57,8 +66,12 @@ class Outbox:
     def clear(self) -> None:
         """Take no more messages, and forget those that wait."""
         self._waiting.clear()
-        self._held = 0
+        self._hold(-self._held)
         self.close()
+
+    def _hold(self, more: int) -> None:
+        self._held += more
+        self._room.left -= more
 
     def _wake(self) -> None:
         news, self._news = self._news, anyio.Event()

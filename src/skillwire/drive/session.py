@@ -11,7 +11,7 @@ import orjson
 from skillwire.drive.errors import BusyError, CallFailedError, GoneError, ResolverError, TimedOutError
 from skillwire.drive.limits import DriveLimits
 from skillwire.drive.messages import CallError, CallResult
-from skillwire.drive.outbox import Outbox
+from skillwire.drive.outbox import Outbox, Room
 from skillwire.drive.registration import Auth, ClientInfo
 from skillwire.drive.table import PathTable
 from skillwire.model.entry import Json
@@ -64,7 +64,8 @@ class _Pending:
 class Session:
     """A client that is connected. The hub alone decides who it is, and when it ends."""
 
-    def __init__(self, connection: Connection, limits: DriveLimits) -> None:
+    def __init__(self, connection: Connection, limits: DriveLimits, room: Room) -> None:
+        """`room` is for the messages to all clients."""
         self.id = secrets.token_urlsafe(24)  # on the HTTP loop, whoever knows it is the client
         self.connection = connection
         self.client: ClientInfo | None = None
@@ -76,7 +77,7 @@ class Session:
         self.over = anyio.Event()
         self._limits = limits
         self._pending: dict[str, _Pending] = {}
-        self.outbox = Outbox(limits.waiting, limits.waiting_bytes)
+        self.outbox = Outbox(limits.waiting, limits.waiting_bytes, room)
 
     def touch(self) -> None:
         """Note a sign of life."""

@@ -24,6 +24,8 @@ _EVICTED_AT_ONCE = 32
 """Connections without a request that make room together. A flood would otherwise cost a search each."""
 _LONGEST_STEP = 2.0
 """Seconds that may count between two looks: whoever was suspended meanwhile had no chance to move."""
+_STALLED = 5.0
+"""Seconds without a byte after which a body or an answer has to make room for others."""
 _STEP, _LARGEST_WINDOW, _SLOWEST = 16, 8 * 1024 * 1024, 4096
 """A receiver with a full buffer reports progress in steps of about a sixteenth of it. So a client that reads
 slowly, at this many bytes a second, may seem to stand still for longer than the deadline."""
@@ -69,6 +71,8 @@ class _Progress:
     mark: object
     begun: float
     moved: float
+    patience: float = 0.0
+    """Seconds that it may seem to stand still."""
 
 
 class Connections:
@@ -117,12 +121,13 @@ class Connections:
                 progress = _Progress(phase, mark, self._now, self._now)
             elif progress.mark != mark:
                 progress.mark, progress.moved = mark, self._now
+            progress.patience = patience
             self._progress[each] = progress
             if self._now - progress.moved >= max(self._seconds[phase], patience):
                 _end(each, phase)
 
     def _evictable(self, new: Any, present: Collection[Any]) -> list[Any]:
-        """Return what may go, the oldest first: without a request, else idle, else slow for too long."""
+        """Return what may go, the oldest first: without a request, else idle, else slow or stalled."""
         others = [each for each in present if each is not new and hasattr(each, "cycle")]
         if silent := [each for each in others if each.cycle is None]:
             return heapq.nsmallest(_EVICTED_AT_ONCE, silent, key=_made)
@@ -132,9 +137,12 @@ class Connections:
         return [min(slow, key=_made)] if slow else []
 
     def _is_slow(self, connection: Any) -> bool:
-        """Whether a body or an answer is on its way for longer than it may stand still."""
+        """Whether a body or an answer stands still, or is on its way for longer than it may stand still."""
         progress = self._progress.get(connection)
-        return progress is not None and self._now - progress.begun > self._seconds[progress.phase]
+        if progress is None:
+            return False
+        stalled = self._now - progress.moved >= max(_STALLED, progress.patience)
+        return stalled or self._now - progress.begun > self._seconds[progress.phase]
 
 
 def _waits_for(connection: Any) -> tuple[_Phase, object, float]:

@@ -17,6 +17,10 @@ MAX_HEADERS = 128
 """Headers of a request. Each costs far more memory than its bytes."""
 MAX_PIPELINED = 64
 """Requests that are sent before the one before them is answered."""
+MAX_WAITING = 256 * 1024
+"""Bytes of all these requests together. Nobody has looked at them yet, so the budget does not count them."""
+_PER_REQUEST, _PER_HEADER = 2048, 128
+"""Bytes of memory that a request and a header take besides what was sent."""
 _CHUNK_LINE = 16
 """Bytes that the line of a chunk may have without being counted."""
 _MAX_REST = 16 * 1024 * 1024
@@ -40,11 +44,14 @@ class BoundedHttp(HttpToolsProtocol):
     _refused = False
     _running: RequestResponseCycle | None = None
     _rest = 0
+    _waiting_bytes = 0
 
     def connection_made(  # pyright: ignore[reportIncompatibleMethodOverride] - as its base does
         self, transport: asyncio.Transport
     ) -> None:
         self.made = time.monotonic()
+        self._waiting: dict[RequestResponseCycle, int] = {}
+        """Requests behind the one that is being answered, and what each takes."""
         super().connection_made(transport)
         cast("GuardedConfig", self.config).guard.admit(self, self.connections)
 
@@ -75,13 +82,17 @@ class BoundedHttp(HttpToolsProtocol):
         if len(self.pipeline) >= MAX_PIPELINED:
             self._refuse()
         super().on_headers_complete()
-        if self.pipeline:  # their number is bounded, and only a reader notices that the client leaves
+        if self.pipeline:  # their size is bounded, and only a reader notices that the client leaves
+            heads = sum(len(name) + len(value) + _PER_HEADER for name, value in self.headers)
+            self._wait(_PER_REQUEST + len(self.url) + heads)
             self.flow.resume_reading()
 
     def on_body(self, body: bytes) -> None:
         self.body_bytes += len(body)
         self._outside = max(self._outside - len(body) - _CHUNK_LINE, 0)
         super().on_body(body)
+        if self.cycle in self._waiting:
+            self._wait(len(body))
         if self._running is not None and self._running.response_complete:
             self._rest += len(body)
             if self._rest > _MAX_REST:
@@ -116,7 +127,15 @@ class BoundedHttp(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
+        self._waiting_bytes -= self._waiting.pop(cycle, 0)
         super()._start_asgi_task(cycle, app)
+
+    def _wait(self, size: int) -> None:
+        """Count bytes of a request that waits for the one before it."""
+        self._waiting[self.cycle] = self._waiting.get(self.cycle, 0) + size
+        self._waiting_bytes += size
+        if self._waiting_bytes > MAX_WAITING:
+            self._refuse()
 
     def _refuse(self) -> None:
         self._refused = True

@@ -1,10 +1,11 @@
 """A bound on the sessions of clients of the 2025 versions: the session that is idle longest makes room."""
 
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_SESSION = "mcp-session-id"
+_SESSION, _VERSION = "mcp-session-id", "mcp-protocol-version"
 _OVER = 404
 """The status that a request in a session gets when the session has ended."""
 
@@ -29,7 +30,12 @@ class SessionLimit:
         if scope["type"] != "http" or scope["path"] != self._path:
             await self._app(scope, receive, send)
             return
-        identity = Headers(scope=scope).get(_SESSION)
+        headers = Headers(scope=scope)
+        if headers.get(_VERSION) not in {None, *HANDSHAKE_PROTOCOL_VERSIONS}:
+            # The SDK looks for no session here, whatever the request says. It opens none, and ends none.
+            await self._app(scope, receive, send)
+            return
+        identity = headers.get(_SESSION)
         if identity in self._requests:
             await self._use(identity, scope, receive, send)
         elif identity is None and scope["method"] == "POST":
@@ -39,11 +45,13 @@ class SessionLimit:
 
     async def _use(self, identity: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on a request of a session, and note that the session is in use meanwhile."""
-        over = scope["method"] == "DELETE"
+        over = False
 
         async def watched(message: Message) -> None:
             nonlocal over
-            over = over or message.get("status") == _OVER
+            if message["type"] == "http.response.start":
+                ended = scope["method"] == "DELETE" and message["status"] < 400
+                over = ended or message["status"] == _OVER
             await send(message)
 
         self._unused.pop(identity, None)

@@ -3,12 +3,17 @@
 from typing import Any, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
 
 from skillwire.server.byte_budget import UNCOUNTED, Share
 from skillwire.server.connections import GuardedConfig
 
 MAX_UNREAD = 2 * 1024 * 1024
 """Bytes that wait for a client which goes on to ask: more than one message that it reads slowly."""
+
+
+MAX_FRAMES = 1024
+"""Frames of one message. Each takes far more memory than its bytes."""
 
 
 class BoundedSocket(WebSocketsSansIOProtocol):
@@ -32,6 +37,16 @@ class BoundedSocket(WebSocketsSansIOProtocol):
             self.transport.abort()
             return
         super().data_received(data)
+        if not self.frames and len(self.conn.reader.buffer) <= UNCOUNTED:
+            # Nothing is half sent but the beginning of a frame: the rest were pings and the like.
+            self._half = len(self.conn.reader.buffer)
+            self._coming.release()
+
+    def handle_cont(self, event: Frame) -> None:
+        if len(self.frames) < MAX_FRAMES:
+            super().handle_cont(event)
+        else:
+            self.transport.abort()
 
     def send_receive_event_to_app(self) -> None:
         super().send_receive_event_to_app()

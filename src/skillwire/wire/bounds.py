@@ -17,7 +17,7 @@ CONTEXT_BYTES = 64 * 1024
 """Bytes of all parameters of a request together, without tool arguments and subscriptions.
 
 Includes what a client says of itself, which is kept for as long as its session lasts. Each value counts
-for 8 bytes more than its text.
+for 64 bytes more than its text.
 """
 SUBSCRIPTIONS = 10_000
 """Resources that one client or one stream can subscribe to."""
@@ -38,7 +38,8 @@ _TOOL_PARAMETERS = frozenset(
 """Arguments of our tools that are looked up or searched for. All others are data."""
 _SELF_DESCRIPTION = frozenset({"_meta", "capabilities", "clientInfo"})
 """Parameters whose strings are bounded together only: an icon, for example, can be a long `data:` URI."""
-_PER_VALUE = 8
+_PER_VALUE = 64
+"""Bytes of memory that a value takes besides its text."""
 _SHOWN_NAME = 40
 
 

@@ -8,6 +8,7 @@ and to match a path one step for each of its names, whatever the patterns are.
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from struct import Struct
 from typing import Literal
 
 from skillwire.model.display import quoted
@@ -18,6 +19,8 @@ _MAX_STATES = 16_384
 """Size of the automaton, which bounds the cost of a step. Every pattern counts 1, every name 1, every
 character of a name with wildcards 1 (a star 0), and every range in brackets 8."""
 _COST_OF_RANGE = 8
+_WORD = 64
+"""Bits that are looked at at once."""
 _REMEMBERED = 1024
 """Names, folders and characters whose result is kept at a time."""
 
@@ -186,7 +189,8 @@ class _Globs:
         self._begin = self._stars = self._any = self._ends = 0
         self._literals: dict[str, int] = {}
         self._classes: list[tuple[_Characters, int]] = []
-        self._found: dict[int, int] = {}
+        self._found: dict[tuple[int, int], int] = {}
+        """By the word that has the bit, and the bit in it: to go through a whole number is slow."""
         bit = 1
         for glob, positions in globs.items():
             self._begin |= bit
@@ -202,8 +206,10 @@ class _Globs:
                     self._classes.append((token, bit))
                 bit <<= 1
             self._ends |= bit
-            self._found[bit] = positions
+            place, within = divmod(bit.bit_length() - 1, _WORD)
+            self._found[place, 1 << within] = positions
             bit <<= 1
+        self._words = Struct(f"<{bit.bit_length() // _WORD + 1}Q")
         ranges = [each for bracket, _ in self._classes for each in bracket.ranges]
         borders = {ord(first) for first, _ in ranges} | {ord(last) + 1 for _, last in ranges}
         self._borders = sorted(borders)
@@ -221,11 +227,12 @@ class _Globs:
             state = (state & accepts) << 1 | state & stars
             if not state:
                 return 0
-        ends, found = state & self._ends, 0
-        while ends:
-            lowest = ends & -ends
-            found |= self._found[lowest]
-            ends ^= lowest
+        found, ends = 0, (state & self._ends).to_bytes(self._words.size, "little")
+        for place, word in enumerate(self._words.unpack(ends)):
+            while word:
+                lowest = word & -word
+                found |= self._found[place, lowest]
+                word ^= lowest  # noqa: PLW2901 - the bits that are left
         return found
 
     def _accepts(self, character: str) -> int:
