@@ -5,9 +5,10 @@ import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillwire.config.settings import token_from
+from skillwire.config.settings import http_limits_from, token_from
 from skillwire.model.errors import UsageError
 from skillwire.server.address import Address, HostPolicy, check_host, check_origin
+from skillwire.server.connections import HttpLimits
 from skillwire.server.port import listen
 
 if TYPE_CHECKING:
@@ -16,11 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A port that is listened to, who may come there, and what they must send."""
+    """A port that is listened to, who may come there, what they must send, and how much they may use."""
 
     listening: socket.socket
     policy: HostPolicy
     token: str | None
+    limits: HttpLimits
 
 
 def listen_at(http: str, reachable: "Reachable", lets_in: str) -> Endpoint:
@@ -28,14 +30,14 @@ def listen_at(http: str, reachable: "Reachable", lets_in: str) -> Endpoint:
 
     `lets_in` says what strangers could do there who need no token, if that is more than reading skills.
     """
-    token = token_from(reachable.token_env, os.environ)
+    token, limits = token_from(reachable.token_env, os.environ), http_limits_from(os.environ)
     address = Address.parse(http)
     if not address.is_loopback and token is None:
         _refuse_without_token(address, lets_in, insists=reachable.allow_public)
     hosts = frozenset(map(check_host, reachable.allow_host or []))
     origins = frozenset(map(check_origin, reachable.allow_origin or []))
     listening, bound = listen(address)
-    return Endpoint(listening, HostPolicy(bound, hosts, origins), token)
+    return Endpoint(listening, HostPolicy(bound, hosts, origins), token, limits)
 
 
 def _refuse_without_token(address: Address, lets_in: str, *, insists: bool) -> None:

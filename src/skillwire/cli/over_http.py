@@ -1,13 +1,11 @@
 """A server of a verb over HTTP: what only a server on the network needs, and loads."""
 
-import os
 from functools import partial
 
 from skillwire.cli.gateway import Gateway
 from skillwire.cli.listening import Endpoint
 from skillwire.cli.saying import say
 from skillwire.cli.service import Service
-from skillwire.config.settings import http_limits_from
 from skillwire.server.annexes import joined
 from skillwire.server.drive import drive_annex
 from skillwire.server.http import MCP_PATH, Annex, http_app, serve_http
@@ -28,8 +26,9 @@ async def serve_over_http(service: Service, endpoint: Endpoint) -> None:
     if gateway is not None and gateway.live is not None:
         annexes.append(drive_annex(gateway.live, endpoint.token))
     annex = joined(annexes)
-    limits = http_limits_from(os.environ)
-    app = http_app(service.server(), endpoint.policy, endpoint.token, annex, lane=service.lane, limits=limits)
+    app = http_app(
+        service.server(), endpoint.policy, endpoint.token, annex, lane=service.lane, limits=endpoint.limits
+    )
 
     def announce() -> None:
         if gateway is not None and gateway.live is not None:
