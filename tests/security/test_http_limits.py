@@ -6,6 +6,7 @@ import os
 import resource
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
@@ -193,6 +194,27 @@ def open_connections(server: HttpServer) -> int:
     lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
     rows = [line.split() for line in lines]
     return sum(row[1].endswith(f":{port}") and row[3] in {"01", "08"} for row in rows)
+
+
+WITHOUT_HTTPTOOLS = """
+import sys
+sys.modules["httptools"] = None
+from skillwire.cli.app import run
+sys.exit(run(["serve", sys.argv[1], "--http", "0", "--no-config"]))
+"""
+
+
+def test_deadlines_hold_without_httptools(tree: Path) -> None:
+    command = [sys.executable, "-c", WITHOUT_HTTPTOOLS, str(tree)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ, **SHORT}, text=True) as process:
+        assert process.stderr is not None
+        url = next(line for line in process.stderr if "serving on" in line).split()[-1]
+        port = urlsplit(url).port
+        for sent in (b"", POST + b"content-length: 1000\r\n\r\n{"):
+            with closing(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)) as client:
+                client.sendall(sent)
+                assert b"408 Request Timeout" in until_closed(client)
+        process.terminate()
 
 
 def test_connections_that_say_nothing_lock_nobody_out(tree: Path) -> None:
