@@ -209,7 +209,7 @@ def test_deadlines_hold_without_httptools(tree: Path) -> None:
     with subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ, **SHORT}, text=True) as process:
         assert process.stderr is not None
         url = next(line for line in process.stderr if "serving on" in line).split()[-1]
-        port = urlsplit(url).port
+        port = int(url.rsplit(":", 1)[1].removesuffix("/mcp"))
         for sent in (b"", POST + b"content-length: 1000\r\n\r\n{"):
             with closing(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)) as client:
                 client.sendall(sent)
