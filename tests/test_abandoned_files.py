@@ -59,9 +59,6 @@ def test_a_killed_change_of_the_configuration_is_cleaned_up_by_the_next(tmp_path
         other.touch()
         _grow_old(other)
     assert _run(*arguments) == 0
-    assert half.exists()  # it is young: somebody may be writing it
-    _grow_old(half)
-    assert _run("sources", "remove", tmp_path / "one", "--config", config) == 0
     assert not half.exists()
     assert all(other.exists() for other in others)
 

@@ -233,13 +233,16 @@ def test_a_projection_that_was_ended_is_finished_by_the_next_one(
             anyio.run(write_projection, library, plan_for(library, BLOCK_KEY), site)
     assert files(team / "upload").keys() == {"coding/SKILL.md"}
     write_contract_skill(team / "skills", "coding", license="MIT")
-    write(team / "upload/coding", {".SKILL.md.o4whc0ro": "half", ".other.o4whc0ro": "mine"})
-    write(team / "upload", {f".{LIST_OF_OURS}.o4whc0ro": "half"})
+    write(
+        team / "upload/coding",
+        {".SKILL.md.o4whc0ro.skillwire-tmp": "half", ".other.o4whc0ro.skillwire-tmp": "mine"},
+    )
+    write(team / "upload", {f".{LIST_OF_OURS}.o4whc0ro.skillwire-tmp": "half"})
     assert cli("project", "skills", "--out", "upload", "--check").code == 1
     done = cli("project", "skills", "--out", "upload")
     assert (done.code, done.err.splitlines()[-1]) == (0, "7 skills projected to `upload`")
     hidden = {path.name for path in (team / "upload").rglob(".*")}
-    assert hidden == {LIST_OF_OURS, ".other.o4whc0ro"}
+    assert hidden == {LIST_OF_OURS, ".other.o4whc0ro.skillwire-tmp"}
     assert cli("project", "skills", "--out", "upload", "--check").code == 0
 
 

@@ -46,7 +46,7 @@ class ConfigFile:
             target = self.path.resolve()  # of a link, the file: a folder of dotfiles stays linked
             target.parent.mkdir(parents=True, exist_ok=True)
             with one_at_a_time(target.parent):
-                remove_abandoned(target.parent, {target.name})
+                remove_abandoned(target.parent, {target.name}, seconds=0)  # no one else is writing
                 text = self._text()
                 check(self._parsed(text))
                 if (changed := self._changed(text, ways)) != text:

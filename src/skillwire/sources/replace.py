@@ -19,7 +19,7 @@ from skillwire.sources.hold import Hold, is_held
 if sys.platform != "win32":
     import fcntl
 
-ABANDONED_SECONDS = 60.0
+ABANDONED_SECONDS = 5.0
 """How old something unlocked must be to count as left behind: it is made a moment before it is locked."""
 
 _FOR_OTHERS = 0o644
@@ -91,10 +91,12 @@ def folder_aside(folder: Path) -> Generator[Path]:
         held.release()
 
 
-def remove_abandoned(folder: Path, names: Container[str] | None = None) -> None:
+def remove_abandoned(
+    folder: Path, names: Container[str] | None = None, *, seconds: float = ABANDONED_SECONDS
+) -> None:
     """Remove what killed writers left in `folder`: of files with these names, or of all."""
     with suppress(OSError):
-        for path in abandoned(folder, names):
+        for path in abandoned(folder, names, seconds=seconds):
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
             else:
