@@ -10,6 +10,7 @@ import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from benchmarks.machine import Machine
@@ -20,7 +21,9 @@ from benchmarks.trees import Tree, grow, settle
 
 LEAST = 0.95
 """A median ratio below this counts as slower, if chance does not explain it."""
-_TURN, _IN_FLIGHT = 0.4, 16
+_TURN, _IN_FLIGHT, _FEW = 0.3, 16, 100
+_SETTLED = 0.7
+"""Seconds after which a server that has started does nothing more by itself."""
 _DRAWS = 2000
 _LARGE = (b"x" * 99 + b"\n") * 10_000
 
@@ -67,36 +70,54 @@ def _sources_of(revision: str) -> Generator[Path]:
 def _reads(pair: Environments, tree: Tree, transport: str, rounds: int) -> Iterator[Pair]:
     """Yield requests a second, of both servers, for each kind of request."""
     small = [tree.uri(index) for index in tree.spread(50)]
-    each_once = [tree.uri(index) for index in range(tree.size)]
     kinds: Sequence[tuple[str, str, Sequence[str]]] = (
         ("`resources/read` of 3 KB, repeated", "resources/read", small),
-        ("`resources/read` of 3 KB, each once", "resources/read", each_once),
+        ("`resources/read` of 3 KB, each once", "resources/read", [tree.uri(i) for i in range(tree.size)]),
         ("`resources/read` of 1 MB", "resources/read", [tree.uri(0, "large.txt")]),
         ("`skills/get`", "skills/get", small),
         ("`skills/list`, first page", "skills/list", [""]),
     )
-    ours = _ours()
     for what, method, uris in kinds:
         found = {number: Pair(f"{what}, {number} in flight, {transport}") for number in (1, _IN_FLIGHT)}
         for turn in range(rounds):
-            with ExitStack() as stack:
-                running = {
-                    name: stack.enter_context(Running(ours, transport, tree.root, env))
-                    for name, env in _in_turn(pair, turn)
-                }
-                for number, of in found.items():
-                    speed = {name: _speed(each, method, uris, number) for name, each in running.items()}
-                    of.samples.append((speed["now"], speed["before"]))
+            for number, of in found.items():
+                speed = _speeds(_in_turn(pair, turn), tree, transport, _Load(method, uris, number))
+                of.samples.append((speed["now"], speed["before"]))
         yield from found.values()
 
 
-def _speed(running: Running, method: str, uris: Sequence[str], in_flight: int) -> float:
-    questions = [running.question(method, **({"uri": uri} if uri else {})) for uri in uris]
-    running.ask(method, **({"uri": uris[0]} if uris[0] else {}))
-    if len(uris) < 100:  # else each is asked for once, and nothing is known before
-        running.turn(questions, 1, len(uris), PATIENCE)
-        return running.turn(questions, in_flight, 100_000, _TURN).per_second
-    return running.turn(questions, in_flight, len(uris), PATIENCE).per_second
+@dataclass(frozen=True, slots=True)
+class _Load:
+    method: str
+    uris: Sequence[str]
+    in_flight: int
+
+    @property
+    def once(self) -> bool:
+        """Whether each thing is asked for once: then nothing may be known before."""
+        return len(self.uris) > _FEW
+
+
+def _speeds(
+    both: Sequence[tuple[str, Mapping[str, str]]], tree: Tree, transport: str, load: _Load
+) -> dict[str, float]:
+    """Start both servers and return the requests that each answers in a second, measured there and back."""
+    with ExitStack() as stack:
+        running = [stack.enter_context(Running(_ours(), transport, tree.root, env)) for _, env in both]
+        questions = [
+            [each.question(load.method, **({"uri": uri} if uri else {})) for uri in load.uris]
+            for each in running
+        ]
+        for each in running:
+            each.ask("skills/list")
+        time.sleep(_SETTLED)
+        seen: list[list[float]] = [[], []]
+        for index in (0, 1) if load.once else (0, 1, 0, 1, 1, 0):
+            most, seconds = (len(load.uris), PATIENCE) if load.once else (100_000, _TURN)
+            seen[index].append(
+                running[index].turn(questions[index], load.in_flight, most, seconds).per_second
+            )
+        return {name: statistics.fmean(seen[index][-2:]) for index, (name, _) in enumerate(both)}
 
 
 def _starts(pair: Environments, tree: Tree, folder: Path, rounds: int) -> Iterator[Pair]:
@@ -143,6 +164,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("revision", help="the commit to compare with")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--skills", type=int, default=1000)
+    parser.add_argument("--only", choices=["starts", STDIO, HTTP], help="measure this alone")
     chosen = parser.parse_args(arguments)
     print(f"{Machine.here()}\n", flush=True)
     print(f"Above 1: faster than, or less memory than, `{chosen.revision}`. {chosen.rounds} rounds.\n")
@@ -157,11 +179,13 @@ def main(arguments: Sequence[str]) -> int:
             label: {"PYTHONPATH": str(source), "SKILLWIRE_CACHE_DIR": str(folder / f"cache-{label}")}
             for label, source in (("now", ROOT / "src"), ("before", before))
         }
-        for each in (
-            *_starts(pair, tree, folder, chosen.rounds),
-            *_reads(pair, tree, STDIO, chosen.rounds),
-            *_reads(pair, tree, HTTP, chosen.rounds),
-        ):
+        parts = {
+            "starts": _starts(pair, tree, folder, chosen.rounds),
+            STDIO: _reads(pair, tree, STDIO, chosen.rounds),
+            HTTP: _reads(pair, tree, HTTP, chosen.rounds),
+        }
+        wanted = (part for name, part in parts.items() if chosen.only in {None, name})
+        for each in chain.from_iterable(wanted):
             low, high = each.interval()
             mark = " **slower**" if each.is_slower else ""
             print(

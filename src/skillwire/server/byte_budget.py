@@ -152,18 +152,11 @@ class _Exchange:
             await anyio.lowlevel.checkpoint()
 
 
-async def send_answer(
-    budget: ByteBudget, send: Send, headers: list[tuple[bytes, bytes]], body: bytes
-) -> None:
-    """Send an answer of status 200, in pieces and counted if it is large."""
-    start: Message = {"type": "http.response.start", "status": 200, "headers": headers}
-    if len(body) <= UNCOUNTED:
-        await send(start)
-        await send({"type": "http.response.body", "body": body})
-        return
+async def send_large(budget: ByteBudget, send: Send, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    """Send an answer of status 200 in pieces, and count it while it waits to be read."""
     with anyio.CancelScope() as request, Share(budget, request.cancel) as share:
         if share.take(len(body)):
-            await send(start)
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
             await _send_in_pieces(send, body, share, more=False)
         else:
             await _refuse(send)

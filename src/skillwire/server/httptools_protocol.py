@@ -67,31 +67,27 @@ class BoundedHttp(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         self._outside += len(data)
         super().data_received(data)
-        if self._outside > MAX_HEAD and not self.transport.is_closing():
+        too_much = self._outside > MAX_HEAD or len(self.headers or ()) > MAX_HEADERS
+        if too_much and not self.transport.is_closing():
             self.send_400_response("")
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._in_head:  # a trailer, which nothing here needs
-            return
-        if len(self.headers) >= MAX_HEADERS:
-            self._refuse()
-        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._in_head = False
-        if len(self.pipeline) >= MAX_PIPELINED:
+        if len(self.headers) > MAX_HEADERS or len(self.pipeline) >= MAX_PIPELINED:
             self._refuse()
         super().on_headers_complete()
         if self.pipeline:  # their size is bounded, and only a reader notices that the client leaves
             heads = sum(len(name) + len(value) + _PER_HEADER for name, value in self.headers)
             self._wait(_PER_REQUEST + len(self.url) + heads)
             self.flow.resume_reading()
+        if self.parser is not None and not self.parser.should_upgrade():
+            self.headers = []  # trailers must not become headers of a request that was let in already
 
     def on_body(self, body: bytes) -> None:
         self.body_bytes += len(body)
         self._outside = max(self._outside - len(body) - _CHUNK_LINE, 0)
         super().on_body(body)
-        if self.cycle in self._waiting:
+        if self._waiting and self.cycle in self._waiting:
             self._wait(len(body))
         if self._running is not None and self._running.response_complete:
             self._rest += len(body)
@@ -127,7 +123,8 @@ class BoundedHttp(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
-        self._waiting_bytes -= self._waiting.pop(cycle, 0)
+        if self._waiting:
+            self._waiting_bytes -= self._waiting.pop(cycle, 0)
         super()._start_asgi_task(cycle, app)
 
     def _wait(self, size: int) -> None:
