@@ -9,20 +9,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 UNCOUNTED = 64 * 1024
 """Bytes of a body or an answer that are not counted. Ordinary requests work though the budget is used up."""
-_PIECE = 256 * 1024
-"""Bytes of an answer that the transport gets at once. It would keep a copy of all that is unread."""
 _PATIENCE, _LEAST_PROGRESS = 5.0, 16 * 1024
 """Seconds in which a request has to move by at least this many bytes, when memory is short."""
 _BUSY = b'{"error": "the server holds too many large requests and answers; try again later"}'
 
 
 class Share:
-    """What one request holds of the budget, until the block ends that it is used in."""
+    """What one request or connection holds of the budget, until it is released."""
 
-    def __init__(self, budget: "ByteBudget", evict: Callable[[], None]) -> None:
-        """`evict` must end the request."""
+    def __init__(
+        self, budget: "ByteBudget", evict: Callable[[], None], measure: Callable[[], int] | None = None
+    ) -> None:
+        """`evict` must end the request. `measure` tells what is held now, where that shrinks by itself."""
         self._budget = budget
-        self.evict = evict
+        self.evict, self.measure = evict, measure
         self.held = self.unnoted = 0
         self.moved = 0.0
 
@@ -30,9 +30,9 @@ class Share:
         """Hold `number` bytes more. Return whether there was room for them."""
         return self._budget.take(self, number)
 
-    def progress(self, number: int) -> None:
-        """Note that the client has sent or read `number` bytes."""
-        self._budget.progress(self, number)
+    def release(self) -> None:
+        """Give back all that is held."""
+        self._budget.release(self)
 
     def __enter__(self) -> Self:
         return self
@@ -40,19 +40,15 @@ class Share:
     def __exit__(self, *_: object) -> None:
         self.release()
 
-    def release(self) -> None:
-        """Give back all that is held."""
-        self._budget.release(self)
-
 
 class ByteBudget:
-    """Counts bytes up to a limit. Under pressure, the request that has not moved for longest has to go.
+    """Counts bytes up to a limit. Under pressure, the share that has not moved for longest has to go.
 
     So a few clients that send or read slowly cannot lock out others.
     """
 
     def __init__(self, limit: int, patience: float = _PATIENCE) -> None:
-        """A request that moved within the last `patience` seconds is safe."""
+        """A share that moved within the last `patience` seconds is safe."""
         self._limit, self._patience = limit, patience
         self._shares: dict[Share, None] = {}
         """The one that moved last comes last."""
@@ -60,28 +56,27 @@ class ByteBudget:
 
     def take(self, share: Share, number: int) -> bool:
         """Count `number` bytes more for `share`. Return whether there was room."""
-        while self.used + number > self._limit:
-            if not self._make_room(share):
-                return False
+        if not self.has_room(number, share):
+            return False
         share.held += number
+        share.unnoted += number
         self.used += number
-        self.progress(share, number)
+        if share not in self._shares or share.unnoted >= _LEAST_PROGRESS:  # a trickle is no progress
+            self._moved(share)
         return True
 
-    def progress(self, share: Share, number: int) -> None:
-        """Note that `share` moved by this many bytes. A trickle is no progress."""
-        share.unnoted += number
-        if share not in self._shares or share.unnoted >= _LEAST_PROGRESS:
-            self._shares.pop(share, None)
-            self._shares[share] = None
-            share.moved, share.unnoted = time.monotonic(), 0
-
-    def _make_room(self, asking: Share) -> bool:
-        oldest = next((each for each in self._shares if each is not asking), None)
-        if oldest is None or time.monotonic() - oldest.moved < self._patience:
-            return False
-        self.release(oldest)
-        oldest.evict()
+    def has_room(self, number: int, asking: Share | None = None) -> bool:
+        """Whether there is room for `number` bytes. Makes some, where others do not move."""
+        while self.used + number > self._limit:
+            oldest = next((each for each in self._shares if each is not asking), None)
+            if oldest is None:
+                return False
+            if self._has_shrunk(oldest):
+                continue
+            if time.monotonic() - oldest.moved < self._patience:
+                return False
+            self.release(oldest)
+            oldest.evict()
         return True
 
     def release(self, share: Share) -> None:
@@ -90,9 +85,27 @@ class ByteBudget:
         self.used -= share.held
         share.held = 0
 
+    def _has_shrunk(self, share: Share) -> bool:
+        """Whether a share holds noticeably less than is counted for it. Count it anew."""
+        less = 0 if share.measure is None else share.held - share.measure()
+        if less < _LEAST_PROGRESS:
+            return False
+        share.held -= less
+        self.used -= less
+        self._moved(share)
+        return True
+
+    def _moved(self, share: Share) -> None:
+        self._shares.pop(share, None)
+        self._shares[share] = None
+        share.moved, share.unnoted = time.monotonic(), 0
+
 
 class BudgetGuard:
-    """Counts the large bodies and large answers of every request."""
+    """Counts the large bodies of requests, and refuses large answers for which there is no room.
+
+    What a client does not read of an answer is counted by its connection.
+    """
 
     def __init__(self, app: ASGIApp, budget: ByteBudget) -> None:
         self._app = app
@@ -103,7 +116,7 @@ class BudgetGuard:
             await self._app(scope, receive, send)
             return
         request = anyio.CancelScope()
-        exchange = _Exchange(receive, send, Share(self._budget, request.cancel))
+        exchange = _Exchange(receive, send, self._budget, Share(self._budget, request.cancel))
         with request, exchange.share:
             try:
                 await self._app(scope, exchange.receive, exchange.send)
@@ -111,16 +124,15 @@ class BudgetGuard:
                 if not exchange.refused:  # else the application takes it for a lost connection
                     raise
         if not exchange.started and (exchange.refused or request.cancelled_caught):
-            await _refuse(send)
+            await refuse(send)
 
 
 class _Exchange:
     """One request and its answer."""
 
-    def __init__(self, receive: Receive, send: Send, share: Share) -> None:
-        self._receive, self._send, self.share = receive, send, share
+    def __init__(self, receive: Receive, send: Send, budget: ByteBudget, share: Share) -> None:
+        self._receive, self._send, self._budget, self.share = receive, send, budget, share
         self._length = 0
-        self._declared = False
         self.refused = self.started = False
 
     async def receive(self) -> Message:
@@ -133,45 +145,16 @@ class _Exchange:
         return message
 
     async def send(self, message: Message) -> None:
-        if self.refused:
-            return
         if message["type"] == "http.response.start":
             length = _content_length(message)
-            self._declared = length > UNCOUNTED
-            if self._declared and not self.share.take(length):
-                self.refused = True
-                return
-            self.started = True
-        body: bytes = message.get("body", b"")
-        if len(body) <= _PIECE:
+            self.refused = self.refused or (length > UNCOUNTED and not self._budget.has_room(length))
+            self.started = not self.refused
+        if not self.refused:
             await self._send(message)
-        elif self._declared or self.share.take(len(body)):
-            await _send_in_pieces(self._send, body, self.share, more=message.get("more_body", False))
-        else:  # a stream has no other end than that of its connection
-            self.share.evict()
-            await anyio.lowlevel.checkpoint()
 
 
-async def send_large(budget: ByteBudget, send: Send, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
-    """Send an answer of status 200 in pieces, and count it while it waits to be read."""
-    with anyio.CancelScope() as request, Share(budget, request.cancel) as share:
-        if share.take(len(body)):
-            await send({"type": "http.response.start", "status": 200, "headers": headers})
-            await _send_in_pieces(send, body, share, more=False)
-        else:
-            await _refuse(send)
-
-
-async def _send_in_pieces(send: Send, body: bytes, share: Share, *, more: bool) -> None:
-    view = memoryview(body)
-    for begin in range(0, len(view), _PIECE):
-        await send({"type": "http.response.body", "body": view[begin : begin + _PIECE], "more_body": True})
-        share.progress(_PIECE)
-    # Waits until the last piece is on its way. Until then it counts.
-    await send({"type": "http.response.body", "body": b"", "more_body": more})
-
-
-async def _refuse(send: Send) -> None:
+async def refuse(send: Send) -> None:
+    """Answer that there is no room now."""
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(_BUSY)).encode()),

@@ -6,11 +6,12 @@ from typing import cast
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from skillwire.server.byte_budget import Share
 from skillwire.server.connections import GuardedConfig
 
 
 class WatchedHttp(H11Protocol):
-    """Asks whether there is room, and counts what comes."""
+    """Asks whether there is room, and counts what comes and what is not read."""
 
     body_bytes = 0
 
@@ -19,7 +20,22 @@ class WatchedHttp(H11Protocol):
     ) -> None:
         self.made = time.monotonic()
         super().connection_made(transport)
-        cast("GuardedConfig", self.config).guard.admit(self, self.connections)
+        config = cast("GuardedConfig", self.config)
+        self._unread = Share(config.budget, transport.abort, transport.get_write_buffer_size)
+        config.guard.admit(self, self.connections)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._unread.release()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if not self._unread.take(self.transport.get_write_buffer_size()):
+            self.transport.abort()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._unread.release()
 
     def data_received(self, data: bytes) -> None:
         self.body_bytes += len(data)

@@ -6,7 +6,7 @@ from functools import lru_cache
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from skillwire.server.byte_budget import UNCOUNTED, ByteBudget, send_large
+from skillwire.server.byte_budget import UNCOUNTED, ByteBudget, refuse
 from skillwire.server.lane import LONGEST, MODERN, Lane, envelope, modern_question
 from skillwire.wire.messages import RESOURCES_READ
 
@@ -42,8 +42,8 @@ class HttpLane:
             return
         length = str(len(answer)).encode()
         headers = [(b"content-length", length), (b"content-type", _JSON)]
-        if len(answer) > UNCOUNTED:
-            await send_large(self._budget, send, headers, answer)
+        if len(answer) > UNCOUNTED and not self._budget.has_room(len(answer)):
+            await refuse(send)
             return
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": answer})

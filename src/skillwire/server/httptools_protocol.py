@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from skillwire.server.byte_budget import Share
 from skillwire.server.connections import GuardedConfig
 
 MAX_HEAD = 64 * 1024
@@ -53,7 +54,9 @@ class BoundedHttp(HttpToolsProtocol):
         self._waiting: dict[RequestResponseCycle, int] = {}
         """Requests behind the one that is being answered, and what each takes."""
         super().connection_made(transport)
-        cast("GuardedConfig", self.config).guard.admit(self, self.connections)
+        config = cast("GuardedConfig", self.config)
+        self._unread = Share(config.budget, transport.abort, transport.get_write_buffer_size)
+        config.guard.admit(self, self.connections)
 
     def connection_lost(self, exc: Exception | None) -> None:
         # uvicorn tells only the latest request. One before it would wait for ever.
@@ -62,6 +65,7 @@ class BoundedHttp(HttpToolsProtocol):
             if not cycle.response_complete:
                 cycle.disconnected = True
                 cycle.message_event.set()
+        self._unread.release()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -105,6 +109,15 @@ class BoundedHttp(HttpToolsProtocol):
             self.timeout_keep_alive_task = self.loop.call_later(
                 self.timeout_keep_alive, self.timeout_keep_alive_handler
             )
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if not self._unread.take(self.transport.get_write_buffer_size()):
+            self.transport.abort()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._unread.release()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()

@@ -24,7 +24,8 @@ class BoundedSocket(WebSocketsSansIOProtocol):
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         budget = cast("GuardedConfig", self.config).budget
-        self._coming, self._unread = Share(budget, transport.abort), Share(budget, transport.abort)
+        self._coming = Share(budget, transport.abort)
+        self._unread = Share(budget, transport.abort, transport.get_write_buffer_size)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._coming.release()
