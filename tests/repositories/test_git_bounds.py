@@ -1,7 +1,12 @@
 """What a repository may cost on disk and in memory, whatever it asks git to do."""
 
+import os
 import random
+import resource
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -142,3 +147,26 @@ async def test_a_tree_that_repeats_itself_without_end_is_refused(
     origin.git("update-ref", "refs/heads/main", commit)
     reason = await refused(mirror(server, origin, tmp_path / "cache", entries=1000))
     assert "holds more than 4," in reason
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs limits of another process")
+def test_git_ends_by_itself_if_nobody_is_left_to_end_it(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    (tmp_path / ".gitattributes").write_text("*a" * 25 + "*b diff\n")  # it takes git years to compare
+    script = (
+        "import anyio, pathlib; from skillwire.sources.git.program import Git\n"
+        f"asked = 'check-attr', 'diff', {'a' * 120 + '1'!r}\n"
+        "anyio.run(lambda: Git.local().run(*asked, folder=pathlib.Path(), seconds=60))"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path) as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        while not (found := children.read_text().split()):
+            assert process.poll() is None
+            time.sleep(0.05)
+        time.sleep(1)
+        process.kill()
+    try:
+        soft, hard = resource.prlimit(int(found[0]), resource.RLIMIT_CPU)
+    finally:
+        os.kill(int(found[0]), signal.SIGKILL)
+    assert soft == hard == 60 * (os.cpu_count() or 1)

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from typing import Any, TextIO, cast
 
 import anyio
+import httpx2
 from mcp import Client
 from mcp.client.session import MessageHandlerFnT
-from mcp.shared.exceptions import MCPError
 
 from skillwire.host.reaching.ending import noticing
 from skillwire.host.reaching.last_words import LastWords
@@ -24,6 +24,8 @@ _PATIENCE = 60.0
 """Seconds for one answer."""
 _FAREWELL = 5.0
 """Seconds to take leave of a server in peace."""
+_OURS = (OSError, httpx2.ConnectError, SkillwireError)
+"""Failures that are told in words of this machine, and in none of a server."""
 
 
 class UnreachableError(SkillwireError):
@@ -91,6 +93,7 @@ def _reasons(error: BaseException) -> Iterator[str]:
         for each in inner:
             yield from _reasons(each)
     else:
-        said = str(error) or type(error).__name__
-        # Of what a server answers, nothing is a sentence of this program.
-        yield quoted(said, 300) if isinstance(error, MCPError) else visible(said, 300)
+        said = str(error)
+        # Most of them repeat what a server answered, and nothing of that is a sentence of this program.
+        ours = not said or isinstance(error, _OURS)
+        yield visible(said or type(error).__name__, 300) if ours else quoted(said, 300)

@@ -11,6 +11,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_INSIDE = tuple(
+    map(ipaddress.ip_network, ("::/96", "::ffff:0:0:0/96", "64:ff9b:1::/48", "5f00::/16", "fec0::/10"))
+)
+"""Networks that are never public, though `ipaddress` does not say so: most of them are out of use."""
 _V4_BITS = 0xFFFF_FFFF
 
 
@@ -22,7 +26,7 @@ def is_inside(address: str) -> bool:
         if ip in _NAT64:
             older = ipaddress.IPv4Address(int(ip) & _V4_BITS)
         ip = older or ip
-    return not ip.is_global or ip.is_multicast
+    return not ip.is_global or ip.is_multicast or any(ip in each for each in _INSIDE)
 
 
 def is_plain(url: str) -> bool:

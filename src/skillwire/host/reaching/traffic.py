@@ -54,6 +54,8 @@ class TrafficLimits:
     """JSON values in any answer that is not a list. The content of a file is one value."""
     small_answer_bytes: int = 64 * 1024
     """Bytes of every other answer."""
+    head_bytes: int = 256 * 1024
+    """Bytes of the head of an answer over HTTP, with all heads that only say that the answer is to come."""
     unasked_message_bytes: int = MiB
     """Bytes of one message that no one asked for."""
     unasked_messages: int = 10_000

@@ -4,6 +4,7 @@ import socket
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from typing import Any, cast
 
 import anyio
@@ -21,6 +22,8 @@ _FAREWELL = 2.0
 """Seconds for a server to confirm that a session ends."""
 _STREAM_PAUSE, _FREE_STREAMS = 1.0, 3
 """Seconds between two requests for a stream of news, after the first few: a server may end each at once."""
+_RECEIVING = "receive_response_headers"
+"""What `httpcore2` calls the wait for the head of an answer."""
 _OURS = frozenset(
     {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"}
 )
@@ -41,14 +44,14 @@ async def over_http(
     With `public_only`, no connection is made to this machine or to private networks.
     """
     sent = {**(headers or {}), **({} if token is None else {"Authorization": f"Bearer {token}"})}
-    pacing = _Pacing()
+    pacing = _Pacing(traffic)
 
     async def bound(response: httpx2.Response) -> None:
         stream = cast("httpx2.AsyncByteStream", response.stream)
         response.stream = _Bounded(stream, _refusal(response), _answer(response.request, traffic), traffic)
 
     async with (
-        httpx2.AsyncClient(
+        _client(
             # A few compressed bytes may be very many.
             headers={"Accept-Encoding": "identity"},
             timeout=httpx2.Timeout(_CONNECT, read=_READ),
@@ -61,6 +64,75 @@ async def over_http(
         ) as streams,
     ):
         yield streams
+
+
+def _client(**options: Any) -> httpx2.AsyncClient:
+    """Return a client that counts what comes before an answer, directly and by every proxy."""
+    client = httpx2.AsyncClient(**options)
+    # Nothing public leads there, and a transport of our own would know no proxy of the environment.
+    parts: dict[str, Any] = vars(client)
+    transports: list[Any] = [parts["_transport"], *parts["_mounts"].values()]
+    for transport in transports:
+        if transport is not None:  # as it is for an address that no proxy is used for
+            pool: Any = transport._pool  # noqa: SLF001
+            pool._network_backend = _Counting(pool._network_backend)  # noqa: SLF001
+    return client
+
+
+class _Head:
+    """Counts the bytes before an answer: any number of heads may say that it is to come."""
+
+    def __init__(self, traffic: Traffic) -> None:
+        self._traffic, self._left = traffic, traffic.limits.head_bytes
+
+    def take(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            most = self._traffic.limits.head_bytes
+            self._traffic.give_up(f"the server sends more than {most:,} bytes before an answer")
+            raise httpcore2.ReadError(self._traffic.trouble)
+
+
+_head: ContextVar[_Head | None] = ContextVar("head", default=None)
+
+
+class _Counting(httpcore2.AsyncNetworkBackend):
+    """A network whose connections count what comes while the head of an answer is waited for."""
+
+    def __init__(self, network: httpcore2.AsyncNetworkBackend) -> None:
+        self._network = network
+
+    async def connect_tcp(self, *where: Any, **how: Any) -> httpcore2.AsyncNetworkStream:
+        return _CountedStream(await self._network.connect_tcp(*where, **how))
+
+    async def connect_unix_socket(self, *where: Any, **how: Any) -> httpcore2.AsyncNetworkStream:
+        return _CountedStream(await self._network.connect_unix_socket(*where, **how))
+
+    async def sleep(self, seconds: float) -> None:
+        await self._network.sleep(seconds)
+
+
+class _CountedStream(httpcore2.AsyncNetworkStream):
+    def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
+        self._stream = stream
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - as in the base class
+        piece = await self._stream.read(max_bytes, timeout)
+        if (head := _head.get()) is not None:
+            head.take(len(piece))
+        return piece
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as in the base class
+        await self._stream.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(self, *how: Any, **options: Any) -> httpcore2.AsyncNetworkStream:
+        return _CountedStream(await self._stream.start_tls(*how, **options))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
 
 
 class _PublicTransport(httpx2.AsyncHTTPTransport):
@@ -102,10 +174,12 @@ class _PublicOnly(httpcore2.AsyncNetworkBackend):
 class _Pacing:
     """Holds back requests that the SDK repeats as fast as a server wants, and shortens the last one."""
 
-    def __init__(self) -> None:
+    def __init__(self, traffic: Traffic) -> None:
+        self._traffic = traffic
         self._streams, self._next = 0, 0.0
 
     async def before(self, request: httpx2.Request) -> None:
+        request.extensions = {**request.extensions, "trace": self._trace}
         if request.method == "DELETE":
             request.extensions = {**request.extensions, "timeout": httpx2.Timeout(_FAREWELL).as_dict()}
         elif request.method == "GET":
@@ -114,6 +188,11 @@ class _Pacing:
             if self._streams > _FREE_STREAMS:
                 self._next = max(self._next, now) + _STREAM_PAUSE
                 await anyio.sleep(self._next - now)
+
+    async def _trace(self, event: str, _: Mapping[str, Any]) -> None:
+        """Begin and end the count of a head. This is called by the task that reads it."""
+        if _RECEIVING in event:
+            _head.set(_Head(self._traffic) if event.endswith(".started") else None)
 
 
 def _answer(request: httpx2.Request, traffic: Traffic) -> Answer | None:

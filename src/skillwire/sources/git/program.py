@@ -1,5 +1,6 @@
 """Running `git` so that it asks nobody, repeats no secret, and always ends."""
 
+import math
 import os
 import re
 import signal
@@ -100,6 +101,7 @@ class Git:
         so, and when whoever waits for it is cancelled.
         """
         process = await self._start(arguments, folder, {**self.environment, **(variables or {})}, inherit)
+        _limit(process.pid, seconds)
         async with process:
             run = _Run(process, most, too_much)
             try:
@@ -139,7 +141,6 @@ class Git:
             reason = (error.strerror or type(error).__name__).lower()
             hint = "install git, and see that it is on the `PATH`"
             raise SourceError(f"`git` cannot be started: {reason}; {hint}") from error
-        _limit_memory(process.pid)
         return process
 
     def _harmless(self, talk: bytearray, folder: Path) -> str:
@@ -209,14 +210,17 @@ class _Run:
         self.kill()
 
 
-def _limit_memory(process: int) -> None:
+def _limit(process: int, seconds: float) -> None:
     """Bound what a process, and all that it starts, takes in memory: a small pack may expand to anything.
 
-    Elsewhere than on Linux, only `GIT_ALLOC_LIMIT` bounds it, which is for each piece of memory.
+    So it is with time: if this program is killed, nobody else ends git, and an attribute of a repository can
+    keep it busy for ever. Elsewhere than on Linux, only `GIT_ALLOC_LIMIT` bounds each piece of memory.
     """
     if sys.platform == "linux":
-        with suppress(OSError, ValueError):  # it has ended, or has less already
-            resource.prlimit(process, resource.RLIMIT_DATA, (MOST_PROCESS_MEMORY, MOST_PROCESS_MEMORY))
+        most = math.ceil(seconds) * (os.cpu_count() or 1)  # of all threads together
+        for kind, limit in ((resource.RLIMIT_DATA, MOST_PROCESS_MEMORY), (resource.RLIMIT_CPU, most)):
+            with suppress(OSError, ValueError):  # it has ended, or has less already
+                resource.prlimit(process, kind, (limit, limit))
 
 
 def _reason(talk: str) -> str:
