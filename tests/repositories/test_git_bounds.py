@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import anyio
 import pytest
 
 from skillwire.sources.git import clone, settings
@@ -80,6 +81,20 @@ async def test_no_attribute_changes_the_bytes_of_a_checkout(
     written = _written(cache)
     assert written["first/a.txt"] == _TEXT
     assert written["first/.lfsconfig"] == lfs.encode()
+
+
+async def test_patterns_of_attributes_are_never_matched(
+    server: GitServer, origin: Origin, tmp_path: Path
+) -> None:
+    bomb = ("*a" * 25 + "*b -diff\n").encode()
+    names = [f"first/{'a' * 120}{number}" for number in range(100)]
+    files = dict.fromkeys(names, b"x")
+    _commit_as_it_is(origin, {**files, ".gitattributes": bomb, "first/.gitattributes": bomb})
+    with anyio.fail_after(60):
+        assert await skills(mirror(server, origin, tmp_path / "cache")) == ["first"]
+    written = _written(tmp_path / "cache")
+    assert names[0] in written
+    assert not any(name.endswith(".gitattributes") for name in written)
 
 
 async def test_a_clone_that_is_there_already_gets_the_same_protection(

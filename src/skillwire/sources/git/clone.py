@@ -21,6 +21,7 @@ _LISTING_BYTES = 512
 """How long a line of a listing may be on average, before the listing is cut short."""
 ATTRIBUTES = "* -text -crlf -ident !eol !filter !working-tree-encoding\n"
 """Attributes that win over those of a repository. With them, a checkout has the very bytes of the commit."""
+_NO_ATTRIBUTES = ("--quiet", "--ignore-unmatch", "--", ":(top,glob,icase)**/.gitattributes")
 _TREE, _LINK, _SUBMODULE = b"040000", b"120000", b"160000"
 
 
@@ -138,6 +139,8 @@ class GitClone:
         variables = {"GIT_INDEX_FILE": str(staged / "index"), "GIT_WORK_TREE": str(tree)}
         prefix = (f"--prefix={folder.path}/",) if folder.path else ()
         await self._run("read-tree", *prefix, folder.tree, variables=variables)
+        # Attributes are patterns that git may need for ever to match. These files are never served.
+        await self._run("rm", "--cached", "-r", "-f", *_NO_ATTRIBUTES, folder=tree, variables=variables)
         entries = measure.entries + len(Path(folder.path).parts)
 
         def too_much() -> bool:
