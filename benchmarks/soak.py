@@ -35,6 +35,7 @@ _LISTENERS = 20
 _SILENT, _STALLED, _UNREAD = 200, 50, 20
 """Attackers of each kind: they send nothing, half a body, or read no answer."""
 _PATIENCE = 60.0
+_CHANGING = "changed while being read"
 
 
 @dataclass(slots=True)
@@ -43,9 +44,12 @@ class Outcome:
 
     requests: Counter[str] = field(default_factory=Counter[str])
     faults: Counter[str] = field(default_factory=Counter[str])
-    slowest: float = 0.0
+    waits: list[float] = field(default_factory=list[float])
+    """Seconds from each question to its answer."""
     notifications: int = 0
     changes: int = 0
+    changing: int = 0
+    """Reads that were refused because the file changed meanwhile. The client is asked to list again."""
     memory: dict[str, float] = field(default_factory=dict[str, float])
     """MiB of the server at each moment."""
     stops: list[str] = field(default_factory=list[str])
@@ -163,7 +167,7 @@ class Client:
             except (asyncio.IncompleteReadError, OSError, TimeoutError) as error:
                 self._outcome.faults[f"{method}: {type(error).__name__}"] += 1
                 return
-            self._outcome.slowest = max(self._outcome.slowest, time.monotonic() - begin)
+            self._outcome.waits.append(time.monotonic() - begin)
             self._outcome.requests[method] += 1
             if fault := self._fault(method, uri, status, body):
                 self._outcome.faults[f"{method}: {fault}"] += 1
@@ -181,6 +185,9 @@ class Client:
         if status != 200:
             return f"status {status}"
         message = json.loads(body)
+        if _CHANGING in message.get("error", {}).get("message", ""):
+            self._outcome.changing += 1
+            return None
         if "result" not in message:
             return f"error {message.get('error', {}).get('message')}"
         if method == "resources/read" and uri is not None:
@@ -315,8 +322,11 @@ def _lines(outcome: Outcome, clients: int, seconds: float, size: int, before: Ma
     for method, count in sorted(outcome.requests.items()):
         yield f"| answers to `{method}` | {count:,} |"
     yield f"| answers in a second | {sum(outcome.requests.values()) / seconds:,.0f} |"
-    yield f"| slowest answer | {outcome.slowest:.2f} s |"
+    waits = sorted(outcome.waits)
+    for name, share in (("median", 0.5), ("99 of 100", 0.99), ("999 of 1,000", 0.999), ("slowest", 1.0)):
+        yield f"| time to an answer: {name} | {waits[int(share * (len(waits) - 1))]:.2f} s |"
     yield f"| changes on disk | {outcome.changes:,} |"
+    yield f"| reads refused because the file was changing | {outcome.changing:,} |"
     yield f"| notifications to {min(_LISTENERS, clients)} listeners | {outcome.notifications:,} |"
     for moment, megabytes in outcome.memory.items():
         yield f"| memory {moment} | {megabytes:.0f} MiB |"
