@@ -243,7 +243,8 @@ async def _steady(server: Server, files: Files, outcome: Outcome, clients: int, 
     """Serve everybody for a third of the time, then attackers too, then everybody again."""
     until = time.monotonic() + seconds
     listeners = [
-        asyncio.create_task(_listen(server.port, files, outcome)) for _ in range(min(_LISTENERS, clients))
+        asyncio.create_task(_listen(server.port, files, outcome))
+        for _ in range(min(_LISTENERS, clients // 4))
     ]
     asking = [
         asyncio.create_task(Client(server.port, files, outcome).run(until))
@@ -327,7 +328,7 @@ def _lines(outcome: Outcome, clients: int, seconds: float, size: int, before: Ma
         yield f"| time to an answer: {name} | {waits[int(share * (len(waits) - 1))]:.2f} s |"
     yield f"| changes on disk | {outcome.changes:,} |"
     yield f"| reads refused because the file was changing | {outcome.changing:,} |"
-    yield f"| notifications to {min(_LISTENERS, clients)} listeners | {outcome.notifications:,} |"
+    yield f"| notifications to {min(_LISTENERS, clients // 4)} listeners | {outcome.notifications:,} |"
     for moment, megabytes in outcome.memory.items():
         yield f"| memory {moment} | {megabytes:.0f} MiB |"
     yield f"| wrong bodies, failed requests, lost connections | {sum(faults.values())} |\n"

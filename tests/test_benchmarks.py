@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -254,6 +255,7 @@ def test_a_small_soak_finds_no_fault(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.soak", *options], cwd=ROOT, check=False, timeout=120
     )
+    assert done.returncode == 0
     text = output.read_text("utf-8")
-    assert done.returncode == 0, text
+    assert re.search(r"answers to `resources/read` \| [1-9]", text)
     assert "| wrong bodies, failed requests, lost connections | 0 |" in text
