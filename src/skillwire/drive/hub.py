@@ -74,7 +74,7 @@ class Hub:
         self._withheld: tuple[bytes, ...] = ()
 
     def withhold(self, secret: str) -> None:
-        """Never send this text to a client, whoever put it into a request."""
+        """Never send this text to a client, no matter which request contains it."""
         spelled = orjson.dumps(secret)
         if len(secret) >= _SECRET_CHARACTERS:
             self._withheld += (spelled[1:-1],)

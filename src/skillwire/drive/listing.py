@@ -20,7 +20,7 @@ _DEEP = 1_000_000
 _MOST = 100_000
 _PATIENCE = 30.0
 _MAX_ANSWER = 64 * 1024 * 1024
-"""Bytes of a list: twice what a server of ours sends, because it is there as text and as a value."""
+"""Bytes of a list: twice what `skillwire serve` sends, because the answer has it as text and as a value."""
 _MAX_VALUES = 1_000_000
 """JSON values of a list."""
 

@@ -21,7 +21,7 @@ NAME = "mdp_auth"
 TICKET_SECONDS = 60
 """How long a ticket can be used."""
 MAX_TICKETS = 1000
-"""Tickets that nobody has used yet. One more takes the place of the oldest."""
+"""Unused tickets. One more takes the place of the oldest."""
 MAX_CLAIM = 4096
 """Bytes of what a ticket stands for, as JSON; and of what the headers of a connection claim."""
 

@@ -30,6 +30,11 @@ class Share:
         """Hold `number` bytes more. Return whether there was room for them."""
         return self._budget.take(self, number)
 
+    def take_measured(self) -> None:
+        """Hold what is measured now. If there is no room for it, end the request."""
+        if self.measure is not None and not self.take(self.measure()):
+            self.evict()
+
     def release(self) -> None:
         """Give back all that is held."""
         self._budget.release(self)

@@ -23,7 +23,7 @@ _TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\n" + _CLOSE
 _EVICTED_AT_ONCE = 32
 """Connections without a request that make room together. A flood would otherwise cost a search each."""
 _LONGEST_STEP = 2.0
-"""Seconds that may count between two looks: whoever was suspended meanwhile had no chance to move."""
+"""Seconds that count at most between two looks. No client can progress while the process is suspended."""
 _STALLED = 5.0
 """Seconds without a byte after which a body or an answer has to make room for others."""
 _STEP, _LARGEST_WINDOW, _SLOWEST = 16, 8 * 1024 * 1024, 4096

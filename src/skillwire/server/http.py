@@ -90,7 +90,7 @@ def http_app(
         streamable_http_path=MCP_PATH,
         json_response=True,
         stateless_http=False,
-        max_sessions=None,  # `SessionLimit` bounds them, and locks nobody out
+        max_sessions=None,  # `SessionLimit` bounds them, and refuses no new client
         # Our own guard stands around everything, not just this path.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         # The SDK puts them beside its own, whatever their kind, though it names only one.

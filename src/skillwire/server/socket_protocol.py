@@ -62,8 +62,7 @@ class BoundedSocket(WebSocketsSansIOProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        if not self._unread.take(self.transport.get_write_buffer_size()):
-            self.transport.abort()
+        self._unread.take_measured()
 
     def resume_writing(self) -> None:
         super().resume_writing()

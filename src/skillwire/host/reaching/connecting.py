@@ -25,7 +25,7 @@ _PATIENCE = 60.0
 _FAREWELL = 5.0
 """Seconds to take leave of a server in peace."""
 _OURS = (OSError, httpx2.ConnectError, SkillwireError)
-"""Failures that are told in words of this machine, and in none of a server."""
+"""Failures whose messages come from this machine, and hold no text of a server."""
 
 
 class UnreachableError(SkillwireError):
