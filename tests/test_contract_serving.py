@@ -151,6 +151,17 @@ async def test_the_bytes_are_those_of_the_skill_resources(team: Path, mode: Any)
         assert await text_at(client, REFERENCE) == "# Policy\r\nÄ\n"
 
 
+async def test_values_are_served_in_their_plainest_spelling(team: Path) -> None:
+    references = {" policy ": {"path": " ./references//Policy.MD ", "title": ""}}
+    inner = refunds(version=" 1.4.0\n", tags=[" billing ", ""], references=references)
+    folder = write_contract_skill(team, "billing/refunds", inner)
+    write(folder, {"references/Policy.MD": "# Policy\n"})
+    async with serving(team) as (client, _):
+        assert await text_at(client, REFERENCE) == "# Policy\n"
+        meta = (await listed(client))[REFERENCE]["_meta"]
+        assert (meta["version"], meta["tags"], meta["path"]) == ("1.4.0", ["billing"], "references/Policy.MD")
+
+
 async def test_the_catalogue_tells_addresses_and_dependencies(team: Path) -> None:
     async with serving(team) as (client, _):
         card = await document_at(client, CARD)

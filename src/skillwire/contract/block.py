@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from skillwire.contract.semver import is_semver, proposed_version
-from skillwire.contract.subject import Fault, Subject, first_wrong, is_kebab, kebab, texts
+from skillwire.contract.subject import Fault, Subject, is_kebab, kebab, no_id, not_text, proposed_id, texts
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.name import is_skill_name
@@ -17,7 +17,8 @@ _LOST_ZERO = re.compile(r"[0-9]+\.[1-9]")
 def id_missing(subject: Subject) -> Iterator[Fault]:
     value = subject.block.get("id")
     if not isinstance(value, str) or not value:
-        message = "the block has no id" if value is None or value == "" else "the id is not text"
+        message = "the id is empty" if value == "" else "the id is not text"
+        message = "the block has no id" if value is None else message
         hint = f"write {quoted(f'id: {subject.namespace}')}, the name of the skill"
         yield Fault(subject.way("id"), Rule.CONTRACT_ID_MISSING, message, hint)
 
@@ -56,7 +57,7 @@ def version_type(subject: Subject) -> Iterator[Fault]:
 def version_format(subject: Subject) -> Iterator[Fault]:
     value = subject.block.get("version")
     if isinstance(value, str) and not is_semver(value):
-        message = f"{quoted(value)} is not a version by SemVer 2.0"
+        message = f"{quoted(value)} is not a version by SemVer 2.0" if value else "the version is empty"
         hint = f'write `version: "{proposed_version(value)}"`'
         yield Fault(subject.way("version"), Rule.CONTRACT_VERSION_FORMAT, message, hint)
 
@@ -68,7 +69,10 @@ def tags_type(subject: Subject) -> Iterator[Fault]:
 
 def tag_format(subject: Subject) -> Iterator[Fault]:
     for at, tag in enumerate(_items(subject, "tags")):
-        if isinstance(tag, str) and tag and not is_kebab(tag):
+        if tag == "":
+            way, message = subject.way("tags", at), "the tag is empty, and is not served"
+            yield Fault(way, Rule.CONTRACT_TAG_FORMAT, message, "remove it")
+        elif isinstance(tag, str) and not is_kebab(tag):
             message = f"{quoted(tag)} is not lowercase words with single hyphens between them"
             hint = f"write {quoted(kebab(tag) or 'my-tag')}"
             yield Fault(subject.way("tags", at), Rule.CONTRACT_TAG_FORMAT, message, hint)
@@ -83,6 +87,13 @@ def tag_duplicate(subject: Subject) -> Iterator[Fault]:
 def dependencies_type(subject: Subject) -> Iterator[Fault]:
     hint = "write `depends_on: [other-skill]`"
     yield from _list_of_text(subject, "depends_on", "dependencies", Rule.CONTRACT_DEPENDENCIES_TYPE, hint)
+
+
+def dependency_id(subject: Subject) -> Iterator[Fault]:
+    for at, other in enumerate(_items(subject, "depends_on")):
+        if isinstance(other, str) and (message := no_id(other, "dependency")):
+            hint = f"write {quoted(proposed_id(other, 'skill'))}, or remove it" if other else "remove it"
+            yield Fault(subject.way("depends_on", at), Rule.CONTRACT_DEPENDENCY_ID, message, hint)
 
 
 def dependency_self(subject: Subject) -> Iterator[Fault]:
@@ -121,6 +132,7 @@ CHECKS: tuple[Callable[[Subject], Iterable[Fault]], ...] = (
     tag_format,
     tag_duplicate,
     dependencies_type,
+    dependency_id,
     dependency_self,
     dependency_duplicate,
     icons,
@@ -143,12 +155,11 @@ def _items(subject: Subject, name: str) -> list[Json]:
 
 
 def _list_of_text(subject: Subject, name: str, what: str, rule: Rule, hint: str) -> Iterator[Fault]:
-    value = subject.block.get(name)
-    if value is None:
-        return
+    value = subject.block.get(name, [])
     if not isinstance(value, list):
         yield Fault(subject.way(name), rule, f"the {what} are not a list", hint)
-    elif (at := first_wrong(value)) is not None:
+        return
+    for at in not_text(value):
         yield Fault(subject.way(name, at), rule, "the value is not text", hint)
 
 
@@ -156,13 +167,13 @@ def _icon_fault(icon: Json) -> str | None:
     """Return how an icon differs from what MCP takes."""
     if not isinstance(icon, dict):
         return "the icon is not a mapping"
-    if not isinstance(icon.get("src"), str) or not icon["src"]:
-        return "the icon has no `src`"
+    if not isinstance(source := icon.get("src"), str) or not source:
+        return "`src` is empty" if source == "" else "the icon has no `src`"
     if not isinstance(icon.get("mimeType", ""), str):
         return "`mimeType` is not text"
     sizes = icon.get("sizes", [])
     if not isinstance(sizes, list) or len(texts(sizes)) < len(sizes):
         return "`sizes` is not a list of text"
-    if icon.get("theme", "light") not in {"light", "dark"}:
+    if icon.get("theme", "light") not in ("light", "dark"):  # no set: a list cannot be looked up in one
         return "`theme` is neither `light` nor `dark`"
     return None

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from skillwire.contract.references import is_served
-from skillwire.contract.subject import Fault, Subject, first_wrong, texts
+from skillwire.contract.subject import Fault, Subject, texts
 from skillwire.contract.uris import document_uri, published, reference_uri, root_uri
 from skillwire.model.display import quoted
 from skillwire.model.problem import Rule
@@ -25,9 +25,11 @@ def capabilities_type(subject: Subject) -> Iterator[Fault]:
     if not isinstance(value, list):
         message = "the capabilities are not a list of URIs"
         yield Fault(subject.way("capabilities"), Rule.CONTRACT_CAPABILITIES_TYPE, message, hint)
-    elif (at := first_wrong(value)) is not None:
-        way = subject.way("capabilities", at)
-        yield Fault(way, Rule.CONTRACT_CAPABILITIES_TYPE, "the value is not text", hint)
+        return
+    for at, uri in enumerate(value):
+        if not isinstance(uri, str) or not uri:
+            message = "the value is empty" if uri == "" else "the value is not text"
+            yield Fault(subject.way("capabilities", at), Rule.CONTRACT_CAPABILITIES_TYPE, message, hint)
 
 
 def capability_document(subject: Subject) -> Iterator[Fault]:

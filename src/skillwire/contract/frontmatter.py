@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self, cast
 
+from skillwire.contract.keys import key_problems, with_text_keys
 from skillwire.contract.references import MIME_TYPE
 from skillwire.contract.rules import check_skill
-from skillwire.contract.subject import SkillFacts, Subject, text_or_none, texts
+from skillwire.contract.subject import SkillFacts, Subject, stripped, stripped_keys, text_or_none, texts
 from skillwire.contract.terms import BLOCK_KEY
 from skillwire.model.entry import Json
 from skillwire.model.errors import SkillwireError
@@ -83,31 +84,35 @@ def validate_skill_frontmatter(
     `dir_name` is the folder that the skill lives in. Files and other skills are not looked at.
     """
     path = f"{dir_name}/SKILL.md"
-    problems = tuple(check_fields(Fields(dict(raw), {}), path, dir_name))
-    found = tuple(check_skill(SkillFacts(path, dir_name, raw, problems=problems), key))
+    unreadable = tuple(key_problems(raw, path))
+    fields = with_text_keys(raw) if unreadable else raw
+    # White space around a name is no part of it, as with every other text.
+    tidy = {**fields, "name": stripped(fields["name"])} if "name" in fields else dict(fields)
+    problems = (*unreadable, *check_fields(Fields(tidy, {}), path, dir_name))
+    found = tuple(check_skill(SkillFacts(path, dir_name, fields, problems=problems), key))
     if errors := [problem for problem in found if problem.severity is Severity.ERROR]:
         raise ContractError(errors)
     return typed(raw, key, found)
 
 
 def typed(raw: Mapping[str, Json], key: str, warnings: tuple[Problem, ...] = ()) -> SkillFrontmatter:
-    """Return a frontmatter in which no rule found an error."""
-    block = cast("dict[str, Json]", raw[key])
-    subject = Subject(SkillFacts("", None, raw), key, block)
+    """Return a frontmatter in which no rule found an error. White space around texts is no part of them."""
+    subject = Subject.of(SkillFacts("", None, raw), key)
+    block, fields = subject.block, cast("dict[str, Json]", stripped(dict(raw)))
     return SkillFrontmatter(
-        name=str(raw["name"]),
-        description=str(raw["description"]).strip(),
+        name=str(fields["name"]),
+        description=str(fields["description"]),
         id=str(block["id"]),
         version=str(block["version"]),
         capabilities=_once(texts(block["capabilities"])),
-        tags=_once(texts(block.get("tags"))),
+        tags=_once(filter(None, texts(block.get("tags")))),
         depends_on=_once(texts(block.get("depends_on"))),
         references={ref_id: _reference(ref_id, value) for ref_id, value in subject.references()},
         icons=tuple(cast("list[dict[str, Json]]", block.get("icons") or ())),
-        license=text_or_none(raw.get("license")),
-        compatibility=text_or_none(raw.get("compatibility")),
-        allowed_tools=tuple(allowed_tools(raw)),
-        metadata=metadata_of(raw),
+        license=text_or_none(fields.get("license")),
+        compatibility=text_or_none(fields.get("compatibility")),
+        allowed_tools=tuple(allowed_tools(fields)),
+        metadata=cast("dict[str, str]", stripped_keys(metadata_of(fields))),
         raw=raw,
         warnings=warnings,
     )

@@ -8,11 +8,12 @@ from typing import Any
 from skillwire.contract.frontmatter import allowed_tools, metadata_of
 from skillwire.contract.severity import SEVERITIES
 from skillwire.contract.terms import STANDARD
+from skillwire.model.conformance import MAX_COMPATIBILITY
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.skillmd.frontmatter import OPENING, split
-from skillwire.skillmd.rules import MAX_COMPATIBILITY, separated_by_commas
+from skillwire.skillmd.rules import separated_by_commas
 from skillwire.skillmd.scalar_text import scalar
 from skillwire.skillmd.yaml12 import load
 

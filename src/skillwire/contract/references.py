@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from skillwire.contract.subject import Fault, Subject, first_wrong, is_kebab, kebab
+from skillwire.contract.subject import Fault, Subject, kebab, no_id, not_text, proposed_id, stripped
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.path import path_fault
@@ -16,9 +16,7 @@ _EXAMPLE = "write `references: {policy: {path: references/policy.md}}`"
 
 
 def references_type(subject: Subject) -> Iterator[Fault]:
-    value = subject.block.get("references")
-    if value is None:
-        return
+    value = subject.block.get("references", {})
     if not isinstance(value, dict):
         message = "the references are not a mapping of ids to files"
         yield Fault(subject.way("references"), Rule.CONTRACT_REFERENCES_TYPE, message, _EXAMPLE)
@@ -31,10 +29,13 @@ def references_type(subject: Subject) -> Iterator[Fault]:
 
 def reference_id(subject: Subject) -> Iterator[Fault]:
     for ref_id, _ in subject.references():
-        if not is_kebab(ref_id):
-            message = f"{quoted(ref_id)} is not lowercase words with single hyphens between them"
-            hint = f"write {quoted(kebab(ref_id) or 'my-reference')}"
+        if message := no_id(ref_id, "id of the reference"):
+            hint = f"write {quoted(proposed_id(ref_id, 'reference'))}"
             yield Fault(subject.way("references", ref_id), Rule.CONTRACT_REFERENCE_ID, message, hint)
+    for ref_id in _given_twice(subject):
+        message = f"the id {quoted(ref_id)} is given twice, with other spaces around it"
+        hint = "remove one of the two, or give it another id"
+        yield Fault(subject.way("references", ref_id), Rule.CONTRACT_REFERENCE_ID, message, hint)
 
 
 def reference_path(subject: Subject) -> Iterator[Fault]:
@@ -73,26 +74,40 @@ def reference_shared(subject: Subject) -> Iterator[Fault]:
 def reference_field(subject: Subject) -> Iterator[Fault]:
     for ref_id, reference in _mappings(subject):
         for name in ("mime_type", "title"):
-            value = reference.get(name)
-            if value is not None and (not isinstance(value, str) or not value):
+            value = reference.get(name, "")
+            # A title may be null, which says that there is none. A MIME type may not.
+            if not isinstance(value, str) and not (value is None and name == "title"):
                 hint = f"write text after `{name}:`, or remove the field"
                 way = subject.way("references", ref_id, name)
                 yield Fault(way, Rule.CONTRACT_REFERENCE_FIELD, "the value is not text", hint)
+
+
+def reference_empty(subject: Subject) -> Iterator[Fault]:
+    for ref_id, reference in _mappings(subject):
+        for name in ("mime_type", "title"):
+            if reference.get(name) == "":
+                hint = f"write text after `{name}:`, or remove the field"
+                message = "the value is empty, so it counts as left out"
+                way = subject.way("references", ref_id, name)
+                yield Fault(way, Rule.CONTRACT_REFERENCE_EMPTY, message, hint)
 
 
 def reference_alias(subject: Subject) -> Iterator[Fault]:
     for ref_id, reference in _mappings(subject):
         value = reference.get("aliases")
         way = subject.way("references", ref_id, "aliases")
-        if value is not None and (not isinstance(value, list) or first_wrong(value) is not None):
+        if value is not None and not isinstance(value, list):
             message = "the aliases are not a list of text"
             yield Fault(way, Rule.CONTRACT_REFERENCE_ALIAS, message, "write `aliases: [old-id]`")
+            continue
+        for at in not_text(value or ()):
+            message, hint = "the value is not text", "write `aliases: [old-id]`"
+            yield Fault((*way, at), Rule.CONTRACT_REFERENCE_ALIAS, message, hint)
     taken = {ref_id: "the id of a reference" for ref_id, _ in subject.references()}
     for ref_id, at, alias in subject.aliases():
         way = subject.way("references", ref_id, "aliases", at)
-        if alias and not is_kebab(alias):
-            message = f"{quoted(alias)} is not lowercase words with single hyphens between them"
-            hint = f"write {quoted(kebab(alias) or 'old-id')}"
+        if message := no_id(alias, "alias"):
+            hint = f"write {quoted(proposed_id(alias, 'old'))}, or remove it" if alias else "remove it"
             yield Fault(way, Rule.CONTRACT_REFERENCE_ALIAS, message, hint)
         elif alias in taken:
             message = f"{quoted(alias)} is {taken[alias]}, too"
@@ -115,28 +130,51 @@ CHECKS: tuple[Callable[[Subject], Iterable[Fault]], ...] = (
     reference_missing,
     reference_shared,
     reference_field,
+    reference_empty,
     reference_alias,
 )
 
 
 def _mappings(subject: Subject) -> Iterator[tuple[str, Mapping[str, Json]]]:
     """Yield the references that are mappings; the others are told of already."""
-    value = subject.block.get("references")
-    for ref_id, reference in value.items() if isinstance(value, dict) else ():
-        if isinstance(reference, dict):
+    written = subject.block.get("references")
+    for ref_id, reference in subject.references():
+        if isinstance(written, dict) and isinstance(written[ref_id], dict):
             yield ref_id, reference
+
+
+def _given_twice(subject: Subject) -> Iterator[str]:
+    """Yield the ids that are the same once the white space around them is gone."""
+    block = subject.facts.frontmatter.get(subject.key)
+    written = block.get("references") if isinstance(block, dict) else None
+    seen: set[str] = set()
+    for name in written if isinstance(written, dict) else ():
+        ref_id = str(stripped(name))
+        if ref_id in seen:
+            yield ref_id
+        seen.add(ref_id)
 
 
 def _path_fault(path: Json) -> str | None:
     """Return the first rule that the path of a reference breaks."""
-    if not isinstance(path, str) or not path:
-        return "the reference has no path"
+    if not isinstance(path, str):
+        return "the reference has no path" if path is None else "the path is not text"
+    if not path:
+        return "the path is empty"
+    fault = _place_fault(path)
+    return f"{quoted(path)} {fault}" if fault else None
+
+
+def _place_fault(path: str) -> str | None:
+    """Return why no reference can be at this path."""
     if "\0" in path or "\\" in path:
-        return f"{quoted(path)} holds a NUL or a backslash"
+        return "holds a NUL or a backslash"
     if path.startswith("/"):
-        return f"{quoted(path)} is not relative to the folder of the skill"
+        return "is not relative to the folder of the skill"
     if not path.startswith(FOLDER):
-        return f"{quoted(path)} is not below `{FOLDER}`"
+        return f"is not below `{FOLDER}`"
     if fault := path_fault(path):
-        return f"{quoted(path)}: a part of the path {fault}"
-    return None if path.endswith(SUFFIX) else f"{quoted(path)} does not end in `{SUFFIX}`"
+        return f"cannot be served: a part of the path {fault}"
+    stem, suffix = path[: -len(SUFFIX)], path[-len(SUFFIX) :]
+    # A file that is called `.md` and nothing else has no suffix.
+    return None if suffix.lower() == SUFFIX and not stem.endswith("/") else f"does not end in `{SUFFIX}`"

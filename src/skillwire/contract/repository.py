@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from skillwire.contract.frontmatter import SkillFrontmatter, typed
 from skillwire.contract.graph import Graph
 from skillwire.contract.rules import check_skill
-from skillwire.contract.subject import Fault, SkillFacts, Subject, texts
+from skillwire.contract.subject import Fault, SkillFacts, Subject, is_id, texts
 from skillwire.model.display import quoted
 from skillwire.model.problem import Problem, Rule, Severity
 
@@ -97,11 +97,10 @@ def _relations(
         hint = "give one of the two another id, name and folder"
         yield Fault((key, "id"), Rule.CONTRACT_ID_TAKEN, message, hint)
     for needed in skill.depends_on:
-        if needed not in first:
+        if needed not in first and is_id(needed):  # what is no id is told of already
             message = f"there is no skill {quoted(needed)} here"
             hint = "mend the id, or remove it; `skillwire graph` shows the ids that there are"
-            way = _way(skill, key, needed)
-            yield Fault(way, Rule.CONTRACT_DEPENDENCY_UNKNOWN, message, hint)
+            yield Fault(_way(skill, key, needed), Rule.CONTRACT_DEPENDENCY_UNKNOWN, message, hint)
     if (cycle := cycles.get(skill.id)) is not None:
         message = f"the skills depend on each other: {quoted(' → '.join(cycle))}"
         hint = "remove one of these dependencies"
@@ -123,9 +122,7 @@ def _warned(skill: CheckedSkill, key: str, broken: set[str]) -> CheckedSkill:
 
 
 def _way(skill: CheckedSkill, key: str, needed: str) -> tuple[str | int, ...]:
-    block = skill.facts.frontmatter[key]
-    assert isinstance(block, dict), "what has dependencies has a block"
-    listed = block["depends_on"]
+    listed = Subject.of(skill.facts, key).block["depends_on"]
     assert isinstance(listed, list), "what has dependencies has a list of them"
     return (key, "depends_on", listed.index(needed))
 

@@ -4,11 +4,12 @@ from typing import Any
 
 from skillwire.contract.semver import PATTERN as SEMVER
 from skillwire.contract.standard import RESERVED_WORDS
+from skillwire.model.conformance import MAX_COMPATIBILITY, MAX_DESCRIPTION
 from skillwire.model.name import NAME_LENGTH
-from skillwire.skillmd.rules import MAX_COMPATIBILITY, MAX_DESCRIPTION
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _KEBAB = "^[a-z0-9]+(-[a-z0-9]+)*$"
+_ID = "^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
 _TEXTS = {"type": "array", "items": {"type": "string", "minLength": 1}}
 _TEXT_OR_TEXTS = {"anyOf": [{"type": "string"}, _TEXTS]}
 
@@ -36,7 +37,7 @@ def _standard(*, letter_first: bool) -> dict[str, Any]:
         "type": "string",
         "minLength": 1,
         "maxLength": NAME_LENGTH,
-        "pattern": "^[a-z][a-z0-9]*(-[a-z0-9]+)*$" if letter_first else _KEBAB,
+        "pattern": _ID if letter_first else _KEBAB,
     }
     if letter_first:
         name["not"] = {"pattern": "|".join(RESERVED_WORDS)}
@@ -70,7 +71,7 @@ def _standard(*, letter_first: bool) -> dict[str, Any]:
 
 _CLAUDE: dict[str, Any] = {
     "when_to_use": {"type": "string"},
-    "arguments": {"type": ["string", "array", "object"]},
+    "arguments": _TEXT_OR_TEXTS,
     "argument-hint": _TEXT_OR_TEXTS,
     "disable-model-invocation": {"type": "boolean"},
     "user-invocable": {"type": "boolean"},
@@ -91,7 +92,7 @@ def _block() -> dict[str, Any]:
         "type": "object",
         "required": ["id", "version", "capabilities"],
         "properties": {
-            "id": {"description": "The name of the skill", "type": "string", "pattern": _KEBAB},
+            "id": {"description": "The name of the skill", "type": "string", "pattern": _ID},
             "version": {
                 "description": "Its version, by SemVer 2.0",
                 "type": "string",
@@ -104,10 +105,14 @@ def _block() -> dict[str, Any]:
                 "items": {"type": "string", "pattern": "^resource://skills/"},
                 "contains": {"type": "string", "pattern": "^resource://skills/[a-z0-9-]+/document$"},
             },
-            "depends_on": {**_TEXTS, "uniqueItems": True},
+            "depends_on": {
+                "type": "array",
+                "items": {"type": "string", "pattern": _ID},
+                "uniqueItems": True,
+            },
             "references": {
                 "type": "object",
-                "propertyNames": {"pattern": _KEBAB},
+                "propertyNames": {"pattern": _ID},
                 "additionalProperties": _REFERENCE,
             },
             "icons": {"type": "array", "items": _ICON},
@@ -120,10 +125,10 @@ _REFERENCE: dict[str, Any] = {
     "type": "object",
     "required": ["path"],
     "properties": {
-        "path": {"type": "string", "pattern": r"^references/[^\\]*\.md$"},
+        "path": {"type": "string", "pattern": r"^(\./+)*references/[^\\]*\.[mM][dD]$"},
         "mime_type": {"type": "string", "default": "text/markdown"},
-        "title": {"type": "string"},
-        "aliases": {"type": "array", "items": {"type": "string", "pattern": _KEBAB}},
+        "title": {"type": ["string", "null"]},
+        "aliases": {"type": "array", "items": {"type": "string", "pattern": _ID}},
     },
     "additionalProperties": True,
 }

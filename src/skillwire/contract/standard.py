@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from skillwire.contract.metadata_file import NAME as METADATA_FILE
 from skillwire.contract.metadata_file import replacing_block
 from skillwire.contract.subject import Fault, SkillFacts, Subject, text_or_none
+from skillwire.model.conformance import MAX_DESCRIPTION
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.skillmd.rules import MAX_DESCRIPTION
 
 RESERVED_WORDS = ("anthropic", "claude")
 
@@ -39,7 +39,7 @@ _TEXTS = _Kind("text or a list of text", lambda value: _is_text(value) or _is_te
 # `disable-model-invocation` and `user-invocable` have a rule of their own, which holds for every skill.
 CLAUDE_FIELDS: Mapping[str, _Kind] = {
     "when_to_use": _TEXT,
-    "arguments": _Kind("text, a list or a mapping", lambda value: isinstance(value, (str, list, dict))),
+    "arguments": _TEXTS,
     "argument-hint": _TEXTS,
     "disallowed-tools": _TEXTS,
     "model": _TEXT,

@@ -3,14 +3,23 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from skillwire.contract.severity import SEVERITIES
+from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.name import is_skill_name
 from skillwire.model.problem import Problem, Rule
 from skillwire.skillmd.places import Way, spelled
 
+_ID_RULE = "lowercase words with single hyphens between them, beginning with a letter"
+
 _KEBAB = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_ID = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+# What Unicode calls white space. `str.strip` would also take separators that are control characters.
+_WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +61,16 @@ class Subject:
     facts: SkillFacts
     key: str
     block: Mapping[str, Json]
+    """As programs read it: without white space around texts. What is published is `facts.frontmatter`."""
 
     @classmethod
     def of(cls, facts: SkillFacts, key: str) -> "Subject":
         """Return a skill with its block, which is empty if there is none."""
-        block = facts.frontmatter.get(key)
-        return cls(facts, key, block if isinstance(block, dict) else {})
+        written = stripped(facts.frontmatter.get(key))
+        block = written if isinstance(written, dict) else {}
+        if isinstance(references := block.get("references"), dict):
+            block = {**block, "references": stripped_keys(references)}
+        return cls(facts, key, block)
 
     @property
     def id(self) -> str | None:
@@ -65,7 +78,7 @@ class Subject:
 
     @property
     def name(self) -> str | None:
-        return text_or_none(self.facts.frontmatter.get("name"))
+        return text_or_none(stripped(self.facts.frontmatter.get("name")))
 
     @property
     def namespace(self) -> str:
@@ -78,10 +91,12 @@ class Subject:
         return (self.key, *parts)
 
     def references(self) -> Iterator[tuple[str, Mapping[str, Json]]]:
-        """Yield each reference that is written as one, well or badly."""
+        """Yield each reference that is written as one, well or badly, with the plainest path to its file."""
         references = self.block.get("references")
         for ref_id, value in references.items() if isinstance(references, dict) else ():
-            yield ref_id, value if isinstance(value, dict) else {}
+            reference = value if isinstance(value, dict) else {}
+            path = reference.get("path")
+            yield ref_id, {**reference, "path": plain_path(path)} if isinstance(path, str) else reference
 
     def aliases(self) -> Iterator[tuple[str, int, str]]:
         """Yield each further name of a reference: whose it is, which, and the name."""
@@ -97,9 +112,43 @@ def is_kebab(text: str) -> bool:
     return _KEBAB.fullmatch(text) is not None
 
 
+def is_id(text: str) -> bool:
+    """Whether `text` can be the id of a skill or a reference."""
+    return _ID.fullmatch(text) is not None
+
+
 def kebab(text: str) -> str:
     """Return what comes nearest to `text` in kebab-case, or `` if nothing of it is left."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def proposed_id(text: str, example: str) -> str:
+    """Return the id that comes nearest to `text`, or `example` if nothing of it is left."""
+    words = kebab(text)
+    return f"{example}-{words}" if words[:1].isdigit() else words or example
+
+
+def stripped(value: Json) -> Json:
+    """Return a value without white space at both ends of its texts. Keys stay as they are."""
+    match value:
+        case str():
+            return value.strip(_WHITE_SPACE)
+        case list():
+            return [stripped(item) for item in value]
+        case dict():
+            return {key: stripped(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+def stripped_keys(mapping: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a mapping of an author's own names without white space around these."""
+    return {key.strip(_WHITE_SPACE): value for key, value in mapping.items()}
+
+
+def plain_path(path: str) -> str:
+    """Return a path without `.` and `//` in it, and without a slash at its end."""
+    return str(PurePosixPath(path)) if path else path
 
 
 def text_or_none(value: Json) -> str | None:
@@ -111,6 +160,13 @@ def texts(value: Json) -> list[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-def first_wrong(items: Iterable[Json]) -> int | None:
-    """Return the position of the first item that is not text with something in it."""
-    return next((at for at, item in enumerate(items) if not isinstance(item, str) or not item), None)
+def not_text(items: Iterable[Json]) -> Iterator[int]:
+    """Yield the position of each item that is not text."""
+    return (at for at, item in enumerate(items) if not isinstance(item, str))
+
+
+def no_id(text: str, what: str) -> str | None:
+    """Return why `text` cannot be the id of a skill or a reference, or None if it can."""
+    if is_id(text):
+        return None
+    return f"{quoted(text)} is not {_ID_RULE}" if text else f"the {what} is empty"
