@@ -176,7 +176,7 @@ class Denying(Hooks):
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_a_refusal_is_told_and_nobody_tries_again(transport: str) -> None:
     async with driving(hooks=Denying(), token="secret") as drive:
-        with pytest.raises(RefusedByServerError, match="401: this server wants a bearer token"):
+        with pytest.raises(RefusedByServerError, match="this server wants its token"):
             await client_of(drive, transport).run()
         with pytest.raises(RefusedByServerError, match="401: that is not the token"):
             await client_of(drive, transport, token="guess").run()
@@ -184,7 +184,7 @@ async def test_a_refusal_is_told_and_nobody_tries_again(transport: str) -> None:
             async with client_of(drive, transport, token="secret"):
                 raise AssertionError("it was let in")
         async with client_of(drive, transport, token="secret", auth=Auth(token="sesame")):
-            assert drive.hub.clients[0].session.auth_source == "message"
+            assert drive.hub.clients[0].session.auth_source == "transport+message"
 
 
 @pytest.mark.anyio

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillwire.drive.messages import (
+    NOTHING,
     CallClient,
     CallResult,
     Ping,
@@ -69,7 +70,7 @@ def test_every_recorded_message_of_a_client_is_understood() -> None:
                 assert [each.listed for each in paths] == frame["paths"]
             case CallResult(request_id, data, error):
                 assert request_id == frame["requestId"]
-                assert data == frame.get("data")
+                assert data == frame.get("data", NOTHING)
                 assert (error.to_json() if error else None) == frame.get("error")
             case _:
                 assert isinstance(message, UnregisterClient)
@@ -119,7 +120,7 @@ def test_recorded_pings_and_pongs_are_understood() -> None:
             registration(*[skill("/a/skill.md")] * (MAX_PATHS + 1)),
             "client.paths: has 1,001 items; the limit is 1,000",
         ),
-        ({"type": "callClientResult", "requestId": "r", "ok": False}, "error: not an object"),
+        ({"type": "callClientResult", "requestId": "r", "ok": False, "error": 1}, "error: not an object"),
         ({"type": "callClientResult", "requestId": "r", "ok": 1}, "ok: must be true or false"),
         ({"type": "ping", "timestamp": "now"}, "timestamp: must be a number"),
     ],

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from starlette.datastructures import Headers
 from websockets.asyncio.client import connect
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from skillwire.drive.hooks import Hooks
 from skillwire.drive.limits import DriveLimits
@@ -285,17 +285,17 @@ async def test_a_page_on_the_list_may_read_and_connect() -> None:
 async def test_without_the_token_there_is_no_way_in() -> None:
     async with driving(token=TOKEN) as drive, program(drive, registration("app", skills("/a/skill.md"))):
         async with httpx2.AsyncClient(base_url=drive.base, trust_env=False) as stranger:
-            for method, path in [
-                ("GET", "/skills/app/a"),
-                ("GET", "/mdp/meta"),
-                ("POST", "/mdp/http-loop/connect"),
-            ]:
-                assert (await stranger.request(method, path)).status_code == 401, path
+            for path in ("/skills/app/a", "/app/skills/a", "/mdp/meta", "/mdp/http-loop/poll", "/mcp"):
+                assert (await stranger.get(path)).status_code == 401, path
             guess = await stranger.post("/mdp/auth", json={"auth": {"token": "guess"}})
             assert (guess.status_code, "set-cookie" in guess.headers) == (401, False)
+            wrong = {"authorization": "Bearer guess"}
+            begun = await stranger.post("/mdp/http-loop/connect", headers=wrong)
+            assert begun.status_code == 401
         with pytest.raises(InvalidStatus) as caught:
-            await connect(drive.socket, proxy=None)
+            await connect(drive.socket, proxy=None, additional_headers=wrong)
         assert caught.value.response.status_code == 401
+        assert not await gets_in(drive)
         assert (await drive.get("/skills/app/a")).status_code == 200
 
 
@@ -308,11 +308,19 @@ async def ticket(drive: Drive, auth: dict[str, Any] | None = None, origin: str |
         return answer.headers["set-cookie"].partition(";")[0]
 
 
-async def connects(drive: Drive, **headers: str) -> bool:
-    """Return whether a client without the token may open a socket."""
-    status, _ = await raw(drive, "/", headers={**HANDSHAKE, **headers})
-    assert status in {101, 401}
-    return status == 101
+async def gets_in(drive: Drive, **headers: str) -> bool:
+    """Return whether a client that never says the token may register on a socket."""
+    async with connect(drive.socket, proxy=None, additional_headers=headers) as connection:
+        await connection.send(json.dumps(registration("stranger", [])))
+        await connection.send(json.dumps({"type": "ping", "timestamp": 1}))
+        try:
+            answer = json.loads(await connection.recv())
+        except ConnectionClosed:
+            assert connection.close_code == 1008
+            assert "this server wants its token" in (connection.close_reason or "")
+            return False
+        assert answer["type"] == "pong"
+        return True
 
 
 async def test_a_browser_gets_in_with_the_cookie_that_the_token_buys() -> None:
@@ -349,17 +357,20 @@ async def test_the_cookie_says_nothing_and_opens_nothing_but_a_connection() -> N
                 for name, each in ways.items():
                     answer = await thief.request(method, path, headers={name: each})
                     assert answer.status_code == 401, (path, name)
-        assert await connects(drive, cookie=cookie)  # none of this used it up
+        assert await gets_in(drive, cookie=cookie)  # none of this used it up
 
 
 async def test_a_cookie_lets_one_connection_in() -> None:
     async with driving(token=TOKEN) as drive:
         cookie = await ticket(drive)
-        assert await connects(drive, cookie=cookie)
-        assert not await connects(drive, cookie=cookie)
+        assert await gets_in(drive, cookie=cookie)
+        assert not await gets_in(drive, cookie=cookie)
         async with httpx2.AsyncClient(base_url=drive.base, trust_env=False) as thief:
             again = await thief.post("/mdp/http-loop/connect", headers={"cookie": cookie})
-            assert again.status_code == 401
+            session = {"x-mdp-session-id": again.json()["sessionId"]}
+            body = {"message": registration("thief", [])}
+            sent = await thief.post("/mdp/http-loop/send", json=body, headers=session)
+            assert sent.status_code == 401
 
 
 async def test_a_program_on_the_loop_goes_on_with_its_session_alone() -> None:
@@ -389,15 +400,15 @@ async def test_a_cookie_that_was_taken_back_lets_nobody_in() -> None:
         async with httpx2.AsyncClient(base_url=drive.base, trust_env=False) as browser:
             gone = await browser.delete("/mdp/auth", headers={"cookie": cookie})
             assert (gone.status_code, gone.headers["set-cookie"].partition(";")[0]) == (204, "mdp_auth=")
-        assert not await connects(drive, cookie=cookie)
+        assert not await gets_in(drive, cookie=cookie)
 
 
 @pytest.mark.parametrize(("got", "used"), [(APP, None), (APP, "http://127.0.0.1:1"), (None, APP)])
 async def test_a_cookie_is_for_the_origin_that_got_it(got: str | None, used: str | None) -> None:
     async with driving(token=TOKEN, origins=frozenset({APP})) as drive:
         cookie = await ticket(drive, origin=got)
-        assert not await connects(drive, cookie=cookie, **({} if used is None else {"origin": used}))
-        assert await connects(drive, cookie=cookie, **({} if got is None else {"origin": got}))
+        assert not await gets_in(drive, cookie=cookie, **({} if used is None else {"origin": used}))
+        assert await gets_in(drive, cookie=cookie, **({} if got is None else {"origin": got}))
 
 
 @pytest.mark.parametrize("way", ["cookie", "header"])
@@ -452,7 +463,7 @@ async def test_a_hook_sees_what_the_message_says_and_what_the_connection_says() 
         }
         message = registration("app", [], auth={"token": "msg"})
         async with program(drive, message, additional_headers=headers):
-            assert drive.hub.clients[0].session.auth_source == "message"
+            assert drive.hub.clients[0].session.auth_source == "transport+message"
     own = {"authorization": "Bearer tk", "x-mdp-auth-tenant": "demo"}
     assert hooks.came == [(Auth(token="msg"), Auth("Bearer", "tk", own, {"role": "op"}))]
 
@@ -629,7 +640,7 @@ async def test_a_client_of_the_loop_that_fetches_nothing_holds_no_more_than_the_
             assert (
                 await drive.http.post("/mdp/http-loop/send", json=ping, headers=headers)
             ).status_code == 202
-        polls = [await drive.get("/mdp/http-loop/poll?waitMs=0", headers=headers) for _ in range(6)]
+        polls = [await drive.get("/mdp/http-loop/poll?waitMs=1", headers=headers) for _ in range(6)]
         assert [each.status_code for each in polls] == [200] * 5 + [204]
 
 
@@ -644,11 +655,19 @@ async def test_whoever_hangs_up_while_polling_takes_no_message_along() -> None:
         assert (await drive.get("/mdp/http-loop/poll?waitMs=5000", headers=headers)).status_code == 200
 
 
-@pytest.mark.parametrize("wait", ["-1", "soon", "1.5"])
-async def test_a_wait_that_is_no_number_is_refused(wait: str) -> None:
+@pytest.mark.parametrize("wait", ["-1", "0", "soon", "nan", "inf", "1_0", ""])
+async def test_a_wait_that_is_no_positive_number_is_the_usual_wait(wait: str) -> None:
     async with driving() as drive:
         session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
-        assert (await drive.get(f"/mdp/http-loop/poll?sessionId={session}&waitMs={wait}")).status_code == 400
+        async with anyio.create_task_group() as tasks:
+
+            async def poll() -> None:
+                polled = await drive.get(f"/mdp/http-loop/poll?sessionId={session}&waitMs={wait}")
+                assert polled.json() == {"message": {"type": "pong", "timestamp": 1}}
+
+            tasks.start_soon(poll)
+            ping = {"message": {"type": "ping", "timestamp": 1}}
+            await drive.http.post(f"/mdp/http-loop/send?sessionId={session}", json=ping)
 
 
 @pytest.mark.parametrize("content_type", ["text/html\r\nset-cookie: a=b", "nonsense", "é/é"])
@@ -658,11 +677,44 @@ async def test_a_content_type_that_no_header_can_carry_is_refused(content_type: 
         assert (await refused(drive, message))[0] == 1008
 
 
-async def test_a_session_has_one_client() -> None:
-    async with driving() as drive, program(drive, registration("one", [])) as one:
-        await one.say(registration("two", []))
-        code, reason = await ending(one.connection)
-        assert (code, reason) == (1008, "this session is that of `one`; open another")
+async def test_a_session_that_registers_another_id_moves_there() -> None:
+    one, two = registration("one", skills("/a/skill.md")), registration("two", skills("/b/skill.md"))
+    async with driving(limits=DriveLimits(total_paths=1)) as drive, program(drive, one) as client:
+        await client.say(two)  # there is room for it, because it leaves the other place
+        await drive.until_online("two")
+        assert (await drive.get("/skills/one/a")).status_code == 404
+        assert (await drive.get("/skills/two/b")).text == "# /b/skill.md"
+        await client.say({"type": "unregisterClient", "clientId": "one"})  # whose it no longer is: nothing
+        await client.say(registration("two", skills("/c/skill.md")))
+        await drive.until(lambda: drive.hub.find("two", "GET", "/c/skill.md") is not None)
+        assert (await drive.get("/skills/two/b")).status_code == 404
+
+
+async def test_a_session_that_moves_takes_the_place_of_another() -> None:
+    async with (
+        driving() as drive,
+        program(drive, registration("one", skills("/a/skill.md"))) as one,
+        program(drive, registration("two", [])) as two,
+    ):
+        await one.say(registration("two", skills("/b/skill.md")))
+        assert (await ending(two.connection))[0] == 4000
+        await drive.until_online("two")
+        assert (await drive.get("/skills/two/b")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "leaving", [registration("two", []), {"type": "unregisterClient", "clientId": "one"}], ids=["move", "go"]
+)
+async def test_what_is_unanswered_fails_when_the_id_is_left(leaving: dict[str, Any]) -> None:
+    one = registration("one", skills("/a/skill.md"))
+    async with driving() as drive, program(drive, one, silent) as client, anyio.create_task_group() as tasks:
+
+        async def leave() -> None:
+            await client.until_called()
+            await client.say(leaving)
+
+        tasks.start_soon(leave)
+        assert (await drive.get("/skills/one/a")).status_code == 503
 
 
 async def test_deep_json_and_half_characters_are_refused() -> None:

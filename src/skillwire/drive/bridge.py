@@ -1,5 +1,7 @@
 """Four tools that let a model find out what running programs offer, and call it."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import accumulate
 
@@ -9,9 +11,10 @@ import orjson
 from skillwire.drive.errors import CallFailedError, failure
 from skillwire.drive.hooks import Request
 from skillwire.drive.hub import Hub, Online
-from skillwire.drive.messages import CallError, ErrorCode
+from skillwire.drive.messages import Answer, CallError, ErrorCode, Nothing
 from skillwire.drive.reading import Fields, ShapeError
-from skillwire.drive.registration import METHODS, Auth, Descriptor
+from skillwire.drive.registration import METHODS, Auth
+from skillwire.drive.searching import finds_client, finds_path, needle
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.surfaces.base import Call
@@ -90,7 +93,8 @@ def bridge_tools(hub: Hub) -> tuple[Tool, ...]:
         ),
         Tool(
             "callPaths",
-            "Call one path of several connected programs at once; without `clientIds`, of all that have it.",
+            "Call one path of several connected programs at once. Without `clientIds`, or if the list is "
+            "empty, of all that have it.",
             _schema({"clientIds": {"type": "array", "items": _CLIENT_ID}, **_REQUEST}, "method", "path"),
             _ACTS,
             _told(bridge.call_paths),
@@ -123,31 +127,29 @@ class _Bridge:
 
     async def list_clients(self, call: Call) -> dict[str, Json]:
         fields = _arguments(call, "search")
-        search = fields.text_or_none("search")
-        found: list[Json] = [
-            _client(each)
-            for each in self._hub.clients
-            if _holds(search, each.info.id, each.info.name, each.info.about.get("description"))
-        ]
+        search = needle(fields.text_or_none("search"))
+        listed = map(_client, self._hub.clients)
+        found: list[Json] = [each for each in listed if search is None or finds_client(search, each)]
         return structured(_fitting("clients", found, "`search` for fewer"))
 
     async def list_paths(self, call: Call) -> dict[str, Json]:
         fields = _arguments(call, "clientId", "search", "depth")
-        client_id, search = fields.text_or_none("clientId"), fields.text_or_none("search")
+        client_id, search = fields.text_or_none("clientId"), needle(fields.text_or_none("search"))
         depth = fields.positive_or_none("depth") or (None if search else 1)
-        paths: list[Json] = [
+        listed: Iterator[dict[str, Json]] = (
             {**each.listed, "clientId": online.info.id, "clientName": online.info.name}
             for online in self._hub.clients
-            if client_id is None or online.info.id == client_id
+            if not client_id or online.info.id == client_id
             for each in online.info.paths
-            if (depth is None or each.path.depth <= depth) and _matches(search, each)
-        ]
+            if depth is None or each.path.depth <= depth
+        )
+        paths: list[Json] = [each for each in listed if search is None or finds_path(search, each)]
         return structured(_fitting("paths", paths, "name a `clientId`, `search`, or ask for less `depth`"))
 
     async def call_path(self, call: Call) -> dict[str, Json]:
         fields = _arguments(call, "clientId", *_REQUEST)
         client_id = fields.text("clientId")
-        return structured({"ok": True, "data": await self._hub.call(client_id, _request(fields))})
+        return structured(_success(await self._hub.call(client_id, _request(fields))))
 
     async def call_paths(self, call: Call) -> dict[str, Json]:
         fields = _arguments(call, "clientIds", *_REQUEST)
@@ -170,12 +172,12 @@ class _Bridge:
 
     async def _collect(self, client_id: str, request: Request, answers: "_Answers") -> None:
         try:
-            answers.put(client_id, {"ok": True, "data": await self._hub.call(client_id, request)})
+            answers.put(client_id, _success(await self._hub.call(client_id, request)))
         except CallFailedError as error:  # one that fails, fails alone
             answers.put(client_id, failure(error.error))
 
     def _asked(self, fields: Fields, request: Request) -> tuple[str, ...]:
-        if fields.values.get("clientIds") is None:
+        if fields.values.get("clientIds") in (None, []):
             return self._hub.answering(request.method, request.path)
         ids = fields.items("clientIds", self._hub.limits.sessions)
         if not all(isinstance(each, str) for each in ids):
@@ -197,8 +199,18 @@ def _request(fields: Fields) -> Request:
         fields.mapping_or_none("query"),
         fields.values.get("body"),
         fields.texts_or_none("headers"),
-        None if auth is None else Auth.read(auth),
+        None if auth is None else _said(Auth.read(auth)),
+        null_body="body" in fields.values and fields.values["body"] is None,
     )
+
+
+def _said(auth: Auth) -> Auth:
+    """Return `auth` without empty texts, which say nothing."""
+    return replace(auth, scheme=auth.scheme or None, token=auth.token or None)
+
+
+def _success(data: Answer) -> dict[str, Json]:
+    return {"ok": True} if isinstance(data, Nothing) else {"ok": True, "data": data}
 
 
 def _size(request: Request) -> int:
@@ -265,17 +277,6 @@ def _client(online: Online) -> dict[str, Json]:
             "authSource": online.session.auth_source,
         },
     }
-
-
-def _matches(search: str | None, descriptor: Descriptor) -> bool:
-    return _holds(search, descriptor.path.text, descriptor.description, descriptor.type, descriptor.method)
-
-
-def _holds(search: str | None, *texts: Json) -> bool:
-    if not search:
-        return True
-    wanted = search.casefold()
-    return any(wanted in text.casefold() for text in texts if isinstance(text, str))
 
 
 def _time(seconds: float) -> str:

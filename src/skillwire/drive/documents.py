@@ -3,6 +3,7 @@
 import orjson
 
 from skillwire.drive.describing import described
+from skillwire.drive.messages import Answer, Nothing
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.errors import ContentError
@@ -23,7 +24,7 @@ def head(name: str, description: str) -> bytes:
     return write_frontmatter({"name": name, "description": description}).encode()
 
 
-def document(name: str, description: str, data: Json) -> bytes:
+def document(name: str, description: str, data: Answer) -> bytes:
     """Return the whole `SKILL.md`. Raises `MismatchError`."""
     text = _as_text(data)
     own, body = _parts(text)
@@ -37,16 +38,18 @@ def document(name: str, description: str, data: Json) -> bytes:
     return head(name, description) + b"\n" + body.encode()
 
 
-def description_in(data: Json) -> str:
+def description_in(data: Answer) -> str:
     """Return the description that a text gives itself: in its frontmatter, or by its first paragraph."""
     own, body = _parts(_as_text(data))
     found = own.get("description")
     return found if isinstance(found, str) and found.strip() else described(body)
 
 
-def _as_text(data: Json) -> str:
+def _as_text(data: Answer) -> str:
     if isinstance(data, str):
         return data
+    if isinstance(data, Nothing):
+        return ""
     return f"```json\n{orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()}\n```\n"
 
 

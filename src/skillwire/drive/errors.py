@@ -3,6 +3,7 @@
 DriveError
 ├── FullError             no room for another client, path or call; ask again later
 ├── RefusedError          a client said what it may not say: its session ends
+│   └── UnprovenError         it has not shown the token of this server
 └── CallFailedError       a call has no result, and why
     ├── NoSuchPathError       no such client, or no such path of it
     ├── UnsendableError       what was asked cannot be sent to a client
@@ -31,6 +32,14 @@ class FullError(DriveError):
 
 class RefusedError(DriveError):
     """The message of a client cannot be taken."""
+
+
+class UnprovenError(RefusedError):
+    """The client has not shown the token of this server."""
+
+    def __init__(self) -> None:
+        where = "in the header `authorization`, or as `auth.token` in the registration"
+        super().__init__(f"this server wants its token: {where}")
 
 
 class CallFailedError(DriveError):

@@ -17,6 +17,8 @@ class Request:
     body: Json = None
     headers: Mapping[str, str] | None = None
     auth: Auth | None = None
+    null_body: bool = False
+    """Whether there is a body, which is `null`."""
 
 
 @dataclass(frozen=True, slots=True)

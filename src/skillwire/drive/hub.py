@@ -9,10 +9,18 @@ from uuid import uuid4
 import anyio
 import orjson
 
-from skillwire.drive.errors import DeniedError, FullError, NoSuchPathError, RefusedError, UnsendableError
+from skillwire.drive.errors import (
+    DeniedError,
+    FullError,
+    NoSuchPathError,
+    RefusedError,
+    UnprovenError,
+    UnsendableError,
+)
 from skillwire.drive.hooks import Hooks, Invocation, Request
 from skillwire.drive.limits import DriveLimits
 from skillwire.drive.messages import (
+    Answer,
     CallClient,
     CallResult,
     ClientMessage,
@@ -31,11 +39,11 @@ from skillwire.drive.registration import ClientInfo, Descriptor, PathType
 from skillwire.drive.session import NORMAL, REPLACED, Closing, Connection, Mode, Session
 from skillwire.drive.table import PathTable
 from skillwire.model.display import quoted
-from skillwire.model.entry import Json
 from skillwire.model.errors import InvalidValueError
 
 Listener: TypeAlias = Callable[[], None]
 """Told that a client came, went, or answers other paths."""
+CROWDED_OUT = Closing(1013, "too many clients have not shown the token of this server; try again later")
 _ANY: Collection[PathType] = tuple(PathType)
 _SECRET_CHARACTERS = 8
 """From this length on, a secret is looked for inside texts. A shorter one is part of too many others."""
@@ -62,6 +70,7 @@ class Hub:
         self.limits = limits or DriveLimits()
         self.hooks = hooks or Hooks()
         self._sessions: dict[str, Session] = {}
+        self._unproven: dict[str, Session] = {}
         self._clients: dict[str, Online] = {}
         self._paths = 0
         self._bytes = 0
@@ -71,10 +80,12 @@ class Hub:
         self._listeners: list[Listener] = []
         self._revision = 0
         self._closed = False
+        self._secret: str | None = None
         self._withheld: tuple[bytes, ...] = ()
 
     def withhold(self, secret: str) -> None:
-        """Never send this text to a client, no matter which request contains it."""
+        """Never send this text to a client or a hook, no matter which request contains it."""
+        self._secret = secret
         spelled = orjson.dumps(secret)
         if len(secret) >= _SECRET_CHARACTERS:
             self._withheld += (spelled[1:-1],)
@@ -85,10 +96,18 @@ class Hub:
 
     def connect(self, connection: Connection) -> Session:
         """Begin a session. Raises `FullError`."""
+        proven = connection.proof is None
+        if self._unproven and (
+            len(self._sessions) >= self.limits.sessions
+            or (not proven and len(self._unproven) >= self.limits.unproven)
+        ):
+            self.leave(next(iter(self._unproven.values())), CROWDED_OUT)
         if self._closed or len(self._sessions) >= self.limits.sessions:
             raise FullError(f"{self.limits.sessions:,} clients are connected, which is the limit")
         session = Session(connection, self.limits, self._room)
         self._sessions[session.id] = session
+        if not proven:
+            self._unproven[session.id] = session
         return session
 
     def session(self, session_id: str, mode: Mode) -> Session | None:
@@ -109,6 +128,7 @@ class Hub:
         """End a session. To end one that has ended changes nothing."""
         if self._sessions.pop(session.id, None) is None:
             return
+        self._unproven.pop(session.id, None)
         session.close(closing)
         if session.connection.mode is Mode.HTTP_LOOP:
             session.discard()
@@ -120,8 +140,19 @@ class Hub:
     async def receive(self, session: Session, value: object) -> None:
         """Take a message of a client. Raises `ShapeError`, `RefusedError` or `FullError`."""
         session.touch()
+        self._must_be_proven(session, value)
         message = read_client_message(value)
         await self._take(session, message)
+
+    def _must_be_proven(self, session: Session, value: object) -> None:
+        """Take nothing from a client that has not shown the token, but a registration that holds it."""
+        if session.proven:
+            return
+        proof = session.connection.proof
+        if proof is None or not proof(value):
+            raise UnprovenError
+        session.proven = True
+        self._unproven.pop(session.id, None)
 
     async def _take(self, session: Session, message: ClientMessage) -> None:
         match message:
@@ -131,8 +162,8 @@ class Hub:
                 known = self._own(session, client_id)
                 self._admit(session, replace(known, paths=paths))
             case UnregisterClient(client_id):
-                self._own(session, client_id)
-                self._withdraw(session)
+                if session.client is not None and session.client.id == client_id:
+                    self._withdraw(session)
             case CallResult():
                 session.answer(message)
             case Ping(timestamp):
@@ -141,17 +172,20 @@ class Hub:
                 pass  # it was a sign of life, and that is noted
 
     async def _register(self, session: Session, message: RegisterClient) -> None:
+        """Take a registration. A session that registers another id moves there."""
         client = message.client
-        if session.client is not None and session.client.id != client.id:
-            raise RefusedError(f"this session is that of {quoted(session.client.id)}; open another")
-        self._must_fit(client)
+        auth = None if message.auth is None else message.auth.without(self._secret)
+        self._must_fit(client, session.client)
         try:
-            await self.hooks.authorize_registration(client, message.auth, session.connection.auth)
+            await self.hooks.authorize_registration(client, auth, session.connection.auth)
         except DeniedError as error:
             raise RefusedError(str(error)) from error
         if session.closing is not None:
             return  # it went while the hook was deciding
-        session.auth_source = _auth_source(message, session.connection)
+        self._must_fit(client, session.client)
+        if session.client is not None and session.client.id != client.id:
+            self._withdraw(session)
+        session.registered_auth = auth
         if (other := self._clients.get(client.id)) is not None and other.session is not session:
             self.leave(other.session, REPLACED)
         self._admit(session, client)
@@ -161,13 +195,14 @@ class Hub:
             raise RefusedError(f"client {quoted(client_id)} is not registered on this session")
         return session.client
 
-    def _must_fit(self, client: ClientInfo) -> None:
-        known = self._clients.get(client.id)
-        before = 0 if known is None else len(known.info.paths)
-        if self._paths - before + len(client.paths) > self.limits.total_paths:
+    def _must_fit(self, client: ClientInfo, before: ClientInfo | None = None) -> None:
+        """Raise `FullError` if there is no room for `client`, in the place of `before` and its namesake."""
+        ids = {client.id} if before is None else {client.id, before.id}
+        leaving = [each.info for each in map(self._clients.get, ids) if each is not None]
+        paths = self._paths - sum(len(each.paths) for each in leaving)
+        if paths + len(client.paths) > self.limits.total_paths:
             raise FullError(f"all clients together may have {self.limits.total_paths:,} paths")
-        before = 0 if known is None else known.info.size
-        if self._bytes - before + client.size > self.limits.total_bytes:
+        if self._bytes - sum(each.size for each in leaving) + client.size > self.limits.total_bytes:
             raise FullError(f"what all clients register may have {self.limits.total_bytes:,} bytes together")
 
     def _admit(self, session: Session, client: ClientInfo) -> None:
@@ -184,7 +219,9 @@ class Hub:
         self._tell()
 
     def _withdraw(self, session: Session) -> None:
+        session.fail_calls()
         client, session.client, session.table = session.client, None, PathTable()
+        session.registered_auth = None
         session.nameless = time.monotonic()
         known = None if client is None else self._clients.get(client.id)
         if known is not None and known.session is session:
@@ -227,7 +264,7 @@ class Hub:
 
     # Calls
 
-    async def call(self, client_id: str, request: Request, types: Collection[PathType] = _ANY) -> Json:
+    async def call(self, client_id: str, request: Request, types: Collection[PathType] = _ANY) -> Answer:
         """Return what a client answers. Raises `CallFailedError`."""
         online = self._clients.get(client_id)
         if online is None:
@@ -246,6 +283,7 @@ class Hub:
             request.body,
             request.headers,
             request.auth,
+            request.null_body,
         )
         return await online.session.ask(call.request_id, self._sendable(call))
 
@@ -299,9 +337,3 @@ def _nothing_there(client_id: str, request: Request) -> str:
         return f"{quoted(request.path)} is a pattern; put a value in the place of `:{asked.parameters[0]}`"
     what = f"path {quoted(request.path)} with method {quoted(request.method)}"
     return f"the client {quoted(client_id)} has no {what}"
-
-
-def _auth_source(message: RegisterClient, connection: Connection) -> str:
-    if message.auth is not None:
-        return "message"
-    return "none" if connection.auth is None else "transport"

@@ -1,7 +1,9 @@
 """Who connects: what headers and ticket claim, and `/mdp/auth`, where browsers say it first.
 
 A browser cannot send headers with a WebSocket. So its client posts what it would have said to `/mdp/auth`,
-and gets a ticket for its next connection. The server's token is compared, and kept nowhere.
+and gets a ticket for its next connection. The server's token is compared, and kept nowhere. The reference
+client does the same on Node, which keeps no cookies. So a connection that shows nothing may begin a session
+as well, which is worth nothing until its first message registers a client with the token.
 """
 
 import hmac
@@ -9,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import parse_qsl
 
-import orjson
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
@@ -20,7 +21,7 @@ from skillwire.drive.hub import Hub
 from skillwire.drive.loop_names import LOOP_PATH, SESSION_HEADER
 from skillwire.drive.reading import Fields, ShapeError, json_size, kept_json
 from skillwire.drive.registration import Auth
-from skillwire.drive.session import Mode
+from skillwire.drive.session import Connection, Mode
 from skillwire.drive.tickets import MAX_CLAIM, MAX_CLAIM_VALUES, Ticket, Tickets, set_cookie, without_ticket
 from skillwire.drive.web import HttpError, read_json
 from skillwire.model.json_text import JsonTooLargeError, load_bounded_json
@@ -32,6 +33,9 @@ _SECRET_HEADERS = ("x-mdp-session-id", "x-skillwire-session", "x-skillwire-page"
 _NO_CONTEXT = "Auth endpoint requires an auth context"
 _TICKET = "skillwire.drive_ticket"
 """Key in the scope of a request that was let in by its ticket, which is used up by then."""
+_UNPROVEN = "skillwire.drive_unproven"
+"""Key in the scope of a request that begins a session, and has not shown the server's token."""
+_SECURE = frozenset({"wss", "https"})
 
 
 class Identities:
@@ -42,30 +46,47 @@ class Identities:
         self._token = token
         self._tickets = tickets or Tickets()
 
-    def of(self, connection: HTTPConnection) -> Auth | None:
-        """Return what a connection claims, by its ticket and its headers. Raises `HttpError`."""
-        headers = connection.headers
-        ticket: Ticket | None = connection.scope.get(_TICKET) or self._tickets.take(headers)
-        known, sent = None if ticket is None else ticket.auth, _sent(headers)
-        if sent is not None:
-            sent = without_token(sent, self._token)
-            if json_size(sent.to_json()) > MAX_CLAIM:
-                raise HttpError(431, f"what the headers say of a client may have {MAX_CLAIM:,} bytes")
-        if known is None or sent is None:
-            return sent or known
-        return replace(sent, metadata=known.metadata)
+    def connection(self, mode: Mode, asked: HTTPConnection) -> Connection:
+        """Return who begins a session, by its ticket and its headers. Raises `HttpError`."""
+        headers, scope = asked.headers, asked.scope
+        ticket: Ticket | None = scope.get(_TICKET) or self._tickets.take(headers)
+        known, auth = None if ticket is None else ticket.auth, self.claimed(headers)
+        if known is not None:
+            auth = known if auth is None else replace(auth, metadata=known.metadata)
+        proof = self._proves if scope.get(_UNPROVEN) else None
+        return Connection(mode, asked.url.scheme in _SECURE, auth, proof)
+
+    def claimed(self, headers: Headers) -> Auth | None:
+        """Return what the headers of a client say of it. Raises `HttpError`."""
+        if (sent := _sent(headers)) is None:
+            return None
+        sent = sent.without(self._token)
+        if json_size(sent.to_json()) > MAX_CLAIM:
+            raise HttpError(431, f"what the headers say of a client may have {MAX_CLAIM:,} bytes")
+        return sent
+
+    def _proves(self, message: object) -> bool:
+        """Whether the first message of a session registers a client with the server's token."""
+        match message:
+            case {"type": "registerClient", "auth": {"token": str(token)}}:
+                return self._token is not None and _same(token, self._token)
+            case _:
+                return False
 
     def vouches(self, scope: Scope) -> bool:
-        """Whether a request without the token may connect as a program, or goes on with a session that has.
+        """Whether a request without the token may begin a session as a program, or goes on with one.
 
-        A ticket is used up here. A session of the HTTP loop is known by its id, which only its client knows.
+        A ticket is used up here. Without one, the session has to prove itself with its first message: the
+        hub takes no other. A session of the HTTP loop is known by its id, which only its client knows.
         """
         if scope["type"] != "websocket" and not scope["path"].startswith(f"{LOOP_PATH}/"):
             return False
         if scope["type"] == "websocket" or scope["path"] == f"{LOOP_PATH}/connect":
-            ticket = self._tickets.take(Headers(scope=scope))
+            headers = Headers(scope=scope)
+            ticket = self._tickets.take(headers)
             scope[_TICKET] = ticket
-            return ticket is not None and ticket.knows_token
+            scope[_UNPROVEN] = ticket is None or not ticket.knows_token
+            return not any(headers.getlist("authorization"))  # one that was sent is not the token
         name = Headers(scope=scope).get(SESSION_HEADER) or _query(scope).get("sessionId", "")
         return self._hub.session(name, Mode.HTTP_LOOP) is not None or self._hub.ending(name) is not None
 
@@ -79,7 +100,7 @@ class Identities:
         knows_token = auth.token is not None and self._token is not None and _same(auth.token, self._token)
         if self._token is not None and not knows_token:
             raise HttpError(401, "that is not the token of this server")
-        claim = kept_json(without_token(auth, self._token).to_json())
+        claim = kept_json(auth.without(self._token).to_json())
         if len(claim) > MAX_CLAIM:
             raise HttpError(400, f"what a client says of itself here may have {MAX_CLAIM:,} bytes")
         try:
@@ -102,20 +123,7 @@ class Identities:
         else:
             shown.pop("cookie", None)
         auth = self._hub.hooks.request_auth(_without_value(shown, self._token))
-        return None if auth is None else without_token(auth, self._token)
-
-
-def without_token(auth: Auth, token: str | None) -> Auth:
-    """Return a claim without every part that holds the server's token."""
-    if token is None:
-        return auth
-    if auth.token is not None and token in auth.token:
-        auth = replace(auth, scheme=None, token=None)
-    if auth.headers is not None:
-        auth = replace(auth, headers=_without_value(auth.headers, token) or None)
-    if auth.metadata is not None and orjson.dumps(token)[1:-1] in orjson.dumps(dict(auth.metadata)):
-        auth = replace(auth, metadata=None)
-    return auth
+        return None if auth is None else auth.without(self._token)
 
 
 def _without_value(headers: Mapping[str, str], token: str | None) -> dict[str, str]:
@@ -147,7 +155,7 @@ def _posted(value: object) -> Auth | None:
 def _sent(headers: Headers) -> Auth | None:
     own = {name: value for name, value in headers.items() if name.startswith(_OWN_HEADERS)}
     authorization = headers.get("authorization")
-    if authorization is None:
+    if not authorization:
         return Auth(headers=own) if own else None
     scheme, _, token = authorization.partition(" ")
     return Auth(scheme, token.strip(), {"authorization": authorization, **own})

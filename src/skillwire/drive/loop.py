@@ -1,23 +1,26 @@
 """Clients that cannot keep a connection open: they fetch what they are asked, and post what they say."""
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import anyio
 from starlette.requests import Request
 from starlette.responses import Response
 
-from skillwire.drive.errors import FullError, RefusedError
+from skillwire.drive.errors import FullError, RefusedError, UnprovenError
 from skillwire.drive.hub import Hub
 from skillwire.drive.identity import Identities
 from skillwire.drive.loop_names import SESSION_HEADER
 from skillwire.drive.reading import Fields, ShapeError
-from skillwire.drive.session import Closing, Connection, Mode, Session
+from skillwire.drive.session import Closing, Mode, Session
 from skillwire.drive.web import JSON_TYPE, HttpError, json_response, queries, read_json
 
 _DEFAULT_WAIT_MS = 25_000
 _MAX_WAIT_MS = 60_000
-_DIGITS = 9
+UNPROVEN_WAIT_MS = 1_000
+"""For a client that has not shown the server's token yet: it must not hold connections."""
 
 
 class LoopEndpoint:
@@ -30,9 +33,9 @@ class LoopEndpoint:
     async def connect(self, request: Request) -> Response:
         """Answer `POST connect`: begin a session."""
         await read_json(request, self._hub.limits.body, self._hub.limits.values)
-        auth = self._identities.of(request)
+        connection = self._identities.connection(Mode.HTTP_LOOP, request)
         try:
-            session = self._hub.connect(Connection(Mode.HTTP_LOOP, request.url.scheme == "https", auth))
+            session = self._hub.connect(connection)
         except FullError as error:
             raise HttpError(503, str(error)) from error
         return json_response({"sessionId": session.id})
@@ -41,20 +44,24 @@ class LoopEndpoint:
         """Answer `POST send`: take one message of the client."""
         value = await read_json(request, self._hub.limits.body, self._hub.limits.values)
         session = self._session(request)
+        if (claimed := self._identities.claimed(request.headers)) is not None:
+            before = session.connection.auth
+            auth = claimed if before is None else replace(claimed, metadata=before.metadata)
+            session.connection = replace(session.connection, auth=auth)
         try:
             await self._hub.receive(session, Fields.of(value, "the body").values.get("message"))
         except ShapeError as error:
             raise HttpError(400, f"Invalid MDP client message: {error}") from error
         except (RefusedError, FullError) as error:
             self._hub.leave(session, Closing(1008, str(error)))
-            raise HttpError(400, str(error)) from error
+            raise HttpError(401 if isinstance(error, UnprovenError) else 400, str(error)) from error
         return json_response({"ok": True}, 202)
 
     async def poll(self, request: Request) -> Response:
         """Answer `GET poll`: wait for the next message to the client, and give it out."""
         session = self._session(request)
         session.touch()
-        wait = _wait_ms(queries(request.scope))
+        wait = _wait_ms(queries(request.scope)) if session.proven else UNPROVEN_WAIT_MS
         message = await _next_message(session, request, wait / 1000)
         session.touch()
         if message is None and session.closing is not None:
@@ -64,21 +71,28 @@ class LoopEndpoint:
         return Response(b'{"message":' + message + b"}", media_type=JSON_TYPE)
 
     async def disconnect(self, request: Request) -> Response:
-        """Answer `POST disconnect`: end a session."""
-        self._hub.leave(self._session(request))
+        """Answer `POST disconnect`: end a session. One that is over, or never was, is no error."""
+        if (session := self._known(request)) is not None:
+            self._hub.leave(session)
         return Response(status_code=204)
 
     def _session(self, request: Request) -> Session:
-        name = request.headers.get(SESSION_HEADER) or queries(request.scope).get("sessionId", "")
-        if (session := self._hub.session(name, Mode.HTTP_LOOP)) is None:
-            raise self._over(name)
+        if (session := self._known(request)) is None:
+            raise self._over(_session_id(request))
         return session
+
+    def _known(self, request: Request) -> Session | None:
+        return self._hub.session(_session_id(request), Mode.HTTP_LOOP)
 
     def _over(self, name: str) -> HttpError:
         ending = self._hub.ending(name)
         if ending is None:
             return HttpError(404, "there is no such session; begin another with `connect`")
         return HttpError(404, ending.reason or "the session is over", ending.code)
+
+
+def _session_id(request: Request) -> str:
+    return request.headers.get(SESSION_HEADER) or queries(request.scope).get("sessionId", "")
 
 
 async def _next_message(session: Session, request: Request, seconds: float) -> bytes | None:
@@ -102,11 +116,10 @@ async def _next_message(session: Session, request: Request, seconds: float) -> b
     return found
 
 
-def _wait_ms(asked: Mapping[str, str]) -> int:
-    text = asked.get("waitMs", "")
-    if not text:
+def _wait_ms(asked: Mapping[str, str]) -> float:
+    """Return how long to wait: as the reference does, the default for what is no positive number."""
+    try:
+        wait = float(asked.get("waitMs", ""))
+    except ValueError:
         return _DEFAULT_WAIT_MS
-    if not text.isascii() or not text.isdigit():
-        raise HttpError(400, "`waitMs` must be a whole number of milliseconds")
-    # Python reads no number of thousands of digits.
-    return _MAX_WAIT_MS if len(text) > _DIGITS else min(int(text), _MAX_WAIT_MS)
+    return min(wait, _MAX_WAIT_MS) if wait > 0 and math.isfinite(wait) else _DEFAULT_WAIT_MS

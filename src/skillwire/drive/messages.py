@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import TypeAlias, TypeVar
 
 from skillwire.drive.depth import TOO_DEEP, too_deep
@@ -15,6 +15,7 @@ PROTOCOL_VERSION = "2.0.0"
 PROTOCOL_RANGES = ("^2.0.0",)
 
 _RESULT = "callClientResult"
+_NO_REASON = "the program failed and did not say why"
 _Said = TypeVar("_Said")
 
 
@@ -27,6 +28,17 @@ class ErrorCode(StrEnum):
     TRANSPORT_ERROR = "transport_error"
     HANDLER_ERROR = "handler_error"
     NOT_READY = "not_ready"
+
+
+class Nothing(Enum):
+    """What a handler returned that returned nothing. On the wire, `null` is something."""
+
+    NOTHING = "nothing"
+
+
+NOTHING = Nothing.NOTHING
+Answer: TypeAlias = "Json | Nothing"
+"""What a client answers to a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +75,7 @@ class CallError:
 @dataclass(frozen=True, slots=True)
 class CallResult:
     request_id: str
-    data: Json = None
+    data: Answer = NOTHING
     error: CallError | None = None
 
 
@@ -93,6 +105,8 @@ class CallClient:
     body: Json = None
     headers: Mapping[str, str] | None = None
     auth: Auth | None = None
+    null_body: bool = False
+    """Whether there is a body, which is `null`."""
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -108,6 +122,7 @@ class CallClient:
                 headers=None if self.headers is None else dict(self.headers),
                 auth=None if self.auth is None else self.auth.to_json(),
             ),
+            **({"body": None} if self.null_body else {}),
         }
 
 
@@ -157,8 +172,9 @@ def _unregister(fields: Fields) -> UnregisterClient:
 def _result(fields: Fields) -> CallResult:
     request_id = fields.text("requestId")
     if fields.flag("ok"):
-        return CallResult(request_id, fields.values.get("data"))
-    error = fields.part("error")
+        return CallResult(request_id, fields.values.get("data", NOTHING))
+    if (error := fields.part_or_none("error")) is None:
+        return CallResult(request_id, error=CallError(ErrorCode.HANDLER_ERROR, _NO_REASON))
     return CallResult(
         request_id,
         error=CallError(error.text("code"), error.text_or_none("message") or "", error.values.get("details")),

@@ -68,6 +68,8 @@ class Fields:
         found = self.values.get(name)
         if found is None:
             return None
+        if isinstance(found, float) and found.is_integer():  # JSON has one kind of number
+            found = int(found)
         if isinstance(found, bool) or not isinstance(found, int) or found < 1:
             raise self.fault(name, "must be a whole number above zero")
         return found

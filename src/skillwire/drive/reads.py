@@ -19,14 +19,15 @@ from skillwire.drive.errors import (
 from skillwire.drive.hooks import Request
 from skillwire.drive.hub import Hub
 from skillwire.drive.identity import Identities
+from skillwire.drive.messages import Answer, Nothing
 from skillwire.drive.paths import SKILL_LEAVES
 from skillwire.drive.registration import GET, PathType
 from skillwire.drive.web import HeaderRule, json_response, path_segments, queries
-from skillwire.model.entry import Json
-from skillwire.model.mime import MARKDOWN
 
 ALLOWED = "GET, HEAD, OPTIONS"
 _ROUTE = "skills"
+_UNNAMED_TYPE = "text/plain"
+"""The content type of a skill that is registered without one."""
 _STATUS: dict[type[CallFailedError], int] = {
     DeniedError: 400,
     UnsendableError: 400,
@@ -65,7 +66,7 @@ class SkillReads:
             auth=self._identities.of_reader(request.headers),
         )
         found = self._hub.find(client_id, GET, asked.path, [PathType.SKILL])
-        content_type = (found[0].content_type if found else None) or MARKDOWN
+        content_type = (found[0].content_type if found else None) or _UNNAMED_TYPE
         try:
             data = await self._hub.call(client_id, asked, [PathType.SKILL])
         except CallFailedError as error:
@@ -87,10 +88,10 @@ def _address(segments: list[str]) -> tuple[str, list[str]]:
     return client, path[:-1] if path and not path[-1] else path
 
 
-def _response(data: Json, content_type: str) -> Response:
+def _response(data: Answer, content_type: str) -> Response:
     if isinstance(data, str):
         return Response(data, headers=_HARMLESS, media_type=content_type)
-    return json_response({"data": data}, headers=_HARMLESS)
+    return json_response({} if isinstance(data, Nothing) else {"data": data}, headers=_HARMLESS)
 
 
 def _unless_known(response: Response, known: str) -> Response:

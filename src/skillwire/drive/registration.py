@@ -74,6 +74,18 @@ class Auth:
             metadata=None if self.metadata is None else dict(self.metadata),
         )
 
+    def without(self, secret: str | None) -> "Auth":
+        """Return it without every part that holds `secret`."""
+        if secret is None:
+            return self
+        spoiled = self.token is not None and secret in self.token
+        headers, metadata = self.headers, self.metadata
+        if headers is not None:
+            headers = {name: value for name, value in headers.items() if secret not in value} or None
+        if metadata is not None and orjson.dumps(secret)[1:-1] in orjson.dumps(dict(metadata)):
+            metadata = None
+        return Auth(None if spoiled else self.scheme, None if spoiled else self.token, headers, metadata)
+
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:

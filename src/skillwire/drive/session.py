@@ -2,6 +2,7 @@
 
 import secrets
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -10,7 +11,7 @@ import orjson
 
 from skillwire.drive.errors import BusyError, CallFailedError, GoneError, ResolverError, TimedOutError
 from skillwire.drive.limits import DriveLimits
-from skillwire.drive.messages import CallError, CallResult
+from skillwire.drive.messages import Answer, CallError, CallResult
 from skillwire.drive.outbox import Outbox, Room
 from skillwire.drive.registration import Auth, ClientInfo
 from skillwire.drive.table import PathTable
@@ -49,6 +50,8 @@ class Connection:
     mode: Mode
     secure: bool = False
     auth: Auth | None = None
+    proof: Callable[[object], bool] | None = None
+    """Says of its first message whether it holds the server's token; None if the client has shown it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -57,8 +60,9 @@ class _Pending:
     result: CallResult | CallFailedError | None = None
 
     def answer(self, result: CallResult | CallFailedError) -> None:
-        self.result = result
-        self.answered.set()
+        if self.result is None:  # the first counts
+            self.result = result
+            self.answered.set()
 
 
 class Session:
@@ -69,7 +73,9 @@ class Session:
         self.id = secrets.token_urlsafe(24)  # on the HTTP loop, whoever knows it is the client
         self.connection = connection
         self.client: ClientInfo | None = None
-        self.auth_source = "none"
+        self.registered_auth: Auth | None = None
+        self.proven = connection.proof is None
+        """Whether the client has shown that it knows the server's token, if there is one."""
         self.table = PathTable()
         self.connected_at = self.seen_at = time.time()
         self.seen = self.pinged = self.nameless = time.monotonic()
@@ -79,6 +85,12 @@ class Session:
         self._pending: dict[str, _Pending] = {}
         self.outbox = Outbox(limits.waiting, limits.waiting_bytes, room)
 
+    @property
+    def auth_source(self) -> str:
+        """Where the client said who it is."""
+        sources = {"transport": self.connection.auth, "message": self.registered_auth}
+        return "+".join(name for name, auth in sources.items() if auth is not None) or "none"
+
     def touch(self) -> None:
         """Note a sign of life."""
         self.seen, self.seen_at = time.monotonic(), time.time()
@@ -87,7 +99,7 @@ class Session:
         """Put a message where the client will fetch it; one that fetches none misses it."""
         self.outbox.put(orjson.dumps(message))
 
-    async def ask(self, request_id: str, call: bytes) -> Json:
+    async def ask(self, request_id: str, call: bytes) -> Answer:
         """Send a call and return what the client answers. Raises `CallFailedError`."""
         client_id = "" if self.client is None else self.client.id
         if self.closing is not None:
@@ -123,6 +135,10 @@ class Session:
         self.closing = closing
         self.over.set()
         self.outbox.close()
+        self.fail_calls()
+
+    def fail_calls(self) -> None:
+        """Fail what is unanswered: whoever was asked is no longer there."""
         client_id = "" if self.client is None else self.client.id
         for pending in self._pending.values():
             pending.answer(GoneError(client_id))

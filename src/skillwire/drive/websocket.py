@@ -9,7 +9,7 @@ from skillwire.drive.errors import FullError, RefusedError
 from skillwire.drive.hub import Hub
 from skillwire.drive.identity import Identities
 from skillwire.drive.reading import ShapeError
-from skillwire.drive.session import NORMAL, Closing, Connection, Mode, Session
+from skillwire.drive.session import NORMAL, Closing, Mode, Session
 from skillwire.drive.web import HttpError
 from skillwire.model.json_text import JsonTooLargeError, load_bounded_json
 
@@ -27,8 +27,7 @@ class SocketEndpoint:
 
     async def __call__(self, websocket: WebSocket) -> None:
         try:
-            auth = self._identities.of(websocket)
-            session = self._hub.connect(Connection(Mode.WEBSOCKET, websocket.url.scheme == "wss", auth))
+            session = self._hub.connect(self._identities.connection(Mode.WEBSOCKET, websocket))
         except (FullError, HttpError) as error:
             status = error.status if isinstance(error, HttpError) else 503
             await websocket.send_denial_response(JSONResponse({"error": str(error)}, status))

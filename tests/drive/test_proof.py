@@ -1,0 +1,142 @@
+"""Clients that show the server's token in their registration: Node keeps no cookies and sends no headers."""
+
+import json
+from contextlib import AsyncExitStack
+from typing import Any
+
+import httpx2
+import pytest
+from websockets.asyncio.client import connect
+
+from skillwire.drive import loop
+from skillwire.drive.hooks import Hooks
+from skillwire.drive.limits import DriveLimits
+from skillwire.drive.registration import Auth, ClientInfo
+from tests.support.drive import Drive, driving, ending, program, registration, skills
+from tests.support.peers import PATIENCE
+
+pytestmark = pytest.mark.anyio
+
+TOKEN = "correct-horse-battery-staple"
+PROVEN = registration("app", skills("/a/skill.md"), auth={"token": TOKEN, "metadata": {"role": "op"}})
+NO_HEADERS: dict[str, str] = {}
+
+
+def stranger(drive: Drive) -> httpx2.AsyncClient:
+    """Return an HTTP client that knows no token."""
+    return httpx2.AsyncClient(base_url=drive.base, trust_env=False, timeout=PATIENCE)
+
+
+async def begin(http: httpx2.AsyncClient) -> dict[str, str]:
+    """Begin a session on the HTTP loop; return the header that names it."""
+    begun = await http.post("/mdp/http-loop/connect", json={})
+    return {"x-mdp-session-id": begun.json()["sessionId"]}
+
+
+class Remembering(Hooks):
+    """Remembers what it was told of who came."""
+
+    def __init__(self) -> None:
+        self.came: list[Auth | None] = []
+
+    async def authorize_registration(
+        self, client: ClientInfo, auth: Auth | None, transport_auth: Auth | None
+    ) -> None:
+        self.came += [auth, transport_auth]
+
+
+async def test_a_registration_with_the_token_proves_a_socket() -> None:
+    hooks = Remembering()
+    async with (
+        driving(token=TOKEN, hooks=hooks) as drive,
+        program(drive, PROVEN, additional_headers=NO_HEADERS) as client,
+    ):
+        assert (await drive.get("/skills/app/a")).text == "# /a/skill.md"
+        assert drive.hub.clients[0].session.auth_source == "message"
+        assert hooks.came == [Auth(metadata={"role": "op"}), None]  # without the token
+        await client.say(registration("moved", []))  # proven once is proven
+        await drive.until_online("moved")
+
+
+async def test_a_registration_with_the_token_proves_a_session_of_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loop, "UNPROVEN_WAIT_MS", 50)
+    async with driving(token=TOKEN) as drive, stranger(drive) as http:
+        session = await begin(http)
+        # The reference client polls before it registers; until then it does not hold a connection for long.
+        poll = await http.get("/mdp/http-loop/poll?waitMs=60000", headers=session)
+        assert poll.status_code == 204
+        sent = await http.post("/mdp/http-loop/send", json={"message": PROVEN}, headers=session)
+        assert sent.status_code == 202
+        assert drive.hub.clients[0].session.auth_source == "message"
+        assert (await http.get("/skills/app/a", headers=session)).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        registration("app", []),
+        registration("app", [], auth={"token": "guess"}),
+        registration("app", [], auth={"token": [TOKEN]}),
+        registration("app", [], auth={"headers": {"authorization": f"Bearer {TOKEN}"}}),
+        registration("app", [], token=TOKEN),
+        {"type": "ping", "timestamp": 1, "auth": {"token": TOKEN}},
+        {"type": "updateClientCatalog", "clientId": "other", "paths": []},
+        {"type": "nonsense"},
+        [],
+    ],
+    ids=str,
+)
+async def test_a_client_that_shows_no_token_has_one_message(message: Any) -> None:
+    async with driving(token=TOKEN) as drive:
+        async with connect(drive.socket, proxy=None) as connection:
+            await connection.send(json.dumps(message))
+            code, reason = await ending(connection)
+            assert (code, "this server wants its token" in reason) == (1008, True)
+        async with stranger(drive) as http:
+            session = await begin(http)
+            for expected in (401, 404):
+                sent = await http.post("/mdp/http-loop/send", json={"message": message}, headers=session)
+                assert sent.status_code == expected
+        assert drive.hub.clients == ()
+
+
+async def test_a_wrong_first_message_of_the_right_client_ends_its_session() -> None:
+    """A token that is right makes a wrong registration no better."""
+    async with driving(token=TOKEN) as drive, connect(drive.socket, proxy=None) as connection:
+        await connection.send(json.dumps(registration("mcp", [], auth={"token": TOKEN})))
+        code, reason = await ending(connection)
+        assert (code, "another route" in reason) == (1008, True)
+
+
+async def test_those_who_show_no_token_crowd_out_each_other_only() -> None:
+    limits = DriveLimits(sessions=4, unproven=2)
+    async with driving(token=TOKEN, limits=limits) as drive, AsyncExitStack() as stack:
+        for at in range(2):
+            await stack.enter_async_context(program(drive, registration(f"own-{at}", [])))
+        idle = [await stack.enter_async_context(connect(drive.socket, proxy=None)) for _ in range(3)]
+        assert (await ending(idle[0]))[0] == 1013
+        await stack.enter_async_context(
+            program(drive, registration("own-2", []))
+        )  # who knows it has precedence
+        assert (await ending(idle[1]))[0] == 1013
+        await idle[2].send(json.dumps(PROVEN))
+        await drive.until_online("own-0", "own-1", "own-2", "app")
+
+
+async def test_a_client_that_says_nothing_is_hung_up_on() -> None:
+    limits = DriveLimits(register_seconds=0.3)
+    async with driving(token=TOKEN, limits=limits) as drive, connect(drive.socket, proxy=None) as connection:
+        assert (await ending(connection))[0] == 1000
+
+
+async def test_what_a_client_says_while_it_registers_counts_as_said_by_its_connection() -> None:
+    async with driving(token=TOKEN) as drive:
+        session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
+        headers = {"x-mdp-session-id": session, "x-mdp-auth-tenant": "demo"}
+        await drive.http.post("/mdp/http-loop/send", json={"message": PROVEN}, headers=headers)
+        (online,) = drive.hub.clients
+        assert online.session.auth_source == "transport+message"
+        assert online.connection.auth is not None
+        assert online.connection.auth.headers == {"x-mdp-auth-tenant": "demo"}
