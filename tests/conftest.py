@@ -44,7 +44,7 @@ def served_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "data/blob.bin": bytes(range(256)),
             "data/empty.txt": b"",
             "data/latin1.txt": "caf\xe9\n".encode("latin-1"),
-            "data/nul.txt": b"a\0b",
+            "data/zero.txt": b"a\0b",
             "data/text": "plain, without a suffix\n",
             "scripts/run.ts": "export {}\n",
             "with space & 100%.md": "percent\n",

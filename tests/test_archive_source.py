@@ -88,6 +88,15 @@ async def test_every_skill_of_an_archive_is_served_under_its_path(shelf: Shelf, 
     assert await source.scan() == await source.rescan() == scan
 
 
+@pytest.mark.parametrize("name", ["skills.zip", "skills.tar.gz"])
+async def test_files_that_can_be_run_are_so_in_the_archive_too(shelf: Shelf, name: str) -> None:
+    form = ArchiveForm.ZIP if name.endswith(".zip") else ArchiveForm.TAR_GZ
+    files = {f"around/{path}": content for path, content in {**REFUNDS, "run": b"\x7fELF"}.items()}
+    shelf.put(pack(files, form, executable=["around/run"]), name)
+    (entry,) = (await shelf.source(name).scan()).entries
+    assert entry.executable == {"run"}
+
+
 @pytest.mark.parametrize("name", ["refunds.zip", "download (1).tar.gz"])
 async def test_a_skill_at_the_root_has_its_own_name_whatever_the_archive_is_called(
     shelf: Shelf, name: str

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from skillwire.model.path import folded, prefixes
 from skillwire.wire.archive_form import ArchiveForm, archive_form
 from skillwire.wire.archive_rules import ArchiveBounds, ArchiveError
-from skillwire.wire.packing import pack
-from skillwire.wire.unpacking import unpack
+from skillwire.wire.packing import pack, pack_skill, widest_form
+from skillwire.wire.unpacking import unpack, unpack_with_modes
 from tests.support.skills import skill_md
 
 TAR, ZIP = ArchiveForm.TAR_GZ, ArchiveForm.ZIP
@@ -33,7 +33,7 @@ SKILL = {
     "references/" + "long-" * 30 + ".md": b"",
 }
 DIGESTS = {
-    TAR: "6c983e7528560dd644e618decb76467d76ed5a7ed8156c370a37e62c6efe77d9",
+    TAR: "387f7fb0b620de60d211a57842cda8e7f1bbbd3b39bc39216aa2df10cc66631d",
     ZIP: "a69aaba07ac1a47cf58d9f7a2ba524c4386cd6a3a32b2cd1e586c2da517d9d5d",
 }
 forms = pytest.mark.parametrize("form", ArchiveForm)
@@ -148,6 +148,45 @@ def test_a_zip_file_tells_nothing_of_the_machine_that_made_it() -> None:
             "scripts/run.sh"
         }
         assert {(info.date_time, info.create_system) for info in infos} == {((1980, 1, 1, 0, 0, 0), 3)}
+
+
+def first_headers(packed: bytes) -> dict[str, bytes]:
+    """Read a tar.gz file as readers do that know no pax headers, and skip what is no file."""
+    content, files, at = gzip.decompress(packed), dict[str, bytes](), 0
+    while any(header := content[at : at + 512]):
+        name, above = (field.partition(b"\0")[0] for field in (header[:100], header[345:500]))
+        size = int(header[124:135], 8)
+        if header[156:157] == b"0":
+            path = (above + b"/" + name if above else name).decode()
+            files[path] = content[at + 512 : at + 512 + size]
+        at += 512 + -(-size // 512) * 512
+    return files
+
+
+def test_readers_that_skip_pax_headers_find_every_path() -> None:
+    files = {"SKILL.md": b"1", "references/größe.md": b"2", "folder/" * 20 + "file.md": b"3", "日本.md": b"4"}
+    assert first_headers(pack(files, TAR)) == files == unpack(pack(files, TAR), TAR, BOUNDS)
+    assert widest_form(files) is TAR
+
+
+def test_a_path_that_fits_into_no_first_header_makes_a_zip_file() -> None:
+    assert widest_form(["SKILL.md", "x" * 101]) is ZIP
+    assert widest_form(["SKILL.md", "ü" * 51]) is ZIP
+
+
+@forms
+def test_executable_files_are_known_again_after_packing(form: ArchiveForm) -> None:
+    files = {"SKILL.md": b"", "run": b"\x7fELF", "scripts/run.sh": b"#!/bin/sh\n", "plain": b""}
+    packed = pack_skill(files, form, ["run"])
+    assert unpack_with_modes(packed, form, BOUNDS).executable == {"run", "scripts/run.sh"}
+
+
+def test_a_mode_that_cannot_be_read_is_none() -> None:
+    content = bytearray(gzip.decompress(pack({"SKILL.md": b"x"}, TAR)))
+    content[100:108] = b"whatever"
+    content[148:156] = b"%06o\0 " % (sum(content[:512]) - sum(content[148:156]) + 8 * 32)
+    unpacked = unpack_with_modes(gzip.compress(bytes(content)), TAR, BOUNDS)
+    assert (unpacked.files, unpacked.executable) == ({"SKILL.md": b"x"}, set())
 
 
 # What form it is

@@ -39,6 +39,11 @@ def skills(peer: Peer) -> dict[str, Any]:
     return {entry["uri"]: entry for entry in all_items(peer, "skills/list", "skills")}
 
 
+def documents(peer: Peer) -> list[str]:
+    uris = [each["uri"] for each in all_items(peer, "resources/list", "resources")]
+    return [uri for uri in uris if uri.endswith("/SKILL.md")]
+
+
 def read(peer: Peer, uri: str) -> tuple[bytes, dict[str, Any]]:
     (content,) = peer.result("resources/read", {"uri": uri})["contents"]
     assert content["uri"] == uri
@@ -92,7 +97,7 @@ def test_a_uri_is_the_percent_encoded_path_and_ends_in_the_name(peer: Peer) -> N
         ("data/text", "text/plain", True),
         ("data/empty.txt", "text/plain", True),
         ("data/latin1.txt", "text/plain", False),
-        ("data/nul.txt", "text/plain", False),
+        ("data/zero.txt", "text/plain", False),
         ("data/blob.bin", "application/octet-stream", False),
     ],
 )
@@ -303,11 +308,12 @@ def test_what_is_no_directory_cannot_be_listed(peer: Peer, uri: str) -> None:
     assert peer.error("resources/directory/read", {"uri": uri})["code"] == INVALID_PARAMS
 
 
-@pytest.mark.rule("S15")
-def test_a_directory_read_is_complete_but_not_cacheable(peer: Peer) -> None:
+@pytest.mark.rule("S12", "S15")
+def test_a_directory_read_says_how_long_it_stays_fresh(peer: Peer) -> None:
     result = peer.result("resources/directory/read", {"uri": REFUNDS})
-    assert result.get("resultType") == ("complete" if peer.modern else None)
-    assert "ttlMs" not in result
+    envelope = {key: result.get(key) for key in ("resultType", "ttlMs", "cacheScope")}
+    fresh = {"resultType": "complete", "ttlMs": 5000, "cacheScope": "public"}
+    assert envelope == (fresh if peer.modern else dict.fromkeys(fresh))
 
 
 @pytest.mark.rule("S16", "S8")
@@ -392,7 +398,7 @@ def test_prompts_come_in_pages_of_a_hundred_and_together_every_skill_once(peer: 
     names = [prompt["name"] for page in pages for prompt in page]
     assert [len(page) for page in pages[:-1]] == [100] * (len(pages) - 1)
     assert names[0] == "skill"
-    assert len(names) == len(set(names)) == 1 + len(skills(peer))
+    assert len(names) == len(set(names)) == 1 + len(documents(peer))
     assert {"twins/one/twin", "twins/two/twin"} <= set(names)
 
 

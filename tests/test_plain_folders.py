@@ -54,6 +54,7 @@ def grow(folder: Path, random: Random, depth: int = 0) -> None:
             continue
         if kind < 0.65 or (kind < 0.85 and depth == 3):
             place.write_bytes(random.choice(CONTENTS))
+            place.chmod(random.choice([0o644, 0o644, 0o755, 0o744, 0o655]))
         elif kind < 0.85:
             place.mkdir()
             grow(place, random, depth + 1)
@@ -90,6 +91,26 @@ def test_both_ways_find_the_same(random: Random) -> None:
         assert WatchPlan.of(root, tree) == WatchPlan.of(root, other)
         folders = {path: set(unit.folders) for path, unit in tree.units.items()}
         assert folders == {path: set(unit.folders) for path, unit in other.units.items()}
+
+
+def test_a_change_of_mode_alone_is_seen_in_both_ways(tmp_path: Path) -> None:
+    one = write_skill(tmp_path, "one", {"run": "x"})
+    write_skill(tmp_path, "with-link", {"run": "x"})
+    (tmp_path / "with-link/link.md").symlink_to("SKILL.md")
+    for path in tmp_path.rglob("*"):
+        if not path.is_symlink():
+            os.utime(path, ns=(10**18, 10**18))
+    source = DirectorySource(tmp_path, label="x")
+
+    def runnable() -> list[list[str]]:
+        return [sorted(entry.executable) for entry in anyio.run(source.scan).entries]
+
+    assert runnable() == [[], []]
+    (one / "run").chmod(0o755)
+    (tmp_path / "with-link/run").chmod(0o700)
+    assert runnable() == [["run"], ["run"]]
+    (one / "run").chmod(0o655)
+    assert runnable() == [[], ["run"]]
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2])

@@ -12,14 +12,20 @@ from tests.oracles.yaml_corpus import CORPUS
 PLAIN = [
     "name: refunds\ndescription: Settles a refund. Use when money goes back.\n",
     "name: a\ndescription: Folded over\n  several lines, and\n  3 more (of them).\nlicense: MIT\n",
-    'name: a\nmetadata:\n  owner: desk\n  version: "1.0"\n  since: 2024-01-02\nlicense: MIT\n',
-    "name: a\nurl: https://example.com/a:b?c=d&e\ntime: 12:30:45\n",
-    "name: a\nflag: true\nnothing: null\nnumber: 12\nhex: 0x1F\nfloat: 1.5e3\nyes: yes\n",
+    'name: a\nmetadata:\n  owner: desk\n  version: "1.0"\n  release: 1.20.3\nlicense: MIT\n',
+    "name: a\nurl: https://example.com/a:b?c=d&e\n",
+    "name: a\nflag: true\nnothing: null\nnumber: 12\nfloat: 1.5\nzero: 0\n",
     "name: 'it is: # quoted'\nother: \"a: b # c\"\nempty: ''\n",
     "name: a\nallowed-tools: Bash(git add, git commit) Read\n",
     "name: a\nlast:\n",
 ]
 LEFT_TO_THE_PARSER = [
+    "name: yes\n",
+    "yes: name\n",
+    "name: 0755\n",
+    "name: 2024-01-02\n",
+    "name: 12:30:45\n",
+    "name: 1e3\n",
     "",
     "name: a \n",
     "name: a # comment\n",

@@ -33,7 +33,8 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     root = tmp_path / "skills"
-    write_skill(root, "one", {"a.md": "a", "blob.bin": bytes(range(256))})
+    one = write_skill(root, "one", {"a.md": "a", "blob.bin": bytes(range(256))})
+    (one / "blob.bin").chmod(0o755)
     write(root / "odd", {"SKILL.md": "---\nname: odd\ndescription: x\nlist: [1, 2.5, null]\n---\nBody\n"})
     write(root / "warned", {"SKILL.md": skill_md("other"), "b.md": "b"})
     return root

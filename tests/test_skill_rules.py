@@ -36,13 +36,13 @@ def test_a_skill_that_keeps_every_rule_has_no_problem() -> None:
 
 @pytest.mark.rule("S7")
 def test_fields_without_a_rule_pass_through_without_a_word() -> None:
-    read = document(NAME, DESCRIPTION, "model: opus", "x-mine: {deep: [1, yes, ~]}")
+    read = document(NAME, DESCRIPTION, "model: opus", "x-mine: {deep: [1, yeah, ~]}")
     assert read.problems == ()
     assert read.frontmatter == {
         "name": "refunds",
         "description": "Handles refunds.",
         "model": "opus",
-        "x-mine": {"deep": [1, "yes", None]},
+        "x-mine": {"deep": [1, "yeah", None]},
     }
 
 
@@ -101,7 +101,7 @@ def test_what_the_extension_cannot_carry_is_an_error(
         ([DESCRIPTION, "allowed-tools: Read, Write"], Rule.ALLOWED_TOOLS_FORMAT),
         ([DESCRIPTION, "allowed-tools: [Read, Write]"], Rule.ALLOWED_TOOLS_FORMAT),
         ([DESCRIPTION, "allowed-tools:"], Rule.ALLOWED_TOOLS_FORMAT),
-        ([DESCRIPTION, "allowed-tools: {Read: yes}"], Rule.ALLOWED_TOOLS_FORMAT),
+        ([DESCRIPTION, "allowed-tools: {Read: true}"], Rule.ALLOWED_TOOLS_FORMAT),
     ],
 )
 def test_every_other_fault_is_a_warning_and_the_skill_is_served(lines: list[str], rule: Rule) -> None:

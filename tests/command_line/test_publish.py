@@ -45,7 +45,11 @@ def test_what_is_published_is_read_back_with_the_same_digests(
     for name in ("bytes", "verbatim", "outer"):
         shutil.copytree(served_tree / name, tmp_path / "skills" / name)
     (tmp_path / "skills/bytes/data/nul.txt").unlink()
-    write_skill(tmp_path / "skills", "deep/er/refunds", {"scripts/run.sh": "#!/bin/sh\n"})
+    refunds = write_skill(
+        tmp_path / "skills", "deep/er/refunds", {"scripts/run.sh": "#!/bin/sh\n", "run": b"\x7fELF\0"}
+    )
+    for script in ("scripts/run.sh", "run"):
+        (refunds / script).chmod(0o755)
     assert cli("publish", "skills", "--out", "site").code == 0
 
     async def read_back() -> list[Entry]:

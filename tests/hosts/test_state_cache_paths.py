@@ -42,7 +42,7 @@ def test_two_files_never_share_a_path_not_even_where_case_is_ignored(
 @example("..", "skill://../../etc/passwd")
 @example(".staging", "..")
 @example("", "")
-@example("nul.txt", "skill://x/con.md")
+@example("zero.txt", "skill://x/con.md")
 @example("a.", "skill://x/a.")
 @example("x\0y", "\ud800/\0")
 def test_a_path_stays_in_the_folder_and_every_machine_can_store_it(label: str, uri: str) -> None:

@@ -5,7 +5,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from skillwire.catalog.addresses import around, entry_in
-from skillwire.catalog.compose import Labelled, Namespace, all_templates, found_problems, listed, shared_names
+from skillwire.catalog.compose import (
+    Labelled,
+    Namespace,
+    all_templates,
+    found_problems,
+    listed,
+    nonconforming,
+    shared_names,
+)
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.entry import Entry
 from skillwire.model.uri import parent_uri
@@ -28,8 +36,9 @@ def amended(catalog: Catalog, before: Scan, after: Scan, scans: Sequence[Labelle
     if not space.release(gone) or not space.claim(new):
         return None
     entries = {entry.uri: entry for labelled in scans for entry in labelled.scan.entries}
-    same_skills = [(each.uri, each.listed) for each in gone] == [(each.uri, each.listed) for each in new]
+    same_skills = list(map(_listed_as, gone)) == list(map(_listed_as, new))
     shared = catalog.shared_names if same_skills else shared_names(entries.values(), scans)
+    refused = catalog.nonconforming if same_skills else nonconforming(entries.values(), scans)
     listing = catalog.listing if same_skills else listed(entries.values())
     return replace(
         catalog,
@@ -37,10 +46,16 @@ def amended(catalog: Catalog, before: Scan, after: Scan, scans: Sequence[Labelle
         above=space.above,
         listing=listing,
         positions=catalog.positions if same_skills else {uri: at for at, uri in enumerate(listing)},
-        problems=(*found_problems(scans), *shared.values()),
+        problems=(*found_problems(scans), *shared.values(), *refused.values()),
         shared_names=shared,
+        nonconforming=refused,
         templates=all_templates(scans),
     )
+
+
+def _listed_as(entry: Entry) -> tuple[str, bool, object]:
+    """Return what decides whether and where a skill is listed."""
+    return entry.uri, entry.listed, entry.nonconformities
 
 
 class _Space:

@@ -75,9 +75,14 @@ def _uris(edits: tuple[Edit, ...]) -> Iterator[str]:
     for edit in edits:
         before, after = _content(edit.before), _content(edit.after)
         for uri in before.keys() | after.keys():
-            if before.get(uri) != after.get(uri):
+            if _promise(before.get(uri)) != _promise(after.get(uri)) or (uri in before) != (uri in after):
                 yield uri
                 yield from parents(uri)
+
+
+def _promise(file: SkillFile | LiveFile | None) -> object:
+    """Return what clients are told of a file. Whether it can be run is not among it."""
+    return (file.mime_type, file.digest, file.size) if isinstance(file, SkillFile) else file
 
 
 def _content(entry: Entry | None) -> dict[str, SkillFile | LiveFile | None]:

@@ -41,13 +41,15 @@ def compose(scans: Sequence[Labelled], *, movable: bool = True) -> Catalog:
                 taken.append(_uri_taken(entry, other, scans))
     entries = namespace.entries
     shared = shared_names(entries.values(), scans)
+    refused = nonconforming(entries.values(), scans)
     return Catalog(
         entries=entries,
         above=namespace.above(),
         listing=(listing := listed(entries.values())),
         positions={uri: position for position, uri in enumerate(listing)},
-        problems=(*found_problems(scans), *taken, *shared.values()),
+        problems=(*found_problems(scans), *taken, *shared.values(), *refused.values()),
         shared_names=shared,
+        nonconforming=refused,
         templates=all_templates(scans),
         several=len(scans) > 1,
         crowded=crowded,
@@ -171,6 +173,27 @@ def shared_names(entries: Iterable[Entry], scans: Sequence[Labelled]) -> dict[st
             shared[first.uri] = replace(told[0], path=_place(first, scans))
             shared |= {each.uri: replace(told[1], path=_place(each, scans)) for each in others}
     return shared
+
+
+def nonconforming(entries: Iterable[Entry], scans: Sequence[Labelled]) -> dict[str, Problem]:
+    """Return, for each skill that makes strict clients refuse a whole list, the problem that says so."""
+    return {entry.uri: _not_listed(entry, scans) for entry in entries if entry.nonconformities}
+
+
+def _not_listed(entry: Entry, scans: Sequence[Labelled]) -> Problem:
+    reasons = entry.nonconformities
+    what = "; ".join(reason.message for reason in reasons)
+    fixes = "; ".join(dict.fromkeys(reason.fix for reason in reasons))
+    if entry.foreign:
+        fixes = "ask whoever runs the server to fix it"
+    return Problem(
+        _place(entry, scans),
+        Rule.NOT_LISTED,
+        Severity.WARNING,
+        f"`skills/list` leaves it out, because strict clients refuse the whole list with it: {what}",
+        hint=f"{fixes}; to list it all the same, serve with `--list-nonconforming`",
+        field=reasons[0].field,
+    )
 
 
 def _name_shared(name: str, other: Entry, number: int, scans: Sequence[Labelled]) -> Problem:

@@ -29,6 +29,8 @@ class Catalog:
     """Everything that is wrong, in every source."""
     shared_names: Mapping[str, Problem]
     """For each skill whose name is not its own alone, the problem that says so (S17)."""
+    nonconforming: Mapping[str, Problem] = field(default_factory=dict[str, Problem])
+    """For each skill that makes strict clients refuse a whole list, the problem that says so."""
     templates: tuple[SkillTemplate, ...] = ()
     """Skills that are in no list: one for each way to fill in a path. What is listed comes first."""
     several: bool = False
@@ -91,7 +93,8 @@ class Catalog:
         """Return what is wrong with a skill that is served all the same."""
         shared = self.shared_names.get(entry.uri)
         own = (self.shown(problem, entry.origin.source) for problem in entry.problems)
-        return (*own, *([] if shared is None else [shared]))
+        refused = self.nonconforming.get(entry.uri)
+        return (*own, *(each for each in (shared, refused) if each is not None))
 
     def shown(self, problem: Problem, label: str) -> Problem:
         """Return a problem of the source `label`, as it is told beside those of the others."""

@@ -15,7 +15,7 @@ from skillwire import __version__
 from skillwire.cli.collecting import nothing_to_collect
 from skillwire.cli.missing import NoSuchSkillError
 from skillwire.model.display import quoted
-from skillwire.model.errors import InvalidValueError, SkillwireError, StateError, UsageError
+from skillwire.model.errors import InvalidValueError, SkillwireError, UsageError
 from skillwire.model.name import closest
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ VERBS = {
         "List the servers that files on this machine name.",
         takes_command=True,
     ),
+    "login": Verb("skillwire.cli.login:login", "Log in to a server that demands it."),
+    "logout": Verb("skillwire.cli.logout:logout", "Log out of a server, and have its tokens revoked."),
     "verify": Verb(
         "skillwire.cli.verify:verify",
         "Check that a server keeps what it promises of its skills.",
@@ -148,13 +150,11 @@ def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) ->
         case UsageError():
             print_error(str(error), hint=error.hint)
             return WRONG_USAGE
-        case StateError():
-            print_error(str(error), hint=error.hint)
         case NoSuchSkillError():
             print_error(str(error), hint=error.hint)
             print_problems(talk(), error.problems)
         case _:
-            print_error(str(error))
+            print_error(str(error), hint=str(getattr(error, "hint", "")))
     return FOUND_SOMETHING_WRONG
 
 

@@ -10,12 +10,13 @@ from rich.text import Text
 from skillwire.cli.approvals import print_approvals
 from skillwire.cli.diff import print_changes
 from skillwire.cli.options import AsJson, FromServers, Yes
-from skillwire.cli.output import data, talk
+from skillwire.cli.output import data, print_json, talk
 from skillwire.cli.question import agreed, somebody_is_there
 from skillwire.cli.reaching import Allow, TokenEnv, skill_targets
 from skillwire.cli.remote.opened import find, hosting
 from skillwire.cli.remote.remembering import opened_state
 from skillwire.cli.remote.showing import print_files
+from skillwire.host.hosted import HostedSkill
 from skillwire.host.judging.inspection import Inspection
 from skillwire.host.reaching.target import Target
 from skillwire.host.state.approvals import Standing
@@ -39,7 +40,8 @@ def approve(
     """Approve one skill of one server, with exactly the files that it lists now.
 
     It is shown what is approved, and what has changed since the last time. If a file is added, removed or
-    changed later, the approval ends. It says nothing about what the skill wants, and grants no tools.
+    changed later, the approval ends. It says nothing about what the skill wants, and grants no tools. You
+    are told if `skillwire bridge` cannot pass the skill on.
 
     For example:
 
@@ -51,31 +53,74 @@ def approve(
     """
     if skill is None:
         return print_approvals(as_json=json)
-    return anyio.run(_approve, skill, skill_targets(skill, servers, allow, token_env), yes)
+    if json and not yes:
+        raise UsageError("with `--json`, nobody is asked", hint="if you agree, add `--yes`")
+    targets = skill_targets(skill, servers, allow, token_env)
+    done = anyio.run(_approve, skill, targets, yes, json)
+    if done is None:
+        return 1
+    if json:
+        print_json(done)
+    return 0
 
 
-async def _approve(skill: str, targets: Sequence[Target], yes: bool) -> int:  # noqa: FBT001 - `anyio.run` names nothing
+async def _approve(
+    skill: str,
+    targets: Sequence[Target],
+    yes: bool,  # noqa: FBT001 - `anyio.run` names nothing
+    as_json: bool,  # noqa: FBT001
+) -> dict[str, object] | None:
+    """Return what was approved; None if nothing was."""
     with opened_state() as state:
         async with hosting(targets, state) as host:
             found = await find(host, skill)
+            missed = host.why_not_bridged(found)
             if found.standing is Standing.APPROVED:
                 talk().print(f"{found.quoted} is approved already, as it is now")
-                return 0
+                _tell_of_bridges(missed)
+                return _row(found, missed)
             if not found.skill.lasting:
                 raise UsageError(
                     f"no approval of {found.quoted} can be kept: not all its files have digests",
-                    hint="whoever uses it has to be asked each time",
+                    hint=_never_kept(found, missed),
                 )
             target = next(each for each in targets if each.label == found.label)
-            _print_request(await host.inspect(found), target)
+            if not as_json:
+                _print_request(await host.inspect(found), target)
+            _tell_of_bridges(missed)
             if not yes and not somebody_is_there():
                 raise UsageError("nobody is there who could be asked", hint="if you agree, add `--yes`")
             if not yes and not agreed("approve exactly this?"):
                 talk().print("nothing was approved")
-                return 1
+                return None
             await host.approve(found)
             talk().print(f"approved {found.quoted}")
-            return 0
+            return _row(found, missed)
+
+
+def _never_kept(found: HostedSkill, missed: str) -> str:
+    bridge = (
+        f"`skillwire bridge` cannot pass it on: {missed}"
+        if missed
+        else f"`skillwire bridge` offers it with `--trust {found.label}` only"
+    )
+    return f"whoever uses it has to be asked each time; {bridge}"
+
+
+def _tell_of_bridges(missed: str) -> None:
+    """Say that an approval is of no use to a bridge, if that is so."""
+    if missed:
+        told = f"`skillwire bridge` cannot pass it on: {missed}; hosts can use it, with your approval"
+        talk().print(Text(visible(told), style="yellow"))
+
+
+def _row(found: HostedSkill, missed: str) -> dict[str, object]:
+    return {
+        "origin": found.label,
+        "uri": found.skill.uri,
+        "approval": Standing.APPROVED.value,
+        "bridge": {"passed_on": not missed, "reason": visible(missed) or None},
+    }
 
 
 def _print_request(request: Inspection, target: Target) -> None:

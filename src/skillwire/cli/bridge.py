@@ -19,10 +19,12 @@ from skillwire.cli.endpoint import (
     AllowPublic,
     ClientTokenEnv,
     Http,
+    NoWellKnown,
     Reachable,
 )
 from skillwire.cli.library import load
 from skillwire.cli.listening import Endpoint
+from skillwire.cli.options import ListNonconforming
 from skillwire.cli.output import talk
 from skillwire.cli.reaching import Allow, reached
 from skillwire.cli.remote.remembering import state_or_trouble
@@ -66,7 +68,8 @@ def bridge(
         Literal["instructions", "tool-description"], Parameter(help="Where models find the list of skills.")
     ] = "instructions",
     catalog_tokens: Annotated[int, Parameter(help="How long that list may be, in tokens.")] = DEFAULT_TOKENS,
-    no_drafts: Annotated[bool, Parameter(help="Leave out the index for hosts of early drafts.")] = False,
+    no_drafts: Annotated[bool, Parameter(help="Leave out the index and manifests for early hosts.")] = False,
+    list_nonconforming: ListNonconforming = False,
     allow: Allow = None,
     server_token_env: Annotated[
         str | None,
@@ -76,6 +79,7 @@ def bridge(
     allow_public: AllowPublic = False,
     allow_host: AllowHost = None,
     allow_origin: AllowOrigin = None,
+    no_well_known: NoWellKnown = False,
 ) -> int:
     """Be one MCP server in front of many, for their skills.
 
@@ -103,11 +107,12 @@ def bridge(
         max_file_bytes_from(os.environ),
         drafts=not no_drafts,
         frame=bridged_text,
+        list_nonconforming=list_nonconforming,
     )
     endpoint = Reachable(http, token_env, allow_public, allow_host, allow_origin).endpoint()
     os.environ[BRIDGES] = f"{os.environ.get(BRIDGES, '')}+"  # for the programs that this one starts
     with state_or_trouble() as state:
-        run(_Bridge(targets, state, trusted, offering, endpoint).run)
+        run(_Bridge(targets, state, trusted, offering, endpoint, not no_well_known).run)
     return 0
 
 
@@ -121,6 +126,7 @@ class _Bridge:
     trusted: Collection[str]
     offering: Offering
     endpoint: Endpoint | None
+    well_known: bool
 
     async def run(self) -> None:
         async with AsyncExitStack() as stack:
@@ -132,7 +138,9 @@ class _Bridge:
             library.listen(lambda _: keep_out_of_the_collector())
             # Who may see what, the servers know: nothing of it is for a cache that others share.
             freshness = Freshness(LIVE_TTL_MS, private=True)
-            service = Service.of(library, self.offering, freshness, name="skillwire-bridge")
+            service = Service.of(
+                library, self.offering, freshness, name="skillwire-bridge", well_known=self.well_known
+            )
             await serve_at(self.endpoint, service)
 
 

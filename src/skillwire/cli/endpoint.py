@@ -34,6 +34,10 @@ AllowOrigin: TypeAlias = Annotated[
     list[str] | None,
     Parameter(name="--allow-origin", help="A web page's origin that may call this server."),
 ]
+NoWellKnown: TypeAlias = Annotated[
+    bool,
+    Parameter(name="--no-well-known", help="Over HTTP, serve nothing at `/.well-known/agent-skills/`."),
+]
 
 
 @dataclass(frozen=True, slots=True)

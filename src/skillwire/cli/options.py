@@ -44,6 +44,10 @@ FromServers: TypeAlias = Annotated[
     list[str] | None,
     Parameter(name="--from", help="A server to look on: its label, or its URL (repeatable)."),
 ]
+ListNonconforming: TypeAlias = Annotated[
+    bool,
+    Parameter(help="Also list skills that make strict clients refuse the whole list."),
+]
 Yes: TypeAlias = Annotated[bool, Parameter(name="--yes", help="Do it without asking.")]
 FollowLinks: TypeAlias = Annotated[bool, Parameter(help="Also look where links lead, outside the folder.")]
 AsJson: TypeAlias = Annotated[bool, Parameter(help="Print JSON, for programs.")]

@@ -10,6 +10,7 @@ from skillwire.server.annexes import joined
 from skillwire.server.drive import drive_annex
 from skillwire.server.http import MCP_PATH, Annex, http_app, serve_http
 from skillwire.server.pages import UNLOCK_PAGE, page_annex, page_sessions
+from skillwire.server.well_known import well_known_annex
 from skillwire.surfaces.overview import Overview, ShowPlaces
 
 
@@ -17,6 +18,8 @@ async def serve_over_http(service: Service, endpoint: Endpoint) -> None:
     """Serve at the endpoint until a signal to stop arrives."""
     gateway, authority = service.gateway, endpoint.policy.bound.authority
     annexes: list[Annex] = []
+    if service.well_known:
+        annexes.append(well_known_annex(service.library, private=service.freshness.private))
     key: str | None = None
     if gateway is not None:
         overview = _overview_for_pages(gateway, endpoint)

@@ -12,7 +12,9 @@ from skillwire.cli.places import label_of
 from skillwire.cli.question import agreed, somebody_is_there
 from skillwire.config.clients.choosing import MayReach, targets
 from skillwire.config.clients.known import KnownServer
-from skillwire.config.settings import token_from
+from skillwire.config.settings import state_folder_from, token_from
+from skillwire.host.login.store import Logins
+from skillwire.host.login.stored import with_login
 from skillwire.host.reaching.target import Target
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import UsageError
@@ -34,11 +36,17 @@ TokenEnv: TypeAlias = Annotated[
 def reached(
     servers: Sequence[str], allow: Sequence[str] | None = None, token_env: str | None = None
 ) -> list[Target]:
-    """Return how to reach each server. Raises `UsageError`, also if somebody should agree and does not."""
+    """Return how to reach each server, with the login that is kept of it, if any.
+
+    Raises `UsageError`, also if somebody should agree and does not.
+    """
     token = token_from(token_env, os.environ)
     sending = frozenset[str]() if token_env is None else frozenset({token_env})
     found = targets(servers, os.environ, may_reach=may_reach(allow or ()), sending=sending)
-    return found if token is None else [target.with_token(token) for target in found]
+    if token is not None:
+        return [target.with_token(token) for target in found]
+    logins = Logins(state_folder_from(os.environ))
+    return [with_login(target, logins) for target in found]
 
 
 def skill_targets(

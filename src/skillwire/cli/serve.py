@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from skillwire.cli.endpoint import AllowHost, AllowOrigin, AllowPublic, ClientTokenEnv, Http, Reachable
+from skillwire.cli.endpoint import (
+    AllowHost,
+    AllowOrigin,
+    AllowPublic,
+    ClientTokenEnv,
+    Http,
+    NoWellKnown,
+    Reachable,
+)
 from skillwire.cli.gateway import open_gateway
-from skillwire.cli.options import BlockKey
+from skillwire.cli.options import BlockKey, ListNonconforming
 from skillwire.cli.running import checked_budget, log_to_stderr, run, serve_at
 from skillwire.cli.saying import say
 from skillwire.cli.service import Service
@@ -56,8 +64,9 @@ def serve(
         Literal["instructions", "tool-description"], Parameter(help="Where models find the list of skills.")
     ] = "instructions",
     catalog_tokens: Annotated[int, Parameter(help="How long that list may be, in tokens.")] = DEFAULT_TOKENS,
-    no_drafts: Annotated[bool, Parameter(help="Leave out the index for hosts of early drafts.")] = False,
+    no_drafts: Annotated[bool, Parameter(help="Leave out the index and manifests for early hosts.")] = False,
     archives: Annotated[bool, Parameter(help="Let every skill be read as one archive, too.")] = False,
+    list_nonconforming: ListNonconforming = False,
     legacy_uris: Annotated[
         bool, Parameter(help="Answer at addresses from before the extension: `skill://NAME`.")
     ] = False,
@@ -92,6 +101,7 @@ def serve(
     allow_public: AllowPublic = False,
     allow_host: AllowHost = None,
     allow_origin: AllowOrigin = None,
+    no_well_known: NoWellKnown = False,
 ) -> int:
     """Serve skills to MCP clients, over stdio or HTTP, and tell them of changes.
 
@@ -133,6 +143,7 @@ def serve(
         max_file_bytes_from(os.environ),
         drafts=not no_drafts,
         archives=archives,
+        list_nonconforming=list_nonconforming,
         legacy_uris=legacy_uris,
         contract=terms,
         tools=[*live_tools, *app_tools(gateway.overview())],
@@ -142,7 +153,14 @@ def serve(
     endpoint = reachable.endpoint(lets_in=_lets_in(drive=drive, allow_config=allow_config))
     private = endpoint is not None and endpoint.token is not None
     freshness = Freshness(STATIC_TTL_MS if static else LIVE_TTL_MS, private)
-    service = Service.of(gateway.library, offering, freshness, with_lane=not no_lane, gateway=gateway)
+    service = Service.of(
+        gateway.library,
+        offering,
+        freshness,
+        with_lane=not no_lane,
+        gateway=gateway,
+        well_known=not no_well_known,
+    )
 
     async def serving() -> None:
         await start(gateway)

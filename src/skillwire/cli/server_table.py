@@ -12,8 +12,10 @@ from rich.text import Text
 from skillwire.cli.output import data, print_error, print_json, print_line, talk
 from skillwire.cli.saying import counted
 from skillwire.config.clients.known import KnownServer, UnreadableFile
+from skillwire.host.login.store import Logins
 from skillwire.host.reaching.target import Target
 from skillwire.model.display import quoted, visible
+from skillwire.model.errors import StateError
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ class ServerRow:
     asks_first: bool = False
     note: str = ""
     probe: Probe | None = None
+    login: str = ""
+    """Whether somebody is logged in, as far as that is known without asking."""
 
     @classmethod
     def of(cls, server: KnownServer) -> "ServerRow":
@@ -107,7 +111,8 @@ class ServerRow:
     @property
     def told(self) -> str:
         state = self.state if self.probe is None else str(self.probe)
-        return f"{state} ({self.note})" if self.note else state
+        told = f"{state}, {self.login}" if self.login else state
+        return f"{told} ({self.note})" if self.note else told
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -118,8 +123,29 @@ class ServerRow:
             "address": self.address,
             "state": self.state,
             "asks_first": self.asks_first,
+            "login": self.login or None,
             "probe": None if self.probe is None else self.probe.to_json(),
         }
+
+
+def with_logins(rows: Sequence[ServerRow], servers: Sequence[KnownServer], logins: Logins) -> list[ServerRow]:
+    """Return the rows of these servers with what is known of logins. Nobody is asked, and no keyring."""
+    return [
+        replace(row, login=_login(server.target, logins)) if server.target and not server.same_as else row
+        for row, server in zip(rows, servers, strict=True)
+    ]
+
+
+def _login(target: Target, logins: Logins) -> str:
+    if target.url is None or target.has_token:
+        return ""
+    try:
+        record = logins.find(target.label, target.identity)
+    except StateError:  # its file is damaged, or others can read it
+        return "login needed"
+    if record is None:
+        return ""
+    return "login needed" if record.spent else "logged in"
 
 
 def print_servers(

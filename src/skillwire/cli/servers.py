@@ -11,9 +11,12 @@ from skillwire.cli.options import AsJson
 from skillwire.cli.output import talk
 from skillwire.cli.reaching import Allow, TokenEnv, may_reach, reached
 from skillwire.cli.remote.remembering import remembered
-from skillwire.cli.server_table import ServerRow, print_servers
+from skillwire.cli.server_table import ServerRow, print_servers, with_logins
 from skillwire.config.clients.choosing import MayReach
 from skillwire.config.clients.known import Known, KnownServer, known_servers
+from skillwire.config.settings import state_folder_from
+from skillwire.host.login.store import Logins
+from skillwire.host.login.stored import with_login
 from skillwire.model.display import quoted
 from skillwire.model.errors import UsageError
 
@@ -30,7 +33,7 @@ def servers(
         list[str] | None,
         Parameter(
             name="--forget",
-            help="Remove all that is remembered of a server: approvals, grants, kept files (repeatable).",
+            help="Remove all that is remembered of a server: approvals, grants, files, login (repeatable).",
         ),
     ] = None,
     allow: Allow = None,
@@ -60,6 +63,7 @@ def servers(
     rows = [ServerRow.of(each) for each in known.servers]
     if probe:
         rows = _probed(known.servers, allow or ())
+    rows = with_logins(rows, known.servers, Logins(state_folder_from(os.environ)))
     return print_servers(rows, known.unreadable, _remembered(known), as_json=json)
 
 
@@ -73,7 +77,7 @@ def _forget(labels: Sequence[str]) -> int:
         for label in labels:
             if state is not None:
                 state.forget(label)
-                talk().print(f"forgot {quoted(label)}: its approvals, grants and kept files")
+                talk().print(f"forgot {quoted(label)}: its approvals, grants, kept files and login")
     return 0
 
 
@@ -115,8 +119,11 @@ def _probed(known: Sequence[KnownServer], allow: Sequence[str]) -> list[ServerRo
 
     agrees = may_reach(allow)
     ready = [each for each in known if each.ready and _may_be_probed(each, allow, agrees)]
+    logins = Logins(state_folder_from(os.environ))
     targets = [
-        replace(each.target, public_only=_must_be_public(each, allow)) for each in ready if each.target
+        with_login(replace(each.target, public_only=_must_be_public(each, allow)), logins)
+        for each in ready
+        if each.target
     ]
     probes = probe_all(targets)
     rows = (ServerRow.of(each) for each in known)

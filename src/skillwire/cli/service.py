@@ -29,6 +29,8 @@ class Service:
     lane: Lane | None = None
     gateway: "Gateway | None" = None
     """What pages show and steer, if there are pages."""
+    well_known: bool = True
+    """Whether programs can install the skills over HTTP, from `/.well-known/agent-skills/`."""
 
     @classmethod
     def of(
@@ -40,10 +42,11 @@ class Service:
         name: str = NAME,
         with_lane: bool = True,
         gateway: "Gateway | None" = None,
+        well_known: bool = True,
     ) -> "Service":
         surfaces = all_surfaces(library, offering)
         lane = Lane(surfaces, freshness, name=name, version=__version__) if with_lane else None
-        return cls(library, surfaces, freshness, name, lane, gateway)
+        return cls(library, surfaces, freshness, name, lane, gateway, well_known)
 
     def server(self) -> "Server[Any]":
         """Return the server of the SDK, which is loaded only now."""

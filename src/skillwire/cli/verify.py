@@ -12,6 +12,7 @@ from skillwire.cli.reaching import Allow, TokenEnv, reached
 from skillwire.cli.saying import counted
 from skillwire.host.reaching.client import SkillsClient
 from skillwire.host.reaching.connecting import UnreachableError, connected
+from skillwire.host.reaching.errors import WantsLoginError
 from skillwire.host.reaching.target import Target
 from skillwire.host.surfaces import SurfaceReport, compare_surfaces
 from skillwire.host.verifying import Outcome, Report, SkillReport, verify_server
@@ -84,6 +85,9 @@ def verify(
     found = _Found()
     try:
         anyio.run(_verify, target, found, surfaces, not no_drafts, timeout)
+    except WantsLoginError as error:
+        print_error(str(error))
+        return Outcome.UNREACHABLE
     except UnreachableError as error:
         print_error(str(error), hint="is the server running, and is that its address or command?")
         return Outcome.UNREACHABLE

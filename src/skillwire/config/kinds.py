@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillwire.config.settings import cache_folder_from
+from skillwire.config.settings import cache_folder_from, state_folder_from
 from skillwire.model.display import quoted
 from skillwire.model.errors import InvalidValueError, SourceError, UsageError
 from skillwire.model.limits import Limits
@@ -184,10 +184,15 @@ def _open_server(address: Address, options: SourceOptions) -> Source:
 
     def make() -> Source:
         from skillwire.host.bridge.source import ServerSource  # noqa: PLC0415
+        from skillwire.host.login.store import Logins  # noqa: PLC0415
+        from skillwire.host.login.stored import with_login  # noqa: PLC0415
         from skillwire.host.reaching.link import ServerLink  # noqa: PLC0415 - the SDK is loaded by who asks the server
+        from skillwire.host.reaching.slug import url_slug  # noqa: PLC0415
         from skillwire.host.reaching.target import Target  # noqa: PLC0415
 
-        target = Target(address.label, url=url, token=address.token)
+        target = Target(address.label, url=url, token=address.token, typed=True)
+        # Its label here depends on what else is served; that of a login does not.
+        target = with_login(target, Logins(state_folder_from(options.environment)), url_slug(url))
         return ServerSource(ServerLink(target, limits=options.limits), live=options.live)
 
     return DeferredSource(address.label, address.text.partition("?")[0], make)

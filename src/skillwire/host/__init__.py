@@ -17,9 +17,13 @@ if TYPE_CHECKING:
         LoadRequest,
         Request,
     )
+    from skillwire.host.login.errors import LoginError
+    from skillwire.host.login.flow import LoginHandler, LoginRequest
+    from skillwire.host.login.store import Logins
     from skillwire.host.reaching.connected import ConnectedServer
     from skillwire.host.reaching.target import Target
-    from skillwire.host.refusing import HostError
+    from skillwire.host.reaching.token_source import TokenSource
+    from skillwire.host.refusing import HostError, LoginRequiredError
     from skillwire.host.session.session import Session
     from skillwire.host.session.tools import AgentTool
     from skillwire.host.state.state import State
@@ -34,10 +38,16 @@ __all__ = [
     "Host",
     "HostError",
     "LoadRequest",
+    "LoginError",
+    "LoginHandler",
+    "LoginRequest",
+    "LoginRequiredError",
+    "Logins",
     "Request",
     "Session",
     "State",
     "Target",
+    "TokenSource",
 ]
 
 _OWNERS = {
@@ -50,6 +60,12 @@ _OWNERS = {
     "Host": "skillwire.host.host",
     "HostError": "skillwire.host.refusing",
     "LoadRequest": "skillwire.host.judging.approval",
+    "Logins": "skillwire.host.login.store",
+    "LoginHandler": "skillwire.host.login.flow",
+    "LoginRequest": "skillwire.host.login.flow",
+    "LoginError": "skillwire.host.login.errors",
+    "LoginRequiredError": "skillwire.host.refusing",
+    "TokenSource": "skillwire.host.reaching.token_source",
     "Request": "skillwire.host.judging.approval",
     "Session": "skillwire.host.session.session",
     "State": "skillwire.host.state.state",

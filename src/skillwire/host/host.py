@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 from weakref import WeakSet
 
+from skillwire.host.bridge.publishing import why_not_passed_on
 from skillwire.host.folder import FolderProvider
 from skillwire.host.hosted import HostedSkill
 from skillwire.host.judging.approval import Approver
@@ -14,6 +15,9 @@ from skillwire.host.judging.changes import Changes
 from skillwire.host.judging.consent import Consent
 from skillwire.host.judging.inspection import Inspection, inspected
 from skillwire.host.judging.keeping import Keeping
+from skillwire.host.login.errors import LoginError
+from skillwire.host.login.flow import LoginHandler, log_in
+from skillwire.host.login.stored import keep_login, with_login
 from skillwire.host.paths import listed_file, live_uri, unlisted
 from skillwire.host.places import Places
 from skillwire.host.pull import pulled
@@ -51,14 +55,20 @@ class Host:
         drafts: bool = False,
         limits: Limits | None = None,
         patience: float = PATIENCE,
+        login: LoginHandler | None = None,
     ) -> None:
         """Take servers by their targets, the person's own folders by labels, and any other `providers`.
 
         `approve` asks a person; without it, no skill of a server is loaded (H30). Without a `state`, nothing
         is kept after this host is gone. With `drafts`, servers may speak dialects from before the extension.
+
+        A server that demands a login gets the token of the login in the `state`, renewed when needed. If
+        there is none, it is a problem; with `login`, `discover` has that log a person in.
         """
         limits = limits or Limits()
-        self._links = [ServerLink(target, drafts=drafts, limits=limits) for target in servers]
+        self._state, self._login = state, login
+        targets = servers if state is None else [with_login(each, state.logins) for each in servers]
+        self._links = [ServerLink(target, drafts=drafts, limits=limits) for target in targets]
         own = [FolderProvider(label, root, limits) for label, root in (folders or {}).items()]
         if state is not None:
             for root in (folders or {}).values():
@@ -106,7 +116,27 @@ class Host:
 
         A place that cannot be reached, or says what makes no sense, is a problem beside the skills of others.
         """
+        registry = await self._places.discover()
+        wanted = {each.label for each in registry.problems if each.wants_login}
+        if self._login is None or not wanted:
+            return registry
+        notes = self._places.notes
+        notes[:] = [each for each in notes if not each.wants_login]
+        for label in sorted(wanted):
+            try:
+                await self.log_in(label, self._login)
+            except LoginError as error:
+                notes.append(HostProblem(label, str(error), wants_login=True))
         return await self._places.discover()
+
+    async def log_in(self, label: str, handler: LoginHandler, scope: str = "") -> None:
+        """Log a person in to a server, and keep that in the state. Raises `LoginError` or `UsageError`."""
+        link = next((each for each in self._links if each.label == label), None)
+        if link is None or self._state is None:
+            hint = "name the server by a `Target`, and give the host a `State`"
+            raise UsageError(f"a login to {quoted(label)} cannot be kept", hint=hint)
+        record = await log_in(link.target, handler, scope=scope)
+        await keep_login(self._state.logins, record)
 
     async def find(self, name: str) -> HostedSkill:
         """Return the skill that `name` means; `label:URI` also if no list has it (H3).
@@ -134,6 +164,10 @@ class Host:
         """Return in what it differs from the version that was approved; None if none was (H11)."""
         before = await self._keeping.approved(skill)
         return None if before is None else Changes.between(before, skill.skill)
+
+    def why_not_bridged(self, skill: HostedSkill) -> str:
+        """Return why `skillwire bridge` cannot pass on a skill that this host can use; empty if it can."""
+        return why_not_passed_on(skill.label, skill.skill, self._places.listed(skill.label))
 
     async def approve(self, skill: HostedSkill) -> None:
         """Keep a person's approval of this very version. Raises `UsageError` where that cannot be."""

@@ -12,7 +12,7 @@ from skillwire.host.judging.keeping import Keeping
 from skillwire.host.reaching.client import Listing
 from skillwire.host.reaching.label import checked_label
 from skillwire.host.reaching.provider import Provider
-from skillwire.host.refusing import HostError, VerificationError, told_of
+from skillwire.host.refusing import HostError, LoginRequiredError, VerificationError, told_of
 from skillwire.host.registry import HostProblem, Registry
 from skillwire.host.session.permissions import wanted_tools
 from skillwire.model.display import quoted
@@ -100,6 +100,14 @@ class Places:
         self._swap(self.registry.having(await self._judged(HostedSkill(label, provider.local, skill))))
         return self.registry.skill((label, uri))
 
+    def listed(self, label: str) -> list[RemoteSkill]:
+        """Return the skills of a place that its list has, in the order of the list."""
+        return [
+            each.skill
+            for each in self.registry
+            if each.label == label and each.identity not in self._looked_up
+        ]
+
     async def content(self, skill: HostedSkill, file: RemoteFile) -> bytes:
         """Return the bytes of a file if they are what the entry promises (H15). Raises `HostError`."""
         if (kept := await self._keeping.cached(skill, file)) is not None:
@@ -131,7 +139,8 @@ class Places:
             listings[provider.label] = HostProblem(provider.label, told)
         except HostError as error:
             told = error.told.removeprefix(f"{quoted(provider.label)} ")
-            listings[provider.label] = HostProblem(provider.label, told)
+            wanted = isinstance(error, LoginRequiredError)
+            listings[provider.label] = HostProblem(provider.label, told, wants_login=wanted)
 
     async def _take(self, listings: Mapping[str, Listing | HostProblem]) -> None:
         """Make the registry of what all places said, with what they have beside their lists (H3)."""

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 import anyio.to_thread
 
+from skillwire.catalog.in_order import READS_AT_ONCE, UNSIZED_AT_ONCE, in_order
 from skillwire.host.hosted import HostedSkill
 from skillwire.host.refusing import VerificationError
 from skillwire.model.display import quoted
@@ -46,7 +47,13 @@ async def pulled(reader: Reads, skill: HostedSkill, dest: Path) -> Path:
                 skill.origin,
                 Finding(skill.skill.uri, Fault.ENTRY_RESOURCES, f"the file {quoted(path)} {fault}"),
             )
-    contents = {paths[file.uri]: await reader.content(skill, file) for file in files}
+    contents: dict[str, bytes] = {}
+
+    async def read(file: RemoteFile) -> tuple[str, bytes]:
+        return paths[file.uri], await reader.content(skill, file)
+
+    at_once = READS_AT_ONCE if skill.skill.sized else UNSIZED_AT_ONCE
+    await in_order(files, read, lambda came: contents.update([came]), at_once)
     if faults := tuple(frontmatter_faults(skill.skill, contents[paths[skill.skill.uri]])):
         raise VerificationError(skill.origin, *faults)
     await anyio.to_thread.run_sync(_write, folder, contents)

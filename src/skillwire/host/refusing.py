@@ -5,6 +5,7 @@ HostError
 │   └── ChangedError        it was approved, and is another since
 ├── VerificationError   what came is not what was listed
 └── UnavailableError    the server did not answer, or refused
+    └── LoginRequiredError  it demands a login first
 """
 
 from collections.abc import Generator
@@ -14,6 +15,7 @@ from mcp.shared.exceptions import MCPError
 
 from skillwire.host.hosted import HostedSkill
 from skillwire.host.reaching.client import refusal
+from skillwire.host.reaching.errors import WantsLoginError
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import SkillwireError
 from skillwire.wire.findings import Finding, FindingError
@@ -56,6 +58,15 @@ class UnavailableError(HostError):
     """There is no answer to judge."""
 
 
+class LoginRequiredError(UnavailableError):
+    """The server demands a login, or one that is good for more. The message says with which command."""
+
+    def __init__(self, origin: str, message: str, scope: str = "") -> None:
+        self.scope = scope
+        """What the login must be good for, if the server says so."""
+        super().__init__(origin, message)
+
+
 @contextmanager
 def told_of(origin: str, uri: str) -> Generator[None]:
     """Turn whatever a place raises into what a host raises: the SDK stumbles in many ways over nonsense."""
@@ -67,6 +78,8 @@ def told_of(origin: str, uri: str) -> Generator[None]:
         raise VerificationError(origin, error.finding) from error
     except MCPError as error:
         raise UnavailableError(origin, str(refusal(uri, error))) from error
+    except WantsLoginError as error:
+        raise LoginRequiredError(origin, str(error), error.scope) from error
     except SkillwireError as error:
         raise UnavailableError(origin, str(error)) from error
     except TimeoutError:

@@ -33,6 +33,8 @@ class HostProblem:
     message: str
     harmless: bool = False
     """Whether nothing is wrong with the place, and it is only good to know."""
+    wants_login: bool = False
+    """Whether a login would help. The message says with which command."""
 
     def __str__(self) -> str:
         return f"{quoted(self.label)}: {self.message}" if self.label else self.message

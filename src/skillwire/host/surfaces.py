@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from mcp.shared.exceptions import MCPError
 
 from skillwire.authoring.stitching import stitch
+from skillwire.catalog.in_order import UNSIZED_AT_ONCE, in_order
 from skillwire.host.reaching.client import SkillsClient, refusal
 from skillwire.model.uri import SKILL_FILE
 from skillwire.wire.findings import Fault, Finding, FindingError
@@ -58,7 +59,7 @@ async def _compare(client: SkillsClient, name: str, skill: str, meta: Mapping[st
     try:
         uris = await _resources(client, skill, meta)
         said = _text(name, await client.prompt(name))
-        contents = [(uri, await client.read(uri)) for uri in uris]
+        contents = await _contents(client, uris)
     except FindingError as error:
         return SurfaceReport(name, skill, finding=error.finding)
     except MCPError as error:
@@ -69,6 +70,16 @@ async def _compare(client: SkillsClient, name: str, skill: str, meta: Mapping[st
     if said == stitched:
         return SurfaceReport(name, skill, len(uris), len(said))
     return SurfaceReport(name, skill, len(uris), finding=_difference(name, said, stitched))
+
+
+async def _contents(client: SkillsClient, uris: list[str]) -> list[tuple[str, bytes]]:
+    contents: list[tuple[str, bytes]] = []
+
+    async def read(uri: str) -> tuple[str, bytes]:
+        return uri, await client.read(uri)
+
+    await in_order(uris, read, contents.append, UNSIZED_AT_ONCE)
+    return contents
 
 
 async def _resources(client: SkillsClient, skill: str, meta: Mapping[str, Any]) -> list[str]:

@@ -1,13 +1,21 @@
 """Whether a server keeps what it promises: every entry, every file, every frontmatter."""
 
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from enum import IntEnum
+from urllib.parse import unquote
 
+import anyio
 from mcp.shared.exceptions import MCPError
 
+from skillwire.catalog.in_order import READS_AT_ONCE, UNSIZED_AT_ONCE, in_order
 from skillwire.host.dialects.client import DraftsClient
-from skillwire.host.reaching.client import SkillsClient, refusal
+from skillwire.host.reaching.client import Listing, SkillsClient, refusal
+from skillwire.model.conformance import nonconformities
+from skillwire.model.uri import SKILL_FILE
 from skillwire.wire.dialect import Dialect, Integrity
+from skillwire.wire.entry_rules import is_object, is_uri_text
 from skillwire.wire.findings import Fault, Finding, FindingError, Findings
 from skillwire.wire.messages import EXTENSION, SKILLS_LIST
 from skillwire.wire.remote import RemoteDelivery, RemoteFile, RemoteSkill
@@ -96,6 +104,8 @@ async def verify_server(
 ) -> Report:
     """Read every file of every skill that a server lists, and compare it with its entry.
 
+    A few files are read at once; what is found is told in the order of the list.
+
     With `drafts`, also what a server says in the words of an early draft; that it does is a finding.
     What is found stands in `report` at once, so that it is there if this is cancelled.
     """
@@ -116,75 +126,173 @@ async def verify_server(
         return report
     report.dialect = listing.dialect
     report.take(listing.findings)
-    for skill in listing.skills:
-        await _Skill(asked, skill, report).verify()
+    await _verify_all(asked, listing.skills, report)
+    if client.declared is not None and client.offers_resources:
+        unlisted = await _unlisted(client, {skill.uri for skill in listing.skills}, report)
+        await _verify_all(client, unlisted, report, listed=False)
     return report
 
 
-class _Skill:
-    """One skill, being verified."""
+async def _verify_all(
+    client: SkillsClient | DraftsClient, skills: Sequence[RemoteSkill], report: Report, *, listed: bool = True
+) -> None:
+    free, unsized = anyio.Semaphore(READS_AT_ONCE), anyio.Semaphore(UNSIZED_AT_ONCE)
+    verified = [_Skill(client, skill, report, free, unsized, listed=listed) for skill in skills]
+    try:
+        await in_order(verified, _Skill.verify, _Skill.tell)
+    finally:  # also of those that are not done yet, if there is no more time
+        for skill in verified:
+            skill.tell()
 
-    def __init__(self, client: SkillsClient | DraftsClient, skill: RemoteSkill, report: Report) -> None:
+
+async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> list[RemoteSkill]:
+    """Return the skills that are resources, and in no list: a server may list less than it serves (S11, S13).
+
+    Only a skill's own entry shows that a resource is one (H4).
+    """
+    listing, skills = Listing(), list[RemoteSkill]()
+    try:
+        uris = [each async for each in _documents(client, listing) if each not in listed]
+    except (FindingError, MCPError):
+        return []  # its list of resources is not what is verified here
+    report.take(listing.findings)
+    for uri in dict.fromkeys(uris):
+        try:
+            skills.append(await client.get(uri))
+        except FindingError as error:
+            report.note(error.finding)
+        except MCPError:
+            continue  # a resource, and no skill
+    return skills
+
+
+async def _documents(client: SkillsClient, listing: Listing) -> AsyncGenerator[str]:
+    """Yield the URI of each resource that may be the document of a skill."""
+    async for resource in client.resources(listing):
+        if is_object(resource) and is_uri_text(uri := resource.get("uri")) and uri.endswith(f"/{SKILL_FILE}"):
+            yield uri
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What came of one file."""
+
+    content: bytes | None = None
+    """None if it is not as listed."""
+    size: int = 0
+    findings: Sequence[Finding] = ()
+
+
+class _Skill:
+    """One skill, being verified. What is found of it is told when it is its turn."""
+
+    def __init__(
+        self,
+        client: SkillsClient | DraftsClient,
+        skill: RemoteSkill,
+        report: Report,
+        free: anyio.Semaphore,
+        unsized: anyio.Semaphore,
+        *,
+        listed: bool,
+    ) -> None:
+        """`free` bounds what is asked at once, of all skills together; `unsized` what may be of any size."""
         self._client, self._skill, self._report = client, skill, report
+        self._free, self._unsized, self._listed = free, unsized, listed
         dynamic = skill.files is None and not skill.deliveries
         self._own = SkillReport(skill.uri, dynamic, skill.integrity)
+        self._found: list[Finding] = []
+        self._done = False
 
-    async def verify(self) -> None:
-        if self._skill.dialect.has_methods:
+    async def verify(self) -> "_Skill":
+        self._found += self._conforms()
+        if self._skill.dialect.has_methods and self._listed:
             await self._get()
         if self._skill.files is None and (self._skill.document or not self._skill.archives):
-            self._document(await self._read(self._skill.uri))
+            self._take_document(await self._read(self._skill.uri))
         for archive in self._skill.archives:
             await self._unpack(archive)
-        for file in self._skill.files or ():
-            content = await self._read(file.uri, file)
-            if file.uri == self._skill.uri:
-                self._document(content)
-        self._report.skills.append(self._own)
+        await in_order(self._skill.files or (), self._read_file, self._take_file)
+        self._done = True
+        return self
 
-    def _note(self, *found: Finding) -> None:
-        self._report.note(*found, skill=self._own)
+    def tell(self) -> None:
+        """Put what was found into the report, once."""
+        self._report.note(*self._found, skill=self._own)
+        self._found = []
+        if self._done:
+            self._report.skills.append(self._own)
+            self._done = False
+
+    def _conforms(self) -> list[Finding]:
+        root = self._skill.uri.removesuffix(SKILL_FILE)
+        paths = [unquote(file.uri.removeprefix(root)) for file in self._skill.files or ()]
+        reasons = nonconformities(self._skill.frontmatter, paths)
+        if not reasons:
+            return []
+        what = "; ".join(reason.message for reason in reasons)
+        where = "its entry is listed" if self._listed else "it is served, but not listed"
+        told = f"{where}; strict clients refuse the whole list with it: {what}"
+        return [Finding(self._skill.uri, Fault.ENTRY_NONCONFORMING, told)]
 
     async def _get(self) -> None:
         uri = self._skill.uri
         try:
-            if await self._client.get(uri) != self._skill:
+            async with self._free:
+                same = await self._client.get(uri) == self._skill
+            if not same:
                 told = "`skills/get` and `skills/list` say different things of it"
-                self._note(Finding(uri, Fault.ENTRY_OTHER, told))
+                self._found.append(Finding(uri, Fault.ENTRY_OTHER, told))
         except FindingError as error:
-            self._note(error.finding)
+            self._found.append(error.finding)
         except MCPError as error:
-            self._note(refusal(uri, error))
-
-    def _document(self, content: bytes | None) -> None:
-        if content is not None:
-            self._note(*frontmatter_faults(self._skill, content))
+            self._found.append(refusal(uri, error))
 
     async def _unpack(self, archive: RemoteDelivery) -> None:
         assert isinstance(self._client, DraftsClient)
         try:
-            files = await self._client.unpack(self._skill, archive)
+            async with self._unsized, self._free:
+                files = await self._client.unpack(self._skill, archive)
         except FindingError as error:
-            self._note(error.finding)
+            self._found.append(error.finding)
         except MCPError as error:
-            self._note(refusal(archive.uri, error))
+            self._found.append(refusal(archive.uri, error))
         else:
             self._own.files += len(files)
             self._own.size += sum(map(len, files.values()))
 
-    async def _read(self, uri: str, file: RemoteFile | None = None) -> bytes | None:
-        """Return the bytes of a file that is as listed; note what is wrong with any other."""
+    async def _read_file(self, file: RemoteFile) -> tuple[RemoteFile, _Read]:
+        return file, await self._read(file.uri, file)
+
+    def _take_file(self, came: tuple[RemoteFile, _Read]) -> None:
+        file, read = came
+        if file.uri == self._skill.uri:
+            self._take_document(read)
+        else:
+            self._take(read)
+
+    def _take_document(self, read: _Read) -> None:
+        self._take(read)
+        if read.content is not None:
+            self._found += frontmatter_faults(self._skill, read.content)
+
+    def _take(self, read: _Read) -> None:
+        self._own.size += read.size
+        self._own.files += read.content is not None
+        self._found += read.findings
+
+    async def _read(self, uri: str, file: RemoteFile | None = None) -> _Read:
+        """Return what came of a file, and what is wrong with it."""
+        size = 1 if file is None else file.size
         try:
-            content = await self._client.read(uri, 1 if file is None else file.size)
+            async with AsyncExitStack() as turns:
+                if file is None or size is None:
+                    await turns.enter_async_context(self._unsized)
+                await turns.enter_async_context(self._free)
+                content = await self._client.read(uri, size)
         except FindingError as error:
-            self._note(error.finding)
-            return None
+            return _Read(findings=[error.finding])
         except MCPError as error:
-            self._note(refusal(uri, error))
-            return None
-        self._own.size += len(content)
-        if faults := [] if file is None else list(file_faults(file, content)):
-            self._note(*faults)
-            return None
-        self._own.files += 1
-        return content
+            return _Read(findings=[refusal(uri, error)])
+        faults = [] if file is None else list(file_faults(file, content))
+        return _Read(None if faults else content, len(content), faults)

@@ -1,9 +1,10 @@
 """A skill as the catalogue knows it: metadata and a list of files, never their bytes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self, TypeAlias
 
+from skillwire.model.conformance import Nonconformity, nonconformities
 from skillwire.model.digest import Digest
 from skillwire.model.errors import IntegrityError, InvalidValueError
 from skillwire.model.name import NAME_RULE, is_skill_name
@@ -26,6 +27,8 @@ class SkillFile:
     mime_type: str
     digest: Digest
     size: int
+    executable: bool = False
+    """Whether its owner may run it, where the source knows. Only archives tell clients of it."""
 
     def verify(self, content: bytes, uri: str) -> bytes:
         """Return `content`, or raise if it is not what the listing promised."""
@@ -80,6 +83,8 @@ class Entry:
     """How its author wants it described to people and models, where that is not what its document says."""
     foreign: bool = False
     """Whether somebody else's server tells of it: then its resource, too, is described as shown (H27)."""
+    nonconformities: tuple[Nonconformity, ...] = field(init=False, repr=False, compare=False)
+    """Why strict clients refuse a list that holds this skill. It follows from the fields above."""
 
     def __post_init__(self) -> None:
         name = self.name
@@ -91,6 +96,8 @@ class Entry:
             raise InvalidValueError("files", self.uri, f"a list of files that starts with `{SKILL_FILE}`")
         if len({type(file) for file in self.files}) > 1:
             raise InvalidValueError("files", self.uri, "a list of files of one kind")
+        found = nonconformities(self.frontmatter, [file.path for file in self.files]) if self.listed else ()
+        object.__setattr__(self, "nonconformities", found)
 
     @property
     def name(self) -> str:
@@ -123,6 +130,11 @@ class Entry:
     @property
     def dynamic(self) -> bool:
         return isinstance(self.files[0], LiveFile)
+
+    @property
+    def executable(self) -> frozenset[str]:
+        """The paths of the files that can be run, as far as their source knows."""
+        return frozenset(file.path for file in self.files if isinstance(file, SkillFile) and file.executable)
 
     def uri_of(self, path: str) -> str:
         """Return the URI of the file or folder at `path` below the skill's folder."""

@@ -26,6 +26,7 @@ class Rule(StrEnum):
     FRONTMATTER_SIZE = "frontmatter-size"
     FRONTMATTER_YAML = "frontmatter-yaml"
     FRONTMATTER_NOT_MAPPING = "frontmatter-not-mapping"
+    YAML_AMBIGUOUS = "yaml-ambiguous"
     YAML_ANCHOR = "yaml-anchor"
     YAML_CHARACTER = "yaml-character"
     YAML_DEPTH = "yaml-depth"
@@ -68,6 +69,7 @@ class Rule(StrEnum):
     # Several skills together
     NAME_SHARED = "name-shared"
     URI_TAKEN = "uri-taken"
+    NOT_LISTED = "not-listed"
     # A whole source
     SOURCE_FAILED = "source-failed"
     SOURCE_WAITING = "source-waiting"
@@ -105,6 +107,7 @@ class Rule(StrEnum):
     CONTRACT_CAPABILITY_UNSERVED = "contract-capability-unserved"
     CONTRACT_CAPABILITY_UNDECLARED = "contract-capability-undeclared"
     CONTRACT_DEPENDENCIES_TYPE = "contract-dependencies-type"
+    CONTRACT_DEPENDENCY_ID = "contract-dependency-id"
     CONTRACT_DEPENDENCY_UNKNOWN = "contract-dependency-unknown"
     CONTRACT_DEPENDENCY_SELF = "contract-dependency-self"
     CONTRACT_DEPENDENCY_CYCLE = "contract-dependency-cycle"
@@ -116,6 +119,7 @@ class Rule(StrEnum):
     CONTRACT_REFERENCE_MISSING = "contract-reference-missing"
     CONTRACT_REFERENCE_SHARED = "contract-reference-shared"
     CONTRACT_REFERENCE_FIELD = "contract-reference-field"
+    CONTRACT_REFERENCE_EMPTY = "contract-reference-empty"
     CONTRACT_REFERENCE_ALIAS = "contract-reference-alias"
     CONTRACT_ICONS = "contract-icons"
     CONTRACT_NUMBER_SIZE = "contract-number-size"

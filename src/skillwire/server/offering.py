@@ -17,6 +17,7 @@ from skillwire.surfaces.documents import Document, ProblemsDocument, Unlisted
 from skillwire.surfaces.drafts import DraftIndex
 from skillwire.surfaces.extension import ExtensionSurface
 from skillwire.surfaces.instructions import InstructionsSurface
+from skillwire.surfaces.manifests import SkillManifests
 from skillwire.surfaces.offer import Offer
 from skillwire.surfaces.prompts import PromptsSurface
 from skillwire.surfaces.resources import ResourcesSurface
@@ -49,7 +50,9 @@ class Offering:
     every_client: bool = True
     """Whether they are offered to such clients at all: as tools, prompts and a list of skills."""
     drafts: bool = True
-    """Whether there is an index for hosts of early drafts."""
+    """Whether there is an index for hosts of early drafts, and a manifest of each skill."""
+    list_nonconforming: bool = False
+    """Whether `skills/list` and the index hold skills that make strict clients refuse the whole list."""
     archives: bool = False
     """Whether every skill can be read as an archive, too."""
     legacy_uris: bool = False
@@ -74,7 +77,7 @@ def all_surfaces(
     contract = None if offering.contract is None else _under_contract(library, offering.contract)
     runtime_meta = no_meta if contract is None else contract.runtime_meta
     surfaces: list[Surface] = [
-        ExtensionSurface(library),
+        ExtensionSurface(library, list_nonconforming=offering.list_nonconforming),
         DirectorySurface(library),
         _resources(library, offering, contract),
     ]
@@ -122,8 +125,12 @@ def _resources(library: Library, offering: Offering, contract: "UnderContract | 
     archives = _archives(library) if offering.archives else None
     documents: list[Document] = [ProblemsDocument() if contract is None else contract.problems]
     if offering.drafts:
-        documents.append(DraftIndex(archives))  # the last of all
+        documents.append(  # the last of all
+            DraftIndex(archives, list_nonconforming=offering.list_nonconforming)
+        )
     unlisted: list[Unlisted] = [*offering.unlisted, *([] if archives is None else [archives])]
+    if offering.drafts:
+        unlisted.append(SkillManifests(library))
     if offering.legacy_uris:
         from skillwire.surfaces.legacy import LegacyAddresses  # noqa: PLC0415 - as above
 

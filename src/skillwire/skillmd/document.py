@@ -9,7 +9,7 @@ from skillwire.skillmd.body import check_body
 from skillwire.skillmd.fields import Fields
 from skillwire.skillmd.frontmatter import split
 from skillwire.skillmd.plain import read_plain
-from skillwire.skillmd.rules import check_fields
+from skillwire.skillmd.rules import check_doubts, check_fields
 from skillwire.skillmd.unreadable import UnreadableError
 
 
@@ -45,7 +45,9 @@ def read_document(content: bytes, path: str, folder: str | None) -> SkillDocumen
         fields = read_plain(frontmatter.text) or _parsed(frontmatter.text)
     except UnreadableError as error:
         return SkillDocument(None, (error.problem(path), *problems))
-    return SkillDocument(fields.values, (*check_fields(fields, path, folder), *problems))
+    return SkillDocument(
+        fields.values, (*check_fields(fields, path, folder), *check_doubts(fields, path), *problems)
+    )
 
 
 def _parsed(text: str) -> Fields:

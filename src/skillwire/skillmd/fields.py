@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from skillwire.model.entry import Json
+from skillwire.skillmd.ambiguous import Doubt
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,3 +14,5 @@ class Fields:
     """JSON as it stands: text without lone surrogates, 64-bit integers, finite floats, string keys."""
     lines: dict[str, int]
     """Where each top-level field stands."""
+    doubts: tuple[Doubt, ...] = ()
+    """Values that another parser reads differently."""

@@ -9,6 +9,7 @@ from functools import lru_cache
 from sys import intern
 
 from skillwire.model.entry import Json
+from skillwire.skillmd.ambiguous import is_suspect
 from skillwire.skillmd.fields import Fields
 from skillwire.skillmd.scalars import NotFiniteError, core_value
 
@@ -41,7 +42,7 @@ def read_plain(text: str) -> Fields | None:
 @lru_cache(maxsize=1024)
 def _is_text(key: str) -> bool:
     """Whether a key is one by its spelling alone: not `yes`, and not `null`. Every skill has the same few."""
-    return isinstance(core_value(key), str)
+    return isinstance(core_value(key), str) and not is_suspect(key)
 
 
 class _Reader:
@@ -109,6 +110,8 @@ class _Reader:
         """Give the last field the value that its words mean."""
         if not self._words:
             return not (self._empty and self._target is not self._values)
+        if is_suspect(self._words):  # the parser reports what is ambiguous about it
+            return False
         try:
             self._target[self._key] = core_value(self._words)
         except NotFiniteError:

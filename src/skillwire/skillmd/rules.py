@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from skillwire.model.conformance import MAX_COMPATIBILITY, MAX_DESCRIPTION
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.name import NAME_RULE, is_skill_name, proposed_name
@@ -15,8 +16,6 @@ from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.skillmd.fields import Fields
 from skillwire.skillmd.scalars import is_plain_text
 
-MAX_DESCRIPTION = 1024
-MAX_COMPATIBILITY = 500
 RESERVED_METADATA = "io.modelcontextprotocol/"
 
 _SHOWN_KEYS = 3
@@ -58,6 +57,20 @@ def check_fields(fields: Fields, path: str, folder: str | None) -> Iterator[Prob
                 field=check.field,
                 line=fields.lines.get(check.field),
             )
+
+
+def check_doubts(fields: Fields, path: str) -> Iterator[Problem]:
+    """Yield a problem for each value that another parser reads differently."""
+    for doubt in fields.doubts:
+        yield Problem(
+            path,
+            Rule.YAML_AMBIGUOUS,
+            Severity.WARNING,
+            doubt.message,
+            hint=doubt.hint,
+            field=doubt.field,
+            line=doubt.line,
+        )
 
 
 def tools_in(text: str) -> list[str]:
@@ -222,17 +235,16 @@ def _as_text(value: Json) -> str:
     return "…" if value is None or isinstance(value, (list, dict)) else str(value)
 
 
-def _kind(value: Json) -> str:
-    match value:
-        case None:
-            return "empty"
-        case bool():
-            return "true or false"
-        case int() | float():
-            return "a number"
-        case str():
-            return "text"
-        case list():
-            return "a list"
-        case dict():
-            return "a mapping"
+def _kind(value: object) -> str:
+    # A file holds nothing else than these, but a program can pass anything.
+    return next((told for kind, told in _KINDS if isinstance(value, kind)), f"a `{type(value).__name__}`")
+
+
+_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (type(None), "empty"),
+    (bool, "true or false"),
+    ((int, float), "a number"),
+    (str, "text"),
+    (list, "a list"),
+    (dict, "a mapping"),
+)

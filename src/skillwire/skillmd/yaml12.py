@@ -3,7 +3,7 @@
 What two implementations could read in two ways is refused, by a rule of its own (S7, H26).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -11,6 +11,7 @@ from yaml import YAMLError, events
 
 from skillwire.model.entry import Json
 from skillwire.skillmd import refusals
+from skillwire.skillmd.ambiguous import Doubt, doubt_about
 from skillwire.skillmd.characters import bad_escape, check_characters, check_escapes
 from skillwire.skillmd.comments import check_comments
 from skillwire.skillmd.fields import Fields
@@ -42,7 +43,22 @@ def load(text: str) -> Fields:
     check_comments(text)
     if not isinstance(reader.root, dict):
         raise refusals.not_mapping(reader.root)
-    return Fields(reader.root, reader.lines)
+    return Fields(reader.root, reader.lines, (*reader.doubts, *_doubts_at_the_end(text, reader)))
+
+
+def _doubts_at_the_end(text: str, reader: "_Reader") -> Iterator[Doubt]:
+    """Yield a block of text that ends the frontmatter: some readers cut the line break before the fence."""
+    last = reader.last
+    if last is None or last.style not in {"|", ">"}:
+        return
+    *_, cut = (event for event in parse(text.removesuffix("\n")) if isinstance(event, events.ScalarEvent))
+    if cut.value != last.value:
+        yield Doubt(
+            reader.last_field,
+            refusals.line_of(last),
+            "the frontmatter ends with a block of text; clients that cut its last line break refuse it",
+            f"write `{last.style}-` instead of `{last.style}`, or put another field below it",
+        )
 
 
 @dataclass(slots=True)
@@ -60,6 +76,11 @@ class _Reader:
     def __init__(self) -> None:
         self.root: Json = None
         self.lines: dict[str, int] = {}
+        self.doubts: list[Doubt] = []
+        self.last: events.ScalarEvent | None = None
+        """The scalar that ends the document, if one does."""
+        self.last_field = ""
+        """The top-level field that was begun last."""
         self._open: list[_Open] = []
         self._documents = 0
 
@@ -76,10 +97,15 @@ class _Reader:
         if event.anchor is not None or event.tag is not None:
             raise refusals.properties(event)
         value = _value(event)
+        self.last = event
         if self._open and isinstance((top := self._open[-1]).target, dict) and top.key is None:
             self._start_field(top.target, value, event)
         else:
             self._add(value)
+        if event.implicit[0] and (
+            doubt := doubt_about(event.value, value, self.last_field, refusals.line_of(event))
+        ):
+            self.doubts.append(doubt)
 
     def mapping_start(self, event: events.MappingStartEvent) -> None:
         self._enter({}, event)
@@ -103,6 +129,7 @@ class _Reader:
             raise refusals.collection_key(event)
         if len(self._open) == MAX_DEPTH:
             raise refusals.depth(event, MAX_DEPTH)
+        self.last = None
         self._add(target)
         self._open.append(_Open(target))
 
@@ -116,6 +143,7 @@ class _Reader:
         self._open[-1].key = key
         if len(self._open) == 1:
             self.lines[key] = refusals.line_of(event)
+            self.last_field = key
 
     def _add(self, value: Json) -> None:
         if not self._open:

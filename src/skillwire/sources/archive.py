@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile, mkdtemp
@@ -18,14 +18,14 @@ from skillwire.model.errors import CannotLookNowError, NotThereError, SourceErro
 from skillwire.model.name import is_skill_name, proposed_name
 from skillwire.model.uri import SKILL_FILE
 from skillwire.skillmd.document import read_document
-from skillwire.sources.folder.files import raise_if_exhausted, read_file
+from skillwire.sources.folder.files import make_executable, raise_if_exhausted, read_file
 from skillwire.sources.folder.ignore import Ignored
 from skillwire.sources.folder.stamp import Stamp
 from skillwire.sources.hold import is_held
 from skillwire.sources.mount import Copy, Mirror
 from skillwire.wire.archive_form import archive_form
 from skillwire.wire.archive_rules import ArchiveBounds, ArchiveError
-from skillwire.wire.unpacking import unpack
+from skillwire.wire.unpacking import unpack_with_modes
 
 NAMED_BY_THE_OPERATOR = ArchiveBounds(bytes=256 * 1024 * 1024, entries=10_000)
 """Wider than for one skill: it may hold many, and each is held to its own limits later."""
@@ -79,8 +79,11 @@ class ArchiveMirror(Mirror):
             digest = hashlib.sha256(content).hexdigest()
             root = self._copies.find(digest)
             if root is None:
-                files = _unwrapped(unpack(content, form, self._bounds))
-                root = self._copies.add(digest, _folder_name(files, name), files)
+                unpacked = unpack_with_modes(content, form, self._bounds)
+                paths = _unwrapped(unpacked.files)
+                files = {path: unpacked.files[inside] for path, inside in paths.items()}
+                executable = {path for path, inside in paths.items() if inside in unpacked.executable}
+                root = self._copies.add(digest, _folder_name(files, name), files, executable)
             self._copies.remember(digest)
         except CannotLookNowError:
             raise
@@ -100,16 +103,16 @@ def _stamp(path: Path) -> Stamp | None:
         return None
 
 
-def _unwrapped(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the files without the one folder around all of them, as in what GitHub packs."""
-    found = {path: content for path, content in files.items() if not path.startswith(_OF_MACOS)}
+def _unwrapped(paths: Iterable[str]) -> dict[str, str]:
+    """Return the paths of an archive, by those without the one folder around all, as in what GitHub packs."""
+    found = {path: path for path in paths if not path.startswith(_OF_MACOS)}
     tops = {path.partition("/")[0] for path in found if "/" in path}
     if len(tops) != 1 or not all("/" in path for path in found):
         return found
     (top,) = tops
     if Ignored().by_name(top):  # what would be left out stays left out
         return found
-    return {path.removeprefix(f"{top}/"): content for path, content in found.items()}
+    return {path.removeprefix(f"{top}/"): path for path in found}
 
 
 def _folder_name(files: Mapping[str, bytes], archive: str) -> str:
@@ -146,12 +149,14 @@ class _Copies:
         copies = (Copy(root, digest, folder=root.parent) for root, digest in found if root is not None)
         return next(copies, None)
 
-    def add(self, digest: str, name: str, files: Mapping[str, bytes]) -> Path:
+    def add(
+        self, digest: str, name: str, files: Mapping[str, bytes], executable: Collection[str] = ()
+    ) -> Path:
         """Write a copy, and give it its name when it is complete. Raises `OSError`."""
         self._folder.mkdir(parents=True, exist_ok=True)
         staged = Path(mkdtemp(prefix=_STAGED, dir=self._folder))
         try:
-            _write(staged / name, files)
+            _write(staged / name, files, executable)
             staged.rename(self._folder / digest)
         except BaseException as error:
             shutil.rmtree(staged, ignore_errors=True)
@@ -195,7 +200,7 @@ def _noted(note: Path) -> list[str]:
         return []
 
 
-def _write(root: Path, files: Mapping[str, bytes]) -> None:
+def _write(root: Path, files: Mapping[str, bytes], executable: Collection[str]) -> None:
     root.mkdir()
     for path, content in files.items():
         target = root / path
@@ -203,4 +208,6 @@ def _write(root: Path, files: Mapping[str, bytes]) -> None:
         with target.open("xb") as file:
             file.write(content)
             file.flush()
+            if path in executable:
+                make_executable(file.fileno())
             os.fsync(file.fileno())  # or the copy may have its name before its content after a crash

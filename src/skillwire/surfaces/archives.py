@@ -6,9 +6,10 @@ import anyio.to_thread
 from anyio.lowlevel import checkpoint
 
 from skillwire.catalog.change import Change
+from skillwire.catalog.in_order import READS_AT_ONCE, in_order
 from skillwire.catalog.library import Library
 from skillwire.model.digest import Digest
-from skillwire.model.entry import Entry, Json
+from skillwire.model.entry import Entry, Json, LiveFile, SkillFile
 from skillwire.model.errors import NotServedError, SkillwireError
 from skillwire.model.uri import SKILL_FILE
 from skillwire.surfaces.documents import Unlisted
@@ -61,10 +62,14 @@ class SkillArchives(Unlisted):
 
     async def _packed(self, entry: Entry, form: ArchiveForm) -> bytes:
         files: dict[str, bytes] = {}
-        for file in entry.files:
-            files[file.path] = (await self._library.read(entry.uri_of(file.path))).content
+
+        async def read(file: SkillFile | LiveFile) -> tuple[str, bytes]:
             await checkpoint()  # a skill can have hundreds of files, and others are waiting
-        return await anyio.to_thread.run_sync(pack_skill, files, form)
+            return file.path, (await self._library.read(entry.uri_of(file.path))).content
+
+        at_once = READS_AT_ONCE if entry.foreign else 1
+        await in_order(entry.files, read, lambda came: files.update([came]), at_once)
+        return await anyio.to_thread.run_sync(pack_skill, files, form, entry.executable)
 
     def _named(self, uri: str) -> tuple[Entry, ArchiveForm] | None:
         """Return the skill and the form that an address means."""

@@ -26,19 +26,25 @@ class DraftIndex(Document):
     )
     mime_type = JSON
 
-    def __init__(self, archives: "SkillArchives | None" = None) -> None:
+    def __init__(self, archives: "SkillArchives | None" = None, *, list_nonconforming: bool = False) -> None:
         self._archives = archives
+        self._list_nonconforming = list_nonconforming
         self._last: tuple[Catalog, bytes] | None = None
 
     def listed(self, catalog: Catalog) -> bool:  # noqa: ARG002 - also an empty index is one
         return True
 
     def differs(self, change: Change) -> bool:
-        return change.templates_differ or any(self._indexed_differently(edit) for edit in change.edits)
+        before, after = change.before.nonconforming, change.after.nonconforming
+        if change.templates_differ or before.keys() != after.keys():
+            return True
+        return any(self._indexed_differently(edit) for edit in change.edits)
 
     async def render(self, catalog: Catalog) -> bytes:
         if self._last is None or self._last[0] is not catalog:
-            skills = [(entry, await self._archived(entry)) for entry in catalog.entries.values()]
+            left_out = frozenset[str]() if self._list_nonconforming else catalog.nonconforming.keys()
+            entries = [entry for uri, entry in catalog.entries.items() if uri not in left_out]
+            skills = [(entry, await self._archived(entry)) for entry in entries]
             index = await anyio.to_thread.run_sync(draft_index, skills, catalog.templates)
             self._last = catalog, index
             return index

@@ -1,8 +1,12 @@
 """The skills extension: `skills/list` and `skills/get`."""
 
+from bisect import bisect_right
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+from skillwire.catalog.derived import Derived
 from skillwire.catalog.library import Library
+from skillwire.catalog.snapshot import Catalog
 from skillwire.model.entry import Json
 from skillwire.sources.base import Seal
 from skillwire.surfaces.base import Answer, Call, Method, Surface
@@ -11,13 +15,35 @@ from skillwire.wire.messages import EXTENSION, SKILLS_GET, SKILLS_LIST
 from skillwire.wire.translate import skill_entry
 
 
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """The skills that are listed, and how to find the one behind any skill of the catalogue."""
+
+    keys: tuple[str, ...]
+    places: tuple[int, ...]
+    """Where each of them is among all skills."""
+    every: Mapping[str, int]
+    """Where each skill is among all skills, listed or not."""
+
+    def position(self, uri: str) -> int | None:
+        """Return where `uri` is, or would be: a cursor stays good when its skill is no longer listed."""
+        place = self.every.get(uri)
+        return None if place is None else bisect_right(self.places, place) - 1
+
+
 class ExtensionSurface(Surface):
-    """For hosts that know of skills. Answers whoever asks, declared or not (S3)."""
+    """For hosts that know of skills. Answers whoever asks, declared or not (S3).
+
+    Strict clients refuse a whole list because of one entry that does not conform. So such skills are left
+    out of the list, unless they are wanted there. `skills/get` answers for them in any case (S13).
+    """
 
     name = "extension"
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, *, list_nonconforming: bool = False) -> None:
         self._library = library
+        self._list_nonconforming = list_nonconforming
+        self._listing = Derived(self._listed)
 
     def methods(self) -> Mapping[str, Method]:
         return {SKILLS_LIST: self.list, SKILLS_GET: self.get}
@@ -32,8 +58,16 @@ class ExtensionSurface(Surface):
 
     async def list(self, call: Call) -> Answer:
         catalog = self._library.catalog
-        shown = page(catalog.listing, catalog.positions.get, of=SKILLS_LIST, cursor=call.cursor())
+        listing = self._listing.of(catalog)
+        shown = page(listing.keys, listing.position, of=SKILLS_LIST, cursor=call.cursor())
         return Answer(shown.result("skills", [skill_entry(catalog.entries[uri]) for uri in shown.keys]))
 
     async def get(self, call: Call) -> Answer:
         return Answer({"skill": skill_entry(await self._library.skill(call.text("uri")))})
+
+    def _listed(self, catalog: Catalog) -> _Listing:
+        left_out = frozenset[str]() if self._list_nonconforming else catalog.nonconforming.keys()
+        if not left_out:
+            return _Listing(catalog.listing, tuple(range(len(catalog.listing))), catalog.positions)
+        keys = tuple(uri for uri in catalog.listing if uri not in left_out)
+        return _Listing(keys, tuple(catalog.positions[uri] for uri in keys), catalog.positions)

@@ -6,9 +6,10 @@ from anyio.lowlevel import checkpoint
 
 from skillwire.catalog.change import Change
 from skillwire.catalog.derived import Derived
+from skillwire.catalog.in_order import READS_AT_ONCE, in_order
 from skillwire.catalog.library import Library, Reading
 from skillwire.catalog.names import Names
-from skillwire.model.entry import Entry, Json
+from skillwire.model.entry import Entry, Json, LiveFile, SkillFile
 from skillwire.model.errors import NotServedError, RequestError
 from skillwire.model.uri import SCHEME
 from skillwire.surfaces.content import with_meta
@@ -34,9 +35,12 @@ class LegacyAddresses(Unlisted):
             raise NotServedError(uri)
         files = entry.files if uri.endswith("/") else entry.files[:1]
         readings: list[Reading] = []
-        for file in files:
-            readings.append(await self._library.read(entry.uri_of(file.path)))
+
+        async def read_file(file: SkillFile | LiveFile) -> Reading:
             await checkpoint()  # a skill can have hundreds of files, and others are waiting
+            return await self._library.read(entry.uri_of(file.path))
+
+        await in_order(files, read_file, readings.append, READS_AT_ONCE if entry.foreign else 1)
         return [
             with_meta(
                 contents(

@@ -8,6 +8,7 @@ from skillwire.catalog.derived import Derived
 from skillwire.catalog.library import Library
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.entry import Entry, Json, LiveFile
+from skillwire.model.errors import NotServedError
 from skillwire.model.uri import SCHEME
 from skillwire.sources.base import Seal
 from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface
@@ -60,6 +61,7 @@ class ResourcesSurface(Surface):
         if (
             change.skills_came_or_went
             or change.templates_differ
+            or change.before.nonconforming.keys() != change.after.nonconforming.keys()
             or any(map(_told_differently, change.edits))
             or any(each.listed(change.before) != each.listed(change.after) for each in documents)
             or any(each.listed_differently(change) for each in self._further)
@@ -125,7 +127,11 @@ class ResourcesSurface(Surface):
             return Answer(await further.answer(uri))
         if (unlisted := self._unlisted_at(uri)) is not None:
             return Answer({"contents": await unlisted.read(uri)})
-        reading = await self._library.read(uri)
+        try:
+            reading = await self._library.read(uri)
+        except NotServedError as error:
+            told = next((why for each in self._unlisted if (why := each.refusal(uri))), "")
+            raise (NotServedError(uri, "file", told) if told else error) from None
         file = reading.served.file
         # What the contract adds is about the answer. The resource itself carries no bare key (S6).
         more = self._runtime_meta(reading.served.entry)

@@ -7,6 +7,7 @@ from typing import TypeAlias
 from anyio.lowlevel import checkpoint
 
 from skillwire.catalog.change import Change
+from skillwire.catalog.in_order import READS_AT_ONCE, in_order
 from skillwire.catalog.library import Reading
 from skillwire.catalog.names import did_you_mean
 from skillwire.model.display import quoted, visible
@@ -146,11 +147,18 @@ class ToolsSurface(Surface):
         self._bound(path, sum(file.size for file in inside if isinstance(file, SkillFile)))
         readings: list[Reading] = []
         total = 0
-        for file in inside:
-            readings.append(await self._read(entry, file.path))
-            total += len(readings[-1].content)
-            self._bound(path, total)
+
+        async def read(file: SkillFile | LiveFile) -> Reading:
             await checkpoint()  # a folder can have hundreds of files, and others are waiting
+            return await self._read(entry, file.path)
+
+        def take(reading: Reading) -> None:
+            nonlocal total
+            readings.append(reading)
+            total += len(reading.content)
+            self._bound(path, total)
+
+        await in_order(inside, read, take, READS_AT_ONCE if entry.foreign else 1)
         return [self._block(reading) for reading in readings]
 
     def _framed_block(self, reading: Reading) -> dict[str, Json]:

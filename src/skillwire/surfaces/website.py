@@ -7,6 +7,8 @@ long as it stands: what is published next lies beside them, until the index is e
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from anyio.lowlevel import checkpoint
+
 from skillwire.catalog.library import Library
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.digest import Digest
@@ -14,11 +16,10 @@ from skillwire.model.display import quoted
 from skillwire.model.entry import Entry
 from skillwire.model.errors import SkillwireError
 from skillwire.model.uri import SKILL_FILE
-from skillwire.wire.archive_form import ArchiveForm
 from skillwire.wire.archive_rules import ArchiveBounds, ArchiveError
 from skillwire.wire.delivery import Delivery
 from skillwire.wire.discovery import Artifact, render_index
-from skillwire.wire.packing import pack_skill
+from skillwire.wire.packing import pack_skill, widest_form
 from skillwire.wire.unpacking import unpack
 
 _DESCRIPTION = 1024
@@ -58,7 +59,12 @@ def choose(catalog: Catalog) -> Choice:
     chosen: dict[str, Entry] = {}
     left_out: list[LeftOut] = []
     for entry in catalog.entries.values():
-        if entry.dynamic:
+        if catalog.visibility.withholds(entry):  # its own problem says why
+            continue
+        if not entry.listed or not entry.description.strip():
+            message = "an index names each skill with its description, and it has none"
+            left_out.append(LeftOut(entry.path, message, "write a `name` and a `description`"))
+        elif entry.dynamic:
             message = "its content is made anew whenever it is read, so there is nothing to publish"
             left_out.append(LeftOut(entry.path, message, "serve it with `skillwire serve`"))
         elif (other := chosen.setdefault(entry.name, entry)) is not entry:
@@ -72,17 +78,20 @@ def choose(catalog: Catalog) -> Choice:
 async def page_of(library: Library, entry: Entry) -> Page | LeftOut:
     """Return what a skill adds to the site: every byte is the one that the catalogue lists."""
     try:
-        files = await _files(library, entry)
+        files = await files_of(library, entry)
+        artifact, download = download_of(entry, files)
     except SkillwireError as error:
-        return LeftOut(entry.path, f"it cannot be read: {error}", "publish again")
-    try:
-        artifact, download = _download(entry, files)
-    except ArchiveError as error:
-        return LeftOut(
-            entry.path, f"readers would refuse its archive, which {error}", "rename or remove the file"
-        )
+        return left_out(entry, error)
     loose = {f"{entry.name}/{path}": content for path, content in files.items()}
     return Page(artifact, {artifact.url: download, **loose})
+
+
+def left_out(entry: Entry, error: SkillwireError) -> LeftOut:
+    """Return what is told of a skill that cannot be published because of `error`."""
+    if isinstance(error, ArchiveError):
+        message = f"readers would refuse its archive, which {error}"
+        return LeftOut(entry.path, message, "rename or remove the file")
+    return LeftOut(entry.path, f"it cannot be read: {error}", "publish again")
 
 
 def index_of(artifacts: Iterable[Artifact]) -> bytes:
@@ -90,24 +99,27 @@ def index_of(artifacts: Iterable[Artifact]) -> bytes:
     return render_index(sorted(artifacts, key=lambda artifact: artifact.name))
 
 
-async def _files(library: Library, entry: Entry) -> dict[str, bytes]:
+async def files_of(library: Library, entry: Entry) -> dict[str, bytes]:
+    """Return the files of a skill by their paths, as it lists them. Raises `SkillwireError`."""
     files: dict[str, bytes] = {}
     for file in entry.files:
         uri = entry.uri_of(file.path)
         reading = await library.read(uri)
-        files[file.path] = file.verify(
-            reading.content, uri
-        )  # the listing of now may not be the one of before
+        # The listing of now may not be the one of before.
+        checked = reading.served.entry is entry
+        files[file.path] = reading.content if checked else file.verify(reading.content, uri)
+        await checkpoint()  # a skill can have hundreds of files, and others are waiting
     return files
 
 
-def _download(entry: Entry, files: Mapping[str, bytes]) -> tuple[Artifact, bytes]:
+def download_of(entry: Entry, files: Mapping[str, bytes]) -> tuple[Artifact, bytes]:
     """Return what the index says of the download, and the download itself. Raises `ArchiveError`."""
     if list(files) == [SKILL_FILE]:
         delivery, content, suffix = Delivery.SKILL_MD, files[SKILL_FILE], f"/{SKILL_FILE}"
     else:
-        form = ArchiveForm.TAR_GZ
-        delivery, content, suffix = Delivery.ARCHIVE, pack_skill(files, form), form.suffix
+        form = widest_form(files)
+        delivery, suffix = Delivery.ARCHIVE, form.suffix
+        content = pack_skill(files, form, entry.executable)
         unpack(content, form, ArchiveBounds())  # what we would not take is not for others either
     digest = Digest.of(content)
     told = digest.text.removeprefix("sha256:")[:_TOLD_BY]
@@ -116,4 +128,8 @@ def _download(entry: Entry, files: Mapping[str, bytes]) -> tuple[Artifact, bytes
 
 
 def _short(description: str) -> str:
-    return description if len(description) <= _DESCRIPTION else f"{description[: _DESCRIPTION - 1]}…"
+    """Return what fits into the format. JavaScript counts a character beyond the first 65,536 as two."""
+    units = description.encode("utf-16-le", "surrogatepass")
+    if len(units) <= _DESCRIPTION * 2:
+        return description
+    return f"{units[: (_DESCRIPTION - 1) * 2].decode('utf-16-le', 'ignore')}…"

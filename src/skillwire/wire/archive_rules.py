@@ -1,5 +1,6 @@
 """What may come out of an archive, of whatever form: which names, and how much."""
 
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -44,6 +45,8 @@ class Unpacked:
     def __init__(self, bounds: ArchiveBounds) -> None:
         self.bounds = bounds
         self.files: dict[str, bytes] = {}
+        self.executable: set[str] = set()
+        """The paths of the files that their owner may run."""
         self._left = bounds.bytes
         self._entries = 0
         self._known: dict[str, tuple[str, bool]] = {}
@@ -60,7 +63,7 @@ class Unpacked:
         if name not in {".", "./"}:  # the root, as tar writes it
             self._claim(_path_of(name.removesuffix("/")), folder=True)
 
-    def add_file(self, name: str, read: Callable[[int], bytes]) -> None:
+    def add_file(self, name: str, read: Callable[[int], bytes], mode: int = 0) -> None:
         """Add what `read` returns. It is told how many bytes are left, and stops soon after."""
         path = _path_of(name)
         self._claim(path, folder=False)
@@ -69,6 +72,8 @@ class Unpacked:
             raise ArchiveError(f"holds files of more than {self.bounds.bytes:,} bytes together")
         self._left -= len(content)
         self.files[path] = content
+        if mode & stat.S_IXUSR:
+            self.executable.add(path)
 
     def _claim(self, path: str, *, folder: bool) -> None:
         """Note what stands at `path`, and the folders on the way; raise if something else stands there."""

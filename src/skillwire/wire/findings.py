@@ -22,6 +22,7 @@ class Fault(StrEnum):
     ENTRY_LIMITS = "entry-limits"
     ENTRY_TWICE = "entry-twice"
     ENTRY_OTHER = "entry-other"
+    ENTRY_NONCONFORMING = "entry-nonconforming"
     # Lists
     LIST_SHAPE = "list-shape"
     LIST_ENDLESS = "list-endless"

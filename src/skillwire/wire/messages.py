@@ -37,6 +37,7 @@ CACHEABLE = frozenset(
     {
         SKILLS_LIST,
         SKILLS_GET,
+        DIRECTORY_READ,
         RESOURCES_LIST,
         RESOURCES_TEMPLATES,
         RESOURCES_READ,

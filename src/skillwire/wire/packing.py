@@ -40,9 +40,22 @@ def pack(files: Mapping[str, bytes], form: ArchiveForm, executable: Collection[s
     return _PACKERS[form](items)
 
 
-def pack_skill(files: Mapping[str, bytes], form: ArchiveForm) -> bytes:
-    """Return an archive of a skill. A file that names its interpreter in its first line can be run."""
-    return pack(files, form, executable=[path for path in files if files[path].startswith(b"#!")])
+def pack_skill(files: Mapping[str, bytes], form: ArchiveForm, executable: Collection[str] = ()) -> bytes:
+    """Return an archive of a skill.
+
+    The files at the paths `executable` can be run, and those that name their interpreter in the first line.
+    """
+    scripts = {path for path in files if files[path].startswith(b"#!")}
+    return pack(files, form, executable=scripts.union(executable))
+
+
+def widest_form(paths: Iterable[str]) -> ArchiveForm:
+    """Return the form in which the most readers find these paths: a tar.gz file where that can be.
+
+    Readers that know only the first tar header take another name for a path that does not fit into it.
+    """
+    fits = all(_ustar_header(TarInfo(path)) is not None for path in paths)
+    return ArchiveForm.TAR_GZ if fits else ArchiveForm.ZIP
 
 
 def _zip(items: Iterable[_Item]) -> bytes:
@@ -62,8 +75,26 @@ def _tar_gz(items: Iterable[_Item]) -> bytes:
         info = TarInfo(item.path)  # owned by nobody in particular, at the beginning of time
         info.size, info.mode = len(item.content), item.mode
         padding = NUL * (-len(item.content) % BLOCKSIZE)
-        blocks += info.tobuf(PAX_FORMAT, "utf-8", "strict"), item.content, padding
+        blocks += _tar_header(info), item.content, padding
     return _gzip(b"".join([*blocks, NUL * BLOCKSIZE * 2]))
+
+
+def _tar_header(info: TarInfo) -> bytes:
+    """Return the header of a file. Long paths, and those in other letters, are told in two ways.
+
+    The pax header is what POSIX wants. Some readers skip it, and find the same path in the header behind it.
+    """
+    header = info.tobuf(PAX_FORMAT, "utf-8", "strict")
+    plain = None if len(header) == BLOCKSIZE else _ustar_header(info)
+    return header if plain is None else header[:-BLOCKSIZE] + plain
+
+
+def _ustar_header(info: TarInfo) -> bytes | None:
+    """Return the header without anything before it, in UTF-8; None if the path does not fit into it."""
+    try:
+        return info.create_ustar_header(info.get_info(), "utf-8", "strict")
+    except ValueError:
+        return None
 
 
 def _gzip(content: bytes) -> bytes:

@@ -1,14 +1,14 @@
 """The manifest of a skill as FastMCP had it before the extension: `skill://{name}/_manifest`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import cast
 from urllib.parse import quote
 
 import orjson
 
 from skillwire.model.display import quoted
-from skillwire.model.entry import Json
-from skillwire.model.json_text import JsonTooLargeError, load_bounded_json
+from skillwire.model.entry import Json, SkillFile
+from skillwire.model.json_text import JsonTooLargeError, json_bytes, load_bounded_json
 from skillwire.model.limits import Limits
 from skillwire.model.uri import SKILL_FILE
 from skillwire.wire.dialect import Dialect
@@ -46,6 +46,12 @@ def read_manifest(
     if found or isinstance(files, list):
         return [*found, *(files if isinstance(files, list) else ())]
     return RemoteSkill(main, {**told, "name": str(document["skill"])}, files, Dialect.MANIFEST)
+
+
+def render_manifest(name: str, files: Iterable[SkillFile]) -> bytes:
+    """Return the manifest of a skill."""
+    listed: list[Json] = [{"path": file.path, "size": file.size, "hash": file.digest.text} for file in files]
+    return json_bytes({"skill": name, "files": listed}, indented=True)
 
 
 def _file(root: str, item: object) -> RemoteFile | Finding:

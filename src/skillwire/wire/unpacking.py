@@ -15,11 +15,16 @@ from skillwire.wire.unzip import unzip
 
 def unpack(content: bytes, form: ArchiveForm, bounds: ArchiveBounds) -> dict[str, bytes]:
     """Return the files of an archive by their paths: all of them, or raise `ArchiveError`."""
+    return unpack_with_modes(content, form, bounds).files
+
+
+def unpack_with_modes(content: bytes, form: ArchiveForm, bounds: ArchiveBounds) -> Unpacked:
+    """Return the files of an archive, and which of them can be run. Raises `ArchiveError`."""
     if len(content) > bounds.packed:
         raise ArchiveError(f"has more than {bounds.packed:,} bytes")
     unpacked = Unpacked(bounds)
     _READERS[form](content, unpacked)
-    return unpacked.files
+    return unpacked
 
 
 _READERS: dict[ArchiveForm, Callable[[bytes, Unpacked], None]] = {

@@ -53,18 +53,21 @@ def untar(content: bytes, into: Unpacked) -> None:
         if any(key.startswith(_SPARSE_KEY) for key in said):
             kind = _SPARSE
         into.count()
-        _add_from_tar(name, kind, size, stream, into)
+        _add_from_tar(name, kind, (size, _mode(header[100:108])), stream, into)
         said = {}
     if said:
         raise ArchiveError(CUT_SHORT)
     stream.finish()
 
 
-def _add_from_tar(name: str, kind: bytes, size: int, stream: Gunzip, into: Unpacked) -> None:
+def _add_from_tar(
+    name: str, kind: bytes, size_and_mode: tuple[int, int], stream: Gunzip, into: Unpacked
+) -> None:
+    size, mode = size_and_mode
     if kind == _FOLDER or (kind == _OLD_FILE and name.endswith("/")):
         into.add_folder(name, size)
     elif kind in {_FILE, _OLD_FILE}:
-        into.add_file(name, lambda left: _take_blocks(stream, min(size, left + 1)))
+        into.add_file(name, lambda left: _take_blocks(stream, min(size, left + 1)), mode)
     else:
         raise ArchiveError(_REFUSED_TYPES.get(kind, NEITHER), name)
 
@@ -115,6 +118,14 @@ def _number(field: bytes) -> int:
     if (found := _OCTAL.fullmatch(field)) is None:
         raise ArchiveError("is damaged, or is not a tar.gz file")
     return int(found[1] or b"0", 8)
+
+
+def _mode(field: bytes) -> int:
+    """Return the permissions of a file; none where they cannot be read, because nothing depends on them."""
+    try:
+        return _number(field)
+    except ArchiveError:
+        return 0
 
 
 def _take_blocks(stream: Gunzip, size: int) -> bytes:

@@ -86,7 +86,7 @@ def unzip(content: bytes, into: Unpacked) -> None:
         if entry.name.endswith("/"):
             into.add_folder(entry.name, entry.size)
         else:
-            into.add_file(entry.name, partial(entry.read, packed))
+            into.add_file(entry.name, partial(entry.read, packed), entry.mode)
 
 
 def _directory(content: bytes, into: Unpacked) -> tuple[list[_Zipped], int]:

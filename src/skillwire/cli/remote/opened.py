@@ -35,6 +35,9 @@ async def find(host: Host, skill: str) -> HostedSkill:
         raise UsageError(str(error)) from error
     except UnknownNameError as error:
         labels = ", ".join(quoted(label) for label in host.labels)
+        if wanted := next((each for each in host.registry.problems if each.wants_login), None):
+            told = f"{quoted(skill)} cannot be looked for: {quoted(wanted.label)} {wanted.message}"
+            raise NoSuchSkillError(told) from error
         hint = "`skillwire list SERVER` shows what a server has"
         raise NoSuchSkillError(f"there is no skill {quoted(skill)} on {labels}", hint=hint) from error
 

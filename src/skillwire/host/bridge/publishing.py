@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
 from skillwire.host.hosted import SHOWN_DESCRIPTION
-from skillwire.model.display import quoted, visible
+from skillwire.model.display import bare, quoted, visible
 from skillwire.model.entry import Entry, LiveFile, Origin, SkillFile
 from skillwire.model.mime import MARKDOWN, mime_type
 from skillwire.model.path import prefixes
@@ -14,12 +14,15 @@ from skillwire.model.plain import plain
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.model.uri import SKILL_FILE, root_uri
 from skillwire.sources.assemble import path_problems
+from skillwire.wire.dialect import Dialect
 from skillwire.wire.findings import Fault, Finding, Findings
 from skillwire.wire.remote import RemoteFile, RemoteSkill
 from skillwire.wire.verify import same
 
 _MAX_FRONTMATTER = 256 * 1024
 """Characters of JSON. A document that says as much in YAML is read by nobody."""
+_TOLD = 3
+"""Problems that a sentence names."""
 _MEND = "tell whoever runs the server; `skillwire verify` shows everything that is wrong with it"
 
 
@@ -71,6 +74,25 @@ def publish(label: str, skills: Iterable[RemoteSkill], known: Mapping[str, Publi
         else:
             problems.extend(found)
     return Publication(published, tuple(problems))
+
+
+def why_not_passed_on(label: str, skill: RemoteSkill, listed: Iterable[RemoteSkill]) -> str:
+    """Return why a bridge cannot pass on a skill of a server, though a host can use it; empty if it can.
+
+    `listed` are all skills that the server lists.
+    """
+    if skill.dialect is not Dialect.FINAL:
+        dialect = quoted(skill.dialect.value)
+        return f"it is told in the words of an earlier draft, {dialect}, which promise too little"
+    every = list(listed)
+    if all(each.uri != skill.uri for each in every):
+        return "the server does not list it, and a bridge passes on what is listed"
+    alone = publish(label, [skill], {})
+    if skill.uri not in alone.skills:
+        return "; ".join(f"{bare(each.path)}: {each.message}" for each in alone.problems[:_TOLD])
+    if skill.uri not in publish(label, every, {}).skills:
+        return "the server lists another skill that it could not be told from"
+    return ""
 
 
 def path_of(uri: str) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
+from skillwire.catalog.in_order import in_order
 from skillwire.host.reaching.client import Listing, SkillsClient, refusal
 from skillwire.model.uri import SKILL_FILE
 from skillwire.wire.dialect import Dialect
@@ -13,7 +14,7 @@ from skillwire.wire.drafts import INDEX_URI
 from skillwire.wire.findings import Fault, Finding, FindingError, Findings
 from skillwire.wire.listed_resources import ListedResources
 from skillwire.wire.messages import EXTENSION, RESOURCES_LIST, SKILLS_LIST
-from skillwire.wire.remote import parse_entry
+from skillwire.wire.remote import RemoteSkill, parse_entry
 from skillwire.wire.skill_manifest import MANIFEST, read_manifest
 
 _INDEX, _MANIFEST = 16 * 1024 * 1024, 4 * 1024 * 1024
@@ -125,15 +126,18 @@ class _Search:
         """Read each manifest that is listed."""
         listing = Listing(dialect=Dialect.MANIFEST)
         resources = await self._listed(listing)
-        for uri in resources.manifests[:MAX_MANIFESTS]:
+
+        async def read(uri: str) -> RemoteSkill | list[Finding]:
             told = resources.told_of(uri.removesuffix(MANIFEST) + SKILL_FILE)
             try:
                 content = await self._client.read(uri, most=_MANIFEST)
-                listing.take(read_manifest(uri, content, told, self._client.limits))
+                return read_manifest(uri, content, told, self._client.limits)
             except FindingError as error:
-                listing.findings.add(error.finding)
+                return [error.finding]
             except MCPError as error:
-                listing.findings.add(refusal(uri, _answered(error)))
+                return [refusal(uri, _answered(error))]
+
+        await in_order(resources.manifests[:MAX_MANIFESTS], read, listing.take)
         if (more := len(resources.manifests) - MAX_MANIFESTS) > 0:
             left_out = f"it has {more:,} manifests more than {MAX_MANIFESTS:,}; they were not read"
             listing.end(Finding(RESOURCES_LIST, Fault.LIST_ENDLESS, left_out))

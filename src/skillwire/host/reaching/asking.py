@@ -4,7 +4,10 @@ from typing import Any
 
 import mcp_types as types
 from mcp import Client
+from mcp.shared.exceptions import MCPError
 from pydantic import ConfigDict
+
+from skillwire.host.reaching.refused import wants_login
 
 
 class _Params(types.RequestParams):
@@ -21,7 +24,15 @@ class _Request(types.Request[_Params, str]):
 
 
 async def ask(client: Client, method: str, **params: object) -> dict[str, Any]:
-    """Return the result of a request as it came, without its `_meta`. Raises `MCPError`."""
+    """Return the result of a request as it came, without its `_meta`.
+
+    Raises `MCPError`, or `WantsLoginError` if the server demands a login first.
+    """
     request = _Request(method=method, params=_Params.model_validate(params))
-    result = await client.session.send_request(request, _Result)
+    try:
+        result = await client.session.send_request(request, _Result)
+    except MCPError as error:
+        if (wanted := wants_login(error)) is not None:
+            raise wanted from error
+        raise
     return dict(result.model_extra or {})

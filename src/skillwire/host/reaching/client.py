@@ -3,6 +3,7 @@
 import base64
 import binascii
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 from urllib.parse import unquote
@@ -159,12 +160,15 @@ class SkillsClient:
     async def read(self, uri: str, size: int | None = 1, *, most: int | None = None) -> bytes:
         """Return the bytes at `uri`: one block, of that very URI, and not too long (H25).
 
-        Every read counts towards the budget. If that does not hold the `size` that was listed, nothing is
-        asked. `most` bounds the answer where its size is not known. Raises `FindingError` or `MCPError`.
+        Every read counts towards the budget. If that does not hold the `size` that was listed, with those of
+        all reads that are under way, nothing is asked. `most` bounds the answer where its size is not known.
+        Raises `FindingError` or `MCPError`.
         """
         if most is None and size is not None and size != 1:
             most = size * _READ_FACTOR + _READ_OVERHEAD
-        blocks = await self._blocks(uri, 1 if size is None else size, most)
+        expected = 1 if size is None else size
+        async with self._reserved(uri, expected):
+            blocks = await self._blocks(uri, most)
         if len(blocks) != 1:
             raise FindingError(Finding(uri, Fault.READ_SHAPE, "the answer is not one block of content"))
         if blocks[0].get("uri") != uri:
@@ -176,7 +180,8 @@ class SkillsClient:
 
         Only servers from before the extension answer so. Raises `FindingError` or `MCPError`.
         """
-        blocks = await self._blocks(uri, 1)
+        async with self._reserved(uri, 1):
+            blocks = await self._blocks(uri)
         if len(blocks) > self.limits.files:
             told = f"the answer has {len(blocks):,} blocks; the limit is {self.limits.files:,}"
             raise FindingError(Finding(uri, Fault.READ_SHAPE, told))
@@ -212,9 +217,18 @@ class SkillsClient:
         """Return what `prompts/get` answers. Raises `FindingError` or `MCPError`."""
         return await self._ask(PROMPTS_GET, {"name": name}, name)
 
-    async def _blocks(self, uri: str, size: int, most: int | None = None) -> "list[dict[str, Any]]":
+    @asynccontextmanager
+    async def _reserved(self, uri: str, size: int) -> AsyncGenerator[None]:
+        """Keep so many bytes of the budget from others, until it is known how many came."""
         if size > self._left:
             raise FindingError(self._spent(uri))
+        self._left -= size
+        try:
+            yield
+        finally:  # and what came is counted at once, before anybody else has a turn
+            self._left += size
+
+    async def _blocks(self, uri: str, most: int | None = None) -> "list[dict[str, Any]]":
         blocks = (await self._ask(RESOURCES_READ, {"uri": uri}, uri, most)).get("contents")
         if not isinstance(blocks, list):
             raise FindingError(Finding(uri, Fault.READ_SHAPE, "the answer has no list `contents`"))

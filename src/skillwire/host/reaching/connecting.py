@@ -9,10 +9,13 @@ import anyio
 import httpx2
 from mcp import Client
 from mcp.client.session import MessageHandlerFnT
+from mcp.shared.exceptions import MCPError
 
 from skillwire.host.reaching.ending import noticing
+from skillwire.host.reaching.errors import UnreachableError, WantsLoginError
 from skillwire.host.reaching.last_words import LastWords
 from skillwire.host.reaching.quiet import quiet
+from skillwire.host.reaching.refused import wants_login
 from skillwire.host.reaching.stdio import over_stdio
 from skillwire.host.reaching.target import Target
 from skillwire.host.reaching.traffic import Traffic, TrafficLimits
@@ -20,16 +23,14 @@ from skillwire.host.reaching.web import over_http
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import SkillwireError
 
+__all__ = ["UnreachableError", "connected", "reason"]
+
 _PATIENCE = 60.0
 """Seconds for one answer."""
 _FAREWELL = 5.0
 """Seconds to take leave of a server in peace."""
 _OURS = (OSError, httpx2.ConnectError, SkillwireError)
 """Failures whose messages come from this machine, and hold no text of a server."""
-
-
-class UnreachableError(SkillwireError):
-    """No server answered."""
 
 
 @asynccontextmanager
@@ -57,6 +58,8 @@ async def connected(
         try:
             await client.__aenter__()
         except Exception as error:  # whatever it is: there is no connection
+            if (wanted := _login_wanted(error)) is not None:
+                raise wanted from error
             said = f"; it said: {quoted(last, 300)}" if (last := words.last_line()) else ""
             # Models and clients read this, too.
             why = target.without_secrets(f"{traffic.trouble or reason(error)}{said}")
@@ -76,10 +79,28 @@ async def connected(
 
 def _transport(target: Target, said: TextIO, traffic: Traffic) -> Any:
     if target.url is not None:
-        return over_http(target.url, traffic, target.token, target.headers, public_only=target.public_only)
+        return over_http(
+            target.url,
+            traffic,
+            target.token,
+            target.headers,
+            public_only=target.public_only,
+            tokens=target.tokens,
+            advice=target.advice,
+        )
     # It is the person's own command, with the person's variables.
     env = {**os.environ, **target.env}
     return over_stdio(target.command, traffic, cwd=target.cwd, env=env, errors=said)
+
+
+def _login_wanted(error: BaseException) -> WantsLoginError | None:
+    """Return that the server demands a login, if that is somewhere in what failed."""
+    if isinstance(error, BaseExceptionGroup):
+        inner: tuple[BaseException, ...] = cast("Any", error).exceptions
+        return next((found for each in inner if (found := _login_wanted(each)) is not None), None)
+    if isinstance(error, MCPError):
+        return wants_login(error)
+    return None
 
 
 def reason(error: BaseException) -> str:

@@ -29,6 +29,25 @@ def is_inside(address: str) -> bool:
     return not ip.is_global or ip.is_multicast or any(ip in each for each in _INSIDE)
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a host means this machine, by its address or by the name that is reserved for that."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def is_inside_literal(host: str) -> bool:
+    """Whether a host says itself that it is on this machine or in a private network.
+
+    What a name leads to may change between two looks, so it proves nothing here.
+    """
+    try:
+        return is_inside(str(ipaddress.ip_address(host.strip("[]"))))
+    except ValueError:
+        return is_loopback(host)
+
+
 def is_plain(url: str) -> bool:
     """Whether a URL is plain `http`."""
     return urlsplit(url).scheme.lower() == "http"

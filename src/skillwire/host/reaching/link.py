@@ -16,6 +16,7 @@ from skillwire.host.dialects.client import DraftsClient
 from skillwire.host.reaching.client import Listing, SkillsClient
 from skillwire.host.reaching.connecting import UnreachableError, connected
 from skillwire.host.reaching.connection import Connect, Connection
+from skillwire.host.reaching.errors import WantsLoginError
 from skillwire.host.reaching.target import Target
 from skillwire.host.reaching.traffic import TrafficLimits
 from skillwire.model.display import quoted
@@ -226,8 +227,8 @@ class ServerLink:
             connection = self._connected()
             try:
                 return await call(self._asking(await connection.client()))
-            except UnreachableError:
-                if not connection.stood:
+            except UnreachableError as error:
+                if not connection.stood or isinstance(error, WantsLoginError):
                     raise
             except MCPError as error:
                 if error.code != REQUEST_TIMEOUT and not (connection.over or _is_loss(error)):

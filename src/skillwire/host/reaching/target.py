@@ -10,7 +10,9 @@ from pathlib import Path, PurePath
 from urllib.parse import urlsplit, urlunsplit
 
 from skillwire.host.reaching.label import checked_label
+from skillwire.host.reaching.login_advice import LoginAdvice
 from skillwire.host.reaching.slug import command_slug, url_slug
+from skillwire.host.reaching.token_source import TokenSource
 from skillwire.model.display import quoted
 from skillwire.model.errors import InvalidValueError, UsageError
 
@@ -46,12 +48,17 @@ class Target:
     It is for that person's eyes. Everybody else is told the `place`.
     """
 
+    tokens: TokenSource | None = field(default=None, repr=False, compare=False)
+    """Who has the token for the URL, if the server demands a login. A `token` or such a header wins."""
+    typed: bool = field(default=False, compare=False)
+    """Whether the person named it by its URL, and not by a label that a file gives it."""
+
     def __post_init__(self) -> None:
         checked_label(self.label)
         if (self.url is None) != bool(self.command):
             raise InvalidValueError("server", self.label, "reached by a URL or by a command, and not by both")
         if not self.spelled:
-            spelled = shlex.join(self.command) if self.url is None else _without_secrets(self.url)
+            spelled = shlex.join(self.command) if self.url is None else without_query(self.url)
             object.__setattr__(self, "spelled", spelled)
 
     @classmethod
@@ -59,7 +66,7 @@ class Target:
         """Return the target of a URL, or of `stdio:` and a command. Raises `UsageError`."""
         url = text.removeprefix(_SERVER)
         if url.startswith(("http://", "https://")):
-            return cls(url_slug(url), url=url, spelled=_without_secrets(url))
+            return cls(url_slug(url), url=url, spelled=without_query(url), typed=True)
         if text.startswith(COMMAND) and (words := _words(text)):
             return cls(command_slug(words), command=words, cwd=_folder_that_matters(words))
         raise UsageError(
@@ -83,6 +90,17 @@ class Target:
             return self.spelled
         return f"{PurePath(self.command[0]).name}{' …' * (len(self.command) > 1)}"
 
+    @property
+    def has_token(self) -> bool:
+        """Whether a token or header says already who asks, so that no login is used."""
+        named = any(name.lower() == "authorization" for name in self.headers)
+        return self.token is not None or named
+
+    @property
+    def advice(self) -> LoginAdvice:
+        """What a person is told if the server demands a login."""
+        return LoginAdvice(self.label, self.spelled if self.typed else self.label)
+
     def without_secrets(self, text: str) -> str:
         """Return what was said about the server, without anything that only the person should know."""
         text = text.replace(self.url, self.spelled) if self.url else text
@@ -104,7 +122,7 @@ class Target:
         It is kept, so it holds no secret: what may be one is there as a digest.
         """
         if self.url is not None:
-            known = _without_secrets(self.url)
+            known = without_query(self.url)
             return known if known == self.url else f"{known} {_digest([self.url])}"
         folder = "" if self.cwd is None else str(self.cwd)
         return f"{COMMAND}{self.command[0]} {_digest([*self.command, folder])}"
@@ -123,7 +141,7 @@ def _folder_that_matters(words: Sequence[str]) -> Path | None:
     return Path.cwd() if next(here, None) is not None else None
 
 
-def _without_secrets(url: str) -> str:
+def without_query(url: str) -> str:
     """Return a URL without the parts in which people put names and keys."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme.lower(), parts.netloc.rpartition("@")[2].lower(), parts.path, "", ""))

@@ -2,7 +2,7 @@
 
 import socket
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any, cast
@@ -13,8 +13,18 @@ import httpx2
 import orjson
 from mcp.client.streamable_http import streamable_http_client
 
-from skillwire.host.reaching.inside import addresses_of, is_inside
+from skillwire.host.reaching.inside import addresses_of, is_inside, is_loopback
+from skillwire.host.reaching.login_advice import LoginAdvice
+from skillwire.host.reaching.refused import (
+    FORBIDDEN,
+    UNAUTHORIZED,
+    explain,
+    is_refusal,
+    scope_of,
+)
+from skillwire.host.reaching.token_source import TokenSource
 from skillwire.host.reaching.traffic import Answer, JsonCounter, Meter, TooMuchError, Traffic
+from skillwire.model.errors import SkillwireError
 
 _CONNECT, _READ = 30.0, 60.0
 """Seconds to connect, and between two pieces of an answer."""
@@ -24,6 +34,9 @@ _STREAM_PAUSE, _FREE_STREAMS = 1.0, 3
 """Seconds between two requests for a stream of news, after the first few: a server may end each at once."""
 _RECEIVING = "receive_response_headers"
 """What `httpcore2` calls the wait for the head of an answer."""
+_NAMED_BY_A_PROJECT = (
+    "it is plain `http` on this machine or in a private network, and a project's file names it"
+)
 _OURS = frozenset(
     {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"}
 )
@@ -38,10 +51,13 @@ async def over_http(
     headers: Mapping[str, str] | None = None,
     *,
     public_only: bool = False,
+    tokens: TokenSource | None = None,
+    advice: LoginAdvice | None = None,
 ) -> AsyncGenerator[Any]:
     """Yield the streams of a connection for a client of the SDK; the token wins over such a header.
 
-    With `public_only`, no connection is made to this machine or to private networks.
+    With `public_only`, no connection is made to this machine or to private networks. `tokens` are for a
+    server that demands a login; `advice` is what a person is told if none of them will do.
     """
     sent = {**(headers or {}), **({} if token is None else {"Authorization": f"Bearer {token}"})}
     pacing = _Pacing(traffic)
@@ -51,12 +67,12 @@ async def over_http(
         response.stream = _Bounded(stream, _refusal(response), _answer(response.request, traffic), traffic)
 
     async with (
-        _client(
+        counting_client(
             # A few compressed bytes may be very many.
             headers={"Accept-Encoding": "identity"},
             timeout=httpx2.Timeout(_CONNECT, read=_READ),
-            auth=_OwnOrigin(httpx2.URL(url), sent) if sent else None,
-            transport=_PublicTransport() if public_only else None,
+            auth=_Authorization(httpx2.URL(url), sent, tokens, advice),
+            transport=PublicTransport(_NAMED_BY_A_PROJECT) if public_only else None,
             event_hooks={"request": [pacing.before], "response": [bound]},
         ) as client,
         streamable_http_client(
@@ -66,7 +82,7 @@ async def over_http(
         yield streams
 
 
-def _client(**options: Any) -> httpx2.AsyncClient:
+def counting_client(**options: Any) -> httpx2.AsyncClient:
     """Return a client that counts what comes before an answer, directly and by every proxy."""
     client = httpx2.AsyncClient(**options)
     # Nothing public leads there, and a transport of our own would know no proxy of the environment.
@@ -135,19 +151,23 @@ class _CountedStream(httpcore2.AsyncNetworkStream):
         return self._stream.get_extra_info(info)
 
 
-class _PublicTransport(httpx2.AsyncHTTPTransport):
+class PublicTransport(httpx2.AsyncHTTPTransport):
     """Connects to public addresses only. The name is looked up once: what is checked is what is reached.
 
     No proxy of the environment is used, because a proxy looks names up by itself.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, refusal: str) -> None:
+        """`refusal` says why an address on this machine or in a private network is not reached."""
         super().__init__()
-        self._pool = httpcore2.AsyncConnectionPool(network_backend=_PublicOnly())
+        self._pool = httpcore2.AsyncConnectionPool(
+            ssl_context=httpx2.create_ssl_context(), network_backend=_PublicOnly(refusal)
+        )
 
 
 class _PublicOnly(httpcore2.AsyncNetworkBackend):
-    def __init__(self) -> None:
+    def __init__(self, refusal: str) -> None:
+        self._refusal = refusal
         self._network: httpcore2.AsyncNetworkBackend = cast("Any", httpcore2.AnyIOBackend)()
 
     async def connect_tcp(
@@ -163,8 +183,7 @@ class _PublicOnly(httpcore2.AsyncNetworkBackend):
         except OSError as error:
             raise httpcore2.ConnectError(str(error)) from error
         if not found or any(map(is_inside, found)):
-            told = "it is plain `http` on this machine or in a private network, and a project's file names it"
-            raise httpcore2.ConnectError(told)
+            raise httpcore2.ConnectError(self._refusal)
         return await self._network.connect_tcp(found[0], port, timeout, local_address, socket_options)
 
     async def sleep(self, seconds: float) -> None:
@@ -179,7 +198,7 @@ class _Pacing:
         self._streams, self._next = 0, 0.0
 
     async def before(self, request: httpx2.Request) -> None:
-        request.extensions = {**request.extensions, "trace": self._trace}
+        request.extensions = {**request.extensions, "trace": head_trace(self._traffic)}
         if request.method == "DELETE":
             request.extensions = {**request.extensions, "timeout": httpx2.Timeout(_FAREWELL).as_dict()}
         elif request.method == "GET":
@@ -189,10 +208,15 @@ class _Pacing:
                 self._next = max(self._next, now) + _STREAM_PAUSE
                 await anyio.sleep(self._next - now)
 
-    async def _trace(self, event: str, _: Mapping[str, Any]) -> None:
-        """Begin and end the count of a head. This is called by the task that reads it."""
+
+def head_trace(traffic: Traffic) -> Callable[[str, Mapping[str, Any]], Awaitable[None]]:
+    """Return what begins and ends the count of a head. It is called by the task that reads it."""
+
+    async def trace(event: str, _: Mapping[str, Any]) -> None:
         if _RECEIVING in event:
-            _head.set(_Head(self._traffic) if event.endswith(".started") else None)
+            _head.set(_Head(traffic) if event.endswith(".started") else None)
+
+    return trace
 
 
 def _answer(request: httpx2.Request, traffic: Traffic) -> Answer | None:
@@ -230,6 +254,68 @@ class _OwnOrigin(httpx2.Auth):
         if _origin(request.url) == self._origin:
             request.headers.update(self._headers)
         yield request
+
+
+class _Authorization(_OwnOrigin):
+    """Headers, and the token of a login: renewed if the server refuses it, and sent to one origin only."""
+
+    def __init__(
+        self,
+        url: httpx2.URL,
+        headers: Mapping[str, str],
+        tokens: TokenSource | None = None,
+        advice: LoginAdvice | None = None,
+    ) -> None:
+        super().__init__(url, headers)
+        self._fixed = any(name.lower() == "authorization" for name in self._headers)
+        self._tokens = None if self._fixed or not _keeps_secrets(url) else tokens
+        self._advice = advice
+
+    async def async_auth_flow(
+        self, request: httpx2.Request
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        next(self.auth_flow(request))
+        if _origin(request.url) != self._origin:
+            yield request
+            return
+        token, trouble = await self._asked(None)
+        _bear(request, token)
+        response = yield request
+        if response.status_code == UNAUTHORIZED and token is not None:
+            fresh, trouble = await self._asked(token)
+            if fresh is not None and fresh != token:
+                _bear(request, fresh)
+                response = yield request
+        if self._advice is not None and is_refusal(response):
+            explain(response, trouble or self._told(self._advice, response, had=token is not None))
+
+    async def _asked(self, refused: str | None) -> tuple[str | None, str]:
+        """Return the token to send; or why there is none, if that is more than that nobody logged in."""
+        if self._tokens is None:
+            return None, ""
+        try:
+            if refused is None:
+                return await self._tokens.token(), ""
+            return await self._tokens.renewed(refused), ""
+        except SkillwireError as error:
+            return None, str(error)
+
+    def _told(self, advice: LoginAdvice, response: httpx2.Response, *, had: bool) -> str:
+        if response.status_code == FORBIDDEN:
+            return advice.lacking(scope_of(response))
+        if self._fixed:
+            return advice.refused()
+        return advice.over() if had else advice.needed()
+
+
+def _bear(request: httpx2.Request, token: str | None) -> None:
+    if token is not None:
+        request.headers["Authorization"] = f"Bearer {token}"
+
+
+def _keeps_secrets(url: httpx2.URL) -> bool:
+    """Whether no one on the way can read what is sent."""
+    return url.scheme == "https" or is_loopback(url.host)
 
 
 class _Bounded(httpx2.AsyncByteStream):

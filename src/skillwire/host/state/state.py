@@ -5,6 +5,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from skillwire.host.login.store import Logins
 from skillwire.host.state.approvals import Approvals
 from skillwire.host.state.cache import CACHE_BYTES, Cache
 from skillwire.host.state.claim import Claim
@@ -58,6 +59,7 @@ class State:
         self.approvals = Approvals(database, self._labels)
         self.grants = Grants(database, self._labels)
         self.cache = Cache(database, self._labels, folder / _CACHE, cache_bytes)
+        self.logins = Logins(folder)
 
     @classmethod
     def open(cls, folder: Path, cache_bytes: int = CACHE_BYTES) -> Self:
@@ -86,8 +88,8 @@ class State:
     def bind(self, label: str, identity: str) -> bool:
         """Say which server a label means, before anything else is asked about it.
 
-        If it meant another one, its approvals, grants and cached files go (H28); return whether it did.
-        The identity itself is not written down, only its hash.
+        If it meant another one, its approvals, grants, cached files and login go (H28); return whether it
+        did. The identity itself is not written down, only its hash.
         """
         with self._database.reading() as connection:
             if self._labels.is_bound(connection, label, identity):
@@ -96,14 +98,17 @@ class State:
             dropped = self._labels.bind(connection, label, identity)
             leaving = self.cache.take_out(label)
         self.cache.throw_away(leaving)
+        if dropped:
+            self.logins.remove(label)
         return dropped
 
     def forget(self, label: str) -> None:
-        """Remove everything of a server that was removed, its cached files too (H24)."""
+        """Remove everything of a server that was removed, its cached files and login too (H24)."""
         with self._database.writing() as connection:
             self._labels.forget(connection, label)
             leaving = self.cache.take_out(label)
         self.cache.throw_away(leaving)
+        self.logins.remove(label)
 
     def labels(self) -> list[str]:
         """Return every label that something may be remembered of."""

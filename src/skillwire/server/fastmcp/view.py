@@ -94,7 +94,11 @@ def _composed(found: Sequence[Place]) -> View:
     ]
     library = Library([source for source, _ in sources], movable=False)  # FastMCP would not know where
     offerings = [place.holder.offering for place in found] or [Offering()]
-    offering = replace(offerings[0], every_client=any(each.every_client for each in offerings))
+    offering = replace(
+        offerings[0],
+        every_client=any(each.every_client for each in offerings),
+        list_nonconforming=all(each.list_nonconforming for each in offerings),
+    )
     surfaces = all_surfaces(library, offering)
     selections = Selections(library, surfaces, offering, {})
     return View(found, library, surfaces, Announcer(library, surfaces), selections, sources)

@@ -28,8 +28,8 @@ class Facts:
     kept: Kept | None = None
     """Its content, where the source keeps that of documents."""
 
-    def as_file(self, path: str) -> SkillFile:
-        return SkillFile(path, self.mime_type, self.digest, self.size)
+    def as_file(self, path: str, *, executable: bool) -> SkillFile:
+        return SkillFile(path, self.mime_type, self.digest, self.size, executable)
 
 
 Known: TypeAlias = tuple[Stamp, Facts]

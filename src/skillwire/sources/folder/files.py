@@ -24,6 +24,13 @@ def raise_if_exhausted(error: OSError) -> None:
         raise CannotLookNowError((error.strerror or "out of resources").lower()) from error
 
 
+def make_executable(descriptor: int) -> None:
+    """Let those run a file who may read it. Does nothing where the system knows no such permission."""
+    if hasattr(os, "fchmod"):
+        mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+        os.fchmod(descriptor, mode | (mode & 0o444) >> 2)
+
+
 def read_file(location: str, limit: int, seen: Stamp | None = None) -> tuple[bytes, Stamp | None]:
     """Return the bytes of a regular file, and its stamp if that is of these bytes. Raises `SourceError`.
 

@@ -30,7 +30,7 @@ from skillwire.sources.folder.problems import (
     unreadable,
 )
 from skillwire.sources.folder.stamp import Stamp
-from skillwire.sources.folder.values import File, Folder, Listed, Seen, identity_of
+from skillwire.sources.folder.values import File, Folder, Listed, Seen, identity_of, is_executable
 
 _PROGRESS_STEP = 256
 _BY_PATH = os.scandir not in os.supports_fd  # Windows
@@ -194,7 +194,8 @@ class Look:
             self.add_folder(name, seen, folder, listed)
         elif stat.S_ISREG(seen.status.st_mode):
             path, location = folder.path_of(name), folder.location_of(name)
-            listed.files.append(File(name, path, location, folder.name, Stamp.of(seen.status)))
+            executable = is_executable(seen.status)
+            listed.files.append(File(name, path, location, folder.name, Stamp.of(seen.status), executable))
             if seen.target is not None:
                 listed.outposts.append(os.path.dirname(seen.target))  # noqa: PTH120 - a hot loop
         else:  # never opened: opening a pipe would wait for a writer

@@ -25,7 +25,7 @@ from skillwire.sources.folder.plain import Plain
 from skillwire.sources.folder.spool import Spool
 from skillwire.sources.folder.stamp import OutOfRangeError, packed, packed_if_settled
 from skillwire.sources.folder.unit import NOTHING, SkillDraft
-from skillwire.sources.folder.values import Folder, identity_of
+from skillwire.sources.folder.values import Folder, identity_of, is_executable
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*").fullmatch
 _FILE_FLAGS = OPEN_FLAGS | getattr(os, "O_NOFOLLOW", 0)
@@ -198,7 +198,7 @@ class _Reader:
         if len(content) != size:
             raise _NotPlainError
         kind = _known_type(path) or mime_type(path, text=is_text(content))
-        self._add(SkillFile(path, kind, Digest.of(content), size), status)
+        self._add(SkillFile(path, kind, Digest.of(content), size, is_executable(status)), status)
         return content
 
     def _add(self, file: SkillFile, status: os.stat_result) -> None:

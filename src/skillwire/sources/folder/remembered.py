@@ -10,7 +10,7 @@ import os
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from itertools import chain
 from pathlib import Path
 from sys import intern
@@ -33,7 +33,7 @@ from skillwire.sources.folder.unit import NOTHING, SkillDraft
 from skillwire.sources.folder.values import joined
 from skillwire.sources.replace import remove_abandoned, replace_file
 
-_FORM = f"skillwire folder 2, {__version__}"
+_FORM = f"skillwire folder 3, {__version__}"
 """Another version may read a frontmatter in another way."""
 _LARGEST = 256 * 1024 * 1024
 _BETWEEN = b"\t"
@@ -110,23 +110,24 @@ class Remembered:
         return [_FORM, self._root, list(astuple(self._limits)), hashlib.sha256(body).hexdigest()]
 
     def _plain(self, path: str, told: list[Any], spool: Spool | None) -> Plain:
-        seen, packed, directories, paths, kinds, sizes, frontmatter = told
+        seen, packed, directories, paths, kinds, sizes, runnable, frontmatter = told
         stamps, digests = map(a2b_base64, packed)
         location = joined(self._root, path) if path else self._root
         starts = range(0, len(digests), LENGTH)
-        listed = tuple(
-            [
-                SkillFile(intern(file), intern(kind), Digest.from_raw(digests[at : at + LENGTH]), size)
-                for file, kind, at, size in zip(paths, kinds, starts, sizes, strict=True)
-            ]
-        )
+        listed = [
+            SkillFile(intern(file), intern(kind), Digest.from_raw(digests[at : at + LENGTH]), size)
+            for file, kind, at, size in zip(paths, kinds, starts, sizes, strict=True)
+        ]
+        number: int
+        for number in runnable:
+            listed[number] = replace(listed[number], executable=True)
         main = listed[0]
         draft = SkillDraft(
             below="",
             location=location,
             where=f"{path}/{SKILL_FILE}" if path else SKILL_FILE,
             document=SkillDocument(frontmatter, ()),
-            files=listed,
+            files=tuple(listed),
             directories=tuple(map(intern, directories)),
             warnings=(),
             stored=NOTHING,
@@ -151,6 +152,7 @@ def _lines(plain: Mapping[str, Plain]) -> Iterator[bytes]:
             [file.path for file in draft.files],
             [file.mime_type for file in draft.files],
             [file.size for file in draft.files],
+            [number for number, file in enumerate(draft.files) if file.executable],
             draft.document.frontmatter if spotless else None,
         ]
         yield orjson.dumps(path) + _BETWEEN + orjson.dumps(told)

@@ -185,10 +185,11 @@ def _read_files(
 ) -> Iterator[SkillFile]:
     for path, file in files.items():
         if (last := held.get(file.location)) is not None:
-            yield replace(last.main, path=path)
+            yield replace(last.main, path=path, executable=file.executable)
             continue
         try:
-            yield facts.of(file, limit=look.limits.bytes).as_file(path)
+            found = facts.of(file, limit=look.limits.bytes)
+            yield found.as_file(path, executable=file.executable)
         except CannotLookNowError:
             raise
         except SourceError as error:

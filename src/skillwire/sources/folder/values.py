@@ -1,6 +1,7 @@
 """What is known of a folder on somebody's disk: where it stands, and what stands in it."""
 
 import os
+import stat
 from typing import NamedTuple
 
 from skillwire.model.problem import Problem
@@ -77,6 +78,7 @@ class File(NamedTuple):
     folder: str
     """The name of the folder that it stands in."""
     stamp: Stamp
+    executable: bool = False
 
 
 class Listed:
@@ -103,6 +105,11 @@ class Listed:
         """Note that a bound was reached here."""
         self.cut = problem
         self.problems.append(problem)
+
+
+def is_executable(status: os.stat_result) -> bool:
+    """Whether the owner of a file may run it."""
+    return status.st_mode & stat.S_IXUSR != 0
 
 
 def identity_of(status: os.stat_result) -> tuple[int, int]:

@@ -13,12 +13,13 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
 from skillwire.model.digest import Digest
+from skillwire.sources.folder.files import make_executable
 from skillwire.sources.hold import is_held
 from skillwire.sources.mount import Copy
 from skillwire.sources.publisher.state import Held, State
@@ -75,13 +76,13 @@ class Shelf:
         except OSError:
             return None
 
-    def put(self, key: str, files: Mapping[str, bytes]) -> None:
-        """Keep a skill. The paths have been checked."""
+    def put(self, key: str, files: Mapping[str, bytes], executable: Collection[str] = ()) -> None:
+        """Keep a skill. The paths have been checked. Those in `executable` can be run."""
         with self._becoming(self._skills / key) as staged:
             for path, content in files.items():
                 target = staged / path
                 target.parent.mkdir(parents=True, exist_ok=True)
-                _write(target, content)
+                _write(target, content, executable=path in executable)
 
     def assemble(self, skills: Mapping[str, Held]) -> str:
         """Make the copy that holds these skills, each in the folder of its name; return its version."""
@@ -160,10 +161,12 @@ def _children(folder: Path) -> list[Path]:
         return []
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write(path: Path, content: bytes, *, executable: bool = False) -> None:
     with path.open("wb") as file:
         file.write(content)
         file.flush()
+        if executable:
+            make_executable(file.fileno())
         os.fsync(file.fileno())  # what has its name is complete, even after a crash
 
 
@@ -181,4 +184,4 @@ def _link(source: Path, target: Path) -> None:
     try:
         target.hardlink_to(source)
     except OSError:  # a file system without links, or too many of them
-        shutil.copyfile(source, target)
+        shutil.copy(source, target)

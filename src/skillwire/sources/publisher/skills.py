@@ -1,6 +1,6 @@
 """Fetching one skill of a publisher: verified, unpacked, found to be the one that the index names."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from urllib.parse import quote
 
 import anyio.to_thread
@@ -19,7 +19,7 @@ from skillwire.wire.archive_form import archive_form
 from skillwire.wire.archive_rules import ArchiveBounds, ArchiveError
 from skillwire.wire.delivery import Delivery
 from skillwire.wire.discovery import Artifact, LooseSkill, Published
-from skillwire.wire.unpacking import unpack
+from skillwire.wire.unpacking import unpack_with_modes
 
 TOTAL_BYTES = 1024 * 1024 * 1024
 """Of all skills of one publisher together."""
@@ -59,11 +59,11 @@ class SkillFetcher:
         limit = _BOUNDS.bytes if artifact.type is Delivery.SKILL_MD else _BOUNDS.packed
         fetched = await self._fetcher.get(self._base.join(artifact.url), limit=limit)
         try:
-            files = await anyio.to_thread.run_sync(_opened, artifact, fetched)
+            files, executable = await anyio.to_thread.run_sync(_opened, artifact, fetched)
         except UnusableError as error:
             self.refused[key] = str(error)
             raise
-        return await self._keep(key, files)
+        return await self._keep(key, files, executable)
 
     async def _bring_files(self, skill: LooseSkill) -> Held:
         """Fetch what changed. No digest says what should come, so every file is asked for."""
@@ -91,35 +91,39 @@ class SkillFetcher:
         size = await anyio.to_thread.run_sync(self._shelf.size, key)
         return None if size is None else Held(key, size)
 
-    async def _keep(self, key: str, files: Mapping[str, bytes]) -> Held:
+    async def _keep(self, key: str, files: Mapping[str, bytes], executable: Collection[str] = ()) -> Held:
         size = sum(map(len, files.values()))
         self._fetched += size
         if self._fetched > TOTAL_BYTES:
             raise SourceError(TOO_MUCH)
         try:
-            await anyio.to_thread.run_sync(self._shelf.put, key, files)
+            await anyio.to_thread.run_sync(self._shelf.put, key, files, executable)
         except OSError as error:
             raise SourceError(f"it cannot be kept here: {(error.strerror or str(error)).lower()}") from error
         return Held(key, size)
 
 
-def _opened(artifact: Artifact, fetched: Fetched) -> dict[str, bytes]:
-    """Return the files of a download. Nothing is looked into before its digest is right."""
+def _opened(artifact: Artifact, fetched: Fetched) -> tuple[dict[str, bytes], Collection[str]]:
+    """Return the files of a download, and the paths of those that can be run.
+
+    Nothing is looked into before its digest is right.
+    """
     content, shown = fetched.content or b"", fetched.address.shown
     if (found := Digest.of(content)) != artifact.digest:
         raise SourceError(f"{shown} was listed as {artifact.digest} but its bytes are {found}")
     if artifact.type is Delivery.SKILL_MD:
-        files = {SKILL_FILE: content}
+        files, executable = {SKILL_FILE: content}, set[str]()
     else:
         form = archive_form(fetched.address.path, fetched.media_type)
         if form is None:
             raise UnusableError(f"{shown} is neither a `.tar.gz` nor a `.zip` file")
         try:
-            files = unpack(content, form, _BOUNDS)
+            unpacked = unpack_with_modes(content, form, _BOUNDS)
         except ArchiveError as error:
             raise UnusableError(f"{shown} {error}") from error
+        files, executable = unpacked.files, unpacked.executable
     _must_be(artifact.name, files, f"{shown}: ")
-    return files
+    return files, executable
 
 
 def _must_be(name: str, files: Mapping[str, bytes], where: str) -> None:

@@ -1,0 +1,156 @@
+"""Requests to a login server that need no person: renewing tokens, revoking them."""
+
+import json
+from contextlib import suppress
+from typing import Any, cast
+
+import httpx2
+from mcp.client.auth import OAuthClientProvider
+from mcp.shared.auth import (
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
+from mcp_types import LATEST_PROTOCOL_VERSION
+from pydantic import AnyUrl, ValidationError
+
+from skillwire.host.login.errors import OverError, UnansweredError
+from skillwire.host.login.fetching import LoginFetcher
+from skillwire.host.login.record import LoginRecord, Tokens, is_sendable
+from skillwire.host.reaching.quiet import quiet
+
+
+async def renew(record: LoginRecord, server: str) -> LoginRecord:
+    """Return a login with new tokens.
+
+    Raises `OverError` if a new login is needed, `UnansweredError` or `LoginError` if nothing is known.
+    """
+    tokens = record.tokens
+    if tokens is None or not tokens.refresh:
+        raise OverError
+    with quiet():
+        async with LoginFetcher(record.label, server, allow_private=record.allow_private) as fetcher:
+            response = await fetcher.send(await _Stored.of(record, server).refresh_request())
+    if response.status_code != 200:
+        if response.status_code in {400, 401} and error_code(response):
+            raise OverError
+        raise UnansweredError(f"the login server answers with HTTP {response.status_code}")
+    try:
+        fresh = OAuthToken.model_validate_json(response.content)
+    except ValidationError as error:
+        raise UnansweredError("the answer of the login server cannot be used") from error
+    if not is_usable(fresh):
+        raise UnansweredError("the answer of the login server cannot be used")
+    renewed = Tokens(fresh.access_token, fresh.refresh_token or tokens.refresh, tokens.client_secret)
+    return record.renewed(renewed, fresh.expires_in, fresh.scope)
+
+
+async def revoke(record: LoginRecord, server: str) -> bool:
+    """Have the login server forget the tokens (RFC 7009). Return whether it could be asked to.
+
+    Raises `UnansweredError` or `LoginError` if it did not.
+    """
+    tokens = record.tokens
+    if tokens is None or not record.revocation_endpoint:
+        return False
+    stored = _Stored.of(record, server)
+    with quiet():
+        async with LoginFetcher(record.label, server, allow_private=record.allow_private) as fetcher:
+            for kind, token in (("refresh_token", tokens.refresh), ("access_token", tokens.access)):
+                if token:
+                    response = await fetcher.send(
+                        stored.revocation_request(record.revocation_endpoint, token, kind)
+                    )
+                    if response.status_code != 200:
+                        raise UnansweredError(f"the login server answers with HTTP {response.status_code}")
+    return True
+
+
+class Memory:
+    """What the SDK stores during a login. It is kept when all of it is there."""
+
+    tokens: OAuthToken | None = None
+    client: OAuthClientInformationFull | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.client = client_info
+
+
+class _Stored(OAuthClientProvider):
+    """The SDK's client as it was after a login, for requests that need no person."""
+
+    @classmethod
+    def of(cls, record: LoginRecord, server: str) -> "_Stored":
+        tokens = record.tokens
+        assert tokens is not None
+        stored = cls(server, OAuthClientMetadata(redirect_uris=[AnyUrl("http://127.0.0.1/")]), Memory())
+        context = stored.context
+        # Without these, the SDK would send the tokens to the server itself.
+        context.oauth_metadata = OAuthMetadata.model_validate(
+            {
+                "issuer": record.issuer,
+                "authorization_endpoint": record.token_endpoint,
+                "token_endpoint": record.token_endpoint,
+            }
+        )
+        context.protocol_version = LATEST_PROTOCOL_VERSION
+        if record.resource:
+            context.protected_resource_metadata = ProtectedResourceMetadata.model_validate(
+                {"resource": record.resource, "authorization_servers": [record.issuer]}
+            )
+        context.client_info = client_info(record.client_id, tokens.client_secret, record.auth_method)
+        context.current_tokens = OAuthToken(access_token=tokens.access, refresh_token=tokens.refresh or None)
+        return stored
+
+    async def refresh_request(self) -> httpx2.Request:
+        return await self._refresh_token()
+
+    def revocation_request(self, endpoint: str, token: str, kind: str) -> httpx2.Request:
+        known = self.context.client_info
+        assert known is not None
+        form = {"token": token, "token_type_hint": kind, "client_id": known.client_id}
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        form, headers = self.context.prepare_token_auth(form, headers)
+        return httpx2.Request("POST", endpoint, data=form, headers=headers)
+
+
+def client_info(name: str, secret: str, method: str = "") -> OAuthClientInformationFull:
+    method = method or ("client_secret_post" if secret else "none")
+    return OAuthClientInformationFull(
+        client_id=name, client_secret=secret or None, token_endpoint_auth_method=method
+    )
+
+
+def is_usable(tokens: OAuthToken) -> bool:
+    every = (tokens.access_token, tokens.refresh_token or "-")
+    return all(token and is_sendable(token) for token in every)
+
+
+def error_code(response: httpx2.Response) -> str:
+    """Return the code of an error of OAuth; empty if the answer is none."""
+    return _text_in(response, "error")
+
+
+def issuer_in(response: httpx2.Response | None) -> str:
+    """Return the issuer that metadata of a login server name; empty if the answer is none."""
+    return "" if response is None else _text_in(response, "issuer")
+
+
+def _text_in(response: httpx2.Response, key: str) -> str:
+    with suppress(ValueError, RecursionError):
+        body: Any = json.loads(response.content)
+        if isinstance(body, dict):
+            value = cast("dict[str, object]", body).get(key)
+            return value if isinstance(value, str) else ""
+    return ""

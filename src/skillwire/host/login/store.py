@@ -1,0 +1,196 @@
+"""Where logins are kept: one record for each label, its tokens in the system's keyring if there is one."""
+
+import errno
+import hashlib
+import json
+import os
+import stat
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+
+from skillwire.host.login.record import MAX_RECORD, BrokenRecordError, LoginRecord, Tokens
+from skillwire.host.login.system_keyring import SystemKeyring, system_keyring
+from skillwire.host.state.folder import ELSEWHERE, make_private, make_private_file
+from skillwire.model.display import quoted, visible
+from skillwire.model.errors import StateError
+from skillwire.sources.replace import remove_abandoned, replace_file
+
+if sys.platform != "win32":
+    import fcntl
+
+LOGINS = "logins"
+_OTHERS = 0o077
+_PATIENCE = 60.0
+"""Seconds that one process waits while another renews the tokens of a label."""
+_LOOK_AGAIN = 0.02
+
+
+class Logins:
+    """The logins in a state folder. Any number of processes may use it at once.
+
+    Nothing but `locked` is asynchronous: a call may wait for the disk, or for a person who unlocks a keyring.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        """`folder` is the state folder. Nothing is made before a login is saved."""
+        self.folder = Path(folder) / LOGINS
+
+    def find(self, label: str, identity: str | None = None) -> LoginRecord | None:
+        """Return what is known of a login without its tokens if they are in a keyring; None if there is none.
+
+        With an `identity`, a login at any other server is none. Raises `StateError` for a file that is
+        damaged, or that others may have written or read.
+        """
+        path = self._path(label)
+        try:
+            content = _read_private(path)
+            record = None if content is None else LoginRecord.from_bytes(content)
+        except BrokenRecordError as error:
+            raise StateError(
+                f"the login in {quoted(str(path))} cannot be used: {visible(str(error))}",
+                hint=f"log in again with `skillwire login {label}`",
+            ) from error
+        if record is None or record.label != label or (identity is not None and record.identity != identity):
+            return None
+        return record
+
+    def with_tokens(self, label: str, identity: str) -> LoginRecord | None:
+        """Return a login with its tokens, wherever they are. They are None if they cannot be had."""
+        record = self.find(label, identity)
+        if record is None or not record.in_keyring:
+            return record
+        keyring = system_keyring()
+        secret = None if keyring is None else keyring.get(record.keyring_name)
+        if secret is None:
+            return replace(record, tokens=None, renewable=False)
+        try:
+            return replace(record, tokens=Tokens.read(json.loads(secret)))
+        except (BrokenRecordError, ValueError, RecursionError):
+            return replace(record, tokens=None, renewable=False)
+
+    def save(self, record: LoginRecord) -> LoginRecord:
+        """Keep a login in the place of an earlier one of its label; return it. Raises `StateError`."""
+        before = self._earlier(record.label)
+        keyring = system_keyring()
+        kept = replace(record, in_keyring=_put(keyring, record))
+        self._write(kept)
+        moved = before is not None and not (kept.in_keyring and before.keyring_name == kept.keyring_name)
+        if before is not None and before.in_keyring and moved and keyring is not None:
+            keyring.remove(before.keyring_name)
+        return kept
+
+    def remove(self, label: str) -> bool:
+        """Forget the login of a label, damaged or not; return whether there was one. Raises `StateError`."""
+        before = self._earlier(label)
+        if before is not None and before.in_keyring and (keyring := system_keyring()) is not None:
+            keyring.remove(before.keyring_name)
+        try:
+            self._path(label).unlink()
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise _unusable(self._path(label), error) from error
+        return True
+
+    def stamp(self, label: str) -> tuple[int, ...] | None:
+        """Return what changes whenever the login of a label does; None if there is none."""
+        try:
+            found = os.lstat(self._path(label))
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode
+
+    @asynccontextmanager
+    async def locked(self, label: str) -> AsyncGenerator[None]:
+        """Keep everybody else from renewing the tokens of a label. Raises `StateError`."""
+        path = self._path(label).with_suffix(".lock")
+        try:
+            self._make_folder()
+            make_private_file(path)
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            raise _unusable(path, error) from error
+        try:
+            with anyio.move_on_after(_PATIENCE) as waiting:
+                while not _try_lock(descriptor):  # noqa: ASYNC110 - no event tells of the locks of others
+                    await anyio.sleep(_LOOK_AGAIN)
+            if waiting.cancelled_caught:
+                told = f"another process has kept {quoted(str(path))} for {_PATIENCE:.0f} seconds"
+                raise StateError(told, hint="end it, or try again")
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _earlier(self, label: str) -> LoginRecord | None:
+        with suppress(StateError):
+            return self.find(label)
+        return None
+
+    def _write(self, record: LoginRecord) -> None:
+        path = self._path(record.label)
+        try:
+            self._make_folder()
+            remove_abandoned(self.folder)
+            replace_file(path, record.to_bytes(with_tokens=not record.in_keyring), private=True)
+        except OSError as error:
+            raise _unusable(path, error) from error
+
+    def _make_folder(self) -> None:
+        make_private(self.folder.parent, known_by=LOGINS)
+        make_private(self.folder, known_by=LOGINS)
+
+    def _path(self, label: str) -> Path:
+        # Not the label itself: some file systems cannot tell `Acme` from `acme`.
+        return self.folder / f"{hashlib.sha256(label.encode()).hexdigest()[:32]}.json"
+
+
+def _put(keyring: SystemKeyring | None, record: LoginRecord) -> bool:
+    if keyring is None or record.tokens is None:
+        return False
+    return keyring.put(record.keyring_name, json.dumps(record.tokens.to_json()))
+
+
+def _read_private(path: Path) -> bytes | None:
+    """Return a file that no one else can have written or read; None if there is none.
+
+    Raises `BrokenRecordError` for any other.
+    """
+    try:
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        what = "it is a link" if error.errno == errno.ELOOP else error.strerror or str(error)
+        raise BrokenRecordError(what) from error
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise BrokenRecordError("it is no file")
+        if sys.platform != "win32" and found.st_uid != os.geteuid():
+            raise BrokenRecordError("it belongs to another user")
+        if sys.platform != "win32" and found.st_mode & _OTHERS:
+            raise BrokenRecordError("other users may read or write it")
+        content = file.read(MAX_RECORD + 1)
+    if len(content) > MAX_RECORD:
+        raise BrokenRecordError("it is too long")
+    return content
+
+
+def _try_lock(descriptor: int) -> bool:
+    if sys.platform == "win32":
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in {errno.EWOULDBLOCK, errno.EACCES}  # no locks here: the last one wins
+    return True
+
+
+def _unusable(path: Path, error: OSError) -> StateError:
+    return StateError(f"{quoted(str(path))} cannot be used: {error.strerror or error}", hint=ELSEWHERE)

@@ -1,0 +1,272 @@
+"""The web site of `website`, made when it is asked for: what `publish` writes, from a library that changes.
+
+The digest of each download is made once for each version of its skill. Its bytes are cached up to a limit,
+and made again when they are not.
+"""
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+import anyio.to_thread
+
+from skillwire.catalog.derived import Derived
+from skillwire.catalog.library import Library
+from skillwire.catalog.snapshot import Catalog
+from skillwire.model.digest import Digest
+from skillwire.model.display import quoted, visible
+from skillwire.model.entry import Entry
+from skillwire.model.errors import NotServedError, SkillwireError
+from skillwire.surfaces.website import choose, download_of, files_of, index_of, left_out
+from skillwire.wire.archive_rules import ArchiveError
+from skillwire.wire.discovery import INDEX_FILE, Artifact
+
+CACHED_BYTES = 64 * 1024 * 1024
+_AT_ONCE = 4
+"""Skills that are read at the same time. Those of other servers take their time."""
+_PACKED_AT_ONCE = 2
+"""Skills that are packed at the same time: each takes a few times its size in memory."""
+_RETRY_SECONDS = 10.0
+"""How long a skill that could not be read is left out before it is tried again."""
+_OLD_SECONDS = 60.0
+"""How long a cached download is given out after its skill changed, to those who have the index of before."""
+
+_log = logging.getLogger(__name__)
+
+
+class NotPublishedError(SkillwireError):
+    """Nothing is published at a path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The index of one moment."""
+
+    content: bytes
+    digest: Digest
+
+
+@dataclass(frozen=True, slots=True)
+class _Published:
+    """What the index says of one version of a skill."""
+
+    entry: Entry
+    artifact: Artifact
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """Why one version of a skill is not in the index."""
+
+    entry: Entry
+    until: float | None
+    """When to try again; None for what will not be better before the skill is another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A download that is in the index, or was a moment ago. Its bytes may have to be made."""
+
+    artifact: Artifact
+    size: int
+    content: bytes | None
+    """Where it is cached."""
+
+
+@dataclass(slots=True)
+class _Cached:
+    download: Download
+    entry: Entry
+    old_since: float | None = None
+
+
+class LiveSite:
+    """What a library publishes, at every moment."""
+
+    def __init__(self, library: Library, cached_bytes: int = CACHED_BYTES) -> None:
+        self._library = library
+        self._by_name = Derived(_chosen)
+        self._known: dict[str, _Published | _Failed] = {}
+        """By the URI of the skill."""
+        self._cache: OrderedDict[str, _Cached] = OrderedDict()
+        """By the path of the download, the one that was used last comes last."""
+        self._cached, self._limit = 0, cached_bytes
+        self._last: tuple[Catalog, Index, float | None] | None = None
+        self._indexing = anyio.Lock()
+        self._making: dict[str, tuple[anyio.Lock, int]] = {}
+        self._reading = anyio.Semaphore(_AT_ONCE)
+        self._packing = anyio.CapacityLimiter(_PACKED_AT_ONCE)
+        self._told: dict[str, str] = {}
+
+    async def index(self) -> Index:
+        """Return the index of now. Several who ask at once wait for the same one."""
+        async with self._indexing:
+            catalog = self._library.catalog
+            if self._last is not None and self._last[0] is catalog:
+                _, index, until = self._last
+                if until is None or time.monotonic() < until:
+                    return index
+            entries = self._by_name.of(catalog)
+            self._forget_others(entries)
+            await self._make_all(entries)
+            known = [self._known.get(entry.uri) for entry in entries.values()]
+            artifacts = [each.artifact for each in known if isinstance(each, _Published)]
+            content = await anyio.to_thread.run_sync(index_of, artifacts)
+            index = Index(content, Digest.of(content))
+            times = [each.until for each in known if isinstance(each, _Failed) and each.until is not None]
+            self._last = catalog, index, min(times, default=None)
+            return index
+
+    async def find(self, path: str) -> Download:
+        """Return the download at a path below the folder of the index. Raises `NotPublishedError`."""
+        name = path.partition(".")[0]
+        entry = self._by_name.of(self._library.catalog).get(name)
+        if entry is None:
+            raise NotPublishedError(f"no skill {quoted(name)} is published here; see `{INDEX_FILE}`")
+        if (cached := self._cached_at(path, entry)) is not None:
+            return cached
+        known = await self._published(entry)
+        if isinstance(known, _Failed):
+            raise NotPublishedError(f"the skill {quoted(name)} cannot be published now; see `{INDEX_FILE}`")
+        if known.artifact.url != path:
+            hint = f"`{INDEX_FILE}` names the download of now"
+            raise NotPublishedError(f"the skill {quoted(name)} has other files than this; {hint}")
+        return self._cached_at(path, entry) or Download(known.artifact, known.size, None)
+
+    async def content(self, download: Download) -> bytes:
+        """Return the bytes of a download that was found. Raises `NotPublishedError`."""
+        if download.content is not None:
+            return download.content
+        artifact = download.artifact
+        entry = self._by_name.of(self._library.catalog).get(artifact.name)
+        if entry is not None:
+            async with self._turn(entry.uri):
+                cached = self._cached_at(artifact.url, entry)
+                if cached is not None and cached.content is not None:
+                    return cached.content
+                try:
+                    made, content = await self._made(entry)
+                except SkillwireError as error:
+                    raise NotPublishedError(f"{quoted(artifact.name)} cannot be read now: {error}") from error
+                if made.digest == artifact.digest:
+                    return content
+        raise NotPublishedError(f"the skill {quoted(artifact.name)} changed; ask for `{INDEX_FILE}` again")
+
+    async def file(self, name: str, path: str) -> tuple[bytes, Digest]:
+        """Return a file of a published skill, to look at. Raises `SkillwireError`."""
+        entry = self._by_name.of(self._library.catalog).get(name)
+        if entry is None or all(file.path != path for file in entry.files):
+            raise NotPublishedError(f"no skill {quoted(name)} with such a file is published here")
+        if isinstance(await self._published(entry), _Failed):
+            raise NotPublishedError(f"the skill {quoted(name)} cannot be published now; see `{INDEX_FILE}`")
+        try:
+            reading = await self._library.read(entry.uri_of(path))
+        except NotServedError as error:
+            raise NotPublishedError(f"the file {quoted(path)} is gone") from error
+        now = reading.served.entry
+        if self._by_name.of(self._library.catalog).get(name) is not now:  # nobody approved this one
+            raise NotPublishedError(f"the skill {quoted(name)} is not published any more")
+        return reading.content, Digest.of(reading.content)
+
+    async def _make_all(self, entries: Mapping[str, Entry]) -> None:
+        """Have the digest of every download. A few skills are read at the same time."""
+        unknown = iter([entry for entry in entries.values() if not self._is_known(entry)])
+
+        async def work(entries: Iterator[Entry]) -> None:
+            for entry in entries:
+                await self._published(entry)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(_AT_ONCE):
+                tasks.start_soon(work, unknown)
+
+    def _is_known(self, entry: Entry) -> bool:
+        known = self._known.get(entry.uri)
+        if known is None or known.entry is not entry:
+            return False
+        return isinstance(known, _Published) or known.until is None or time.monotonic() < known.until
+
+    async def _published(self, entry: Entry) -> "_Published | _Failed":
+        """Return what the index says of a skill. Whoever asks meanwhile waits for it."""
+        async with self._turn(entry.uri):
+            if not self._is_known(entry):
+                try:
+                    artifact, content = await self._made(entry)
+                    self._known[entry.uri] = _Published(entry, artifact, len(content))
+                except SkillwireError as error:
+                    self._tell(entry, error)
+                    again = None if isinstance(error, ArchiveError) else time.monotonic() + _RETRY_SECONDS
+                    self._known[entry.uri] = _Failed(entry, again)
+            return self._known[entry.uri]
+
+    async def _made(self, entry: Entry) -> tuple[Artifact, bytes]:
+        """Read and pack a skill, and cache its download. Raises `SkillwireError`."""
+        async with self._reading:
+            files = await files_of(self._library, entry)
+            artifact, content = await anyio.to_thread.run_sync(
+                download_of, entry, files, limiter=self._packing
+            )
+        self._keep(artifact, content, entry)
+        return artifact, content
+
+    @asynccontextmanager
+    async def _turn(self, uri: str) -> AsyncGenerator[None]:
+        """Let one at a time work on a skill."""
+        lock, waiting = self._making.get(uri, (anyio.Lock(), 0))
+        self._making[uri] = lock, waiting + 1
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, waiting = self._making.pop(uri)
+            if waiting > 1:
+                self._making[uri] = lock, waiting - 1
+
+    def _keep(self, artifact: Artifact, content: bytes, entry: Entry) -> None:
+        if len(content) > self._limit:
+            return
+        self._drop(artifact.url)
+        self._cache[artifact.url] = _Cached(Download(artifact, len(content), content), entry)
+        self._cached += len(content)
+        while self._cached > self._limit:
+            self._drop(next(iter(self._cache)))
+
+    def _cached_at(self, path: str, entry: Entry) -> Download | None:
+        """Return a download from the cache, also of the version before `entry`, for a short while."""
+        if (cached := self._cache.get(path)) is None:
+            return None
+        if cached.entry is not entry:
+            cached.old_since = cached.old_since or time.monotonic()
+            if time.monotonic() - cached.old_since > _OLD_SECONDS:
+                self._drop(path)
+                return None
+        self._cache.move_to_end(path)
+        return cached.download
+
+    def _drop(self, path: str) -> None:
+        if (cached := self._cache.pop(path, None)) is not None:
+            self._cached -= cached.download.size
+
+    def _forget_others(self, entries: Mapping[str, Entry]) -> None:
+        """Forget what was known of skills that are not published any more."""
+        uris = {entry.uri for entry in entries.values()}
+        self._known = {uri: known for uri, known in self._known.items() if uri in uris}
+        self._told = {uri: told for uri, told in self._told.items() if uri in uris}
+        for path in [path for path, cached in self._cache.items() if cached.entry.name not in entries]:
+            self._drop(path)
+
+    def _tell(self, entry: Entry, error: SkillwireError) -> None:
+        """Say once why a skill is not in the index."""
+        why = left_out(entry, error).message
+        if self._told.get(entry.uri) != why:
+            self._told[entry.uri] = why
+            _log.warning("%s is not in the index for the web: %s", quoted(entry.path), visible(why))
+
+
+def _chosen(catalog: Catalog) -> dict[str, Entry]:
+    return {entry.name: entry for entry in choose(catalog).entries}

@@ -1,0 +1,127 @@
+"""Every skill's list of files at `skill://<path>/_manifest`, as clients had it before the extension.
+
+Such a client (FastMCP's utilities) puts each path of the list behind the address of the skill, and lets a URL
+parser escape some of it. So files whose paths have to be percent-encoded can be read at these spellings, too.
+"""
+
+from collections.abc import Collection, Iterator
+from urllib.parse import quote
+
+from skillwire.catalog.addresses import around
+from skillwire.catalog.change import Change
+from skillwire.catalog.library import Library
+from skillwire.model.display import quoted
+from skillwire.model.entry import Entry, Json, LiveFile, SkillFile
+from skillwire.model.errors import NotServedError
+from skillwire.model.mime import JSON
+from skillwire.model.uri import SKILL_FILE
+from skillwire.surfaces.content import with_meta
+from skillwire.surfaces.documents import Unlisted
+from skillwire.wire.skill_manifest import MANIFEST, render_manifest
+from skillwire.wire.translate import contents
+
+_VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
+_KEPT_IN_PATH, _KEPT_IN_QUERY, _KEPT_IN_FRAGMENT = (
+    "".join(set(_VISIBLE).difference(escaped)) for escaped in ('"<>`{}', '"<>', '"<>`')
+)
+"""What a URL parser leaves as it is (WHATWG). It touches no percent sign."""
+
+
+class SkillManifests(Unlisted):
+    """The manifest of every skill that is not dynamic, and the plain spellings of its files."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def serves(self, uri: str) -> bool:
+        return self.owner_of(uri) is not None
+
+    def owner_of(self, uri: str) -> Entry | None:
+        if (entry := self._listed_at(uri)) is not None and not entry.dynamic:
+            return entry
+        spelled = self._spelled(uri)
+        return None if spelled is None else spelled[0]
+
+    async def read(self, uri: str) -> list[Json]:
+        if (entry := self._listed_at(uri)) is not None and not entry.dynamic:
+            files = [file for file in entry.files if isinstance(file, SkillFile)]
+            if fault := _fault(entry):
+                raise NotServedError(uri, "manifest", fault)
+            return [contents(uri, JSON, render_manifest(entry.name, files))]
+        if (spelled := self._spelled(uri)) is None:
+            raise NotServedError(uri)
+        entry, file = spelled
+        reading = await self._library.read(entry.uri_of(file.path))
+        block = contents(uri, reading.served.file.mime_type, reading.content)
+        return [with_meta(block, reading.served.entry)]
+
+    def refusal(self, uri: str) -> str:
+        entry = self._listed_at(uri)
+        if entry is None or not entry.dynamic:
+            return ""
+        return "the content of this skill is made when it is read, so nobody can list sizes and hashes"
+
+    def updated(self, change: Change) -> Collection[str]:
+        entries = [entry for edit in change.edits for entry in edit.entries]
+        manifests = {f"{entry.root}/{MANIFEST}" for entry in entries}
+        spelled = {
+            f"{entry.root}/{spelling}"
+            for entry in entries
+            for file in entry.files
+            if entry.uri_of(file.path) in change.uris
+            for spelling in _spellings(entry, file)
+        }
+        return manifests | spelled
+
+    def _listed_at(self, uri: str) -> Entry | None:
+        """Return the skill whose manifest has this address."""
+        root = uri.removesuffix(f"/{MANIFEST}")
+        return None if root == uri else self._library.catalog.entries.get(f"{root}/{SKILL_FILE}")
+
+    def _spelled(self, uri: str) -> tuple[Entry, SkillFile | LiveFile] | None:
+        """Return the file that an address means in another spelling than its own."""
+        catalog = self._library.catalog
+        for entry in around(catalog.entries, catalog.above, uri):
+            rest = uri[len(entry.root) + 1 :]
+            for file in () if entry.dynamic else entry.files:
+                if rest in _spellings(entry, file):
+                    return entry, file
+        return None
+
+
+def _spellings(entry: Entry, file: SkillFile | LiveFile) -> Collection[str]:
+    """Return what clients make of a path that has to be encoded. Most paths stand as they are."""
+    if entry.uri_of(file.path) == f"{entry.root}/{file.path}":
+        return ()
+    return {file.path, *_escaped(file.path)}
+
+
+def _escaped(path: str) -> Iterator[str]:
+    """Yield the spellings of a URL parser, to which `?` and `#` end the path. Some also escape `^` in it."""
+    before, mark, fragment = path.partition("#")
+    before, question, query = before.partition("?")
+    start = quote(before, safe=_KEPT_IN_PATH)
+    rest = question + quote(query, safe=_KEPT_IN_QUERY) + mark + quote(fragment, safe=_KEPT_IN_FRAGMENT)
+    yield start + rest
+    yield start.replace("^", "%5E") + rest
+
+
+def _fault(entry: Entry) -> str:
+    """Return why clients would read other files than the manifest lists; empty if they would not."""
+    addresses = {entry.uri_of(file.path): file.path for file in entry.files}
+    for file in entry.files:
+        path = file.path
+        if path.endswith(" ") or _points_elsewhere(path):
+            return f"no client of this format can ask for {quoted(path)}; rename the file"
+        for spelling in _spellings(entry, file):
+            other = addresses.setdefault(f"{entry.root}/{spelling}", path)
+            if other != path:
+                told = f"clients of this format cannot tell {quoted(path)} from {quoted(other)}"
+                return f"{told}; rename one of the two"
+    return ""
+
+
+def _points_elsewhere(path: str) -> bool:
+    """Whether a URL parser takes the name of a file or folder for a step to another folder."""
+    before = path.partition("#")[0].partition("?")[0]
+    return any(part in {".", ".."} for part in before.lower().replace("%2e", ".").split("/"))
