@@ -1,5 +1,6 @@
 """A page that offers live skills connects as the reference client does, in a real browser."""
 
+import json
 import os
 from typing import Any
 
@@ -7,7 +8,7 @@ import httpx2
 import pytest
 from playwright.async_api import Browser
 from websockets.asyncio.client import connect
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed
 
 from tests.support.browser import page_of
 from tests.support.eavesdropper import Eavesdropper
@@ -27,7 +28,7 @@ async ([base, token]) => (await fetch(`${base}/mdp/auth`, {
 CONNECT = """
 base => new Promise((resolve) => {
     const socket = new WebSocket(base.replace("http", "ws"));
-    socket.onerror = () => resolve("refused");
+    socket.onerror = socket.onclose = () => resolve("refused");
     socket.onmessage = (event) => resolve(JSON.parse(event.data).type);
     socket.onopen = () => {
         const paths = [{type: "skill", path: "/a/skill.md", description: "d"}];
@@ -47,11 +48,12 @@ async def replayed(server: HttpServer, cookie: str, **more: str) -> dict[str, An
     async with httpx2.AsyncClient(base_url=server.base, trust_env=False, timeout=PATIENCE) as thief:
         for method, path in [("POST", "/mcp"), ("GET", "/skills/tab/a"), ("GET", "/ui/events")]:
             opened[path] = (await thief.request(method, path, headers=headers)).status_code
-    try:
-        async with connect(server.base.replace("http", "ws"), proxy=None, additional_headers=headers):
-            opened["socket"] = 101
-    except InvalidStatus as error:
-        opened["socket"] = error.response.status_code
+    async with connect(server.base.replace("http", "ws"), proxy=None, additional_headers=headers) as socket:
+        client: dict[str, Any] = {"id": "thief", "name": "Thief", "paths": []}
+        await socket.send(json.dumps({"type": "registerClient", "client": client}))
+        with pytest.raises(ConnectionClosed) as closed:
+            await socket.recv()
+        opened["socket"] = closed.value.rcvd and closed.value.rcvd.code
     return opened
 
 
@@ -64,7 +66,7 @@ async def test_a_page_connects_with_its_cookie_and_other_ports_gain_nothing(brow
                 await page.goto(f"{site.base}/")
                 assert await page.evaluate(INTRODUCE, [server.base, TOKEN]) == 204
                 assert await page.evaluate(CONNECT, server.base) == "pong"
-                assert await page.evaluate(CONNECT, server.base) == "refused"  # it posts again first
+                assert await page.evaluate(CONNECT, server.base) == "refused"  # the cookie is used up
                 assert await page.evaluate(INTRODUCE, [server.base, TOKEN]) == 204
                 assert await page.evaluate(CONNECT, server.base) == "pong"
                 thief = await page.context.new_page()
@@ -72,6 +74,6 @@ async def test_a_page_connects_with_its_cookie_and_other_ports_gain_nothing(brow
                 (heard,) = {each for each in other.heard if each.startswith("cookie: ")}  # browsers do that
                 cookie = heard.removeprefix("cookie: ")
                 assert TOKEN not in cookie
-                refused = {"/mcp": 401, "/skills/tab/a": 401, "/ui/events": 401, "socket": 401}
+                refused = {"/mcp": 401, "/skills/tab/a": 401, "/ui/events": 401, "socket": 1008}
                 assert await replayed(server, cookie) == refused
                 assert await replayed(server, cookie, origin=site.base) == refused
