@@ -110,8 +110,10 @@ def checkout(tmp_path: Path) -> Path:
     """A copy of what `scripts/sync-docs` works on."""
     for folder in ("docs", "examples/skills/skillwire-docs"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "scripts").mkdir()
-    shutil.copy(ROOT / "scripts/sync-docs", tmp_path / "scripts")
+    shutil.copytree(ROOT / "tests", tmp_path / "tests", ignore=shutil.ignore_patterns("__pycache__", "data"))
+    (tmp_path / "scripts/lib").mkdir(parents=True)
+    for script in ("sync-docs", "lib/rule_table.py"):
+        shutil.copy(ROOT / "scripts" / script, tmp_path / "scripts" / script)
     return tmp_path
 
 
@@ -142,6 +144,18 @@ def test_drift_is_named_and_mended_by_the_script(checkout: Path) -> None:
     assert {path.name: path.read_bytes() for path in copies.iterdir()} == {
         path.name: path.read_bytes() for path in PAGES
     }
+
+
+def test_the_script_updates_the_tests_of_a_rule(checkout: Path) -> None:
+    (checkout / "tests/test_new.py").write_text(
+        "@pytest.mark.rule('S20')\ndef test_x(): ...\n", encoding="utf-8"
+    )
+    page = checkout / "docs/rules.md"
+    checked = sync(checkout, "--check")
+    assert (checked.returncode, checked.stdout) == (1, "differs: docs/rules.md\n")
+    assert sync(checkout).returncode == 0
+    assert "`test_new.py`" in page.read_text(encoding="utf-8")
+    assert sync(checkout, "--check").returncode == 0
 
 
 def test_the_script_refuses_what_it_does_not_know(checkout: Path) -> None:

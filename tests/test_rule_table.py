@@ -1,42 +1,44 @@
-"""Every rule of the specification has a test that names it, and no test names a rule that is none."""
+"""Every rule of the specification is explained and has a test; no test names a rule that does not exist."""
 
-import ast
+import importlib.util
 from pathlib import Path
+from types import ModuleType
 
-TESTS = Path(__file__).parent
-SERVER_RULES = {f"S{number}" for number in range(1, 21)}
-HOST_RULES = {f"H{number}" for number in range(1, 32)}
-
-
-def rules_in(source: str) -> set[str]:
-    """Return the ids in every `pytest.mark.rule(...)` of a test file."""
-    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
-    marks = (call for call in calls if ast.unparse(call.func) == "pytest.mark.rule")
-    return {str(ast.literal_eval(argument)) for mark in marks for argument in mark.args}
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs/rules.md").read_text(encoding="utf-8")
+RULES = [*(f"S{number}" for number in range(1, 21)), *(f"H{number}" for number in range(1, 32))]
 
 
-def proven() -> dict[str, set[str]]:
-    return {
-        path.name: rules_in(path.read_text(encoding="utf-8")) for path in sorted(TESTS.rglob("test_*.py"))
-    }
+def _loaded() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("rule_table", ROOT / "scripts/lib/rule_table.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def test_every_rule_of_the_server_is_proven() -> None:
-    named = set[str]().union(*proven().values())
-    assert SERVER_RULES - named == set()
+TABLE = _loaded()
+PROVEN: dict[str, list[str]] = TABLE.proven_in(ROOT / "tests")
 
 
-def test_every_rule_of_the_host_is_proven() -> None:
-    named = set[str]().union(*proven().values())
-    assert HOST_RULES - named == set()
+def test_every_rule_is_explained() -> None:
+    assert TABLE.rules_of(PAGE) == RULES
+
+
+def test_every_rule_has_a_test() -> None:
+    assert [rule for rule in RULES if rule not in PROVEN] == []
 
 
 def test_no_test_names_an_unknown_rule() -> None:
-    known = SERVER_RULES | HOST_RULES
-    assert {name: rules - known for name, rules in proven().items() if rules - known} == {}
+    assert {rule: tests for rule, tests in PROVEN.items() if rule not in RULES} == {}
 
 
-def test_the_table_would_notice_a_missing_rule() -> None:
-    assert rules_in("@pytest.mark.rule('S1', 'S2')\ndef test_x(): ...") == {"S1", "S2"}
-    assert rules_in("pytestmark = [pytest.mark.anyio, pytest.mark.rule('S19')]") == {"S19"}
-    assert rules_in("@pytest.mark.parametrize('S3', [])\ndef test_x(): ...") == set()
+def test_the_page_lists_the_tests_of_now() -> None:
+    assert TABLE.updated(PAGE, PROVEN) == PAGE, "run `scripts/sync-docs`"
+
+
+def test_markers_are_found_wherever_they_are() -> None:
+    assert TABLE.rules_in("@pytest.mark.rule('S1', 'S2')\ndef test_x(): ...") == {"S1", "S2"}
+    assert TABLE.rules_in("pytestmark = [pytest.mark.anyio, pytest.mark.rule('S19')]") == {"S19"}
+    assert TABLE.rules_in("@pytest.mark.parametrize('S3', [])\ndef test_x(): ...") == set()
