@@ -1,4 +1,7 @@
-"""The results of real clients: judged, kept in results.json, and rendered into the README."""
+"""The results of real clients: judged, kept in results/, and rendered into the README.
+
+results.py   writes the README's table from the kept results, without running a client
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,7 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from table import Client
+from table import CLIENTS, Client
+
+KEPT = Path(__file__).parent / "results"
+README = Path(__file__).parents[3] / "README.md"
 
 BEGIN = "<!-- works with: written by scripts/conformance --clients --write -->"
 END = "<!-- works with: end -->"
@@ -88,12 +94,14 @@ def differences(client: Client, outcome: Outcome, kept: Mapping[str, Any] | None
     return found
 
 
-def load(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_text("utf-8")) if path.exists() else {}
+def load(folder: Path) -> dict[str, Any]:
+    """Return the kept result of each client, by its name."""
+    return {path.stem: json.loads(path.read_text("utf-8")) for path in folder.glob("*.json")}
 
 
-def save(path: Path, results: Mapping[str, Any]) -> None:
-    path.write_text(f"{json.dumps(results, indent=1, sort_keys=True, ensure_ascii=False)}\n", "utf-8")
+def save(folder: Path, name: str, result: Mapping[str, Any]) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.json").write_text(f"{json.dumps(result, indent=1, ensure_ascii=False)}\n", "utf-8")
 
 
 def render(clients: Sequence[Client], results: Mapping[str, Any]) -> str:
@@ -127,8 +135,12 @@ def cell(client: Client, checks: Mapping[str, str] | None, notes: list[str]) -> 
     return f"yes{''.join(marks)}"
 
 
-def with_table(readme: str, table: str) -> str:
-    """Return the README with the table between its markers."""
-    before, rest = readme.split(BEGIN)
+def write_table(readme: Path, table: str) -> None:
+    """Put the table between its markers in the README."""
+    before, rest = readme.read_text("utf-8").split(BEGIN)
     _, after = rest.split(END)
-    return f"{before}{table}{after}"
+    readme.write_text(f"{before}{table}{after}", "utf-8")
+
+
+if __name__ == "__main__":
+    write_table(README, render(CLIENTS, load(KEPT)))

@@ -196,6 +196,7 @@ def judge(options: argparse.Namespace, clients: Sequence[Client], outcomes: dict
             continue
         if outcome.passed and options.write:
             kept[client.name] = outcome.record(client.version, datetime.now(UTC).date().isoformat())
+            results.save(options.results, client.name, kept[client.name])
         elif outcome.passed:
             outcome.complaints += [
                 f"{each}; run `scripts/conformance --clients --write`"
@@ -210,9 +211,7 @@ def judge(options: argparse.Namespace, clients: Sequence[Client], outcomes: dict
         for complaint in outcome.complaints:
             print(f"      {complaint}", flush=True)
     if options.write:
-        results.save(options.results, kept)
-        readme = options.readme.read_text("utf-8")
-        options.readme.write_text(results.with_table(readme, results.render(options.table, kept)), "utf-8")
+        results.write_table(options.readme, results.render(options.table, kept))
     print(summary(clients, outcomes, failed=failed), flush=True)
     return int(failed)
 
@@ -227,14 +226,12 @@ def summary(clients: Sequence[Client], outcomes: dict[str, Outcome], *, failed: 
 
 def main(arguments: Sequence[str], table: Sequence[Client] = CLIENTS) -> int:
     parser = argparse.ArgumentParser(prog="scripts/conformance --clients")
-    here = Path(__file__).parent
-    root = here.parents[2]
     for program in ("node", "skillwire"):
         parser.add_argument(f"--{program}", type=Path, required=True)
     parser.add_argument("--inspector", type=Path, help="the folder that the Inspector is installed in")
-    parser.add_argument("--cache", type=Path, default=root / ".cache/clients")
-    parser.add_argument("--results", type=Path, default=here / "results.json")
-    parser.add_argument("--readme", type=Path, default=root / "README.md")
+    parser.add_argument("--cache", type=Path, default=results.README.parent / ".cache/clients")
+    parser.add_argument("--results", type=Path, default=results.KEPT)
+    parser.add_argument("--readme", type=Path, default=results.README)
     parser.add_argument("--only", action="append", choices=[client.name for client in table], metavar="NAME")
     parser.add_argument("--write", action="store_true", help="keep the results, and write the README's table")
     options = parser.parse_args(arguments)

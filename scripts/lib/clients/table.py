@@ -37,7 +37,7 @@ class Client:
     """The client's own faults: name of a check -> a sentence for the README. Such a check has to fail."""
 
 
-CLIENTS: Sequence[Client] = (
+JAVASCRIPT: Sequence[Client] = (
     Client(
         name="typescript-sdk",
         shown="TypeScript SDK",
@@ -46,3 +46,7 @@ CLIENTS: Sequence[Client] = (
         npm={"@modelcontextprotocol/client": "2.4.0"},
     ),
 )
+
+PYTHON: Sequence[Client] = ()
+
+CLIENTS: Sequence[Client] = (*JAVASCRIPT, *PYTHON)
