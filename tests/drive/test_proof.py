@@ -217,3 +217,35 @@ async def test_a_token_of_the_server_alone_is_enough_for_its_own_check() -> None
             session = {"x-mdp-session-id": begun.json()["sessionId"]}
             body = {"message": registration("app", [])}
             assert (await http.post("/mdp/http-loop/send", json=body, headers=session)).status_code == status
+
+
+async def test_a_client_that_keeps_no_cookies_connects_as_the_reference_client_does() -> None:
+    """On a socket it posts to `/mdp/auth` first. Then it registers with the same `auth`."""
+    auth = {"token": TOKEN, "metadata": {"role": "op"}}
+    async with driving(token=TOKEN) as drive, stranger(drive) as http:
+        introduced = await http.post("/mdp/auth", json={"auth": auth})
+        assert introduced.status_code == 204
+        message = registration("node", skills("/a/skill.md"), auth=auth)
+        async with program(drive, message, additional_headers=NO_HEADERS):
+            assert (await drive.get("/skills/node/a")).status_code == 200
+        http.cookies.clear()
+        session = await begin(http)
+        async with anyio.create_task_group() as tasks:
+
+            async def answer_one_call() -> None:
+                polled = await http.get("/mdp/http-loop/poll?waitMs=25000", headers=session)
+                while polled.status_code == 204:
+                    polled = await http.get("/mdp/http-loop/poll?waitMs=25000", headers=session)
+                call = polled.json()["message"]
+                result = {
+                    "type": "callClientResult",
+                    "requestId": call["requestId"],
+                    "ok": True,
+                    "data": "# A",
+                }
+                await http.post("/mdp/http-loop/send", json={"message": result}, headers=session)
+
+            tasks.start_soon(answer_one_call)
+            sent = await http.post("/mdp/http-loop/send", json={"message": message}, headers=session)
+            assert sent.status_code == 202
+            assert (await drive.get("/skills/node/a")).text == "# A"

@@ -806,6 +806,7 @@ async def test_who_says_nothing_of_itself_in_the_body_may_say_it_in_a_header(bod
 async def test_options_is_answered_everywhere(path: str) -> None:
     async with driving() as drive:
         assert (await drive.http.options(path)).status_code == 204
+        assert (await drive.get("/mdp/http-loop/elsewhere")).status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def drive_routes(hub: Hub, token: str | None = None, headers: HeaderRule | None 
             await socket(websocket)
 
     read_methods = ["GET", "OPTIONS"]  # HEAD comes with GET
-    others = (AUTH_PATH, f"{LOOP_PATH}/{{path:path}}")
+    others = (AUTH_PATH, *(f"{LOOP_PATH}/{name}" for name in ("connect", "send", "poll", "disconnect")))
     return DriveRoutes(
         (
             Route(META_PATH, _told(_meta), methods=["GET"]),
