@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skillwire.model.errors import InvalidValueError, UsageError
-from skillwire.server.address import Address, HostPolicy
+from skillwire.server.address import Address, HostPolicy, check_origin
 from skillwire.server.port import listen
 
 LOOPBACK = Address("127.0.0.1", 8765)
@@ -408,6 +408,46 @@ def test_the_pages_of_an_allowed_origin_may_call(bound: Address) -> None:
 def test_an_allowed_origin_opens_the_door_to_no_other(bound: Address, origin: str) -> None:
     policy = HostPolicy(bound, origins=frozenset({"https://app.example"}))
     assert not policy.takes_origin(origin, "127.0.0.1:8765")
+
+
+CHROME = f"chrome-extension://{'abcdefghijklmnop' * 2}"
+FIREFOX = "moz-extension://2c127fa4-62c7-7e4f-90e5-472b45eecfdc"
+SAFARI = "safari-web-extension://E3449EA7-EC25-4696-8E6D-C69F1A9F0A9B"
+
+
+@pytest.mark.parametrize("bound", [LOOPBACK, PUBLIC], ids=["loopback", "public"])
+@pytest.mark.parametrize("origin", [CHROME, FIREFOX, SAFARI])
+def test_a_browser_extension_may_call_once_it_is_allowed(bound: Address, origin: str) -> None:
+    assert not HostPolicy(bound).takes_origin(origin, "127.0.0.1:8765")
+    allowed = HostPolicy(bound, origins=frozenset({check_origin(f"{origin}/")}))
+    assert allowed.takes_origin(origin, "127.0.0.1:8765")
+    others = (origin.swapcase(), f"{origin}/", f"{origin}:1", origin[:-1], f"{origin}a", f"x{origin}")
+    more = (f"{origin[:-1]}d", origin.replace("://", "://evil.example/"), f"https://{origin}")
+    for other in (*others, *more, *({CHROME, FIREFOX, SAFARI} - {origin})):
+        assert not allowed.takes_origin(other, "127.0.0.1:8765"), other
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "chrome-extension://",
+        "chrome-extension://*",
+        "chrome-extension://localhost",
+        "chrome-extension://abcdefghijklmnopabcdefghijklmnoz",
+        f"{CHROME}/popup.html",
+        f"{CHROME}:80",
+        CHROME.upper(),
+        "moz-extension://2c127fa4",
+        FIREFOX.replace("moz", "evil"),
+        f"{SAFARI}\n",
+        "file://",
+        "null",
+        "*",
+    ],
+)
+def test_what_is_no_origin_cannot_be_allowed(text: str) -> None:
+    with pytest.raises(InvalidValueError, match=r"`https://app\.example` or `chrome-extension://ID`"):
+        check_origin(text)
 
 
 @pytest.mark.parametrize(

@@ -311,3 +311,115 @@ async def test_no_program_poses_as_another_in_the_tree() -> None:
         paths = await anyio.to_thread.run_sync(listed_paths, address, None, None)
         assert list(tree_lines(paths)) == ["thief  Thief", "└── a  At /a/skill.md."]
         assert await anyio.to_thread.run_sync(listed_paths, address, "bank", None) == []
+
+
+SEARCHED: list[dict[str, Any]] = [
+    {"type": "skill", "path": "/a/skill.md", "description": "Alpha", "contentType": "text/markdown"},
+    {"type": "skill", "path": "/a/b/c/d/skill.md", "inputSchema": {"unseen": 1}},
+    {
+        "type": "endpoint",
+        "path": "/orders",
+        "method": "POST",
+        "inputSchema": {"title": "quagga"},
+        "outputSchema": {"title": "okapi"},
+        "contentType": "application/x-thing",
+    },
+    {"type": "prompt", "path": "/sum/prompt.md", "inputSchema": {"title": "zebra"}},
+]
+
+
+@pytest.mark.parametrize(
+    ("search", "clients", "paths"),
+    [
+        ("APP", ["app"], 4),
+        (" app ", ["app"], 4),
+        ("the name", ["app"], 4),
+        ("what it is", ["app"], 0),
+        ("9.8.7", ["app"], 0),
+        ("walrus", ["app"], 0),
+        ("team", ["app"], 0),
+        ("python", ["app"], 0),
+        ("online", ["app", "two"], 0),
+        ("insecure", ["app", "two"], 0),
+        ("message", ["two"], 0),
+        ("none", ["app"], 0),
+        ("quagga", ["app"], 1),
+        ("okapi", ["app"], 1),
+        ("zebra", ["app"], 1),
+        ("unseen", [], 0),
+        ("post", ["app"], 1),
+        ("x-thing", ["app"], 1),
+        ("alpha", ["app"], 1),
+        ("/d/skill", ["app"], 1),
+        ("endpoint", ["app"], 1),
+        ("two", ["two"], 0),
+        ("", ["app", "two"], 3),
+        ("  ", ["app", "two"], 3),
+        ("nowhere", [], 0),
+    ],
+)
+async def test_a_search_looks_where_the_reference_looks(search: str, clients: list[str], paths: int) -> None:
+    app = registration("app", SEARCHED)
+    app["client"] |= {
+        "name": "The Name",
+        "description": "What it is",
+        "version": "9.8.7",
+        "platform": "python",
+        "metadata": {"team": "walrus"},
+    }
+    async with (
+        driving() as drive,
+        program(drive, app),
+        program(drive, registration("two", [], auth={"token": "t"})),
+        Client(drive.mcp) as host,
+    ):
+        found = answer_of(await host.call_tool("listClients", {"search": search}))["clients"]
+        assert [each["id"] for each in found] == clients
+        listed = answer_of(await host.call_tool("listPaths", {"search": search}))["paths"]
+        assert len(listed) == paths
+
+
+@pytest.mark.parametrize("more", [{}, {"clientIds": []}, {"clientIds": None}], ids=str)
+async def test_no_ids_mean_every_client_that_has_the_path(more: dict[str, Any]) -> None:
+    async with (
+        driving() as drive,
+        program(drive, registration("one", skills("/a/skill.md"))),
+        program(drive, registration("two", skills("/b/skill.md"))),
+        program(drive, registration("three", skills("/:x/skill.md"))),
+        Client(drive.mcp) as host,
+    ):
+        asked = {"method": "GET", "path": "/a/skill.md", **more}
+        results = answer_of(await host.call_tool("callPaths", asked))["results"]
+        assert [each["clientId"] for each in results] == ["one", "three"]
+        asked = {"method": "GET", "path": "/nowhere/at/all/skill.md", **more}
+        assert (await host.call_tool("callPaths", asked)).is_error
+
+
+@pytest.mark.parametrize(
+    ("result", "answer"),
+    [
+        ({"ok": True}, {"ok": True}),
+        ({"ok": True, "data": None}, {"ok": True, "data": None}),
+        ({"ok": True, "data": ""}, {"ok": True, "data": ""}),
+        ({"ok": True, "data": False}, {"ok": True, "data": False}),
+    ],
+    ids=str,
+)
+async def test_nothing_is_not_null(result: dict[str, Any], answer: dict[str, Any]) -> None:
+    async with (
+        driving() as drive,
+        program(drive, registration("app", skills("/a/skill.md")), lambda _: result),
+        Client(drive.mcp) as host,
+    ):
+        asked = {"method": "GET", "path": "/a/skill.md"}
+        assert answer_of(await host.call_tool("callPath", {"clientId": "app", **asked})) == answer
+        several = answer_of(await host.call_tool("callPaths", asked))
+        assert several == {"results": [{"clientId": "app", **answer}]}
+
+
+@pytest.mark.parametrize(
+    ("depth", "works"), [(1, True), (1.0, True), (2**53 - 1, True), (0, False), (1.5, False), (1e30, False)]
+)
+async def test_a_depth_is_a_whole_number(depth: float, *, works: bool) -> None:
+    async with driving() as drive, Client(drive.mcp) as host:
+        assert (await host.call_tool("listPaths", {"depth": depth})).is_error is not works

@@ -8,6 +8,7 @@ import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp import Client
 
 from skillwire.drive.carrying import (
     LoopCarrier,
@@ -267,6 +268,118 @@ def test_the_same_paths_can_be_exposed_as_with_the_reference(path: str, *, accep
         "description": "para one line two",
         "contentType": "text/markdown",
     }
+
+
+IN: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}}
+OUT: dict[str, Any] = {"type": "object"}
+
+
+def _params(request: LiveRequest) -> Any:
+    return request.params
+
+
+def _queries(request: LiveRequest) -> Any:
+    return request.queries
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_endpoints_and_prompts_are_called_with_all_that_is_asked(transport: str) -> None:
+    seen: list[tuple[LiveRequest, LiveContext]] = []
+    async with driving() as drive:
+        client = client_of(drive, transport)
+
+        @client.expose("/orders", method="POST", description="Make one.", input_schema=IN, output_schema=OUT)
+        async def make(request: LiveRequest, context: LiveContext) -> Any:  # pyright: ignore[reportUnusedFunction]
+            seen.append((request, context))
+            return {"made": request.body}
+
+        client.expose("/orders", Options(method="GET", content_type="application/json"), lambda: [1, 2])
+        client.expose("/orders/:id", Options(method="DELETE"), lambda: None)
+        client.expose("/orders/:id", Options(method="GET"), _params)
+        client.expose("/orders/all", Options(method="GET"), lambda: "all")
+        client.expose("/sum/prompt.md", "# Sums\n\nAdd what you get.")
+        client.expose("/ask/PROMPT.md", Options("Asks.", input_schema=IN), _queries)
+        async with client, Client(drive.mcp) as host:
+            (online,) = drive.hub.clients
+            assert [each.listed for each in online.info.paths] == [
+                {
+                    "type": "endpoint",
+                    "path": "/orders",
+                    "method": "POST",
+                    "description": "Make one.",
+                    "inputSchema": IN,
+                    "outputSchema": OUT,
+                },
+                {"type": "endpoint", "path": "/orders", "method": "GET", "contentType": "application/json"},
+                {"type": "endpoint", "path": "/orders/:id", "method": "DELETE"},
+                {"type": "endpoint", "path": "/orders/:id", "method": "GET"},
+                {"type": "endpoint", "path": "/orders/all", "method": "GET"},
+                {"type": "prompt", "path": "/sum/prompt.md", "description": "Add what you get."},
+                {"type": "prompt", "path": "/ask/PROMPT.md", "description": "Asks.", "inputSchema": IN},
+            ]
+
+            async def call(method: str, path: str, **more: Any) -> Any:
+                asked = {"clientId": "app", "method": method, "path": path, **more}
+                return (await host.call_tool("callPath", asked)).structured_content
+
+            more: dict[str, Any] = {"query": {"a": [1]}, "headers": {"x-a": "b"}, "auth": {"token": "t"}}
+            assert await call("POST", "/orders", body={"n": 1}, **more) == {
+                "ok": True,
+                "data": {"made": {"n": 1}},
+            }
+            assert await call("GET", "/orders") == {"ok": True, "data": [1, 2]}
+            assert await call("DELETE", "/orders/7") == {"ok": True}  # which returned nothing
+            assert await call("GET", "/orders/7") == {"ok": True, "data": {"id": "7"}}
+            assert await call("GET", "/orders/all") == {"ok": True, "data": "all"}
+            assert (await call("PUT", "/orders/7"))["error"]["code"] == "not_found"
+            message = {"role": "user", "content": "# Sums\n\nAdd what you get."}
+            assert await call("GET", "/sum/prompt.md") == {"ok": True, "data": {"messages": [message]}}
+            assert await call("GET", "/ask/PROMPT.md", query={"q": 1}) == {"ok": True, "data": {"q": 1}}
+            with pytest.raises(InvalidValueError, match="is not exposed here for this method; there is POST"):
+                client.unexpose("/orders", "PATCH")
+            client.unexpose("/orders", "POST")
+            await drive.until(lambda: drive.hub.find("app", "POST", "/orders") is None)
+            assert await call("GET", "/orders") == {"ok": True, "data": [1, 2]}
+    ((request, context),) = seen
+    assert (request.body, request.queries, request.headers) == ({"n": 1}, {"a": [1]}, {"x-a": "b"})
+    assert (context.type, context.method, context.path) == ("endpoint", "POST", "/orders")
+    assert context.auth == Auth(token="t")
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "reason"),
+    [
+        ("/a", Options(), "or give the method of an endpoint"),
+        ("/a", Options(method="get"), "must be one of `GET`"),
+        ("/a", Options(method="HEAD"), "must be one of `GET`"),
+        ("/a/skill.md", Options(method="POST"), "a skill is read with `GET`"),
+        ("/a/prompt.md", Options(method="POST"), "a prompt is read with `GET`"),
+        ("/a/skill.md", Options(input_schema={}), "a skill has no schema"),
+        ("/a/prompt.md", Options(content_type="text/plain"), "a prompt has no content type"),
+        ("/a/skill.md", Options(content_type="nonsense"), "is no type such as"),
+        ("/a", Options(method="GET", input_schema={"x": "x" * 9000}), "the limit is 8,192"),
+        ("/a", Options(method="GET", output_schema={"x": 10**30}), "no JSON"),
+    ],
+)
+def test_what_no_server_takes_cannot_be_exposed(path: str, options: Options, reason: str) -> None:
+    client = DriveClient("ws://127.0.0.1:1", id="app", name="App")
+    with pytest.raises(InvalidValueError, match=reason):
+        client.expose(path, options, lambda: "")
+    assert client.exposed == []
+
+
+def test_a_schema_that_changes_later_is_not_told() -> None:
+    client, schema = DriveClient("ws://127.0.0.1:1", id="app", name="App"), {**IN}
+    client.expose("/a", Options(method="GET", input_schema=schema), lambda: "")
+    schema["x"] = object()
+    assert client.exposed == [{"type": "endpoint", "path": "/a", "method": "GET", "inputSchema": IN}]
+
+
+def test_an_endpoint_is_no_text() -> None:
+    client = DriveClient("ws://127.0.0.1:1", id="app", name="App")
+    with pytest.raises(InvalidValueError):
+        client.expose("/a", "text")
 
 
 @pytest.mark.parametrize("path", ["/search", "/a/:id"])

@@ -356,9 +356,11 @@ async def test_a_message_of_very_many_values_is_refused_before_it_is_read() -> N
         assert (code, "more than 100,000 values" in reason) == (1008, True)
         body = json.dumps({"auth": {"metadata": {"x": EMPTY[:300_000]}}}, separators=(",", ":"))
         session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
-        for path in ("/mdp/auth", "/mdp/http-loop/connect", "/mdp/http-loop/send"):
+        for path in ("/mdp/auth", "/mdp/http-loop/send"):
             answer = await drive.http.post(path, content=body, headers={"x-mdp-session-id": session})
             assert (answer.status_code, "values" in answer.json()["error"]) == (413, True), path
+        answer = await drive.http.post("/mdp/http-loop/connect", content=body)
+        assert (answer.status_code, answer.json()["error"]) == (413, "a body may have 4,096 bytes")
 
 
 def resident(process: int) -> int:

@@ -727,3 +727,118 @@ async def test_deep_json_and_half_characters_are_refused() -> None:
             '"x"',
         ):
             assert (await refused(drive, text))[0] == 1008
+
+
+async def test_a_later_poll_ends_an_earlier_one() -> None:
+    answers: list[int] = []
+    async with driving() as drive, anyio.create_task_group() as tasks:
+        session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
+        headers = {"x-mdp-session-id": session}
+        earlier, polls = anyio.Event(), "/mdp/http-loop/poll?waitMs=60000"
+
+        async def poll() -> None:
+            answers.append((await drive.get(polls, headers=headers)).status_code)
+            earlier.set()
+
+        for _ in range(2):
+            tasks.start_soon(poll)
+        with anyio.fail_after(PATIENCE):
+            await earlier.wait()
+        assert answers == [204]
+        ping = {"message": {"type": "ping", "timestamp": 1}}
+        await drive.http.post("/mdp/http-loop/send", json=ping, headers=headers)
+    assert answers == [204, 200]
+
+
+@pytest.mark.parametrize(
+    ("at_connect", "at_send", "auth", "source"),
+    [
+        ({}, {}, None, "none"),
+        ({}, {}, {}, "message"),
+        ({}, {}, {"token": "t"}, "message"),
+        ({"authorization": "Bearer q"}, {"authorization": "Bearer q"}, None, "transport"),
+        ({"authorization": "Bearer q"}, {"authorization": "Bearer q"}, {"token": "t"}, "transport+message"),
+        ({"x-mdp-auth-tenant": "a"}, {"x-mdp-auth-tenant": "a"}, None, "transport"),
+        ({}, {"authorization": "Bearer q"}, None, "transport"),
+        ({"authorization": "Bearer q"}, {}, None, "none"),
+    ],
+)
+async def test_the_source_of_auth_on_the_loop_is_that_of_the_last_request(
+    at_connect: dict[str, str], at_send: dict[str, str], auth: dict[str, Any] | None, source: str
+) -> None:
+    async with driving() as drive:
+        begun = await drive.http.post("/mdp/http-loop/connect", headers=at_connect)
+        headers = {"x-mdp-session-id": begun.json()["sessionId"], **at_send}
+        message = registration("app", [], **({} if auth is None else {"auth": auth}))
+        await drive.http.post("/mdp/http-loop/send", json={"message": message}, headers=headers)
+        assert drive.hub.clients[0].session.auth_source == source
+
+
+async def test_what_the_cookie_stands_for_lasts_as_long_as_the_session() -> None:
+    async with driving() as drive:
+        cookie = await ticket(drive, {"token": "t", "metadata": {"role": "op"}})
+        begun = await drive.http.post("/mdp/http-loop/connect", headers={"cookie": cookie})
+        headers = {"x-mdp-session-id": begun.json()["sessionId"]}
+        await drive.http.post(
+            "/mdp/http-loop/send", json={"message": registration("app", [])}, headers=headers
+        )
+        (online,) = drive.hub.clients
+        assert online.session.auth_source == "transport"
+        assert online.connection.auth == Auth(token="t", metadata={"role": "op"})
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"[1]", b'{"auth": null}', b'{"auth": {"token": 5}}'])
+async def test_who_says_nothing_of_itself_in_the_body_may_say_it_in_a_header(body: bytes) -> None:
+    async with driving() as drive:
+        assert (await drive.http.post("/mdp/auth", content=body)).status_code == 400
+        headers = {"authorization": "Bearer q"}
+        answer = await drive.http.post("/mdp/auth", content=body, headers=headers)
+        assert (answer.status_code, answer.headers["set-cookie"].split("=")[0]) == (204, "mdp_auth")
+    async with (
+        driving(token=TOKEN) as drive,
+        httpx2.AsyncClient(base_url=drive.base, trust_env=False) as stranger,
+    ):
+        answer = await stranger.post("/mdp/auth", content=body, headers=headers)
+        assert (answer.status_code, "set-cookie" in answer.headers) == (401, False)
+
+
+@pytest.mark.parametrize("path", ["/mdp/auth", "/mdp/http-loop/connect", "/skills/a/b"])
+async def test_options_is_answered_everywhere(path: str) -> None:
+    async with driving() as drive:
+        assert (await drive.http.options(path)).status_code == 204
+        assert (await drive.get("/mdp/http-loop/elsewhere")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "taken"),
+    [
+        ({"type": "endpoint", "path": "/a", "method": "GET", "inputSchema": []}, False),
+        ({"type": "endpoint", "path": "/a", "method": "GET", "outputSchema": "x"}, False),
+        ({"type": "prompt", "path": "/a/prompt.md", "inputSchema": True}, False),
+        ({"type": "prompt", "path": "/a/prompt.md", "inputSchema": {}}, True),
+        ({"type": "endpoint", "path": "/a", "method": "GET", "inputSchema": None}, True),
+    ],
+)
+async def test_a_schema_is_an_object(path: dict[str, Any], *, taken: bool) -> None:
+    async with driving() as drive:
+        if taken:
+            async with program(drive, registration("app", [path])):
+                return
+        code, reason = await refused(drive, registration("app", [path]))
+        assert (code, "must be an object" in reason) == (1008, True)
+
+
+EXTENSION = f"chrome-extension://{'abcdefghijklmnop' * 2}"
+
+
+async def test_an_allowed_browser_extension_reads_and_connects() -> None:
+    async with driving(token=TOKEN, origins=frozenset({EXTENSION})) as drive:
+        cookie = await ticket(drive, origin=EXTENSION)
+        assert await gets_in(drive, cookie=cookie, origin=EXTENSION)
+        meta = await drive.get("/mdp/meta", headers={"origin": EXTENSION})
+        assert (meta.status_code, meta.headers["access-control-allow-origin"]) == (200, EXTENSION)
+        for other in (f"{EXTENSION[:-1]}a", "chrome-extension://x", "null"):
+            assert (await drive.get("/mdp/meta", headers={"origin": other})).status_code == 403
+            with pytest.raises(InvalidStatus) as caught:
+                await connect(drive.socket, proxy=None, additional_headers={"origin": other})
+            assert caught.value.response.status_code == 403

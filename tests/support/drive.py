@@ -18,6 +18,7 @@ from skillwire.drive.hub import Hub
 from skillwire.drive.limits import DriveLimits
 from skillwire.drive.live import LiveSkills
 from skillwire.server.address import Address, HostPolicy
+from skillwire.server.connections import HttpLimits
 from skillwire.server.drive import drive_annex
 from skillwire.server.http import Serving, http_app
 from skillwire.server.offering import Offering
@@ -87,6 +88,7 @@ async def driving(
     origins: frozenset[str] = frozenset(),
     port: int = 0,
     headers: Sequence[str] | None = None,
+    http_limits: HttpLimits | None = None,
 ) -> AsyncGenerator[Drive]:
     """Yield a server with live skills and nothing else."""
     live = LiveSkills(limits, hooks, headers)
@@ -96,9 +98,8 @@ async def driving(
     annex = drive_annex(live, token)
     offering = Offering(tools=bridge_tools(hub))
     listening, bound = listen(Address("127.0.0.1", port))
-    app = http_app(
-        skills_server(library, offering=offering), HostPolicy(bound, origins=origins), token, annex
-    )
+    policy = HostPolicy(bound, origins=origins)
+    app = http_app(skills_server(library, offering=offering), policy, token, annex, limits=http_limits)
     ready, ended = anyio.Event(), anyio.Event()
     serving = Serving(app, annex, ready.set)
 

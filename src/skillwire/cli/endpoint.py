@@ -32,7 +32,9 @@ AllowHost: TypeAlias = Annotated[
 ]
 AllowOrigin: TypeAlias = Annotated[
     list[str] | None,
-    Parameter(name="--allow-origin", help="A web page's origin that may call this server."),
+    Parameter(
+        name="--allow-origin", help="A web page's or browser extension's origin that may call this server."
+    ),
 ]
 NoWellKnown: TypeAlias = Annotated[
     bool,

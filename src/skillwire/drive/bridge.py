@@ -137,7 +137,7 @@ class _Bridge:
         client_id, search = fields.text_or_none("clientId"), needle(fields.text_or_none("search"))
         depth = fields.positive_or_none("depth") or (None if search else 1)
         listed: Iterator[dict[str, Json]] = (
-            {**each.listed, "clientId": online.info.id, "clientName": online.info.name}
+            {"clientId": online.info.id, "clientName": online.info.name, **each.listed}
             for online in self._hub.clients
             if not client_id or online.info.id == client_id
             for each in online.info.paths
@@ -249,7 +249,7 @@ class _Answers:
 
     def of(self, client_id: str) -> dict[str, Json]:
         answer: dict[str, Json] = orjson.loads(self._encoded[client_id])
-        return {**answer, "clientId": client_id}
+        return {"clientId": client_id, **answer}
 
 
 def _fitting(name: str, found: list[Json], advice: str) -> dict[str, Json]:
@@ -264,9 +264,9 @@ def _fitting(name: str, found: list[Json], advice: str) -> dict[str, Json]:
 def _client(online: Online) -> dict[str, Json]:
     info = online.info
     return {
-        **info.about,
         "id": info.id,
         "name": info.name,
+        **info.about,
         "paths": [each.listed for each in info.paths],
         "status": "online",
         "connectedAt": _time(online.session.connected_at),

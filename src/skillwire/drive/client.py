@@ -16,7 +16,6 @@ from skillwire.drive.exposing import Exposures, Options, Resolver
 from skillwire.drive.registration import Auth, checked_id, without_none
 from skillwire.model.entry import Json
 from skillwire.model.errors import InvalidValueError, UsageError
-from skillwire.model.mime import MARKDOWN
 
 _log = logging.getLogger(__name__)
 _R = TypeVar("_R", bound=Resolver)
@@ -87,7 +86,15 @@ class DriveClient:
     def expose(self, path: str, options: Options, resolver: Resolver, /) -> None: ...
     @overload
     def expose(
-        self, path: str, /, *, description: str | None = None, content_type: str = MARKDOWN
+        self,
+        path: str,
+        /,
+        *,
+        method: str | None = None,
+        description: str | None = None,
+        content_type: str | None = None,
+        input_schema: Mapping[str, Json] | None = None,
+        output_schema: Mapping[str, Json] | None = None,
     ) -> Callable[[_R], _R]: ...
     def expose(
         self,
@@ -96,14 +103,19 @@ class DriveClient:
         resolver: Resolver | None = None,
         /,
         *,
+        method: str | None = None,
         description: str | None = None,
-        content_type: str = MARKDOWN,
+        content_type: str | None = None,
+        input_schema: Mapping[str, Json] | None = None,
+        output_schema: Mapping[str, Json] | None = None,
     ) -> Callable[[_R], _R] | None:
         """Answer `path` from now on: with a text, with a resolver, or as a decorator of one.
 
-        To expose a path again replaces it. Raises `InvalidValueError` for a path that cannot be.
+        `…/skill.md` is a skill, `…/prompt.md` a prompt. Anything else is an endpoint, which needs a `method`.
+        To expose a path again, or a method of an endpoint, replaces it. Raises `InvalidValueError` for a path
+        that cannot be exposed.
         """
-        given = Options(description, content_type)
+        given = Options(description, content_type, method, input_schema, output_schema)
         if isinstance(content, str):
             self._exposures.put_text(path, content, given)
             return None
@@ -120,9 +132,9 @@ class DriveClient:
 
         return decorate
 
-    def unexpose(self, path: str) -> None:
-        """Answer `path` no more. Raises `InvalidValueError` if it is not exposed."""
-        self._exposures.remove(path)
+    def unexpose(self, path: str, method: str | None = None) -> None:
+        """Answer `path` no more; of an endpoint, this method. Raises `InvalidValueError` if it was not."""
+        self._exposures.remove(path, method)
 
     @property
     def exposed(self) -> list[Json]:

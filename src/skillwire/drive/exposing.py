@@ -3,7 +3,7 @@
 import inspect
 import math
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, cast
 
 import anyio
@@ -12,8 +12,9 @@ import orjson
 from skillwire.drive.depth import MAX_DEPTH, TOO_DEEP, too_deep
 from skillwire.drive.describing import described
 from skillwire.drive.messages import CallClient, CallError, ErrorCode
-from skillwire.drive.paths import PROMPT_LEAVES, SKILL_LEAVES, LivePath, best_match
-from skillwire.drive.registration import GET, Auth, PathType, without_none
+from skillwire.drive.paths import SKILL_LEAVES, LivePath, best_match
+from skillwire.drive.reading import Fields, ShapeError
+from skillwire.drive.registration import GET, Auth, Descriptor, PathType, without_none
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json
 from skillwire.model.errors import InvalidValueError
@@ -26,14 +27,25 @@ MAX_RESULT = 1024 * 1000
 
 _AROUND = 2
 """Levels that stand around an answer when it is sent."""
+_AROUND_PATH = 3
+"""Levels around what is said of a path: the list of paths, the client, the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What is said of an exposed path. Without a description, one is made where the content is a text."""
+    """What is said of an exposed path. Without a description, one is made where the content is a text.
+
+    A path that ends in neither `skill.md` nor `prompt.md` is an endpoint, and needs a method.
+    """
 
     description: str | None = None
-    content_type: str = MARKDOWN
+    content_type: str | None = None
+    """Of skills, Markdown unless it says otherwise, and of endpoints. A prompt has none."""
+    method: str | None = None
+    """Of an endpoint: `GET`, `POST`, `PUT`, `PATCH` or `DELETE`. Skills and prompts are read with `GET`."""
+    input_schema: Mapping[str, Json] | None = None
+    """What a prompt or an endpoint takes, as JSON Schema. For readers: nothing is checked against it."""
+    output_schema: Mapping[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +72,10 @@ class LiveContext:
 
 
 Resolver: TypeAlias = Callable[..., "Json | Awaitable[Json]"]
-"""Takes a `LiveRequest` and a `LiveContext`, or the first, or nothing; returns the Markdown, now or later."""
+"""Takes a `LiveRequest` and a `LiveContext`, or the first, or nothing; returns the answer, now or later.
+
+Of a skill, that is Markdown. Of a prompt or an endpoint, it is any JSON. None is no answer but "done".
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +84,12 @@ class Exposed:
 
     path: LivePath
     type: PathType
-    options: Options
+    method: str
+    descriptor: Mapping[str, Json]
+    """What the server is told of it."""
     resolver: Resolver
     takes: int
     """How many arguments the resolver wants."""
-
-    def descriptor(self) -> dict[str, Json]:
-        is_skill = self.type is PathType.SKILL
-        return {
-            "type": self.type.value,
-            "path": self.path.text,
-            **without_none(
-                description=self.options.description,
-                contentType=self.options.content_type if is_skill else None,
-            ),
-        }
 
     async def answer(self, request: LiveRequest, context: LiveContext) -> Json:
         found = self.resolver(*(request, context)[: self.takes])
@@ -94,16 +100,21 @@ class Exposures:
     """The paths that a program answers now, in the order in which it exposed them."""
 
     def __init__(self) -> None:
-        self._exposed: dict[str, Exposed] = {}
+        self._exposed: dict[tuple[str, str], Exposed] = {}
+        """By method and path."""
         self.changed = anyio.Event()
         """Set with every change; whoever has told of it puts another in its place."""
 
     def put(self, path: str, options: Options, resolver: Resolver) -> None:
         """Expose a path, or replace what was exposed there. Raises `InvalidValueError`."""
         parsed = LivePath.parse(path)
-        for text in (options.description or "", options.content_type):
+        for text in (options.description or "", options.content_type or ""):
             _must_be_sendable("description", text)
-        self._exposed[path] = Exposed(parsed, _type(parsed), options, resolver, _taken(path, resolver))
+        kind = _type(parsed, options)
+        descriptor = _descriptor(parsed, kind, options)
+        method = options.method or GET
+        takes = _taken(path, resolver)
+        self._exposed[method, path] = Exposed(parsed, kind, method, descriptor, resolver, takes)
         self.changed.set()
 
     def put_text(self, path: str, text: str, options: Options) -> None:
@@ -112,22 +123,28 @@ class Exposures:
         One with frontmatter describes itself: the server, which has a parser for it, finds the words there.
         """
         _must_be_sendable("text", text)
+        kind = _type(LivePath.parse(path), options)
+        if kind is PathType.ENDPOINT:
+            raise InvalidValueError("path", path, "that of a skill or a prompt: an endpoint needs a resolver")
         told = options.description or (None if _has_frontmatter(text) else described(text) or None)
-        self.put(path, Options(told, options.content_type), lambda: text)
+        answer: Json = text if kind is PathType.SKILL else {"messages": [{"role": "user", "content": text}]}
+        self.put(path, replace(options, description=told), lambda: answer)
 
-    def remove(self, path: str) -> None:
+    def remove(self, path: str, method: str | None = None) -> None:
         """Expose it no more. Raises `InvalidValueError` if it is not exposed."""
-        if self._exposed.pop(path, None) is None:
-            raise InvalidValueError("path", path, "exposed here")
+        if self._exposed.pop((method or GET, path), None) is None:
+            others = [of for of, known in self._exposed if known == path]
+            hint = f" for this method; there is {', '.join(others)}" if others else ""
+            raise InvalidValueError("path", path, f"exposed here{hint}")
         self.changed.set()
 
     def descriptors(self) -> list[Json]:
-        return [each.descriptor() for each in self._exposed.values()]
+        return [dict(each.descriptor) for each in self._exposed.values()]
 
     async def result(self, call: CallClient) -> dict[str, Json]:
         """Return the message that answers a call."""
         try:
-            answer: dict[str, Json] = {"ok": True, "data": await self._answer(call)}
+            answer: dict[str, Json] = {"ok": True, **without_none(data=await self._answer(call))}
         except _NotExposedError as error:
             answer = _failed(ErrorCode.NOT_FOUND, str(error))
         except Exception as error:  # noqa: BLE001 - the resolver is somebody's code: its failure is an answer
@@ -144,25 +161,59 @@ class Exposures:
         return await exposed.answer(request, context)
 
     def _find(self, call: CallClient) -> Exposed:
+        paths = (each.path for each in self._exposed.values() if each.method == call.method)
         try:
-            found = best_match((each.path for each in self._exposed.values()), LivePath.parse(call.path))
+            found = best_match(paths, LivePath.parse(call.path))
         except InvalidValueError:
             found = None
-        if found is None or call.method != GET:
+        if found is None:
             raise _NotExposedError(f"nothing is exposed at {quoted(call.path)} for {quoted(call.method)}")
-        return self._exposed[found[0].text]
+        return self._exposed[call.method, found[0].text]
 
 
 class _NotExposedError(Exception):
     pass
 
 
-def _type(path: LivePath) -> PathType:
-    if path.leaf in SKILL_LEAVES:
-        return PathType.SKILL
-    if path.leaf in PROMPT_LEAVES:
-        return PathType.PROMPT
-    raise InvalidValueError("path", path.text, "that of a skill or a prompt; end it in `/skill.md`")
+def _type(path: LivePath, options: Options) -> PathType:
+    """Return what is at a path. Raises `InvalidValueError` for options that it cannot have."""
+    if path.leaf is None:
+        if options.method is None:
+            rule = "that of a skill or a prompt; end it in `/skill.md`, or give the method of an endpoint"
+            raise InvalidValueError("path", path.text, rule)
+        return PathType.ENDPOINT
+    kind = PathType.SKILL if path.leaf in SKILL_LEAVES else PathType.PROMPT
+    if options.method not in (None, GET):
+        raise InvalidValueError("path", path.text, f"that of an endpoint: a {kind} is read with `GET`")
+    schemas = options.input_schema is not None or options.output_schema is not None
+    if kind is PathType.SKILL and schemas:
+        raise InvalidValueError("path", path.text, "that of a prompt or an endpoint: a skill has no schema")
+    if kind is PathType.PROMPT and options.content_type is not None:
+        raise InvalidValueError("path", path.text, "that of a skill: a prompt has no content type")
+    return kind
+
+
+def _descriptor(path: LivePath, kind: PathType, options: Options) -> Mapping[str, Json]:
+    """Return what the server is told of a path. Raises `InvalidValueError` for what no server takes."""
+    default = MARKDOWN if kind is PathType.SKILL else None
+    schemas = {"inputSchema": options.input_schema, "outputSchema": options.output_schema}
+    told: dict[str, Json] = {
+        "type": kind.value,
+        "path": path.text,
+        **without_none(
+            method=options.method if kind is PathType.ENDPOINT else None,
+            description=options.description,
+            contentType=options.content_type or default,
+            **{name: None if schema is None else dict(schema) for name, schema in schemas.items()},
+        ),
+    }
+    if too_deep(told, MAX_DEPTH - _AROUND_PATH):
+        raise InvalidValueError("path", path.text, f"one that a server takes: its schema is {TOO_DEEP}")
+    try:
+        Descriptor.read(Fields.of(told))
+    except ShapeError as error:
+        raise InvalidValueError("path", path.text, f"one that a server takes: {error}") from error
+    return orjson.loads(orjson.dumps(told))  # what is said of it does not change with what was given
 
 
 def _taken(path: str, resolver: Any) -> int:

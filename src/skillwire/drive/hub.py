@@ -76,7 +76,9 @@ class Hub:
         self._bytes = 0
         self._room = Room(self.limits.total_waiting_bytes)
         self._ended: dict[str, Closing] = {}
-        """How the last sessions of the HTTP loop ended: nobody was there to be told."""
+        self._refused: dict[str, Closing] = {}
+        """How the last sessions of the HTTP loop ended, which learn it when they ask again. Those that never
+        showed the token are apart, so that they displace no others."""
         self._listeners: list[Listener] = []
         self._revision = 0
         self._closed = False
@@ -122,7 +124,7 @@ class Hub:
 
     def ending(self, session_id: str) -> Closing | None:
         """Return how a session of the HTTP loop ended, if that is not too long ago."""
-        return self._ended.get(session_id)
+        return self._ended.get(session_id) or self._refused.get(session_id)
 
     def leave(self, session: Session, closing: Closing = NORMAL) -> None:
         """End a session. To end one that has ended changes nothing."""
@@ -132,9 +134,10 @@ class Hub:
         session.close(closing)
         if session.connection.mode is Mode.HTTP_LOOP:
             session.discard()
-            self._ended[session.id] = closing
-            if len(self._ended) > self.limits.sessions:
-                del self._ended[next(iter(self._ended))]
+            ended = self._ended if session.proven else self._refused
+            ended[session.id] = closing
+            if len(ended) > (self.limits.sessions if session.proven else self.limits.unproven):
+                del ended[next(iter(ended))]
         self._withdraw(session)
 
     async def receive(self, session: Session, value: object) -> None:

@@ -33,8 +33,6 @@ _SECRET_HEADERS = ("x-mdp-session-id", "x-skillwire-session", "x-skillwire-page"
 _NO_CONTEXT = "Auth endpoint requires an auth context"
 _TICKET = "skillwire.drive_ticket"
 """Key in the scope of a request that was let in by its ticket, which is used up by then."""
-_UNPROVEN = "skillwire.drive_unproven"
-"""Key in the scope of a request that begins a session, and has not shown the server's token."""
 _SECURE = frozenset({"wss", "https"})
 
 
@@ -48,22 +46,32 @@ class Identities:
 
     def connection(self, mode: Mode, asked: HTTPConnection) -> Connection:
         """Return who begins a session, by its ticket and its headers. Raises `HttpError`."""
-        headers, scope = asked.headers, asked.scope
-        ticket: Ticket | None = scope.get(_TICKET) or self._tickets.take(headers)
-        known, auth = None if ticket is None else ticket.auth, self.claimed(headers)
-        if known is not None:
-            auth = known if auth is None else replace(auth, metadata=known.metadata)
-        proof = self._proves if scope.get(_UNPROVEN) else None
-        return Connection(mode, asked.url.scheme in _SECURE, auth, proof)
+        headers = asked.headers
+        ticket: Ticket | None = asked.scope.get(_TICKET) or self._tickets.take(headers)
+        introduced = None if ticket is None else ticket.auth
+        proven = self._token is None or self._is_shown(headers) or (ticket is not None and ticket.knows_token)
+        return Connection(
+            mode,
+            asked.url.scheme in _SECURE,
+            self.claimed(headers, introduced),
+            None if proven else self._proves,
+            introduced,
+        )
 
-    def claimed(self, headers: Headers) -> Auth | None:
-        """Return what the headers of a client say of it. Raises `HttpError`."""
+    def claimed(self, headers: Headers, introduced: Auth | None) -> Auth | None:
+        """Return what a client says of itself in its headers, or was `introduced` as. Raises `HttpError`."""
         if (sent := _sent(headers)) is None:
-            return None
+            return introduced
         sent = sent.without(self._token)
         if json_size(sent.to_json()) > MAX_CLAIM:
             raise HttpError(431, f"what the headers say of a client may have {MAX_CLAIM:,} bytes")
-        return sent
+        return sent if introduced is None else replace(sent, metadata=introduced.metadata)
+
+    def _is_shown(self, headers: Headers) -> bool:
+        """Whether the server's token is in the header. This does not rely on an outer guard."""
+        given = headers.getlist("authorization")
+        scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+        return scheme.lower() == "bearer" and self._token is not None and _same(token.strip(), self._token)
 
     def _proves(self, message: object) -> bool:
         """Whether the first message of a session registers a client with the server's token."""
@@ -83,10 +91,10 @@ class Identities:
             return False
         if scope["type"] == "websocket" or scope["path"] == f"{LOOP_PATH}/connect":
             headers = Headers(scope=scope)
-            ticket = self._tickets.take(headers)
-            scope[_TICKET] = ticket
-            scope[_UNPROVEN] = ticket is None or not ticket.knows_token
-            return not any(headers.getlist("authorization"))  # one that was sent is not the token
+            if any(headers.getlist("authorization")):
+                return False  # it is not the token
+            scope[_TICKET] = self._tickets.take(headers)
+            return True
         name = Headers(scope=scope).get(SESSION_HEADER) or _query(scope).get("sessionId", "")
         return self._hub.session(name, Mode.HTTP_LOOP) is not None or self._hub.ending(name) is not None
 
@@ -94,9 +102,7 @@ class Identities:
         """Answer `POST /mdp/auth`."""
         limits = self._hub.limits
         value = await read_json(request, limits.body, limits.values)
-        auth = _sent(request.headers) if value is None else _posted(value)
-        if auth is None:
-            raise HttpError(400, _NO_CONTEXT)
+        auth = _introduced(value, request.headers)
         knows_token = auth.token is not None and self._token is not None and _same(auth.token, self._token)
         if self._token is not None and not knows_token:
             raise HttpError(401, "that is not the token of this server")
@@ -140,15 +146,29 @@ def _answer(value: str, request: Request) -> Response:
     return Response(status_code=204, headers={"set-cookie": cookie, "cache-control": "no-store"})
 
 
-def _posted(value: object) -> Auth | None:
+def _introduced(value: object, headers: Headers) -> Auth:
+    """Return what a client says of itself: in the body, else in its headers. Raises `HttpError`."""
     if too_deep(value):
         raise HttpError(400, f"the body is {TOO_DEEP}")
+    sent = _sent(headers)
     try:
-        part = Fields.of(value).part_or_none("auth")
-        auth = None if part is None else Auth.read(part)
-        json_size(None if auth is None else auth.to_json())
+        auth = _posted(value) or sent
     except ShapeError as error:
-        raise HttpError(400, f"{_NO_CONTEXT}: {error}") from error
+        if sent is None:
+            raise HttpError(400, f"{_NO_CONTEXT}: {error}") from error
+        auth = sent
+    if auth is None:
+        raise HttpError(400, _NO_CONTEXT)
+    return auth
+
+
+def _posted(value: object) -> Auth | None:
+    """Return what the body says of a client. Raises `ShapeError`."""
+    part = None if value is None else Fields.of(value).part_or_none("auth")
+    if part is None:
+        return None
+    auth = Auth.read(part)
+    json_size(auth.to_json())
     return auth
 
 

@@ -1,6 +1,7 @@
 """Clients that cannot keep a connection open: they fetch what they are asked, and post what they say."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -21,6 +22,10 @@ _DEFAULT_WAIT_MS = 25_000
 _MAX_WAIT_MS = 60_000
 UNPROVEN_WAIT_MS = 1_000
 """For a client that has not shown the server's token yet: it must not hold connections."""
+_CONNECT_BYTES = 4096
+"""Of a body that says nothing."""
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_RADIX = re.compile(r"0(?:[xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)", re.ASCII)
 
 
 class LoopEndpoint:
@@ -32,7 +37,7 @@ class LoopEndpoint:
 
     async def connect(self, request: Request) -> Response:
         """Answer `POST connect`: begin a session."""
-        await read_json(request, self._hub.limits.body, self._hub.limits.values)
+        await read_json(request, _CONNECT_BYTES, self._hub.limits.values)
         connection = self._identities.connection(Mode.HTTP_LOOP, request)
         try:
             session = self._hub.connect(connection)
@@ -44,10 +49,6 @@ class LoopEndpoint:
         """Answer `POST send`: take one message of the client."""
         value = await read_json(request, self._hub.limits.body, self._hub.limits.values)
         session = self._session(request)
-        if (claimed := self._identities.claimed(request.headers)) is not None:
-            before = session.connection.auth
-            auth = claimed if before is None else replace(claimed, metadata=before.metadata)
-            session.connection = replace(session.connection, auth=auth)
         try:
             await self._hub.receive(session, Fields.of(value, "the body").values.get("message"))
         except ShapeError as error:
@@ -79,6 +80,10 @@ class LoopEndpoint:
     def _session(self, request: Request) -> Session:
         if (session := self._known(request)) is None:
             raise self._over(_session_id(request))
+        before = session.connection
+        auth = self._identities.claimed(request.headers, before.introduced)
+        if auth != before.auth:
+            session.connection = replace(before, auth=auth)
         return session
 
     def _known(self, request: Request) -> Session | None:
@@ -96,9 +101,8 @@ def _session_id(request: Request) -> str:
 
 
 async def _next_message(session: Session, request: Request, seconds: float) -> bytes | None:
-    """Return the next message; None when the time is up, the session over, or whoever asked gone."""
-    if (found := session.outbox.take_now()) is not None:
-        return found
+    """Return the next message; None if the time is up, the session over, or the client gone or back."""
+    found: bytes | None = None
 
     async def hang_up_with_the_client(scope: anyio.CancelScope) -> None:
         # Whoever hung up must not take a message along that a later request would have got.
@@ -111,15 +115,16 @@ async def _next_message(session: Session, request: Request, seconds: float) -> b
     with anyio.move_on_after(seconds):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(hang_up_with_the_client, tasks.cancel_scope)
-            found = await session.outbox.take()
+            found = await session.poll()
             tasks.cancel_scope.cancel()
     return found
 
 
 def _wait_ms(asked: Mapping[str, str]) -> float:
     """Return how long to wait: as the reference does, the default for what is no positive number."""
-    try:
-        wait = float(asked.get("waitMs", ""))
-    except ValueError:
-        return _DEFAULT_WAIT_MS
-    return min(wait, _MAX_WAIT_MS) if wait > 0 and math.isfinite(wait) else _DEFAULT_WAIT_MS
+    text = asked.get("waitMs", "").strip()
+    if _RADIX.fullmatch(text):
+        wait = min(int(text, 0), _MAX_WAIT_MS)
+    else:
+        wait = float(text) if _DECIMAL.fullmatch(text) else 0
+    return min(wait, _MAX_WAIT_MS) if 0 < wait < math.inf else _DEFAULT_WAIT_MS

@@ -1,5 +1,7 @@
 """What waits to be fetched by a client: in order, within bounds, and only for as long as it matters."""
 
+from collections.abc import Callable
+
 import anyio
 
 
@@ -37,7 +39,7 @@ class Outbox:
         self._put += 1
         self._waiting[self._put] = message
         self._hold(len(message))
-        self._wake()
+        self.wake()
         return self._put
 
     def drop(self, number: int) -> None:
@@ -52,16 +54,18 @@ class Outbox:
         self._hold(-len(message))
         return message
 
-    async def take(self) -> bytes | None:
-        """Return the next message as soon as there is one; None at the end."""
-        while (message := self.take_now()) is None and not self._closed:
+    async def take(self, wanted: Callable[[], bool] = lambda: True) -> bytes | None:
+        """Return the next message as soon as there is one; None at the end, or once it is not `wanted`."""
+        while wanted():
+            if (message := self.take_now()) is not None or self._closed:
+                return message
             await self._news.wait()
-        return message
+        return None
 
     def close(self) -> None:
         """Take no more messages. Those that wait can still be fetched."""
         self._closed = True
-        self._wake()
+        self.wake()
 
     def clear(self) -> None:
         """Take no more messages, and forget those that wait."""
@@ -73,6 +77,7 @@ class Outbox:
         self._held += more
         self._room.left -= more
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let everyone who waits look again."""
         news, self._news = self._news, anyio.Event()
         news.set()

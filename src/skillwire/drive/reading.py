@@ -11,6 +11,8 @@ from skillwire.model.entry import Json
 from skillwire.model.errors import SkillwireError
 
 _T = TypeVar("_T")
+_SAFE_INTEGER = 2**53 - 1
+"""The largest whole number that every reader of JSON keeps exact."""
 
 
 class ShapeError(SkillwireError):
@@ -70,7 +72,7 @@ class Fields:
             return None
         if isinstance(found, float) and found.is_integer():  # JSON has one kind of number
             found = int(found)
-        if isinstance(found, bool) or not isinstance(found, int) or found < 1:
+        if isinstance(found, bool) or not isinstance(found, int) or not 0 < found <= _SAFE_INTEGER:
             raise self.fault(name, "must be a whole number above zero")
         return found
 

@@ -25,7 +25,8 @@ MAX_ABOUT = 4 * 1024
 RESERVED_IDS = frozenset({"mcp", "ui", "skills", "mdp", "healthz"})
 """Names of other routes: a client of that name could not be told from them."""
 
-_SHAPES = ("inputSchema", "outputSchema", "arguments")
+_SCHEMAS = ("inputSchema", "outputSchema")
+_SHAPES = (*_SCHEMAS, "arguments")
 _CLIENT_BYTES, _PATH_BYTES, _POINTERS = 8192, 512, 16
 """What a client, a path and each text of a path take up besides the texts themselves."""
 _ABOUT = ("name", "description", "version", "platform", "metadata")
@@ -134,6 +135,9 @@ class Descriptor:
             raise fields.fault(
                 "path", f"{quoted(path.text)} comes with {size:,} bytes; the limit is {MAX_DESCRIPTOR:,}"
             )
+        if kind is not PathType.SKILL:
+            for name in _SCHEMAS:
+                fields.mapping_or_none(name)
         shapes = {name: fields.values[name] for name in _SHAPES if fields.values.get(name) is not None}
         kept = kept_json(shapes)
         texts = (path.text, *path.segments, description, content_type, kept)

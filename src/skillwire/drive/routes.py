@@ -51,6 +51,7 @@ def drive_routes(hub: Hub, token: str | None = None, headers: HeaderRule | None 
             await socket(websocket)
 
     read_methods = ["GET", "OPTIONS"]  # HEAD comes with GET
+    others = (AUTH_PATH, *(f"{LOOP_PATH}/{name}" for name in ("connect", "send", "poll", "disconnect")))
     return DriveRoutes(
         (
             Route(META_PATH, _told(_meta), methods=["GET"]),
@@ -60,6 +61,7 @@ def drive_routes(hub: Hub, token: str | None = None, headers: HeaderRule | None 
             Route(f"{LOOP_PATH}/send", _told(loop.send), methods=["POST"]),
             Route(f"{LOOP_PATH}/poll", _told(loop.poll), methods=["GET"]),
             Route(f"{LOOP_PATH}/disconnect", _told(loop.disconnect), methods=["POST"]),
+            *(Route(path, _options, methods=["OPTIONS"]) for path in others),
             Route("/skills/{client}", _told(reads.read), methods=read_methods),
             Route("/skills/{client}/{path:path}", _told(reads.read), methods=read_methods),
             Route("/{client}/skills", _told(reads.read), methods=read_methods),
@@ -81,6 +83,11 @@ def _told(handler: _Handler) -> _Handler:
             return json_response({"error": str(error), **code}, error.status)
 
     return answer
+
+
+async def _options(_request: Request) -> Response:
+    """Answer `OPTIONS` of a program that is no page. Those of pages are answered by what checks origins."""
+    return Response(status_code=204)
 
 
 async def _meta(request: Request) -> Response:

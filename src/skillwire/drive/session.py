@@ -52,6 +52,8 @@ class Connection:
     auth: Auth | None = None
     proof: Callable[[object], bool] | None = None
     """Says of its first message whether it holds the server's token; None if the client has shown it."""
+    introduced: Auth | None = None
+    """What it said of itself at `/mdp/auth`. On the HTTP loop, `auth` is what the last request said."""
 
 
 @dataclass(slots=True, eq=False)
@@ -84,6 +86,7 @@ class Session:
         self._limits = limits
         self._pending: dict[str, _Pending] = {}
         self.outbox = Outbox(limits.waiting, limits.waiting_bytes, room)
+        self._polls = 0
 
     @property
     def auth_source(self) -> str:
@@ -94,6 +97,13 @@ class Session:
     def touch(self) -> None:
         """Note a sign of life."""
         self.seen, self.seen_at = time.monotonic(), time.time()
+
+    async def poll(self) -> bytes | None:
+        """Return the next message as soon as there is one; None at the end, or when a later poll comes."""
+        self._polls += 1
+        own = self._polls
+        self.outbox.wake()
+        return await self.outbox.take(lambda: own == self._polls)
 
     def post(self, message: dict[str, Json]) -> None:
         """Put a message where the client will fetch it; one that fetches none misses it."""

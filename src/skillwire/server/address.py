@@ -13,6 +13,9 @@ _MAX_PORT = 65535
 _HOST = r"(?P<host>\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?\]|[A-Za-z0-9._-]+)"
 _AUTHORITY = re.compile(rf"{_HOST}(?::(?P<port>[0-9]{{1,5}}))?", re.ASCII)
 _ORIGIN = re.compile(r"https?://(?P<authority>[^/]+)", re.ASCII)
+_UUID = r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
+_EXTENSION = re.compile(rf"chrome-extension://[a-p]{{32}}|(?:moz|safari-web)-extension://{_UUID}", re.ASCII)
+"""The origin of a browser extension. Its id is no host: it has no port, and its case matters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +88,17 @@ def check_host(text: str) -> str:
 
 
 def check_origin(text: str) -> str:
-    """Return an origin for `HostPolicy.origins`. Raises `InvalidValueError`."""
+    """Return an origin for `HostPolicy.origins`: of a web site or a browser extension.
+
+    Raises `InvalidValueError`.
+    """
+    if _EXTENSION.fullmatch(extension := text.removesuffix("/")):
+        return extension
     origin = text.lower().removesuffix("/")
     spelled = _ORIGIN.fullmatch(origin)
     if spelled is None or _authority(spelled["authority"]) is None:
-        raise InvalidValueError("origin", text, "of the form `https://app.example`, without a path")
+        forms = "of the form `https://app.example` or `chrome-extension://ID`, without a path"
+        raise InvalidValueError("origin", text, forms)
     return origin
 
 

@@ -127,7 +127,13 @@ class Connections:
                 _end(each, phase)
 
     def _evictable(self, new: Any, present: Collection[Any]) -> list[Any]:
-        """Return what may go, the oldest first: without a request, else idle, else slow or stalled."""
+        """Return what may go, the oldest first.
+
+        WebSockets that wait for the client's close frame, else what has no request, else idle, else slow or
+        stalled connections.
+        """
+        if closing := [each for each in present if getattr(each, "close_sent", False)]:
+            return heapq.nsmallest(_EVICTED_AT_ONCE, closing, key=_made)
         others = [each for each in present if each is not new and hasattr(each, "cycle")]
         if silent := [each for each in others if each.cycle is None]:
             return heapq.nsmallest(_EVICTED_AT_ONCE, silent, key=_made)

@@ -1,5 +1,6 @@
 """WebSockets as uvicorn speaks them, with bounds on what is half sent, and on what is not read."""
 
+import time
 from typing import Any, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -11,7 +12,8 @@ from skillwire.server.connections import GuardedConfig
 MAX_UNREAD = 2 * 1024 * 1024
 """Bytes that wait for a client which goes on to ask: more than one message that it reads slowly."""
 
-
+CLOSE_SECONDS = 2.0
+"""For the client's answer to a close frame. uvicorn waits for ten, in which a connection is of no use."""
 MAX_FRAMES = 1024
 """Frames of one message. Each takes far more memory than its bytes."""
 
@@ -23,6 +25,8 @@ class BoundedSocket(WebSocketsSansIOProtocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self.made = time.monotonic()
+        self.close_timeout = CLOSE_SECONDS
         budget = cast("GuardedConfig", self.config).budget
         self._coming = Share(budget, transport.abort)
         self._unread = Share(budget, transport.abort, transport.get_write_buffer_size)
@@ -30,6 +34,7 @@ class BoundedSocket(WebSocketsSansIOProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._coming.release()
         self._unread.release()
+        self.connections.add(self)  # the base removes it, also if it had to make room and is not there
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
