@@ -45,7 +45,7 @@ def log_in(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
-WANTED = "requires a login: run `skillwire login acme`"
+WANTED = "requires a login: log in with `skillwire login acme`"
 
 
 def test_every_verb_says_how_to_log_in(home: Path, cli: Cli) -> None:
@@ -68,7 +68,7 @@ def test_a_person_logs_in_with_a_browser_and_out_again(home: Path, site: LoginSi
     assert cli("servers", "--json").json["servers"][0]["login"] is None
     done = log_in(home, "acme")
     assert done.returncode == 0, done.stderr
-    assert f"sends you to the login server `{site.issuer}`" in done.stderr
+    assert f"login server: `{site.issuer}`" in done.stderr
     assert done.stderr.index("opening in your browser: http://127.0.0.1") < done.stderr.index("logged in to")
     said = done.stdout + done.stderr
     for arguments in (
@@ -126,7 +126,7 @@ def test_two_processes_use_a_refresh_token_once(home: Path, site: LoginSite) -> 
 def test_a_login_that_is_over_shows_among_the_servers(home: Path, site: LoginSite, cli: Cli) -> None:
     assert log_in(home, "acme").returncode == 0
     site.control(forget_access=True, forget_refresh=True)
-    assert "yours is over: log in again with `skillwire login acme`" in cli("list", "acme").err
+    assert "yours has expired: log in with `skillwire login acme`" in cli("list", "acme").err
     assert cli("servers", "--json").json["servers"][0]["login"] == "login needed"
     assert "login needed" in cli("servers").out
 
@@ -139,12 +139,12 @@ def test_a_bridge_serves_others_while_one_server_wants_a_login(home: Path, site:
         (listed,) = peer.result("skills/list", {})["skills"]
         assert listed["uri"].endswith("/returns/SKILL.md")
         problems = peer.result("resources/read", {"uri": "skillwire://problems"})["contents"][0]["text"]
-        assert "`acme` requires a login: run `skillwire login acme`" in problems
+        assert "`acme` requires a login: log in with `skillwire login acme`" in problems
 
 
 def test_a_server_as_a_source_uses_the_login_of_its_address(home: Path, site: LoginSite, cli: Cli) -> None:
     ran = cli("check", f"mcp+{site.url}")
-    assert f"requires a login: run `skillwire login {site.url}`" in ran.out + ran.err
+    assert f"requires a login: log in with `skillwire login {site.url}`" in ran.out + ran.err
     assert log_in(home, site.url).returncode == 0
     assert "refunds" in cli("list", f"mcp+{site.url}").out
     with StdioPeer(MODERN, skillwire("serve", f"mcp+{site.url}"), environment(home)) as peer:
@@ -156,9 +156,9 @@ def test_a_server_as_a_source_uses_the_login_of_its_address(home: Path, site: Lo
     ("arguments", "told"),
     [
         (["login", "acme", "--scope", 'a"b'], "is no scope"),
-        (["login", "acme", "--port", "70000"], "is no port"),
-        (["login", "acme", "--timeout", "0"], "is no number of seconds"),
-        (["login", "acme", "--client-secret-env", "X"], "of no use without a client"),
+        (["login", "acme", "--port", "70000"], "is not a port"),
+        (["login", "acme", "--timeout", "0"], "is not between 0 seconds and a day"),
+        (["login", "acme", "--client-secret-env", "X"], "`--client-secret-env` needs a client"),
         (["login", "stdio:python server.py"], "is started by a command"),
         (["login", "nowhere"], "no file names a server `nowhere`"),
         (["logout", "nowhere"], "you are not logged in to `nowhere`"),

@@ -13,11 +13,10 @@ import httpx2
 import pytest
 
 from skillwire.host import Host, LoginRequiredError, State, Target
-from skillwire.host.login.errors import LoginError
 from skillwire.host.login.fetching import LoginFetcher
 from skillwire.host.login.flow import log_in
-from skillwire.host.login.loopback import loopback
-from skillwire.host.login.record import LoginRecord, Tokens
+from skillwire.host.login.loopback import browser_login
+from skillwire.host.login.record import LoginError, LoginRecord, Tokens
 from skillwire.host.login.store import Logins
 from skillwire.host.login.stored import StoredLogin, keep_login, with_login
 from skillwire.host.reaching.connecting import connected
@@ -70,8 +69,8 @@ async def test_a_host_uses_a_login_and_asks_nobody(site: LoginSite, tmp_path: Pa
     with State.open(tmp_path / "state") as state:
         async with Host([target_of(site)], state=state) as host:
             (problem,) = (await host.discover()).problems
-            assert str(problem) == "`acme`: requires a login: run `skillwire login acme`"
-            with pytest.raises(LoginRequiredError, match="run `skillwire login acme`"):
+            assert str(problem) == "`acme`: requires a login: log in with `skillwire login acme`"
+            with pytest.raises(LoginRequiredError, match="log in with `skillwire login acme`"):
                 await host.lookup("acme", "skill://refunds/SKILL.md")
             await host.log_in("acme", Visitor())
             assert [each.handle for each in await host.discover()] == ["acme:refunds"]
@@ -142,12 +141,12 @@ async def test_a_login_that_is_over_says_to_log_in_again(site: LoginSite, logins
     site.control(forget_access=True, forget_refresh=True)
     target = with_login(target_of(site), logins)
     for _ in range(2):
-        with pytest.raises(WantsLoginError, match="yours is over: log in again with `skillwire login acme`"):
+        with pytest.raises(WantsLoginError, match="yours has expired: log in with `skillwire login acme`"):
             await reach(target)
     assert site.seen("refreshes") == 1, "what is over is not tried again"
     record = logins.find("acme")
     assert record is not None
-    assert record.spent
+    assert record.needs_login
 
 
 async def test_a_login_server_that_is_away_does_not_end_a_login(site: LoginSite, logins: Logins) -> None:
@@ -167,8 +166,7 @@ async def test_a_missing_scope_is_named_with_the_command(site: LoginSite, logins
     with pytest.raises(WantsLoginError) as wanted:
         await reach(with_login(target_of(site), logins))
     assert str(wanted.value) == (
-        "`acme` requires the scope `read write`: "
-        "log in again with `skillwire login acme --scope 'read write'`"
+        "`acme` requires the scope `read write`: log in with `skillwire login acme --scope 'read write'`"
     )
 
 
@@ -230,7 +228,7 @@ def test_a_label_that_means_another_server_loses_its_login(tmp_path: Path) -> No
 
 async def test_a_token_is_never_sent_over_plain_http(logins: Logins) -> None:
     target = Target("acme", url="http://acme.example/mcp")
-    with pytest.raises(LoginError, match="over plain `http`, anyone on the way could read"):
+    with pytest.raises(LoginError, match="over plain `http`, others on the network could read"):
         await log_in(target, Visitor())
 
 
@@ -246,7 +244,7 @@ async def failure(site: LoginSite, visitor: Visitor | None = None, **said: Any) 
 
 async def test_an_answer_with_another_state_is_refused(site: LoginSite) -> None:
     told = await failure(site, Visitor({"state": "guessed"}))
-    assert told.endswith("the answer does not belong to this login: its `state` is another")
+    assert told.endswith("the answer does not belong to this login: its `state` differs")
     assert site.seen("exchanged") == 0
 
 
@@ -273,7 +271,7 @@ async def test_a_login_server_without_pkce_is_told_nothing(site: LoginSite, meth
     ("page", "told"),
     [
         ("http://evil.example/authorize", "over plain `http`"),
-        ("https://user@evil.example/authorize", "no address of the web"),
+        ("https://user@evil.example/authorize", "no web address"),
     ],
 )
 async def test_a_page_that_must_not_be_opened_is_not_shown(site: LoginSite, page: str, told: str) -> None:
@@ -331,7 +329,7 @@ async def test_secrets_in_a_bad_answer_are_not_repeated(site: LoginSite) -> None
 async def test_nonsense_as_metadata_address_is_refused(site: LoginSite) -> None:
     headers = {"WWW-Authenticate": 'Bearer resource_metadata="file:///etc/passwd"'}
     answers = {"server /mcp": {"status": 401, "body": {}, "headers": headers}}
-    assert "no address of the web" in await failure(site, answers=answers)
+    assert "no web address" in await failure(site, answers=answers)
 
 
 # Where a public server may lead
@@ -399,14 +397,14 @@ async def test_whoever_does_not_know_the_state_changes_nothing(site: LoginSite) 
         def show(request: Any) -> None:
             tasks.start_soon(visit, request.url, request.redirect_uri)
 
-        async with loopback(show, patience=PATIENCE) as handler:
+        async with browser_login(show, patience=PATIENCE) as handler:
             assert handler.redirect_uri.startswith("http://127.0.0.1:")
             assert (await log_in(target_of(site), handler)).renewable
     assert codes == [400, 400, 400, 400, 200]
 
 
 async def test_a_person_who_does_not_come_back_is_waited_for_in_vain(site: LoginSite) -> None:
-    async with loopback(lambda _: None, patience=0.01) as handler:
+    async with browser_login(lambda _: None, patience=0.01) as handler:
         with pytest.raises(LoginError, match=r"no one logged in within 0\.01 seconds"):
             await log_in(target_of(site), handler)
 
@@ -448,7 +446,7 @@ def test_a_login_is_kept_in_a_file_that_nobody_else_can_read(logins: Logins) -> 
     [
         (b"", "not JSON"),
         (b"[" * 5000, "not JSON"),
-        (b"{}", "another version"),
+        (b"{}", "unknown version"),
         (b"x" * 300_000, "too long"),
         (json.dumps({"version": 1, "label": 3}).encode(), "no number|no text"),
     ],
@@ -479,7 +477,7 @@ def test_a_login_that_is_no_file_is_not_used(logins: Logins, tmp_path: Path, kin
         path.symlink_to(tmp_path / "elsewhere.json")
     else:
         os.mkfifo(path, 0o600)
-    with pytest.raises(StateError, match=r"it is a link|it is no file"):
+    with pytest.raises(StateError, match=r"it is a link|it is not a file"):
         logins.find("acme")
     logins.save(a_record())
     assert (tmp_path / "elsewhere.json").exists()
