@@ -207,6 +207,6 @@ def _url(fields: Mapping[str, object], name: str, *, optional: bool = False) -> 
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
         usable = False
-    if not usable or not value.isascii() or not value.isprintable():
+    if not usable or not value.isascii() or not value.isprintable() or " " in value:
         raise BrokenRecordError(f"`{name}` is no URL")
     return value

@@ -1,11 +1,12 @@
 """Requests to a login server that need no person: renew tokens, revoke them."""
 
 import json
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from typing import Any, cast
 
 import httpx2
-from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth import OAuthClientProvider, OAuthTokenError
 from mcp.shared.auth import (
     OAuthClientInformationFull,
     OAuthClientMetadata,
@@ -38,7 +39,9 @@ async def renew(record: LoginRecord, server: str) -> LoginRecord:
         raise LoginExpiredError
     with quiet():
         async with LoginFetcher(record.label, server, allow_private=record.allow_private) as fetcher:
-            response = await fetcher.send(await _Stored.of(record, server).refresh_request())
+            with _unusable_is_an_error():
+                request = await _Stored.of(record, server).refresh_request()
+            response = await fetcher.send(request)
     if response.status_code in _ERRORS and (error := error_code(response)):
         if error in _TEMPORARY:
             raise LoginServerError(f"the login server says {quoted(error)}")
@@ -63,17 +66,36 @@ async def revoke(record: LoginRecord, server: str) -> bool:
     tokens = record.tokens
     if tokens is None or not record.revocation_endpoint:
         return False
-    stored = _Stored.of(record, server)
+    kinds = {"refresh_token": tokens.refresh, "access_token": tokens.access}
     with quiet():
         async with LoginFetcher(record.label, server, allow_private=record.allow_private) as fetcher:
-            for kind, token in (("refresh_token", tokens.refresh), ("access_token", tokens.access)):
+            for kind, token in kinds.items():
                 if token:
-                    response = await fetcher.send(
-                        stored.revocation_request(record.revocation_endpoint, token, kind)
-                    )
-                    if response.status_code != 200:
-                        raise LoginServerError(f"the login server answers with HTTP {response.status_code}")
+                    await _revoke(fetcher, record, server, {"token": token, "token_type_hint": kind})
     return True
+
+
+async def _revoke(fetcher: LoginFetcher, record: LoginRecord, server: str, form: dict[str, str]) -> None:
+    # Login servers made with the SDK refuse the request without `client_secret`, even for a client that has
+    # none. An empty field means the same as none (RFC 6749, section 3.2).
+    for more in ({}, {"client_secret": ""}):
+        with _unusable_is_an_error():
+            request = _Stored.of(record, server).revocation_request(record.revocation_endpoint, form | more)
+        response = await fetcher.send(request)
+        if response.status_code == 200:
+            return
+        if response.status_code != 400:
+            break
+    raise LoginServerError(f"the login server answers with HTTP {response.status_code}")
+
+
+@contextmanager
+def _unusable_is_an_error() -> Generator[None]:
+    """Raise `LoginServerError` if a stored login holds what no request can be made of."""
+    try:
+        yield
+    except (ValueError, httpx2.InvalidURL, OAuthTokenError) as error:
+        raise LoginServerError("the stored login cannot be used") from error
 
 
 class Memory:
@@ -124,13 +146,13 @@ class _Stored(OAuthClientProvider):
     async def refresh_request(self) -> httpx2.Request:
         return await self._refresh_token()
 
-    def revocation_request(self, endpoint: str, token: str, kind: str) -> httpx2.Request:
+    def revocation_request(self, endpoint: str, form: dict[str, str]) -> httpx2.Request:
         known = self.context.client_info
         assert known is not None
-        form = {"token": token, "token_type_hint": kind, "client_id": known.client_id}
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
-        form, headers = self.context.prepare_token_auth(form, headers)
-        return httpx2.Request("POST", endpoint, data=form, headers=headers)
+        empty = {name: value for name, value in form.items() if not value}
+        form, headers = self.context.prepare_token_auth({**form, "client_id": known.client_id}, headers)
+        return httpx2.Request("POST", endpoint, data={**empty, **form}, headers=headers)
 
 
 def client_info(name: str, secret: str, method: str = "") -> OAuthClientInformationFull:
