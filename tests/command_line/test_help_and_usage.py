@@ -56,6 +56,17 @@ OPTIONS = {
     "show": ["--from", "--json", "--allow", "--token-env"],
     "read": ["--from", "--json", "--raw", "--allow", "--token-env"],
     "servers": ["--probe", "--forget", "--allow", "--token-env", "--json"],
+    "login": [
+        "--scope",
+        "--no-browser",
+        "--client-id",
+        "--client-secret-env",
+        "--port",
+        "--timeout",
+        "--allow-private",
+        "--allow",
+    ],
+    "logout": [],
     "verify": [
         "--surfaces",
         "--require-digests",

@@ -293,4 +293,4 @@ async def test_cancelled_verification_keeps_what_it_found() -> None:
             await answered.wait()
         tasks.cancel_scope.cancel()
     assert [skill.uri for skill in report.skills] == ["skill://skill-0/SKILL.md"]
-    assert [each.uri for each in report.found.kept] == [wrong]
+    assert {each.uri for each in report.found.kept} == {wrong}
