@@ -104,6 +104,7 @@ def test_the_help_of_a_verb_mentions_every_option(cli: Cli, verb: str) -> None:
     for option in OPTIONS[verb]:
         assert re.search(rf"{option}\b", done.out)
     switches = {
+        "login": ["--no-browser"],
         "serve": ["--no-drafts", "--no-config", "--no-lane"],
         "verify": ["--no-drafts"],
         "bridge": ["--no-drafts"],

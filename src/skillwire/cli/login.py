@@ -67,7 +67,7 @@ def login(
 
     ```
     skillwire login github
-    skillwire login https://example.com/mcp --no-browser
+    skillwire login https://example.com/mcp
     skillwire login github --scope "repo read:org"
     ```
     """

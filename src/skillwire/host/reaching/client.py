@@ -165,7 +165,7 @@ class SkillsClient:
         """
         if most is None:
             most = (max(self._left, 0) if size is None else size) * _READ_FACTOR + _READ_OVERHEAD
-        async with self._reserved(uri, size or 1):
+        async with self._reserved(uri, 1 if size is None else size):
             blocks = await self._blocks(uri, most)
         if len(blocks) != 1:
             raise FindingError(Finding(uri, Fault.READ_SHAPE, "the answer is not one block of content"))
