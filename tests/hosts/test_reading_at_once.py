@@ -152,11 +152,21 @@ async def test_skills_that_are_not_listed_are_asked_for_concurrently() -> None:
 
 async def test_concurrent_reads_wait_for_the_first_listing() -> None:
     """The files are in an archive, which only the index names."""
-    script = indexed(archive_a(ArchiveForm.TAR_GZ), files={})
+    script, release = indexed(archive_a(ArchiveForm.TAR_GZ), files={}), anyio.Event()
+
+    async def hold(ctx: Any, call_next: Any) -> Any:
+        if "index.json" in str(ctx.params):
+            await release.wait()
+        return await call_next(ctx)
+
+    server = script.server()
+    server.middleware.append(hold)
     got: list[bytes] = []
-    async with Client(script.server()) as client:
+    async with Client(server) as client, anyio.create_task_group() as tasks:
         drafts = DraftsClient(SkillsClient(client))
-        await in_order([MAIN] * 3, drafts.read, got.append)
+        tasks.start_soon(in_order, [MAIN] * 3, drafts.read, got.append)
+        await anyio.wait_all_tasks_blocked()
+        release.set()
     assert got == [DRAFT_FILES[MAIN]] * 3
 
 
