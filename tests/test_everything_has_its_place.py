@@ -65,6 +65,8 @@ def test_every_verb_is_in_the_table_and_in_the_docs() -> None:
         "show",
         "read",
         "servers",
+        "login",
+        "logout",
         "diff",
         "approve",
         "revoke",

@@ -232,11 +232,13 @@ def draft(name: str) -> dict[str, Any]:
     return entry
 
 
-def test_an_approval_that_no_bridge_can_use_says_so(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
+def test_approve_warns_of_a_draft_that_no_bridge_passes_on(
+    machine: Machine, cli: Cli, site: ScriptedSite
+) -> None:
     published(site, draft("old"), files=files_of("old"))
     done = cli("approve", "acme:old", "--yes")
     assert done.code == 0
-    told = "it is told in the words of an earlier draft, `draft-c`, which promise too little"
+    told = "its entry follows an earlier draft, `draft-c`, which has too few digests and sizes"
     assert f"`skillwire bridge` cannot pass it on: {told}" in done.err
     assert done.err.index("cannot pass it on") < done.err.index("approved `acme:old`")
     again = cli("approve", "acme:old", "--yes", "--json")
@@ -244,43 +246,41 @@ def test_an_approval_that_no_bridge_can_use_says_so(machine: Machine, cli: Cli, 
     assert again.json["bridge"] == {"passed_on": False, "reason": told}
 
 
-def test_a_skill_that_is_not_listed_is_not_for_a_bridge(
-    machine: Machine, cli: Cli, site: ScriptedSite
-) -> None:
+def test_approve_warns_of_a_skill_that_is_not_listed(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
     site.script.got = {"skill://hidden/SKILL.md": entry_of("hidden", files_of("hidden"))}
     done = cli("approve", "acme:skill://hidden/SKILL.md", "--yes", "--json")
     assert done.json["bridge"]["passed_on"] is False
     assert "the server does not list it" in done.json["bridge"]["reason"]
 
 
-def test_a_skill_that_cannot_be_passed_on_says_why(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
+def test_approve_says_why_a_bridge_cannot_pass_a_skill_on(
+    machine: Machine, cli: Cli, site: ScriptedSite
+) -> None:
     files = files_of("odd", {"a": b"a file", "a/b.md": b"in a folder"})
     published(site, entry_of("odd", files), files=files)
     reason = cli("approve", "acme:odd", "--yes", "--json").json["bridge"]["reason"]
     assert reason == "odd/a: the path is that of a folder too"
 
 
-def test_a_skill_that_cannot_be_told_from_another_says_so(
-    machine: Machine, cli: Cli, site: ScriptedSite
-) -> None:
+def test_approve_warns_of_skills_with_the_same_path(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
     uris = ["skill://good", "a://good", "A://good"]
     for uri in uris:
         site.script.publish(uri.partition("://")[2], scheme=uri.partition("://")[0])
     done = cli("approve", "acme:A://good/SKILL.md", "--yes", "--json")
-    assert done.json["bridge"]["reason"] == "the server lists another skill that it could not be told from"
+    assert done.json["bridge"]["reason"] == "the server lists another skill with the same path"
 
 
-def test_an_approval_that_a_bridge_can_use_says_nothing_of_it(machine: Machine, cli: Cli) -> None:
+def test_approve_does_not_warn_without_a_reason(machine: Machine, cli: Cli) -> None:
     done = cli("approve", "acme:good", "--yes", "--json")
     assert done.json["bridge"] == {"passed_on": True, "reason": None}
     assert "bridge" not in done.err
 
 
-def test_a_skill_that_no_approval_can_be_bound_to_says_what_a_bridge_does(machine: Machine, cli: Cli) -> None:
+def test_skill_without_digests_names_the_option_of_the_bridge(machine: Machine, cli: Cli) -> None:
     done = cli("approve", "acme:live", "--yes")
     assert done.code == 2
     assert "`skillwire bridge` offers it with `--trust acme` only" in done.err
 
 
-def test_json_is_for_programs_that_have_agreed(machine: Machine, cli: Cli) -> None:
+def test_approve_with_json_needs_yes(machine: Machine, cli: Cli) -> None:
     assert cli("approve", "acme:good", "--json").code == 2

@@ -56,6 +56,17 @@ OPTIONS = {
     "show": ["--from", "--json", "--allow", "--token-env"],
     "read": ["--from", "--json", "--raw", "--allow", "--token-env"],
     "servers": ["--probe", "--forget", "--allow", "--token-env", "--json"],
+    "login": [
+        "--scope",
+        "--no-browser",
+        "--client-id",
+        "--client-secret-env",
+        "--port",
+        "--timeout",
+        "--allow-private",
+        "--allow",
+    ],
+    "logout": [],
     "verify": [
         "--surfaces",
         "--require-digests",
@@ -93,6 +104,7 @@ def test_the_help_of_a_verb_mentions_every_option(cli: Cli, verb: str) -> None:
     for option in OPTIONS[verb]:
         assert re.search(rf"{option}\b", done.out)
     switches = {
+        "login": ["--no-browser"],
         "serve": ["--no-drafts", "--no-config", "--no-lane"],
         "verify": ["--no-drafts"],
         "bridge": ["--no-drafts"],

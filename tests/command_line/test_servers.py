@@ -64,6 +64,7 @@ def test_json_says_all_that_is_known_and_no_secret(
             "address": "https://acme.example/mcp",
             "state": "asks first",
             "asks_first": True,
+            "login": None,
             "probe": None,
         }
     ]

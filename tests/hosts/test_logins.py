@@ -1,28 +1,25 @@
-"""Servers that demand a login: OAuth with a login server that is a process, and with ones that lie."""
+"""Logins with a real login server in a process of its own, honest and hostile."""
 
-import json
-import os
-import stat
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx2
 import pytest
+from anyio.abc import TaskGroup
 
 from skillwire.host import Host, LoginRequiredError, State, Target
-from skillwire.host.login.errors import LoginError
 from skillwire.host.login.fetching import LoginFetcher
-from skillwire.host.login.flow import log_in
-from skillwire.host.login.loopback import loopback
-from skillwire.host.login.record import LoginRecord, Tokens
+from skillwire.host.login.flow import KnownClient, LoginRequest, log_in
+from skillwire.host.login.loopback import browser_login
+from skillwire.host.login.record import LoginError, LoginRecord
+from skillwire.host.login.renewing import revoke
 from skillwire.host.login.store import Logins
 from skillwire.host.login.stored import StoredLogin, keep_login, with_login
 from skillwire.host.reaching.connecting import connected
 from skillwire.host.reaching.errors import UnreachableError, WantsLoginError
-from skillwire.model.errors import StateError
+from skillwire.model.errors import UsageError
 from tests.support.logins import NO_KEYRING, LoginSite, Visitor, login_site
 from tests.support.peers import PATIENCE
 from tests.support.skills import write_skill
@@ -66,12 +63,12 @@ async def reach(target: Target) -> None:
 # Logging in and using it
 
 
-async def test_a_host_uses_a_login_and_asks_nobody(site: LoginSite, tmp_path: Path) -> None:
+async def test_host_uses_a_stored_login(site: LoginSite, tmp_path: Path) -> None:
     with State.open(tmp_path / "state") as state:
         async with Host([target_of(site)], state=state) as host:
             (problem,) = (await host.discover()).problems
-            assert str(problem) == "`acme`: requires a login: run `skillwire login acme`"
-            with pytest.raises(LoginRequiredError, match="run `skillwire login acme`"):
+            assert str(problem) == "`acme`: requires a login: log in with `skillwire login acme`"
+            with pytest.raises(LoginRequiredError, match="log in with `skillwire login acme`"):
                 await host.lookup("acme", "skill://refunds/SKILL.md")
             await host.log_in("acme", Visitor())
             assert [each.handle for each in await host.discover()] == ["acme:refunds"]
@@ -80,7 +77,7 @@ async def test_a_host_uses_a_login_and_asks_nobody(site: LoginSite, tmp_path: Pa
     assert site.seen("authorized") == 1
 
 
-async def test_a_host_with_a_handler_logs_in_when_it_discovers(site: LoginSite, tmp_path: Path) -> None:
+async def test_host_with_a_handler_logs_in_on_discovery(site: LoginSite, tmp_path: Path) -> None:
     visitor = Visitor()
     with State.open(tmp_path / "state") as state:
         async with Host([target_of(site)], state=state, login=visitor) as host:
@@ -89,11 +86,11 @@ async def test_a_host_with_a_handler_logs_in_when_it_discovers(site: LoginSite, 
     assert (shown.label, shown.server, shown.issuer) == ("acme", site.url, site.issuer)
 
 
-async def test_a_login_that_fails_is_a_problem(site: LoginSite, tmp_path: Path) -> None:
+async def test_failed_login_is_a_problem_of_the_host(site: LoginSite, tmp_path: Path) -> None:
     site.control(deny=True)
     with State.open(tmp_path / "state") as state:
         async with Host([target_of(site)], state=state, login=Visitor()) as host:
-            for _ in range(2):  # what was told the last time is not told again
+            for _ in range(2):  # the earlier problem is replaced
                 told = [str(each) for each in (await host.discover()).problems]
                 assert sum("the login server says `access_denied`" in each for each in told) == 1
 
@@ -119,7 +116,7 @@ async def test_a_token_that_is_refused_is_renewed_once(site: LoginSite, logins: 
     assert site.seen("refreshed") == 1
 
 
-async def test_many_who_renew_at_once_use_the_refresh_token_once(site: LoginSite, logins: Logins) -> None:
+async def test_concurrent_renewals_use_the_refresh_token_once(site: LoginSite, logins: Logins) -> None:
     record = await logged_in(site, logins)
     assert record.tokens is not None
     refused = record.tokens.access
@@ -137,20 +134,20 @@ async def test_many_who_renew_at_once_use_the_refresh_token_once(site: LoginSite
     assert (site.seen("refreshes"), site.seen("refreshed")) == (1, 1)
 
 
-async def test_a_login_that_is_over_says_to_log_in_again(site: LoginSite, logins: Logins) -> None:
+async def test_expired_login_names_the_command_to_log_in(site: LoginSite, logins: Logins) -> None:
     await logged_in(site, logins)
     site.control(forget_access=True, forget_refresh=True)
     target = with_login(target_of(site), logins)
     for _ in range(2):
-        with pytest.raises(WantsLoginError, match="yours is over: log in again with `skillwire login acme`"):
+        with pytest.raises(WantsLoginError, match="yours has expired: log in with `skillwire login acme`"):
             await reach(target)
-    assert site.seen("refreshes") == 1, "what is over is not tried again"
+    assert site.seen("refreshes") == 1, "an expired login is not renewed again"
     record = logins.find("acme")
     assert record is not None
-    assert record.spent
+    assert record.needs_login
 
 
-async def test_a_login_server_that_is_away_does_not_end_a_login(site: LoginSite, logins: Logins) -> None:
+async def test_unavailable_login_server_does_not_end_a_login(site: LoginSite, logins: Logins) -> None:
     record = await logged_in(site, logins)
     site.control(forget_access=True, answers={"login /token": {"status": 503, "body": {}}})
     with pytest.raises(
@@ -160,6 +157,99 @@ async def test_a_login_server_that_is_away_does_not_end_a_login(site: LoginSite,
     assert logins.with_tokens("acme", record.identity) == record
 
 
+@pytest.mark.parametrize(
+    ("status", "error", "expired"),
+    [
+        (400, "invalid_grant", True),
+        (401, "invalid_client", True),
+        (200, "bad_refresh_token", True),  # as GitHub answers
+        (400, "temporarily_unavailable", False),
+        (429, "rate_limited", False),
+    ],
+)
+async def test_only_a_final_refusal_ends_a_login(
+    site: LoginSite, logins: Logins, status: int, error: str, *, expired: bool
+) -> None:
+    record = await logged_in(site, logins)
+    answer = {"status": status, "body": {"error": error}}
+    site.control(forget_access=True, answers={"login /token": answer})
+    with pytest.raises(UnreachableError) as failed:
+        await reach(with_login(target_of(site), logins))
+    assert ("yours has expired: log in with `skillwire login acme`" in str(failed.value)) is expired
+    site.control(forget_access=True)
+    if not expired:
+        assert "try again later, or log in with `skillwire login acme`" in str(failed.value)
+        assert logins.with_tokens("acme", record.identity) == record
+        await reach(with_login(target_of(site), logins))
+
+
+async def test_cancelled_renewal_keeps_the_new_refresh_token(site: LoginSite, logins: Logins) -> None:
+    record = await logged_in(site, logins)
+    assert record.tokens is not None
+    stored = StoredLogin(logins, target_of(site), "acme")
+    site.control(forget_access=True, hold=["login /token"])
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stored.renewed, record.tokens.access)
+        with anyio.fail_after(PATIENCE):
+            await site.held()
+        tasks.cancel_scope.cancel()
+        site.release()
+    site.control()
+    await reach(with_login(target_of(site), logins))
+    assert site.seen("refreshes") == 0, "the token of the cancelled renewal is used"
+
+
+async def test_login_of_another_process_is_noticed(site: LoginSite, logins: Logins) -> None:
+    target = with_login(target_of(site), logins)
+    with pytest.raises(WantsLoginError):
+        await reach(target)
+    await logged_in(site, Logins(logins.folder.parent))
+    await reach(target)
+    assert logins.remove("acme")
+    with pytest.raises(WantsLoginError):
+        await reach(target)
+
+
+async def test_host_asks_once_for_concurrent_discoveries(site: LoginSite, tmp_path: Path) -> None:
+    visitor = Visitor()
+    found: list[int] = []
+    with State.open(tmp_path / "state") as state:
+        async with Host([target_of(site)], state=state, login=visitor) as host:
+
+            async def discover() -> None:
+                found.append(len(await host.discover()))
+
+            async with anyio.create_task_group() as tasks:
+                for _ in range(3):
+                    tasks.start_soon(discover)
+    assert found == [1, 1, 1]
+    assert len(visitor.shown) == 1
+
+
+async def test_one_handler_logs_in_to_several_servers(site: LoginSite, tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "returns")
+    with login_site(tmp_path / "skills") as other, State.open(tmp_path / "state") as state:
+        async with anyio.create_task_group() as tasks:
+
+            def show(request: LoginRequest) -> None:
+                tasks.start_soon(open_page, request.url)
+
+            targets = [target_of(site), target_of(other, "beta")]
+            async with (
+                browser_login(show, patience=PATIENCE) as handler,
+                Host(targets, state=state, login=handler) as host,
+            ):
+                assert sorted(each.handle for each in await host.discover()) == [
+                    "acme:refunds",
+                    "beta:returns",
+                ]
+
+
+def test_host_with_a_login_handler_needs_a_state() -> None:
+    with pytest.raises(UsageError, match="needs a `state`"):
+        Host(login=Visitor())
+
+
 async def test_a_missing_scope_is_named_with_the_command(site: LoginSite, logins: Logins) -> None:
     await logged_in(site, logins)
     headers = {"WWW-Authenticate": 'Bearer error="insufficient_scope", scope="read write"'}
@@ -167,17 +257,16 @@ async def test_a_missing_scope_is_named_with_the_command(site: LoginSite, logins
     with pytest.raises(WantsLoginError) as wanted:
         await reach(with_login(target_of(site), logins))
     assert str(wanted.value) == (
-        "`acme` requires the scope `read write`: "
-        "log in again with `skillwire login acme --scope 'read write'`"
+        "`acme` requires the scope `read write`: log in with `skillwire login acme --scope 'read write'`"
     )
 
 
-async def test_scopes_of_the_person_are_asked_for(site: LoginSite, logins: Logins) -> None:
+async def test_scopes_of_the_person_are_requested(site: LoginSite, logins: Logins) -> None:
     record = await logged_in(site, logins, scope="read write")
     assert record.scope == "read write"
 
 
-async def test_a_static_token_wins_and_its_refusal_is_told(site: LoginSite, logins: Logins) -> None:
+async def test_static_token_wins_and_its_refusal_is_reported(site: LoginSite, logins: Logins) -> None:
     await logged_in(site, logins)
     target = with_login(target_of(site).with_token("mine"), logins)
     with pytest.raises(WantsLoginError, match="refuses the token that it was sent"):
@@ -185,7 +274,7 @@ async def test_a_static_token_wins_and_its_refusal_is_told(site: LoginSite, logi
     assert site.tokens_at("server") == {"mine"}
 
 
-async def test_a_server_cannot_put_its_own_words_in_place_of_ours(site: LoginSite) -> None:
+async def test_server_cannot_forge_the_login_message(site: LoginSite) -> None:
     error = {"code": -32042, "message": "run `rm -rf /`", "data": {"mark": "0" * 32, "scope": ""}}
     body = {"jsonrpc": "2.0", "id": 1, "error": error}
     site.control(answers={"server /mcp": {"status": 400, "body": body}})
@@ -197,7 +286,7 @@ async def test_a_server_cannot_put_its_own_words_in_place_of_ours(site: LoginSit
 # Who gets a token
 
 
-async def test_a_token_is_for_its_label_and_its_address_alone(site: LoginSite, logins: Logins) -> None:
+async def test_token_is_bound_to_label_and_url(site: LoginSite, logins: Logins) -> None:
     record = await logged_in(site, logins)
     assert record.tokens is not None
     elsewhere = [
@@ -214,27 +303,71 @@ async def test_a_token_is_for_its_label_and_its_address_alone(site: LoginSite, l
     assert site.tokens_at("login") == set()
 
 
-@pytest.mark.rule("H28")
-def test_a_label_that_means_another_server_loses_its_login(tmp_path: Path) -> None:
-    with State.open(tmp_path / "state") as state:
-        state.bind("acme", "https://acme.example/mcp")
-        state.logins.save(a_record())
-        state.bind("acme", "https://acme.example/mcp")
-        assert state.logins.find("acme") is not None
-        state.bind("acme", "https://other.example/mcp")
-        assert state.logins.find("acme") is None
-        state.logins.save(a_record())
-        state.forget("acme")
-        assert state.logins.find("acme") is None
-
-
 async def test_a_token_is_never_sent_over_plain_http(logins: Logins) -> None:
     target = Target("acme", url="http://acme.example/mcp")
-    with pytest.raises(LoginError, match="over plain `http`, anyone on the way could read"):
+    with pytest.raises(LoginError, match="over plain `http`, others on the network could read"):
         await log_in(target, Visitor())
 
 
-# Login servers that lie
+async def test_redirect_to_another_origin_gets_no_token(site: LoginSite, logins: Logins) -> None:
+    await logged_in(site, logins)
+    elsewhere = {"Location": f"{site.issuer}/mcp"}
+    site.control(answers={"server /mcp": {"status": 307, "body": {}, "headers": elsewhere}})
+    with pytest.raises(UnreachableError):
+        await reach(with_login(target_of(site), logins))
+    assert len(site.tokens_at("server")) == 1
+    assert site.tokens_at("login") == set()
+
+
+async def test_query_of_the_server_url_stays_on_this_machine(site: LoginSite, logins: Logins) -> None:
+    """A server without resource metadata, so that its own URL is the resource of the tokens."""
+    origin = site.url.removesuffix("/mcp")
+    gone: dict[str, Any] = {"status": 404, "body": {}}
+    metadata = httpx2.get(f"{site.issuer}/.well-known/oauth-authorization-server").json()
+    own = {"status": 200, "body": {**metadata, "issuer": origin}}
+    answers = {
+        "server /.well-known/oauth-protected-resource/mcp": gone,
+        "server /.well-known/oauth-protected-resource": gone,
+        "server /.well-known/oauth-authorization-server": own,
+    }
+    site.control(answers=answers)
+    visitor = Visitor()
+    target = Target("acme", url=f"{site.url}?key=very-secret")
+    record = await keep_login(logins, await log_in(target, visitor))
+    assert (record.resource, record.server) == (site.url, site.url)
+    assert "very-secret" not in visitor.shown[0].url
+    (path,) = logins.folder.glob("*.json")
+    assert b"very-secret" not in path.read_bytes()
+    await reach(with_login(target, logins))
+
+
+# Clients that are registered already
+
+
+@pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post", "none"])
+async def test_registered_client_is_used_as_the_login_server_wants(
+    site: LoginSite, logins: Logins, method: str
+) -> None:
+    wanted = {
+        "redirect_uris": [Visitor.redirect_uri],
+        "token_endpoint_auth_method": method,
+        "grant_types": ["authorization_code", "refresh_token"],
+        "scope": "read",
+    }
+    made = httpx2.post(f"{site.issuer}/register", json=wanted).json()
+    supported = None if method == "client_secret_basic" else [method]
+    metadata = {"registration_endpoint": None, "token_endpoint_auth_methods_supported": supported}
+    site.control(metadata=metadata)
+    client = KnownClient(made["client_id"], made.get("client_secret") or "")
+    record = await logged_in(site, logins, client=client)
+    assert (record.client_id, record.auth_method) == (made["client_id"], method)
+    site.control(forget_access=True, metadata=metadata)
+    await reach(with_login(target_of(site), logins))
+    assert (site.seen("refreshed"), site.seen("registered")) == (1, 0)
+    assert await revoke(record, site.url)
+
+
+# Hostile login servers
 
 
 async def failure(site: LoginSite, visitor: Visitor | None = None, **said: Any) -> str:
@@ -246,7 +379,7 @@ async def failure(site: LoginSite, visitor: Visitor | None = None, **said: Any) 
 
 async def test_an_answer_with_another_state_is_refused(site: LoginSite) -> None:
     told = await failure(site, Visitor({"state": "guessed"}))
-    assert told.endswith("the answer does not belong to this login: its `state` is another")
+    assert told.endswith("the answer does not belong to this login: its `state` differs")
     assert site.seen("exchanged") == 0
 
 
@@ -257,13 +390,56 @@ async def test_an_answer_of_another_issuer_is_refused(site: LoginSite) -> None:
     assert site.seen("exchanged") == 0
 
 
+async def test_error_of_another_issuer_is_not_shown(site: LoginSite) -> None:
+    told = await failure(site, iss="https://evil.example", deny=True)
+    assert "iss mismatch" in told
+    assert "access_denied" not in told
+
+
+async def test_refusal_of_the_person_is_shown(site: LoginSite) -> None:
+    told = await failure(site, deny=True)
+    assert told.endswith("the login server says `access_denied`: `the person said no`")
+
+
+async def test_sites_other_than_the_issuer_are_named(site: LoginSite) -> None:
+    elsewhere = site.issuer.replace("127.0.0.1", "localhost")
+    site.control(metadata={"token_endpoint": f"{elsewhere}/token"})
+    visitor = Visitor()
+    await log_in(target_of(site), visitor)
+    assert visitor.shown[0].sites == (elsewhere.removeprefix("http://"),)
+    site.control()
+    await log_in(target_of(site), visitor)
+    assert visitor.shown[1].sites == ()
+
+
+async def test_client_that_cannot_be_stored_is_refused(site: LoginSite) -> None:
+    body = {"client_id": "x" * 70_000, "redirect_uris": [Visitor.redirect_uri]}
+    token = {"access_token": "access", "token_type": "Bearer"}
+    visitor = Visitor({"code": "code"})
+    visitor.follows = False
+    answers = {
+        "login /register": {"status": 201, "body": body},
+        "login /token": {"status": 200, "body": token},
+    }
+    told = await failure(site, visitor, answers=answers)
+    assert told.endswith("cannot be stored: `client_id` is no text of reasonable length")
+
+
+async def test_login_server_that_never_answers_is_given_up(
+    site: LoginSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("skillwire.host.login.fetching._REQUEST_SECONDS", 0.2)
+    told = await failure(site, hold=["login /.well-known/oauth-authorization-server"])
+    assert told.endswith("does not answer in time")
+
+
 async def test_metadata_of_another_issuer_are_refused(site: LoginSite) -> None:
     assert "issuer mismatch" in await failure(site, metadata={"issuer": "https://evil.example"})
     assert site.seen("registered") == 0
 
 
 @pytest.mark.parametrize("methods", [None, ["plain"]])
-async def test_a_login_server_without_pkce_is_told_nothing(site: LoginSite, methods: Any) -> None:
+async def test_login_server_without_pkce_is_sent_nothing(site: LoginSite, methods: Any) -> None:
     told = await failure(site, metadata={"code_challenge_methods_supported": methods})
     assert "does not say that it supports PKCE" in told
     assert site.seen("registered") == 0
@@ -273,7 +449,8 @@ async def test_a_login_server_without_pkce_is_told_nothing(site: LoginSite, meth
     ("page", "told"),
     [
         ("http://evil.example/authorize", "over plain `http`"),
-        ("https://user@evil.example/authorize", "no address of the web"),
+        ("https://user@evil.example/authorize", "no web address"),
+        ("https://evil.example/authorize#page", "has a fragment"),
     ],
 )
 async def test_a_page_that_must_not_be_opened_is_not_shown(site: LoginSite, page: str, told: str) -> None:
@@ -283,7 +460,7 @@ async def test_a_page_that_must_not_be_opened_is_not_shown(site: LoginSite, page
     assert site.seen("registered") == 0
 
 
-async def test_tokens_are_not_asked_for_over_plain_http(site: LoginSite) -> None:
+async def test_token_endpoint_over_plain_http_is_refused(site: LoginSite) -> None:
     assert "over plain `http`" in await failure(
         site, metadata={"token_endpoint": "http://evil.example/token"}
     )
@@ -301,21 +478,21 @@ async def test_metadata_of_another_resource_are_refused(site: LoginSite) -> None
     assert "does not match expected" in await failure(site, answers={where: {"status": 200, "body": body}})
 
 
-async def test_a_server_without_metadata_is_no_place_to_log_in(site: LoginSite) -> None:
+async def test_server_without_metadata_cannot_be_logged_in_to(site: LoginSite) -> None:
     gone: dict[str, Any] = {"status": 404, "body": {}}
     paths = ["/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource"]
     told = await failure(site, answers={f"server {path}": gone for path in paths})
     assert "does not say where to log in" in told
 
 
-async def test_a_login_server_that_registers_no_one_needs_a_client(site: LoginSite) -> None:
+async def test_login_server_without_registration_needs_a_client_id(site: LoginSite) -> None:
     site.control(metadata={"registration_endpoint": None})
     with pytest.raises(LoginError) as failed:
         await log_in(target_of(site), Visitor())
     assert "`--client-id`" in failed.value.hint
 
 
-async def test_an_answer_without_end_is_not_read_to_its_end(site: LoginSite) -> None:
+async def test_huge_metadata_is_not_read_to_its_end(site: LoginSite) -> None:
     where = "login /.well-known/oauth-authorization-server"
     told = await failure(site, answers={where: {"status": 200, "body": {"x": "y" * 300_000}}})
     assert told.endswith("the answer has more than 262,144 bytes")
@@ -328,13 +505,13 @@ async def test_secrets_in_a_bad_answer_are_not_repeated(site: LoginSite) -> None
     assert "very-secret" not in told
 
 
-async def test_nonsense_as_metadata_address_is_refused(site: LoginSite) -> None:
+async def test_metadata_url_with_a_file_scheme_is_refused(site: LoginSite) -> None:
     headers = {"WWW-Authenticate": 'Bearer resource_metadata="file:///etc/passwd"'}
     answers = {"server /mcp": {"status": 401, "body": {}, "headers": headers}}
-    assert "no address of the web" in await failure(site, answers=answers)
+    assert "no web address" in await failure(site, answers=answers)
 
 
-# Where a public server may lead
+# Server-side request forgery
 
 
 @pytest.mark.parametrize(
@@ -347,14 +524,16 @@ async def test_nonsense_as_metadata_address_is_refused(site: LoginSite) -> None:
         "https://localhost/x",
     ],
 )
-async def test_a_public_server_cannot_lead_inside_by_an_address(url: str) -> None:
+async def test_public_server_cannot_name_a_private_address(url: str) -> None:
     async with LoginFetcher("acme", "https://acme.example/mcp") as fetcher:
         with pytest.raises(LoginError, match="in a private network") as refused:
             await fetcher.send(httpx2.Request("GET", url))
     assert "--allow-private" in refused.value.hint
 
 
-async def test_a_public_server_cannot_lead_inside_by_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_public_server_cannot_name_a_host_with_a_private_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     reached: list[str] = []
 
     async def resolve(host: str, port: int, **_: Any) -> list[Any]:
@@ -368,14 +547,21 @@ async def test_a_public_server_cannot_lead_inside_by_a_name(monkeypatch: pytest.
     assert reached == ["login.example"]
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/mcp", "https://10.0.0.7/mcp"])
+async def test_server_that_must_be_public_is_not_reached_inside(url: str) -> None:
+    target = Target("acme", url=url, public_only=True)
+    with pytest.raises(LoginError, match="private network"):
+        await log_in(target, Visitor())
+
+
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/x", "http://localhost:1/x"])
-async def test_a_public_server_cannot_lead_to_plain_http_even_if_private_is_allowed(url: str) -> None:
+async def test_public_server_cannot_name_plain_http_even_with_allow_private(url: str) -> None:
     async with LoginFetcher("acme", "https://acme.example/mcp", allow_private=True) as fetcher:
         with pytest.raises(LoginError, match="over plain `http`"):
             await fetcher.send(httpx2.Request("GET", url))
 
 
-# The port that a browser comes back to
+# The loopback port
 
 
 async def ask(url: str, **options: Any) -> int:
@@ -383,7 +569,7 @@ async def ask(url: str, **options: Any) -> int:
         return (await client.get(url, **options)).status_code
 
 
-async def test_whoever_does_not_know_the_state_changes_nothing(site: LoginSite) -> None:
+async def test_request_without_the_state_has_no_effect(site: LoginSite) -> None:
     codes: list[int] = []
 
     async with anyio.create_task_group() as tasks:
@@ -399,161 +585,47 @@ async def test_whoever_does_not_know_the_state_changes_nothing(site: LoginSite) 
         def show(request: Any) -> None:
             tasks.start_soon(visit, request.url, request.redirect_uri)
 
-        async with loopback(show, patience=PATIENCE) as handler:
+        async with browser_login(show, patience=PATIENCE) as handler:
             assert handler.redirect_uri.startswith("http://127.0.0.1:")
             assert (await log_in(target_of(site), handler)).renewable
     assert codes == [400, 400, 400, 400, 200]
 
 
-async def test_a_person_who_does_not_come_back_is_waited_for_in_vain(site: LoginSite) -> None:
-    async with loopback(lambda _: None, patience=0.01) as handler:
+async def open_page(url: str) -> None:
+    async with httpx2.AsyncClient(timeout=PATIENCE, follow_redirects=True) as client:
+        (await client.get(url)).raise_for_status()
+
+
+async def test_one_port_serves_two_logins_in_a_row(site: LoginSite) -> None:
+    port = 0
+    for _ in range(2):
+        async with anyio.create_task_group() as tasks:
+
+            def show(request: LoginRequest, tasks: TaskGroup = tasks) -> None:
+                tasks.start_soon(open_page, request.url)
+
+            async with browser_login(show, port=port, patience=PATIENCE) as handler:
+                port = int(handler.redirect_uri.rpartition(":")[2].partition("/")[0])
+                assert (await log_in(target_of(site), handler)).renewable
+
+
+async def test_port_that_is_taken_is_reported() -> None:
+    async with browser_login(lambda _: None) as handler:
+        port = int(handler.redirect_uri.rpartition(":")[2].partition("/")[0])
+        with pytest.raises(UsageError, match=f"port {port} of this machine cannot be used"):
+            async with browser_login(lambda _: None, port=port):
+                pass
+
+
+async def test_login_ends_after_its_timeout(site: LoginSite) -> None:
+    async with browser_login(lambda _: None, patience=0.01) as handler:
         with pytest.raises(LoginError, match=r"no one logged in within 0\.01 seconds"):
             await log_in(target_of(site), handler)
 
 
-# What is kept
-
-
-def a_record(**fields: Any) -> LoginRecord:
-    record = LoginRecord(
-        label="acme",
-        identity="https://acme.example/mcp",
-        server="https://acme.example/mcp",
-        issuer="https://login.example",
-        client_id="client",
-        token_endpoint="https://login.example/token",
-        renewable=True,
-        tokens=Tokens("access", "refresh", "secret"),
-    )
-    return replace(record, **fields)
-
-
-def file_of(logins: Logins) -> Path:
-    (path,) = logins.folder.glob("*.json")
-    return path
-
-
-def test_a_login_is_kept_in_a_file_that_nobody_else_can_read(logins: Logins) -> None:
-    logins.save(a_record())
-    assert stat.S_IMODE(file_of(logins).stat().st_mode) == 0o600
-    assert stat.S_IMODE(logins.folder.stat().st_mode) == 0o700
-    assert logins.with_tokens("acme", "https://acme.example/mcp") == a_record()
-    assert logins.find("acme", "https://other.example/mcp") is None
-    assert logins.find("other") is None
-    assert "access" not in repr(logins.with_tokens("acme", "https://acme.example/mcp"))
-
-
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        (b"", "not JSON"),
-        (b"[" * 5000, "not JSON"),
-        (b"{}", "another version"),
-        (b"x" * 300_000, "too long"),
-        (json.dumps({"version": 1, "label": 3}).encode(), "no number|no text"),
-    ],
-)
-def test_a_damaged_login_says_so_and_can_be_replaced(logins: Logins, content: bytes, told: str) -> None:
-    logins.save(a_record())
-    file_of(logins).write_bytes(content)
-    with pytest.raises(StateError, match=told) as damaged:
-        logins.find("acme")
-    assert damaged.value.hint == "log in again with `skillwire login acme`"
-    logins.save(a_record())
-    assert logins.find("acme") is not None
-
-
-def test_a_login_that_others_could_read_is_not_used(logins: Logins) -> None:
-    logins.save(a_record())
-    file_of(logins).chmod(0o640)
-    with pytest.raises(StateError, match="other users may read or write it"):
-        logins.find("acme")
-
-
-@pytest.mark.parametrize("kind", ["link", "pipe"])
-def test_a_login_that_is_no_file_is_not_used(logins: Logins, tmp_path: Path, kind: str) -> None:
-    logins.save(a_record())
-    path = file_of(logins)
-    path.rename(tmp_path / "elsewhere.json")
-    if kind == "link":
-        path.symlink_to(tmp_path / "elsewhere.json")
-    else:
-        os.mkfifo(path, 0o600)
-    with pytest.raises(StateError, match=r"it is a link|it is no file"):
-        logins.find("acme")
-    logins.save(a_record())
-    assert (tmp_path / "elsewhere.json").exists()
-    assert not path.is_symlink()
-
-
-async def test_a_damaged_login_is_told_instead_of_used(site: LoginSite, logins: Logins) -> None:
+async def test_damaged_login_is_reported_and_not_used(site: LoginSite, logins: Logins) -> None:
     await logged_in(site, logins)
-    file_of(logins).write_bytes(b"{")
+    (path,) = logins.folder.glob("*.json")
+    path.write_bytes(b"{")
     with pytest.raises(UnreachableError, match="cannot be used: it is not JSON"):
         await reach(with_login(target_of(site), logins))
-
-
-@pytest.fixture
-def keyring(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The keyring of the system: what is in it."""
-    kept: dict[str, str] = {}
-    monkeypatch.setattr("keyring.get_keyring", lambda: FakeKeyring(kept))
-    return kept
-
-
-class FakeKeyring:
-    """As a keyring of a system is, with the priority of one."""
-
-    priority = 5
-    limit = 10_000
-
-    def __init__(self, kept: dict[str, str]) -> None:
-        self._kept = kept
-
-    def get_password(self, service: str, name: str) -> str | None:
-        return self._kept.get(f"{service} {name}")
-
-    def set_password(self, service: str, name: str, secret: str) -> None:
-        if len(secret) > self.limit:
-            raise ValueError("too long")
-        self._kept[f"{service} {name}"] = secret
-
-    def delete_password(self, service: str, name: str) -> None:
-        del self._kept[f"{service} {name}"]
-
-
-def test_tokens_are_in_the_keyring_and_not_in_the_file(logins: Logins, keyring: dict[str, str]) -> None:
-    logins.save(a_record())
-    assert len(keyring) == 1
-    assert b"refresh" not in file_of(logins).read_bytes().replace(b"renewable", b"")
-    found = logins.with_tokens("acme", "https://acme.example/mcp")
-    assert found is not None
-    assert found.tokens == a_record().tokens
-    logins.save(a_record(issuer="https://new.example"))
-    assert [name.rpartition(" ")[2] for name in keyring] == ["https://new.example"]
-    assert logins.remove("acme")
-    assert keyring == {}
-
-
-def test_tokens_that_a_keyring_does_not_take_are_in_the_file(logins: Logins, keyring: dict[str, str]) -> None:
-    large = a_record(tokens=Tokens("a" * 20_000, "refresh"))
-    assert not logins.save(large).in_keyring
-    assert keyring == {}
-    assert logins.with_tokens("acme", "https://acme.example/mcp") == large
-
-
-def test_tokens_that_a_keyring_lost_need_a_new_login(logins: Logins, keyring: dict[str, str]) -> None:
-    logins.save(a_record())
-    keyring.clear()
-    found = logins.with_tokens("acme", "https://acme.example/mcp")
-    assert found is not None
-    assert found.tokens is None
-
-
-@pytest.mark.parametrize("priority", [0, 0.5, -1])
-def test_a_keyring_that_protects_nothing_is_not_used(
-    logins: Logins, keyring: dict[str, str], priority: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(FakeKeyring, "priority", priority)
-    assert not logins.save(a_record()).in_keyring
-    assert keyring == {}

@@ -1,8 +1,8 @@
-"""A server of skills that demands a login, and the login server that it names: two ports of one process.
+"""A server of skills that requires a login, and its login server: two ports of one process.
 
 Run it as `python -m tests.support.login_server FOLDER`. It prints the addresses of both. The login server is
 the SDK's, with a page that agrees at once. `GET /seen` reports the requests that both got. `POST /control`
-changes their answers.
+changes their answers. `GET /held` waits until a request is held back, and `POST /release` lets it go on.
 """
 
 import json
@@ -40,7 +40,7 @@ from skillwire.sources.directory import DirectorySource
 
 
 class LoginServer(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
-    """Clients, codes and tokens in memory. A refresh token is good for one use, as it should be."""
+    """Clients, codes and tokens in memory. Each refresh token can be used once."""
 
     def __init__(self) -> None:
         self.clients: dict[str, OAuthClientInformationFull] = {}
@@ -51,7 +51,8 @@ class LoginServer(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshTok
         self.tokens_at: dict[str, list[str]] = {"server": [], "login": []}
         """The bearer tokens that each of the two was sent."""
         self.said: dict[str, Any] = {}
-        """What is changed: `iss`, `expires_in`, `deny`, `metadata`, `answers`, `no_refresh`."""
+        """What is changed: `iss`, `expires_in`, `deny`, `metadata`, `answers`, `hold`, `no_refresh`."""
+        self.held, self.released = anyio.Event(), anyio.Event()
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
         return self.clients.get(client_id)
@@ -65,7 +66,10 @@ class LoginServer(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshTok
         back = str(params.redirect_uri)
         iss = {"iss": self.said["iss"]} if "iss" in self.said else {}
         if self.said.get("deny"):
-            return construct_redirect_uri(back, error="access_denied", state=params.state, **iss)
+            about = "the person said no"
+            return construct_redirect_uri(
+                back, error="access_denied", error_description=about, state=params.state, **iss
+            )
         code = AuthorizationCode(
             code=secrets.token_hex(16),
             scopes=params.scopes or [],
@@ -139,7 +143,7 @@ class LoginServer(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshTok
 
 
 class _Watched:
-    """Notes the tokens that come, and answers what it was told to answer."""
+    """Records the bearer tokens that come, and answers as `control` said."""
 
     def __init__(self, app: ASGIApp, login: LoginServer, who: str) -> None:
         self._app, self._login, self._who = app, login, who
@@ -149,6 +153,10 @@ class _Watched:
             for name, value in scope["headers"]:
                 if name == b"authorization" and value.startswith(b"Bearer "):
                     self._login.tokens_at[self._who].append(value[7:].decode())
+            if f"{self._who} {scope['path']}" in self._login.said.get("hold", ()):
+                released = self._login.released
+                self._login.held.set()
+                await released.wait()
             said = self._login.said.get("answers", {}).get(f"{self._who} {scope['path']}")
             if said is not None:
                 await JSONResponse(said["body"], said["status"], said.get("headers"))(scope, receive, send)
@@ -177,12 +185,24 @@ def login_app(login: LoginServer, issuer: str) -> ASGIApp:
             login.access.clear()
         if login.said.pop("forget_refresh", False):
             login.refresh.clear()
+        login.released.set()
+        login.held, login.released = anyio.Event(), anyio.Event()
         login.seen.clear()
         for tokens in login.tokens_at.values():
             tokens.clear()
         return JSONResponse({})
 
+    async def held(_request: Request) -> JSONResponse:
+        await login.held.wait()
+        return JSONResponse({})
+
+    async def release(_request: Request) -> JSONResponse:
+        login.released.set()
+        return JSONResponse({})
+
     routes = [
+        Route("/held", held),
+        Route("/release", release, methods=["POST"]),
         Route("/.well-known/oauth-authorization-server", described),
         *create_auth_routes(login, AnyHttpUrl(issuer), None, registering, revoking),
         Route("/seen", seen),

@@ -1,4 +1,4 @@
-"""A login server of the tests, as a process, and somebody who logs in there without a browser."""
+"""A login server as a process, and a person who logs in there without a browser."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from tests.support.foreign_servers import ROOT
 from tests.support.peers import PATIENCE
 
 NO_KEYRING = "keyring.backends.null.Keyring"
-"""So that no test writes into the keyring of whoever runs it."""
+"""Keeps tests out of the keyring of the person who runs them."""
 BROWSER = """
 import sys, urllib.request
 urllib.request.urlopen(sys.argv[1], timeout=30).read()
@@ -26,7 +26,7 @@ urllib.request.urlopen(sys.argv[1], timeout=30).read()
 
 @dataclass(frozen=True, slots=True)
 class LoginSite:
-    """A server of skills that demands a login, and the login server that it names."""
+    """A server of skills that requires a login, and its login server."""
 
     url: str
     issuer: str
@@ -40,8 +40,17 @@ class LoginSite:
         return self.url.rpartition(":")[2].partition("/")[0]
 
     def control(self, **said: Any) -> None:
-        """Say what is different from now on, and begin to count."""
+        """Change the answers from now on, and reset the counts."""
         httpx2.post(f"{self.issuer}/control", json=said).raise_for_status()
+
+    async def held(self) -> None:
+        """Wait until a request is held back."""
+        async with httpx2.AsyncClient(timeout=PATIENCE) as client:
+            (await client.get(f"{self.issuer}/held")).raise_for_status()
+
+    def release(self) -> None:
+        """Let the requests go on that are held back."""
+        httpx2.post(f"{self.issuer}/release").raise_for_status()
 
     def seen(self, what: str) -> int:
         return int(httpx2.get(f"{self.issuer}/seen").json()["counts"].get(what, 0))
@@ -53,7 +62,7 @@ class LoginSite:
 
 @contextmanager
 def login_site(folder: Path) -> Generator[LoginSite]:
-    """Yield a server of the skills in `folder` that demands a login."""
+    """Yield a server of the skills in `folder` that requires a login."""
     command = [sys.executable, "-m", "tests.support.login_server", str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, text=True) as process:
         try:
@@ -64,16 +73,20 @@ def login_site(folder: Path) -> Generator[LoginSite]:
 
 
 class Visitor:
-    """Opens a login page and follows it back, without a browser; or says where they were sent instead."""
+    """Opens a login page and returns where it leads, without a browser. `instead` changes the query."""
 
     redirect_uri = "http://127.0.0.1:1/callback"
 
     def __init__(self, instead: Mapping[str, str] | None = None) -> None:
         self._instead = instead or {}
+        self.follows = True
         self.shown: list[LoginRequest] = []
 
     async def __call__(self, request: LoginRequest) -> str:
         self.shown.append(request)
+        if not self.follows:
+            back = httpx2.URL(request.redirect_uri, params={"state": request.state})
+            return str(back.copy_merge_params(dict(self._instead)))
         async with httpx2.AsyncClient(timeout=PATIENCE) as client:
             response = await client.get(request.url)
         back = httpx2.URL(response.headers["location"])
@@ -90,7 +103,7 @@ def browser(folder: Path) -> str:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Return the environment of a person of whom nothing is remembered yet."""
+    """Return an environment with an empty state."""
     return {
         **os.environ,
         "HOME": str(home),

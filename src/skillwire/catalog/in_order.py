@@ -1,4 +1,4 @@
-"""Several answers waited for at once, and taken in the order of the questions."""
+"""Ask for several items concurrently, and take the answers in the order of the items."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
@@ -6,9 +6,9 @@ from typing import TypeVar
 import anyio
 
 READS_AT_ONCE = 8
-"""Requests that one command has under way at one server. Some take a sixth of a second for each file."""
+"""Concurrent requests of one command to one server. Some servers need a sixth of a second for each file."""
 UNSIZED_AT_ONCE = 3
-"""The same where no one says how large the answers are: each may be as large as any may be."""
+"""The same if the sizes of the answers are unknown: each may be as large as the limit."""
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -20,13 +20,13 @@ async def in_order(
     take: Callable[[Value], object],
     at_once: int = READS_AT_ONCE,
 ) -> None:
-    """Call `ask` for several items at once, and `take` with each answer, in the order of the items.
+    """Call `ask` for several items concurrently, and `take` with each answer in the order of the items.
 
-    What `ask` or `take` raises is raised in that order, too: what comes later is then given up. No more than
-    `at_once` items are asked for, or have answers that wait for their turn.
+    An exception of `ask` or `take` is raised in that order, too, and cancels the requests for later items. At
+    most `at_once` items are being asked for or have an answer that waits for its turn.
     """
     free = anyio.Semaphore(at_once)
-    came: dict[int, Callable[[], object]] = {}
+    waiting: dict[int, Callable[[], object]] = {}
     turn, failures = 0, list[Exception]()
 
     async def answer(number: int, item: Item) -> None:
@@ -34,20 +34,22 @@ async def in_order(
         try:
             value = await ask(item)
         except Exception as error:  # noqa: BLE001 - it is raised when its turn comes
-            came[number] = _raising(error)
+            waiting[number] = _raising(error)
         else:
-            came[number] = lambda: take(value)
-        while not failures and turn in came:
+            waiting[number] = lambda: take(value)
+        while not failures and turn in waiting:
             try:
-                came.pop(turn)()
+                waiting.pop(turn)()
             except Exception as error:  # noqa: BLE001 - as above
                 failures.append(error)
                 tasks.cancel_scope.cancel()
             turn += 1
             free.release()
 
+    # A list first: an iterator that fails inside the group would raise an `ExceptionGroup`.
+    every = list(items)
     async with anyio.create_task_group() as tasks:
-        for number, item in enumerate(items):
+        for number, item in enumerate(every):
             await free.acquire()
             tasks.start_soon(answer, number, item)
     if failures:

@@ -69,8 +69,8 @@ VERBS = {
         "List the servers that files on this machine name.",
         takes_command=True,
     ),
-    "login": Verb("skillwire.cli.login:login", "Log in to a server that demands it."),
-    "logout": Verb("skillwire.cli.logout:logout", "Log out of a server, and have its tokens revoked."),
+    "login": Verb("skillwire.cli.login:login", "Log in to a server that requires it."),
+    "logout": Verb("skillwire.cli.login:logout", "Log out of a server, and revoke its tokens."),
     "verify": Verb(
         "skillwire.cli.verify:verify",
         "Check that a server keeps what it promises of its skills.",

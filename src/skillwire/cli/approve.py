@@ -40,8 +40,8 @@ def approve(
     """Approve one skill of one server, with exactly the files that it lists now.
 
     It is shown what is approved, and what has changed since the last time. If a file is added, removed or
-    changed later, the approval ends. It says nothing about what the skill wants, and grants no tools. You
-    are told if `skillwire bridge` cannot pass the skill on.
+    changed later, the approval ends. It says nothing about what the skill wants, and grants no tools. If
+    `skillwire bridge` cannot pass the skill on, you are warned.
 
     For example:
 
@@ -54,7 +54,7 @@ def approve(
     if skill is None:
         return print_approvals(as_json=json)
     if json and not yes:
-        raise UsageError("with `--json`, nobody is asked", hint="if you agree, add `--yes`")
+        raise UsageError("`--json` does not ask for approval", hint="if you agree, add `--yes`")
     targets = skill_targets(skill, servers, allow, token_env)
     done = anyio.run(_approve, skill, targets, yes, json)
     if done is None:
@@ -70,24 +70,24 @@ async def _approve(
     yes: bool,  # noqa: FBT001 - `anyio.run` names nothing
     as_json: bool,  # noqa: FBT001
 ) -> dict[str, object] | None:
-    """Return what was approved; None if nothing was."""
+    """Return the approval; None if the person refused."""
     with opened_state() as state:
         async with hosting(targets, state) as host:
             found = await find(host, skill)
             missed = host.why_not_bridged(found)
             if found.standing is Standing.APPROVED:
                 talk().print(f"{found.quoted} is approved already, as it is now")
-                _tell_of_bridges(missed)
+                _warn_of_bridge(missed)
                 return _row(found, missed)
             if not found.skill.lasting:
                 raise UsageError(
                     f"no approval of {found.quoted} can be kept: not all its files have digests",
-                    hint=_never_kept(found, missed),
+                    hint=_hint_without_digests(found, missed),
                 )
             target = next(each for each in targets if each.label == found.label)
             if not as_json:
                 _print_request(await host.inspect(found), target)
-            _tell_of_bridges(missed)
+            _warn_of_bridge(missed)
             if not yes and not somebody_is_there():
                 raise UsageError("nobody is there who could be asked", hint="if you agree, add `--yes`")
             if not yes and not agreed("approve exactly this?"):
@@ -98,19 +98,19 @@ async def _approve(
             return _row(found, missed)
 
 
-def _never_kept(found: HostedSkill, missed: str) -> str:
+def _hint_without_digests(found: HostedSkill, missed: str) -> str:
     bridge = (
         f"`skillwire bridge` cannot pass it on: {missed}"
         if missed
         else f"`skillwire bridge` offers it with `--trust {found.label}` only"
     )
-    return f"whoever uses it has to be asked each time; {bridge}"
+    return f"hosts ask for approval each time it is used; {bridge}"
 
 
-def _tell_of_bridges(missed: str) -> None:
-    """Say that an approval is of no use to a bridge, if that is so."""
+def _warn_of_bridge(missed: str) -> None:
+    """Warn that a bridge cannot use the approval."""
     if missed:
-        told = f"`skillwire bridge` cannot pass it on: {missed}; hosts can use it, with your approval"
+        told = f"`skillwire bridge` cannot pass it on: {missed}. Hosts can use it with your approval."
         talk().print(Text(visible(told), style="yellow"))
 
 

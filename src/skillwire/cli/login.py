@@ -1,4 +1,4 @@
-"""`skillwire login`: let a person log in to a server that demands it, and keep that."""
+"""`skillwire login` and `skillwire logout`: log a person in to a server that requires it, and out again."""
 
 import os
 import sys
@@ -10,12 +10,16 @@ import anyio
 from cyclopts import Parameter
 from rich.text import Text
 
-from skillwire.cli.output import print_line, talk
+from skillwire.cli.output import print_error, print_line, talk
 from skillwire.cli.reaching import Allow, reached
 from skillwire.cli.remote.remembering import opened_state
-from skillwire.config.settings import token_from
+from skillwire.config.clients.choosing import is_address, label_in
+from skillwire.config.settings import state_folder_from, token_from
 from skillwire.host.login.flow import KnownClient, LoginRequest, checked_scopes, log_in
-from skillwire.host.login.loopback import PATIENCE, Show, loopback, open_in_browser
+from skillwire.host.login.loopback import PATIENCE, Show, browser_login, has_browser, open_in_browser
+from skillwire.host.login.record import LoginError, LoginRecord, LoginServerError
+from skillwire.host.login.renewing import revoke
+from skillwire.host.login.store import KeyringStateError, Logins
 from skillwire.host.login.stored import keep_login
 from skillwire.host.reaching.target import Target
 from skillwire.host.state.state import State
@@ -31,98 +35,122 @@ def login(
     *,
     scope: Annotated[
         list[str] | None,
-        Parameter(name="--scope", help="What to ask for beside what the server asks for (repeatable)."),
+        Parameter(name="--scope", help="A scope to request in addition (repeatable)."),
     ] = None,
     no_browser: Annotated[
-        bool, Parameter(help="Print the address of the login page, and open nothing.")
+        bool, Parameter(help="Print the address of the login page. Do not open it.")
     ] = False,
     client_id: Annotated[
         str | None,
-        Parameter(help="The client that you registered, where clients cannot register themselves."),
+        Parameter(help="A client that you registered, if programs cannot register one."),
     ] = None,
     client_secret_env: Annotated[
         str | None, Parameter(help="The environment variable with the secret of that client.")
     ] = None,
     port: Annotated[
-        int, Parameter(help="The port of this machine that the browser is sent to; any by default.")
+        int, Parameter(help="The local port that the browser is sent to. Any free one by default.")
     ] = 0,
     timeout: Annotated[
         float, Parameter(name="--timeout", help="Seconds to wait for you to log in.")
     ] = PATIENCE,
-    allow_private: Annotated[
-        bool, Parameter(help="Let the server send you to a login server in a private network.")
-    ] = False,
+    allow_private: Annotated[bool, Parameter(help="Allow a login server in a private network.")] = False,
     allow: Allow = None,
 ) -> int:
-    """Log in to a server that demands it, in your browser, and keep the tokens.
+    """Log in to a server that requires OAuth, and store the tokens.
 
-    You are shown the address of the login page first. The tokens are kept in the keyring of your system if
-    there is one, else in a file that only you can read. They are for this label and this address alone, and
-    are renewed when they expire.
+    Opens the login page in your browser, and prints its address. Without a browser on this machine, open that
+    address yourself. The tokens are stored in the system keyring if there is one, else in a file that only
+    you can read. They are sent to this server only, as long as its label and its URL stay the same. Expired
+    tokens are renewed.
 
     For example:
 
     ```
     skillwire login github
-    skillwire login https://example.com/mcp --no-browser
+    skillwire login https://example.com/mcp
     skillwire login github --scope "repo read:org"
     ```
     """
     if not 0 <= port <= _LAST_PORT:
-        raise UsageError(f"`--port {port}` is no port", hint="as in `--port 8123`")
+        raise UsageError(f"`--port {port}` is not a port", hint="as in `--port 8123`")
     if not 0 < timeout < 24 * 3600:
         raise UsageError(
-            f"`--timeout {timeout:g}` is no number of seconds up to a day", hint="as in `--timeout 60`"
+            f"`--timeout {timeout:g}` is not between 0 seconds and a day", hint="as in `--timeout 60`"
         )
     asked = checked_scopes(scope or ())
     client = _client(client_id, client_secret_env)
     (target,) = reached([server], allow)
-    must_be_reached_by_url(target)
+    _check(target)
     with opened_state() as state:
-        show = _show(no_browser=no_browser)
+        show = _show(browser=not no_browser and has_browser())
         anyio.run(_Login(target, state, asked, client, allow_private, show, port, timeout).run)
     return 0
 
 
-def must_be_reached_by_url(target: Target) -> None:
-    """Raise `UsageError` for a server that no login is used for."""
+def logout(
+    server: Annotated[str, Parameter(name="SERVER", help="A server's label or URL.")],
+    /,
+) -> int:
+    """Log out of a server: revoke its tokens at the login server, and remove them here.
+
+    The label may be one that no file names any more. The exit code is 1 if the login server does not confirm
+    that the tokens are revoked, or if they may still be in the keyring.
+
+    For example:
+
+    ```
+    skillwire logout github
+    skillwire logout https://example.com/mcp
+    ```
+    """
+    target = Target.parse(server) if is_address(server) else None
+    label = (label_in(server) if target is None else target.label) or ""
+    logins = Logins(state_folder_from(os.environ))
+    return anyio.run(_log_out, logins, label, target, server)
+
+
+def _check(target: Target) -> None:
+    """Raise `UsageError` for a server that uses no login."""
     if target.url is None:
-        hint = "it gets your environment variables; its documentation says which it wants"
+        hint = "it gets your environment variables; its documentation says which it needs"
         raise UsageError(f"{quoted(target.label)} is started by a command, which needs no login", hint=hint)
     if target.has_token:
         hint = "remove the header from the file that names the server, or go on without a login"
-        raise UsageError(f"{quoted(target.label)} is sent an `Authorization` header already", hint=hint)
+        raise UsageError(f"{quoted(target.label)} has an `Authorization` header already", hint=hint)
 
 
 def _client(name: str | None, secret_env: str | None) -> KnownClient | None:
     if name is None:
         if secret_env is not None:
-            raise UsageError("`--client-secret-env` is of no use without a client", hint="add `--client-id`")
+            raise UsageError("`--client-secret-env` needs a client", hint="add `--client-id`")
         return None
     return KnownClient(name, token_from(secret_env, os.environ) or "")
 
 
-def _show(*, no_browser: bool) -> Show:
+def _show(*, browser: bool) -> Show:
     def show(request: LoginRequest) -> None:
         console = talk()
-        console.print(Text(f"{quoted(request.label)}, {visible(request.server)}"))
-        console.print(Text(f"sends you to the login server {quoted(request.issuer)}"))
+        console.print(Text(f"server: {quoted(request.label)}, {visible(request.server)}"))
+        console.print(Text(f"login server: {quoted(request.issuer)}"))
+        if request.sites:
+            sites = ", ".join(quoted(each) for each in request.sites)
+            console.print(Text(f"other sites that take part: {sites}", style="yellow"))
         if request.scope:
-            console.print(Text(f"which is asked for {quoted(request.scope)}"))
-        if no_browser:
+            console.print(Text(f"scopes: {quoted(request.scope)}"))
+        if browser:
+            console.print(Text(f"opening in your browser: {visible(request.url)}"))
+            open_in_browser(request)
+        else:
             console.print("open this address in a browser on this machine:")
             print_line(visible(request.url))
             sys.stdout.flush()
-        else:
-            console.print(Text(f"opening in your browser: {visible(request.url)}"))
-            open_in_browser(request)
 
     return show
 
 
 @dataclass(frozen=True, slots=True)
 class _Login:
-    """A login that is about to begin."""
+    """The arguments of `login`."""
 
     target: Target
     state: State
@@ -136,29 +164,60 @@ class _Login:
     async def run(self) -> None:
         target, logins = self.target, self.state.logins
         if self.state.bind(target.label, target.identity):
-            talk().print(
-                f"{quoted(target.label)} is another server than before; what was approved of it is gone"
+            talk().print(f"{quoted(target.label)} means a different server now; its approvals are removed")
+        async with browser_login(self.show, port=self.port, patience=self.patience) as handler:
+            record = await log_in(
+                target,
+                handler,
+                scope=self._with_earlier(),
+                client=self.client,
+                allow_private=self.allow_private,
             )
-        try:
-            async with loopback(self.show, port=self.port, patience=self.patience) as handler:
-                record = await log_in(
-                    target,
-                    handler,
-                    scope=self._with_earlier(),
-                    client=self.client,
-                    allow_private=self.allow_private,
-                )
-        except OSError as error:
-            told = f"port {self.port} of this machine cannot be used: {error.strerror or error}"
-            raise UsageError(told, hint="choose another with `--port`") from error
         kept = await keep_login(logins, record)
-        where = "the keyring of your system" if kept.in_keyring else quoted(str(logins.folder))
+        where = "the system keyring" if kept.in_keyring else quoted(str(logins.folder))
         talk().print(Text(f"logged in to {quoted(target.label)}; the tokens are in {where}"))
 
     def _with_earlier(self) -> str:
-        """Return what to ask for: a login that is good for more is also good for what it was good for."""
+        """Return the scopes to request. A login with more scopes keeps those of the earlier one."""
         earlier = None
         if self.scope:
             with suppress(StateError):
                 earlier = self.state.logins.find(self.target.label, self.target.identity)
         return checked_scopes([*([] if earlier is None else [earlier.scope]), self.scope])
+
+
+async def _log_out(logins: Logins, label: str, target: Target | None, server: str) -> int:
+    async with logins.locked(label):
+        record, code = _stored(logins, label), 0
+        if record is not None and target is not None and record.identity != target.identity:
+            raise _not_logged_in(server)
+        try:
+            if not logins.remove(label):
+                raise _not_logged_in(server)
+        except KeyringStateError as error:
+            print_error(str(error), hint=error.hint)
+            code = 1
+    talk().print(f"logged out of {quoted(label)}")
+    if record is None or record.tokens is None:
+        return code
+    try:
+        if not await revoke(record, record.server):
+            talk().print("the login server cannot revoke tokens; they are valid until they expire")
+    except (LoginServerError, LoginError) as error:
+        print_error(f"the login server did not confirm that the tokens are revoked: {error}")
+        return 1
+    return code
+
+
+def _stored(logins: Logins, label: str) -> LoginRecord | None:
+    """Return a login with its tokens, as far as they can be read. A damaged one is None."""
+    record = None
+    with suppress(StateError):
+        record = logins.find(label)
+        record = record and logins.with_tokens(label, record.identity)
+    return record
+
+
+def _not_logged_in(server: str) -> UsageError:
+    hint = "`skillwire servers` shows where you are logged in"
+    return UsageError(f"you are not logged in to {quoted(server)}", hint=hint)

@@ -145,7 +145,7 @@ def _login(target: Target, logins: Logins) -> str:
         return "login needed"
     if record is None:
         return ""
-    return "login needed" if record.spent else "logged in"
+    return "login needed" if record.needs_login else "logged in"
 
 
 def print_servers(

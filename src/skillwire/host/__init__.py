@@ -17,12 +17,12 @@ if TYPE_CHECKING:
         LoadRequest,
         Request,
     )
-    from skillwire.host.login.errors import LoginError
-    from skillwire.host.login.flow import LoginHandler, LoginRequest
+    from skillwire.host.login.flow import KnownClient, LoginHandler, LoginRequest
+    from skillwire.host.login.loopback import browser_login
+    from skillwire.host.login.record import LoginError
     from skillwire.host.login.store import Logins
     from skillwire.host.reaching.connected import ConnectedServer
-    from skillwire.host.reaching.target import Target
-    from skillwire.host.reaching.token_source import TokenSource
+    from skillwire.host.reaching.target import Target, TokenSource
     from skillwire.host.refusing import HostError, LoginRequiredError
     from skillwire.host.session.session import Session
     from skillwire.host.session.tools import AgentTool
@@ -37,6 +37,7 @@ __all__ = [
     "ForeignReadRequest",
     "Host",
     "HostError",
+    "KnownClient",
     "LoadRequest",
     "LoginError",
     "LoginHandler",
@@ -48,6 +49,7 @@ __all__ = [
     "State",
     "Target",
     "TokenSource",
+    "browser_login",
 ]
 
 _OWNERS = {
@@ -63,9 +65,11 @@ _OWNERS = {
     "Logins": "skillwire.host.login.store",
     "LoginHandler": "skillwire.host.login.flow",
     "LoginRequest": "skillwire.host.login.flow",
-    "LoginError": "skillwire.host.login.errors",
+    "LoginError": "skillwire.host.login.record",
+    "KnownClient": "skillwire.host.login.flow",
+    "browser_login": "skillwire.host.login.loopback",
     "LoginRequiredError": "skillwire.host.refusing",
-    "TokenSource": "skillwire.host.reaching.token_source",
+    "TokenSource": "skillwire.host.reaching.target",
     "Request": "skillwire.host.judging.approval",
     "Session": "skillwire.host.session.session",
     "State": "skillwire.host.state.state",

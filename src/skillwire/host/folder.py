@@ -44,7 +44,7 @@ class FolderProvider:
         await self._library.load()  # it may have changed: nobody watches it
         return self._parsed(await self._library.skill(uri))
 
-    async def read(self, uri: str, size: int | None = 1) -> bytes:  # noqa: ARG002 - the library bounds what it reads
+    async def read(self, uri: str, size: int | None = None) -> bytes:  # noqa: ARG002 - the library bounds what it reads
         await self._library.ready()
         return (await self._library.read(uri)).content
 

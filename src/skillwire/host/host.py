@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, Self
 from weakref import WeakSet
 
+import anyio
+
 from skillwire.host.bridge.publishing import why_not_passed_on
 from skillwire.host.folder import FolderProvider
 from skillwire.host.hosted import HostedSkill
@@ -15,8 +17,7 @@ from skillwire.host.judging.changes import Changes
 from skillwire.host.judging.consent import Consent
 from skillwire.host.judging.inspection import Inspection, inspected
 from skillwire.host.judging.keeping import Keeping
-from skillwire.host.login.errors import LoginError
-from skillwire.host.login.flow import LoginHandler, log_in
+from skillwire.host.login.flow import KnownClient, LoginHandler, checked_scopes, log_in
 from skillwire.host.login.stored import keep_login, with_login
 from skillwire.host.paths import listed_file, live_uri, unlisted
 from skillwire.host.places import Places
@@ -31,7 +32,7 @@ from skillwire.host.session.permissions import wanted_tools
 from skillwire.host.session.session import Session
 from skillwire.host.state.state import State
 from skillwire.model.display import quoted
-from skillwire.model.errors import UsageError
+from skillwire.model.errors import SkillwireError, UsageError
 from skillwire.model.limits import Limits
 
 PATIENCE = 60.0
@@ -62,11 +63,15 @@ class Host:
         `approve` asks a person; without it, no skill of a server is loaded (H30). Without a `state`, nothing
         is kept after this host is gone. With `drafts`, servers may speak dialects from before the extension.
 
-        A server that demands a login gets the token of the login in the `state`, renewed when needed. If
-        there is none, it is a problem; with `login`, `discover` has that log a person in.
+        A server that requires a login gets the token of the login in the `state`, renewed when needed. A
+        missing login is a problem. With `login`, `discover` uses that handler to log a person in. Raises
+        `UsageError` for a `login` without a `state`.
         """
+        if login is not None and state is None:
+            raise UsageError("a host with `login` needs a `state`", hint="as in `state=State.open(folder)`")
         limits = limits or Limits()
         self._state, self._login = state, login
+        self._login_turn, self._login_rounds = anyio.Lock(), 0
         targets = servers if state is None else [with_login(each, state.logins) for each in servers]
         self._links = [ServerLink(target, drafts=drafts, limits=limits) for target in targets]
         own = [FolderProvider(label, root, limits) for label, root in (folders or {}).items()]
@@ -117,25 +122,46 @@ class Host:
         A place that cannot be reached, or says what makes no sense, is a problem beside the skills of others.
         """
         registry = await self._places.discover()
-        wanted = {each.label for each in registry.problems if each.wants_login}
-        if self._login is None or not wanted:
+        if self._login is None or not any(each.wants_login for each in registry.problems):
             return registry
+        rounds = self._login_rounds
+        async with self._login_turn:
+            if rounds == self._login_rounds:  # else another task has asked the person meanwhile
+                await self._log_in_where_needed(self._login)
+        return self._places.registry
+
+    async def _log_in_where_needed(self, handler: LoginHandler) -> None:
         notes = self._places.notes
+        wanted = {each.label for each in self._places.registry.problems if each.wants_login}
         notes[:] = [each for each in notes if not each.wants_login]
         for label in sorted(wanted):
             try:
-                await self.log_in(label, self._login)
-            except LoginError as error:
+                await self.log_in(label, handler)
+            except SkillwireError as error:
                 notes.append(HostProblem(label, str(error), wants_login=True))
-        return await self._places.discover()
+        self._login_rounds += 1
+        await self._places.discover()
 
-    async def log_in(self, label: str, handler: LoginHandler, scope: str = "") -> None:
-        """Log a person in to a server, and keep that in the state. Raises `LoginError` or `UsageError`."""
+    async def log_in(
+        self,
+        label: str,
+        handler: LoginHandler,
+        *,
+        scope: str = "",
+        client: KnownClient | None = None,
+        allow_private: bool = False,
+    ) -> None:
+        """Log a person in to a server, and store the login in the state.
+
+        `client` is for login servers that do not register clients. With `allow_private`, a public server may
+        name a login server in a private network. Raises `LoginError`, `StateError` or `UsageError`.
+        """
         link = next((each for each in self._links if each.label == label), None)
         if link is None or self._state is None:
             hint = "name the server by a `Target`, and give the host a `State`"
-            raise UsageError(f"a login to {quoted(label)} cannot be kept", hint=hint)
-        record = await log_in(link.target, handler, scope=scope)
+            raise UsageError(f"a login to {quoted(label)} cannot be stored", hint=hint)
+        asked = checked_scopes([scope])
+        record = await log_in(link.target, handler, scope=asked, client=client, allow_private=allow_private)
         await keep_login(self._state.logins, record)
 
     async def find(self, name: str) -> HostedSkill:

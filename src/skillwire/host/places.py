@@ -113,7 +113,7 @@ class Places:
         if (kept := await self._keeping.cached(skill, file)) is not None:
             return kept
         with told_of(skill.origin, file.uri):
-            content = await self.provider(skill.label).read(file.uri, file.size or 1)
+            content = await self.provider(skill.label).read(file.uri, file.size)
         if faults := tuple(file_faults(file, content)):
             raise VerificationError(skill.origin, *faults)
         await self._keeping.cache(skill, file, content)

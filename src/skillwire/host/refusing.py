@@ -5,7 +5,7 @@ HostError
 │   └── ChangedError        it was approved, and is another since
 ├── VerificationError   what came is not what was listed
 └── UnavailableError    the server did not answer, or refused
-    └── LoginRequiredError  it demands a login first
+    └── LoginRequiredError  it requires a login
 """
 
 from collections.abc import Generator
@@ -59,11 +59,11 @@ class UnavailableError(HostError):
 
 
 class LoginRequiredError(UnavailableError):
-    """The server demands a login, or one that is good for more. The message says with which command."""
+    """The server requires a login, or one with more scopes. The message names the command."""
 
     def __init__(self, origin: str, message: str, scope: str = "") -> None:
         self.scope = scope
-        """What the login must be good for, if the server says so."""
+        """The scopes that the server asks for, if it names any."""
         super().__init__(origin, message)
 
 

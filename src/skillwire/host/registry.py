@@ -34,7 +34,7 @@ class HostProblem:
     harmless: bool = False
     """Whether nothing is wrong with the place, and it is only good to know."""
     wants_login: bool = False
-    """Whether a login would help. The message says with which command."""
+    """Whether the place requires a login. The message names the command."""
 
     def __str__(self) -> str:
         return f"{quoted(self.label)}: {self.message}" if self.label else self.message

@@ -104,10 +104,10 @@ async def verify_server(
 ) -> Report:
     """Read every file of every skill that a server lists, and compare it with its entry.
 
-    A few files are read at once; what is found is told in the order of the list.
+    Files are read concurrently, within limits. Findings are in the order of the list.
 
-    With `drafts`, also what a server says in the words of an early draft; that it does is a finding.
-    What is found stands in `report` at once, so that it is there if this is cancelled.
+    With `drafts`, entries of early drafts are read, too. That there are some is a finding. `report` is filled
+    as findings come, so that it is usable after a cancellation.
     """
     report = report or Report()
     if client.declared is None:  # and then its methods are not to be called (H1)
@@ -140,15 +140,15 @@ async def _verify_all(
     verified = [_Skill(client, skill, report, free, unsized, listed=listed) for skill in skills]
     try:
         await in_order(verified, _Skill.verify, _Skill.tell)
-    finally:  # also of those that are not done yet, if there is no more time
+    finally:  # after a cancellation, skills that are not done report what they have
         for skill in verified:
             skill.tell()
 
 
 async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> list[RemoteSkill]:
-    """Return the skills that are resources, and in no list: a server may list less than it serves (S11, S13).
+    """Return the skills that are resources, but not listed: a server may serve more than it lists (S11, S13).
 
-    Only a skill's own entry shows that a resource is one (H4).
+    Only the entry of a skill shows that a resource is one (H4).
     """
     listing, skills = Listing(), list[RemoteSkill]()
     try:
@@ -156,13 +156,22 @@ async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> l
     except (FindingError, MCPError):
         return []  # its list of resources is not what is verified here
     report.take(listing.findings)
-    for uri in dict.fromkeys(uris):
+
+    async def get(uri: str) -> RemoteSkill | Finding | None:
         try:
-            skills.append(await client.get(uri))
+            return await client.get(uri)
         except FindingError as error:
-            report.note(error.finding)
+            return error.finding
         except MCPError:
-            continue  # a resource, and no skill
+            return None  # a resource, but not a skill
+
+    def take(found: RemoteSkill | Finding | None) -> None:
+        if isinstance(found, RemoteSkill):
+            skills.append(found)
+        elif found is not None:
+            report.note(found)
+
+    await in_order(dict.fromkeys(uris), get, take)
     return skills
 
 
@@ -175,16 +184,18 @@ async def _documents(client: SkillsClient, listing: Listing) -> AsyncGenerator[s
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What came of one file."""
+    """The result of reading one file."""
 
-    content: bytes | None = None
-    """None if it is not as listed."""
+    content: bytes = b""
+    """Only of a document that is as listed. Other contents would wait for their turn in memory."""
+    good: bool = False
+    """Whether it is as listed."""
     size: int = 0
     findings: Sequence[Finding] = ()
 
 
 class _Skill:
-    """One skill, being verified. What is found of it is told when it is its turn."""
+    """The verification of one skill. Its findings go into the report when it is its turn."""
 
     def __init__(
         self,
@@ -196,7 +207,7 @@ class _Skill:
         *,
         listed: bool,
     ) -> None:
-        """`free` bounds what is asked at once, of all skills together; `unsized` what may be of any size."""
+        """`free` limits the concurrent requests of all skills; `unsized` those for files of unknown size."""
         self._client, self._skill, self._report = client, skill, report
         self._free, self._unsized, self._listed = free, unsized, listed
         dynamic = skill.files is None and not skill.deliveries
@@ -217,7 +228,7 @@ class _Skill:
         return self
 
     def tell(self) -> None:
-        """Put what was found into the report, once."""
+        """Move the findings into the report."""
         self._report.note(*self._found, skill=self._own)
         self._found = []
         if self._done:
@@ -273,20 +284,20 @@ class _Skill:
 
     def _take_document(self, read: _Read) -> None:
         self._take(read)
-        if read.content is not None:
+        if read.good:
             self._found += frontmatter_faults(self._skill, read.content)
 
     def _take(self, read: _Read) -> None:
         self._own.size += read.size
-        self._own.files += read.content is not None
+        self._own.files += read.good
         self._found += read.findings
 
     async def _read(self, uri: str, file: RemoteFile | None = None) -> _Read:
-        """Return what came of a file, and what is wrong with it."""
-        size = 1 if file is None else file.size
+        """Read a file, and return what is wrong with it."""
+        size = None if file is None else file.size
         try:
             async with AsyncExitStack() as turns:
-                if file is None or size is None:
+                if size is None:
                     await turns.enter_async_context(self._unsized)
                 await turns.enter_async_context(self._free)
                 content = await self._client.read(uri, size)
@@ -295,4 +306,5 @@ class _Skill:
         except MCPError as error:
             return _Read(findings=[refusal(uri, error)])
         faults = [] if file is None else list(file_faults(file, content))
-        return _Read(None if faults else content, len(content), faults)
+        good = not faults
+        return _Read(content if good and uri == self._skill.uri else b"", good, len(content), faults)

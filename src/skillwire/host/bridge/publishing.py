@@ -77,21 +77,21 @@ def publish(label: str, skills: Iterable[RemoteSkill], known: Mapping[str, Publi
 
 
 def why_not_passed_on(label: str, skill: RemoteSkill, listed: Iterable[RemoteSkill]) -> str:
-    """Return why a bridge cannot pass on a skill of a server, though a host can use it; empty if it can.
+    """Return why a bridge cannot pass on a skill that a host can use; empty if it can.
 
     `listed` are all skills that the server lists.
     """
     if skill.dialect is not Dialect.FINAL:
         dialect = quoted(skill.dialect.value)
-        return f"it is told in the words of an earlier draft, {dialect}, which promise too little"
+        return f"its entry follows an earlier draft, {dialect}, which has too few digests and sizes"
     every = list(listed)
     if all(each.uri != skill.uri for each in every):
-        return "the server does not list it, and a bridge passes on what is listed"
+        return "the server does not list it, and a bridge passes on listed skills only"
     alone = publish(label, [skill], {})
     if skill.uri not in alone.skills:
         return "; ".join(f"{bare(each.path)}: {each.message}" for each in alone.problems[:_TOLD])
     if skill.uri not in publish(label, every, {}).skills:
-        return "the server lists another skill that it could not be told from"
+        return "the server lists another skill with the same path"
     return ""
 
 

@@ -159,7 +159,7 @@ class ServerSource(Source):
             return await run_sync(self._cache.get, self.label, file)
         return None
 
-    async def _fetch(self, uri: str, size: int | None = 1) -> bytes:
+    async def _fetch(self, uri: str, size: int | None = None) -> bytes:
         if isinstance(self._trouble, AwayError) and self._followed:
             raise self._trouble
         try:

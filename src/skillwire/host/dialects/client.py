@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
 
+import anyio
 from mcp.shared.exceptions import MCPError
 
 from skillwire.host.dialects.discovery import discover
@@ -29,7 +30,7 @@ class DraftsClient:
         self.client = client
         self.dialect: Dialect | None = None
         """What the server spoke when it was last asked for its skills."""
-        self._looked = False
+        self._looked, self._looking = False, anyio.Lock()
         self._skills: dict[str, RemoteSkill] = {}
         self._retrieved = Retrieved(client.limits)
         self._unpacked: tuple[RemoteDelivery, dict[str, bytes]] | None = None
@@ -75,7 +76,7 @@ class DraftsClient:
         self._skills[uri] = found  # and the others stay as whoever asked for them knows them
         return found
 
-    async def read(self, uri: str, size: int | None = 1) -> bytes:
+    async def read(self, uri: str, size: int | None = None) -> bytes:
         """Return the bytes at `uri`, from wherever its skill keeps them. Raises `FindingError` or `MCPError`.
 
         An archive is fetched when a file of it is read, and not before.
@@ -100,11 +101,12 @@ class DraftsClient:
         return files
 
     async def _look(self) -> None:
-        """Find out, once, what the server speaks and where its skills are. If it has no list, that is so."""
-        if not self._looked:
-            self._looked = True
-            with suppress(FindingError, MCPError):
-                await self.list()
+        """Find out, once, what the server speaks and where its skills are. A server may have no list."""
+        async with self._looking:  # concurrent reads need the answer, too
+            if not self._looked:
+                with suppress(FindingError, MCPError):
+                    await self.list()
+                self._looked = True
 
     def _owner(self, uri: str) -> RemoteSkill | None:
         """Return the innermost listed skill that has this file."""

@@ -1,1 +1,1 @@
-"""Logging in to servers that demand OAuth: tokens, where they are kept, and how they are got and renewed."""
+"""Logging in to servers that require OAuth: the login itself, where tokens are stored, and their renewal."""

@@ -1,12 +1,13 @@
-"""A login by OAuth, through the SDK's client.
+"""A login by OAuth, with the SDK's client.
 
-The SDK knows the protocol: discovery (RFC 9728, RFC 8414), registration (RFC 7591), PKCE, resource indicators
-(RFC 8707), issuers (RFC 9207). Its requests are sent by `LoginFetcher`, which decides where they may lead.
+The SDK implements the protocol: discovery (RFC 9728, RFC 8414), registration (RFC 7591), PKCE (RFC 7636),
+resource indicators (RFC 8707) and issuer identification (RFC 9207). `LoginFetcher` sends its requests, and
+decides where they may go.
 """
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 from urllib.parse import parse_qs, urlsplit
 
@@ -17,14 +18,22 @@ from mcp.client.auth.utils import (
     extract_scope_from_www_auth,
     issuers_match,
     union_scopes,
+    validate_authorization_response_iss,
 )
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata, OAuthMetadata
 from mcp_types import LATEST_PROTOCOL_VERSION
 from pydantic import AnyUrl
 
-from skillwire.host.login.errors import LoginError, UnansweredError
 from skillwire.host.login.fetching import LoginFetcher
-from skillwire.host.login.record import LoginRecord, Tokens, expiry
+from skillwire.host.login.record import (
+    MAX_RECORD,
+    BrokenRecordError,
+    LoginError,
+    LoginRecord,
+    LoginServerError,
+    Tokens,
+    expiry,
+)
 from skillwire.host.login.renewing import Memory, client_info, error_code, is_usable, issuer_in
 from skillwire.host.reaching.quiet import quiet
 from skillwire.host.reaching.target import Target, without_query
@@ -41,50 +50,52 @@ _PROBE = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 @dataclass(frozen=True, slots=True)
 class LoginRequest:
-    """A page that a person has to open to log in."""
+    """A login page for a person to open."""
 
     label: str
     server: str
-    """Where the server is, without secrets."""
+    """The URL of the server, without secrets."""
     issuer: str
-    """Who asks the person. It may be on another site than the server."""
+    """The login server. It may be on another site than the server."""
     url: str
-    """The page: `https`, or this machine."""
+    """The login page: `https`, or on this machine."""
     redirect_uri: str
-    """Where the browser is sent afterwards."""
+    """Where the login page sends the browser afterwards."""
     scope: str
-    state: str = field(repr=False)
-    """What the address that the browser is sent to must repeat."""
+    sites: tuple[str, ...] = ()
+    """Other sites than the issuer's that take part: the login page's, and the one that issues the tokens."""
+    state: str = field(default="", repr=False)
+    """The redirect must repeat this value."""
 
 
 class LoginHandler(Protocol):
-    """Shows a person the page of a login, and knows where their browser was sent afterwards."""
+    """Shows a person a login page, and returns where their browser was sent afterwards."""
 
     @property
     def redirect_uri(self) -> str:
-        """Where the browser is to be sent."""
+        """Where the login page is to send the browser."""
         ...
 
     async def __call__(self, request: LoginRequest) -> str:
-        """Return the whole address that the browser was sent to, with its query."""
+        """Return the URL that the browser was sent to, with its query."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class KnownClient:
-    """A client that the login server knows already. Without one, it is asked to register a new one."""
+    """An OAuth client that is registered already. Without one, a new client is registered."""
 
     id: str
     secret: str = field(default="", repr=False)
 
 
 def checked_scopes(scopes: Iterable[str]) -> str:
-    """Return scopes as one text. Raises `UsageError` if one is none."""
+    """Return scopes as one text. Raises `UsageError` for text that is not a scope."""
     every = [scope for each in scopes for scope in each.split()]
     if wrong := next((scope for scope in every if not _SCOPE.fullmatch(scope)), None):
         raise UsageError(f"{quoted(wrong)} is no scope", hint="scopes are separated by spaces")
     if len(every) > _MOST_SCOPES:
-        raise UsageError(f"{len(every)} scopes are too many", hint=f"at most {_MOST_SCOPES} can be asked for")
+        raise UsageError(f"{len(every)} scopes are too many", hint=f"the limit is {_MOST_SCOPES}")
     return " ".join(dict.fromkeys(every))
 
 
@@ -96,22 +107,26 @@ async def log_in(
     client: KnownClient | None = None,
     allow_private: bool = False,
 ) -> LoginRecord:
-    """Log a person in to a server, and return what is to be kept of it. Raises `LoginError`.
+    """Log a person in to a server, and return the login. Raises `LoginError`.
 
-    `scope` is asked for beside what the server asks for. With `allow_private`, the login server may be on
-    this machine or in a private network even if the server is not.
+    `scope` is requested in addition to the scopes that the server names when it refuses a request. With
+    `allow_private`, the login server may be on this machine or in a private network even if the server is
+    not.
     """
     if target.url is None:
         raise LoginError(target.label, "it is started by a command", "it gets your environment variables")
     with quiet():
-        async with LoginFetcher(target.label, target.url, allow_private=allow_private) as fetcher:
-            return await _Login(target, target.url, handler, fetcher, client).run(scope, allow_private)
+        async with LoginFetcher(
+            target.label, target.url, allow_private=allow_private, public_only=target.public_only
+        ) as fetcher:
+            record = await _Login(target, target.url, handler, fetcher, client).run(scope)
+    return replace(record, allow_private=allow_private)
 
 
 class _Provider(OAuthClientProvider):
-    """The SDK's client, for which a root issuer is the same with and without a slash at its end.
+    """The SDK's client, but a root issuer may end with a slash or not.
 
-    Many servers name their login server with one, and the login server names itself without.
+    Many servers name their login server with the slash, while its own metadata omits it.
     """
 
     spelled = ""
@@ -120,7 +135,7 @@ class _Provider(OAuthClientProvider):
         return self.spelled or super()._select_authorization_server(advertised)
 
     def spell_as(self, response: httpx2.Response | None) -> bool:
-        """Take the issuer as it spells itself in its metadata; return whether that may help."""
+        """Use the issuer as its metadata spells it; return whether that makes a difference."""
         issuer, expected = issuer_in(response), self.context.auth_server_url or ""
         if self.spelled or issuer == expected or not issuers_match(issuer, expected):
             return False
@@ -129,7 +144,7 @@ class _Provider(OAuthClientProvider):
 
 
 class _Login:
-    """One login, being made."""
+    """A login in progress."""
 
     def __init__(
         self,
@@ -150,9 +165,11 @@ class _Login:
             redirect_uris=[AnyUrl(handler.redirect_uri)],
             client_name=CLIENT_NAME,
         )
-        self._provider = _Provider(server, metadata, memory, self._show, self._come_back)
+        # The login server sees this URL as the resource. A query may hold keys, so it stays here.
+        resource = without_query(server)
+        self._provider = _Provider(resource, metadata, memory, self._show, self._come_back)
 
-    async def run(self, scope: str, allow_private: bool) -> LoginRecord:  # noqa: FBT001 - of one caller
+    async def run(self, scope: str) -> LoginRecord:
         headers = {
             "Accept": "application/json, text/event-stream",
             "MCP-Protocol-Version": LATEST_PROTOCOL_VERSION,
@@ -166,54 +183,59 @@ class _Login:
                 if not self._provider.spell_as(self._last):
                     raise
                 await self._drive(request, challenge)
-        except UnansweredError as error:
+        except LoginServerError as error:
             raise self._failed(str(error)) from error
         except (OAuthRegistrationError, OAuthTokenError) as error:
-            # What they say repeats whole answers, and so perhaps secrets.
+            # Their messages repeat whole answers, which may hold secrets.
             raise self._failed(_refused(self._last)) from error
         except OAuthFlowError as error:
             raise self._failed(quoted(str(error), 300)) from error
-        except (ValueError, httpx2.InvalidURL) as error:  # of parsers: an address that is none, for instance
-            raise self._failed("what the server or the login server says cannot be used") from error
-        return self._record(allow_private=allow_private)
+        except (ValueError, httpx2.InvalidURL) as error:  # from parsers, for instance of a URL
+            raise self._failed("an answer of the server or of the login server cannot be used") from error
+        return self._record()
 
     async def _drive(self, request: httpx2.Request, challenge: httpx2.Response) -> None:
-        """Send what the SDK wants sent, until it would repeat the first request with a token."""
+        """Send the requests of the SDK, until it would repeat the first request with a token."""
         flow = self._provider.async_auth_flow(request)
         try:
             await anext(flow)
             outgoing = await flow.asend(challenge)
             while outgoing is not request:
                 if outgoing.method == "POST":
-                    self._must_be_sound()
+                    self._checked_metadata()
                 self._last = await self._fetcher.send(outgoing)
                 outgoing = await flow.asend(self._last)
         finally:
             await flow.aclose()
 
-    def _must_be_sound(self) -> OAuthMetadata:
-        """Raise `LoginError` if the login server does not say what it must, before it is told anything."""
+    def _checked_metadata(self) -> OAuthMetadata:
+        """Return the metadata of the login server. Raises `LoginError` before anything is sent there."""
         known = self._provider.context.oauth_metadata
         if known is None:
-            hint = "if it has given you a token, name its variable with `--token-env`"
+            hint = "if you have a token for it, name its variable with `--token-env`"
             raise self._failed("the server does not say where to log in (it has no OAuth metadata)", hint)
         if "S256" not in (known.code_challenge_methods_supported or ()):
             raise self._failed("the login server does not say that it supports PKCE with `S256`")
-        self._fetcher.check(httpx2.URL(str(known.authorization_endpoint)), "the login page")
+        page = httpx2.URL(str(known.authorization_endpoint))
+        self._fetcher.check(page, "the login page")
+        if page.fragment:
+            raise self._failed("the address of the login page has a fragment, which OAuth forbids")
         if known.registration_endpoint is None and not self._given:
             hint = "register one with the provider, and name it with `--client-id`"
-            raise self._failed("the login server registers no clients by itself", hint)
+            raise self._failed("the login server does not let programs register a client", hint)
         return known
 
     async def _show(self, url: str) -> None:
-        """Take note of the page. Nothing is shown before it is known to be sound."""
-        known = self._must_be_sound()
+        """Prepare the request for the handler, once the metadata is checked."""
+        known = self._checked_metadata()
+        context = self._provider.context
+        if self._given and context.client_info is not None and context.client_info.client_secret:
+            context.client_info.token_endpoint_auth_method = _secret_method(known)
         endpoint, _, asked = url.rpartition("?")
-        if "?" in endpoint:  # the page had a query of its own
+        if "?" in endpoint:  # the endpoint has a query of its own
             url = f"{endpoint}&{asked}"
         if not url.isascii() or not url.isprintable():
-            raise self._failed("the address of the login page holds characters that no address has")
-        context = self._provider.context
+            raise self._failed("the address of the login page holds characters that no URL has")
         self._request = LoginRequest(
             self._target.label,
             self._target.place,
@@ -221,17 +243,20 @@ class _Login:
             url,
             self._handler.redirect_uri,
             context.client_metadata.scope or "",
+            _other_sites(known),
             parse_qs(asked)["state"][0],
         )
 
     async def _come_back(self) -> AuthorizationCodeResult:
-        """Return what the address says that the browser was sent to."""
+        """Wait for the redirect, and return what it carries."""
         request = self._request
         assert request is not None
         back = await self._handler(request)
         said = {name: values[0] for name, values in parse_qs(urlsplit(back).query).items()}
         if said.get("state") != request.state:
-            raise self._failed("the answer does not belong to this login: its `state` is another")
+            raise self._failed("the answer does not belong to this login: its `state` differs")
+        # Before anything of the answer is shown: it may be from another login server (RFC 9207).
+        validate_authorization_response_iss(said.get("iss"), self._provider.context.oauth_metadata)
         if error := said.get("error"):
             why = f": {quoted(about)}" if (about := said.get("error_description", "")) else ""
             raise self._failed(f"the login server says {quoted(error)}{why}")
@@ -239,12 +264,12 @@ class _Login:
             code=said.get("code", ""), state=said.get("state"), iss=said.get("iss")
         )
 
-    def _record(self, *, allow_private: bool) -> LoginRecord:
+    def _record(self) -> LoginRecord:
         context = self._provider.context
         known, client, tokens = context.oauth_metadata, context.client_info, context.current_tokens
         if known is None or client is None or tokens is None or not is_usable(tokens):
-            raise self._failed("the token that came cannot be sent")
-        return LoginRecord(
+            raise self._failed("the login server issued a token that cannot be sent")
+        record = LoginRecord(
             label=self._target.label,
             identity=self._target.identity,
             server=without_query(self._server),
@@ -256,17 +281,24 @@ class _Login:
             resource=context.get_resource_url(),
             scope=tokens.scope or "",
             expires_at=expiry(tokens.expires_in),
-            allow_private=allow_private,
             renewable=bool(tokens.refresh_token),
             tokens=Tokens(tokens.access_token, tokens.refresh_token or "", client.client_secret or ""),
         )
+        content = record.to_bytes(with_tokens=True)
+        try:
+            LoginRecord.from_bytes(content)  # or it would be stored, and could never be read
+        except BrokenRecordError as error:
+            raise self._failed(f"the answers of the login server cannot be stored: {error}") from error
+        if len(content) > MAX_RECORD:
+            raise self._failed("the answers of the login server are too long to be stored")
+        return record
 
     def _failed(self, told: str, hint: str = "") -> LoginError:
         return LoginError(self._target.label, told, hint)
 
 
 def _challenge(request: httpx2.Request, response: httpx2.Response, scope: str) -> httpx2.Response:
-    """Return the answer that makes the SDK begin. A person may log in before the server demands it."""
+    """Return a 401 that makes the SDK begin. A person may log in before the server requires it."""
     parts = ["error=invalid_token"]
     if response.status_code in {_CHALLENGED, _FORBIDDEN}:
         if where := extract_resource_metadata_from_www_auth(response):
@@ -278,6 +310,21 @@ def _challenge(request: httpx2.Request, response: httpx2.Response, scope: str) -
         parts.append(f'scope="{wanted}"')
     headers = {"WWW-Authenticate": f"Bearer {', '.join(parts)}"}
     return httpx2.Response(_CHALLENGED, headers=headers, request=request)
+
+
+def _secret_method(known: OAuthMetadata) -> str:
+    """Return how a client with a secret authenticates. Basic is the default (RFC 8414, section 2)."""
+    supported = known.token_endpoint_auth_methods_supported or ("client_secret_basic",)
+    return "client_secret_post" if "client_secret_post" in supported else "client_secret_basic"
+
+
+def _other_sites(known: OAuthMetadata) -> tuple[str, ...]:
+    """Return the hosts of the login page and of the token endpoint, if they are not the issuer's."""
+    issuer, *others = (
+        httpx2.URL(str(each)).netloc.decode()
+        for each in (known.issuer, known.authorization_endpoint, known.token_endpoint)
+    )
+    return tuple(dict.fromkeys(each for each in others if each != issuer))
 
 
 def _refused(response: httpx2.Response | None) -> str:

@@ -1,4 +1,4 @@
-"""What is kept of one login: which server it is for, who issued it, and the tokens."""
+"""One login as it is stored, and the errors of logins. Nothing here loads the MCP SDK."""
 
 import json
 import math
@@ -6,24 +6,45 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
+from urllib.parse import urlsplit
+
+from skillwire.model.display import quoted
+from skillwire.model.errors import SkillwireError
 
 MAX_RECORD = 256 * 1024
 """Bytes of one record. Tokens are a few kilobytes."""
 _MAX_TEXT = 64 * 1024
 _VERSION = 1
 _SKEW = 30.0
-"""Seconds before its end that a token counts as expired."""
+"""Seconds before a token expires from which it counts as expired."""
 _LONGEST = 10 * 365 * 24 * 3600.0
-"""Seconds that a token may be said to last. Some servers say absurd numbers."""
+"""Longest lifetime of a token in seconds. Some servers name absurd numbers."""
+_AUTH_METHODS = frozenset({"none", "client_secret_post", "client_secret_basic"})
+
+
+class LoginError(SkillwireError):
+    """A login failed. Nothing of it is stored."""
+
+    def __init__(self, label: str, message: str, hint: str = "") -> None:
+        self.label, self.hint = label, hint
+        super().__init__(f"cannot log in to {quoted(label)}: {message}")
+
+
+class LoginExpiredError(Exception):
+    """The login server refuses to renew a login. A new one is needed."""
+
+
+class LoginServerError(Exception):
+    """The login server did not answer, or its answer is unusable. It may work later."""
 
 
 class BrokenRecordError(Exception):
-    """A record that nothing can be made of."""
+    """A stored record is unusable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The secrets of a login. They are in no `repr`."""
+    """The secrets of a login. `repr` shows none of them."""
 
     access: str = field(repr=False)
     refresh: str = field(default="", repr=False)
@@ -44,27 +65,27 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class LoginRecord:
-    """One login: bound to a label, to the server that the label stands for, and to the issuer (H28)."""
+    """One login: bound to a label, to the server that the label means, and to the issuer (H28)."""
 
     label: str
     identity: str
-    """What the label stood for: `Target.identity`."""
+    """The server that the label means: `Target.identity`."""
     server: str
-    """Where that is, without secrets."""
+    """The URL of the server, without query and secrets."""
     issuer: str
     client_id: str
     token_endpoint: str
     auth_method: str = "none"
-    """How the token endpoint knows the client: `none`, `client_secret_post` or `client_secret_basic`."""
+    """How the client authenticates: `none`, `client_secret_post` or `client_secret_basic`."""
     revocation_endpoint: str = ""
     resource: str = ""
-    """What the tokens are for, as the login server was told (RFC 8707)."""
+    """The resource indicator that the tokens were issued for (RFC 8707)."""
     scope: str = ""
     expires_at: float | None = None
     allow_private: bool = False
-    """Whether the person agreed that the login server may be in a private network."""
+    """Whether the person allowed a login server in a private network."""
     in_keyring: bool = False
-    """Whether the tokens are in the keyring of the system, and not in the record."""
+    """Whether the tokens are in the system keyring, not in the file."""
     renewable: bool = False
     """Whether there is a refresh token."""
     tokens: Tokens | None = field(default=None, repr=False)
@@ -74,17 +95,17 @@ class LoginRecord:
         return self.expires_at is not None and time.time() > self.expires_at - _SKEW
 
     @property
-    def spent(self) -> bool:
-        """Whether nothing but a new login helps, as far as one can tell without asking."""
+    def needs_login(self) -> bool:
+        """Whether a new login is needed, as far as the record shows."""
         return not self.renewable and (self.expired or (not self.in_keyring and self.tokens is None))
 
     @property
     def keyring_name(self) -> str:
-        """The name of its tokens in a keyring: another server or issuer has other tokens."""
+        """The name of its tokens in a keyring. It changes with the server and the issuer."""
         return f"{self.label} {self.identity} {self.issuer}"
 
     def renewed(self, tokens: Tokens, expires_in: float | None, scope: str | None) -> "LoginRecord":
-        """Return the record with new tokens. What the issuer leaves out stays as it was (RFC 6749, 6)."""
+        """Return the record with new tokens. What the answer omits stays as it was (RFC 6749, section 6)."""
         return replace(
             self,
             tokens=tokens,
@@ -94,7 +115,7 @@ class LoginRecord:
         )
 
     def without_tokens(self) -> "LoginRecord":
-        """Return the record of a login that is over."""
+        """Return the record of a login that has expired."""
         return replace(self, tokens=None, in_keyring=False, renewable=False)
 
     def to_bytes(self, *, with_tokens: bool) -> bytes:
@@ -120,29 +141,31 @@ class LoginRecord:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "LoginRecord":
-        """Return what was written. Raises `BrokenRecordError`."""
+        """Return the record that `to_bytes` wrote. Raises `BrokenRecordError`."""
         try:
             fields = _fields(json.loads(content))
         except (ValueError, RecursionError) as error:
             raise BrokenRecordError("it is not JSON") from error
         if fields.get("version") != _VERSION:
-            raise BrokenRecordError("it is of another version")
+            raise BrokenRecordError("it has an unknown version")
         expires: object = fields.get("expires_at")
         if isinstance(expires, bool) or not (expires is None or isinstance(expires, (int, float))):
             raise BrokenRecordError("`expires_at` is no number")
         if expires is not None and not math.isfinite(expires):
             raise BrokenRecordError("`expires_at` is no number")
         tokens = fields.get("tokens")
+        if (method := _text(fields, "auth_method")) not in _AUTH_METHODS:
+            raise BrokenRecordError("`auth_method` is unknown")
         return cls(
             label=_text(fields, "label"),
             identity=_text(fields, "identity"),
             server=_text(fields, "server"),
-            issuer=_text(fields, "issuer"),
+            issuer=_url(fields, "issuer"),
             client_id=_text(fields, "client_id"),
-            token_endpoint=_text(fields, "token_endpoint"),
-            auth_method=_text(fields, "auth_method"),
-            revocation_endpoint=_text(fields, "revocation_endpoint"),
-            resource=_text(fields, "resource"),
+            token_endpoint=_url(fields, "token_endpoint"),
+            auth_method=method,
+            revocation_endpoint=_url(fields, "revocation_endpoint", optional=True),
+            resource=_url(fields, "resource", optional=True),
             scope=_text(fields, "scope"),
             expires_at=expires,
             allow_private=fields.get("allow_private") is True,
@@ -153,12 +176,12 @@ class LoginRecord:
 
 
 def expiry(expires_in: float | None) -> float | None:
-    """Return when a token ends that lasts so many seconds."""
+    """Return when a token expires that lasts for `expires_in` seconds."""
     return None if expires_in is None else time.time() + min(max(expires_in, 0.0), _LONGEST)
 
 
 def is_sendable(token: str) -> bool:
-    """Whether a header can carry a token."""
+    """Whether a token fits in an `Authorization` header."""
     return len(token) <= _MAX_TEXT and token.isascii() and token.isprintable() and " " not in token
 
 
@@ -172,4 +195,18 @@ def _text(fields: Mapping[str, object], name: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str) or len(value) > _MAX_TEXT:
         raise BrokenRecordError(f"`{name}` is no text of reasonable length")
+    return value
+
+
+def _url(fields: Mapping[str, object], name: str, *, optional: bool = False) -> str:
+    value = _text(fields, name)
+    if optional and not value:
+        return value
+    try:
+        parts = urlsplit(value)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        usable = False
+    if not usable or not value.isascii() or not value.isprintable() or " " in value:
+        raise BrokenRecordError(f"`{name}` is no URL")
     return value

@@ -1,11 +1,12 @@
-"""Requests to a login server that need no person: renewing tokens, revoking them."""
+"""Requests to a login server that need no person: renew tokens, revoke them."""
 
 import json
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from typing import Any, cast
 
 import httpx2
-from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth import OAuthClientProvider, OAuthTokenError
 from mcp.shared.auth import (
     OAuthClientInformationFull,
     OAuthClientMetadata,
@@ -16,60 +17,89 @@ from mcp.shared.auth import (
 from mcp_types import LATEST_PROTOCOL_VERSION
 from pydantic import AnyUrl, ValidationError
 
-from skillwire.host.login.errors import OverError, UnansweredError
 from skillwire.host.login.fetching import LoginFetcher
-from skillwire.host.login.record import LoginRecord, Tokens, is_sendable
+from skillwire.host.login.record import LoginExpiredError, LoginRecord, LoginServerError, Tokens, is_sendable
 from skillwire.host.reaching.quiet import quiet
+from skillwire.model.display import quoted
+
+_ERRORS = frozenset({200, 400, 401, 403})
+"""Statuses of OAuth errors. Some login servers send them with 200."""
+_TEMPORARY = frozenset({"temporarily_unavailable", "server_error", "slow_down"})
+"""Errors after which the same refresh token may work later."""
 
 
 async def renew(record: LoginRecord, server: str) -> LoginRecord:
     """Return a login with new tokens.
 
-    Raises `OverError` if a new login is needed, `UnansweredError` or `LoginError` if nothing is known.
+    Raises `LoginExpiredError` if a new login is needed, and `LoginServerError` or `LoginError` if that is
+    unknown.
     """
     tokens = record.tokens
     if tokens is None or not tokens.refresh:
-        raise OverError
+        raise LoginExpiredError
     with quiet():
         async with LoginFetcher(record.label, server, allow_private=record.allow_private) as fetcher:
-            response = await fetcher.send(await _Stored.of(record, server).refresh_request())
+            with _unusable_is_an_error():
+                request = await _Stored.of(record, server).refresh_request()
+            response = await fetcher.send(request)
+    if response.status_code in _ERRORS and (error := error_code(response)):
+        if error in _TEMPORARY:
+            raise LoginServerError(f"the login server says {quoted(error)}")
+        raise LoginExpiredError
     if response.status_code != 200:
-        if response.status_code in {400, 401} and error_code(response):
-            raise OverError
-        raise UnansweredError(f"the login server answers with HTTP {response.status_code}")
+        raise LoginServerError(f"the login server answers with HTTP {response.status_code}")
     try:
         fresh = OAuthToken.model_validate_json(response.content)
     except ValidationError as error:
-        raise UnansweredError("the answer of the login server cannot be used") from error
+        raise LoginServerError("the answer of the login server cannot be used") from error
     if not is_usable(fresh):
-        raise UnansweredError("the answer of the login server cannot be used")
+        raise LoginServerError("the answer of the login server cannot be used")
     renewed = Tokens(fresh.access_token, fresh.refresh_token or tokens.refresh, tokens.client_secret)
     return record.renewed(renewed, fresh.expires_in, fresh.scope)
 
 
 async def revoke(record: LoginRecord, server: str) -> bool:
-    """Have the login server forget the tokens (RFC 7009). Return whether it could be asked to.
+    """Revoke the tokens at the login server (RFC 7009). Return whether it offers that.
 
-    Raises `UnansweredError` or `LoginError` if it did not.
+    Raises `LoginServerError` or `LoginError` if it did not confirm.
     """
     tokens = record.tokens
     if tokens is None or not record.revocation_endpoint:
         return False
-    stored = _Stored.of(record, server)
+    kinds = {"refresh_token": tokens.refresh, "access_token": tokens.access}
     with quiet():
         async with LoginFetcher(record.label, server, allow_private=record.allow_private) as fetcher:
-            for kind, token in (("refresh_token", tokens.refresh), ("access_token", tokens.access)):
+            for kind, token in kinds.items():
                 if token:
-                    response = await fetcher.send(
-                        stored.revocation_request(record.revocation_endpoint, token, kind)
-                    )
-                    if response.status_code != 200:
-                        raise UnansweredError(f"the login server answers with HTTP {response.status_code}")
+                    await _revoke(fetcher, record, server, {"token": token, "token_type_hint": kind})
     return True
 
 
+async def _revoke(fetcher: LoginFetcher, record: LoginRecord, server: str, form: dict[str, str]) -> None:
+    # Login servers made with the SDK refuse the request without `client_secret`, even for a client that has
+    # none. An empty field means the same as none (RFC 6749, section 3.2).
+    for more in ({}, {"client_secret": ""}):
+        with _unusable_is_an_error():
+            request = _Stored.of(record, server).revocation_request(record.revocation_endpoint, form | more)
+        response = await fetcher.send(request)
+        if response.status_code == 200:
+            return
+        if response.status_code != 400:
+            break
+    raise LoginServerError(f"the login server answers with HTTP {response.status_code}")
+
+
+@contextmanager
+def _unusable_is_an_error() -> Generator[None]:
+    """Raise `LoginServerError` if a stored login holds what no request can be made of."""
+    try:
+        yield
+    except (ValueError, httpx2.InvalidURL, OAuthTokenError) as error:
+        raise LoginServerError("the stored login cannot be used") from error
+
+
 class Memory:
-    """What the SDK stores during a login. It is kept when all of it is there."""
+    """The storage that the SDK wants. The login is stored elsewhere once it is complete."""
 
     tokens: OAuthToken | None = None
     client: OAuthClientInformationFull | None = None
@@ -88,7 +118,7 @@ class Memory:
 
 
 class _Stored(OAuthClientProvider):
-    """The SDK's client as it was after a login, for requests that need no person."""
+    """The SDK's client in the state after a login."""
 
     @classmethod
     def of(cls, record: LoginRecord, server: str) -> "_Stored":
@@ -96,7 +126,7 @@ class _Stored(OAuthClientProvider):
         assert tokens is not None
         stored = cls(server, OAuthClientMetadata(redirect_uris=[AnyUrl("http://127.0.0.1/")]), Memory())
         context = stored.context
-        # Without these, the SDK would send the tokens to the server itself.
+        # Without metadata, the SDK would send the tokens to the server itself.
         context.oauth_metadata = OAuthMetadata.model_validate(
             {
                 "issuer": record.issuer,
@@ -116,13 +146,13 @@ class _Stored(OAuthClientProvider):
     async def refresh_request(self) -> httpx2.Request:
         return await self._refresh_token()
 
-    def revocation_request(self, endpoint: str, token: str, kind: str) -> httpx2.Request:
+    def revocation_request(self, endpoint: str, form: dict[str, str]) -> httpx2.Request:
         known = self.context.client_info
         assert known is not None
-        form = {"token": token, "token_type_hint": kind, "client_id": known.client_id}
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
-        form, headers = self.context.prepare_token_auth(form, headers)
-        return httpx2.Request("POST", endpoint, data=form, headers=headers)
+        empty = {name: value for name, value in form.items() if not value}
+        form, headers = self.context.prepare_token_auth({**form, "client_id": known.client_id}, headers)
+        return httpx2.Request("POST", endpoint, data={**empty, **form}, headers=headers)
 
 
 def client_info(name: str, secret: str, method: str = "") -> OAuthClientInformationFull:
@@ -138,12 +168,12 @@ def is_usable(tokens: OAuthToken) -> bool:
 
 
 def error_code(response: httpx2.Response) -> str:
-    """Return the code of an error of OAuth; empty if the answer is none."""
+    """Return the code of an OAuth error; empty if the answer holds none."""
     return _text_in(response, "error")
 
 
 def issuer_in(response: httpx2.Response | None) -> str:
-    """Return the issuer that metadata of a login server name; empty if the answer is none."""
+    """Return the issuer in the metadata of a login server; empty if there is none."""
     return "" if response is None else _text_in(response, "issuer")
 
 

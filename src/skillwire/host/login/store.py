@@ -1,4 +1,4 @@
-"""Where logins are kept: one record for each label, its tokens in the system's keyring if there is one."""
+"""Where logins are stored: one file for each label, with the tokens in the system keyring if there is one."""
 
 import errno
 import hashlib
@@ -14,7 +14,7 @@ from pathlib import Path
 import anyio
 
 from skillwire.host.login.record import MAX_RECORD, BrokenRecordError, LoginRecord, Tokens
-from skillwire.host.login.system_keyring import SystemKeyring, system_keyring
+from skillwire.host.login.system_keyring import KeyringError, SystemKeyring, system_keyring
 from skillwire.host.state.folder import ELSEWHERE, make_private, make_private_file
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import StateError
@@ -25,26 +25,31 @@ if sys.platform != "win32":
 
 LOGINS = "logins"
 _OTHERS = 0o077
-_PATIENCE = 60.0
-"""Seconds that one process waits while another renews the tokens of a label."""
-_LOOK_AGAIN = 0.02
+_LOCK_TIMEOUT = 60.0
+"""Seconds to wait while another process renews the tokens of a label."""
+_RETRY = 0.02
+
+
+class KeyringStateError(StateError):
+    """The system keyring fails, or is not available here."""
 
 
 class Logins:
-    """The logins in a state folder. Any number of processes may use it at once.
+    """The logins in a state folder. Several processes may use it at once.
 
-    Nothing but `locked` is asynchronous: a call may wait for the disk, or for a person who unlocks a keyring.
+    Only `locked` is asynchronous. The other calls may wait for the disk, or for a person to unlock the
+    keyring.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        """`folder` is the state folder. Nothing is made before a login is saved."""
+        """`folder` is the state folder. Nothing is created before a login is saved."""
         self.folder = Path(folder) / LOGINS
 
     def find(self, label: str, identity: str | None = None) -> LoginRecord | None:
-        """Return what is known of a login without its tokens if they are in a keyring; None if there is none.
+        """Return the login of a label, without tokens that are in the keyring; None if there is none.
 
-        With an `identity`, a login at any other server is none. Raises `StateError` for a file that is
-        damaged, or that others may have written or read.
+        With an `identity`, the login must be for that server. Raises `StateError` if the file is damaged,
+        or if other users could have read or written it.
         """
         path = self._path(label)
         try:
@@ -60,45 +65,66 @@ class Logins:
         return record
 
     def with_tokens(self, label: str, identity: str) -> LoginRecord | None:
-        """Return a login with its tokens, wherever they are. They are None if they cannot be had."""
+        """Return a login with its tokens. They are None if the keyring has lost them.
+
+        Raises `StateError` as `find` does, and if the keyring cannot be read.
+        """
         record = self.find(label, identity)
         if record is None or not record.in_keyring:
             return record
-        keyring = system_keyring()
-        secret = None if keyring is None else keyring.get(record.keyring_name)
-        if secret is None:
-            return replace(record, tokens=None, renewable=False)
         try:
-            return replace(record, tokens=Tokens.read(json.loads(secret)))
+            secret = _keyring().get(record.keyring_name)
+        except KeyringError as error:
+            told = f"the tokens of {quoted(label)} are in the system keyring, which cannot be read: {error}"
+            hint = f"unlock the keyring, or log in again with `skillwire login {label}`"
+            raise KeyringStateError(told, hint=hint) from error
+        try:
+            tokens = None if secret is None else Tokens.read(json.loads(secret))
         except (BrokenRecordError, ValueError, RecursionError):
-            return replace(record, tokens=None, renewable=False)
+            tokens = None
+        return replace(record, tokens=tokens, renewable=record.renewable and tokens is not None)
 
     def save(self, record: LoginRecord) -> LoginRecord:
-        """Keep a login in the place of an earlier one of its label; return it. Raises `StateError`."""
+        """Store a login in place of an earlier one of its label; return it. Raises `StateError`."""
         before = self._earlier(record.label)
         keyring = system_keyring()
         kept = replace(record, in_keyring=_put(keyring, record))
         self._write(kept)
-        moved = before is not None and not (kept.in_keyring and before.keyring_name == kept.keyring_name)
-        if before is not None and before.in_keyring and moved and keyring is not None:
-            keyring.remove(before.keyring_name)
+        if before is not None and before.in_keyring and keyring is not None:
+            replaced = kept.in_keyring and before.keyring_name == kept.keyring_name
+            if not replaced:
+                with suppress(KeyringError):  # nothing leads to it any more
+                    keyring.remove(before.keyring_name)
         return kept
 
     def remove(self, label: str) -> bool:
-        """Forget the login of a label, damaged or not; return whether there was one. Raises `StateError`."""
+        """Remove the login of a label, damaged or not; return whether there was one.
+
+        Raises `StateError`; `KeyringStateError` if the file is removed, but the keyring still has the tokens.
+        """
         before = self._earlier(label)
-        if before is not None and before.in_keyring and (keyring := system_keyring()) is not None:
-            keyring.remove(before.keyring_name)
         try:
             self._path(label).unlink()
         except FileNotFoundError:
             return False
         except OSError as error:
             raise _unusable(self._path(label), error) from error
+        if before is not None and before.in_keyring:
+            self._remove_tokens(before)
         return True
 
+    def _remove_tokens(self, record: LoginRecord) -> None:
+        try:
+            _keyring().remove(record.keyring_name)
+        except KeyringError as error:
+            name = quoted(record.keyring_name)
+            raise KeyringStateError(
+                f"the tokens of {quoted(record.label)} may still be in the system keyring: {error}",
+                hint=f"remove the entry {name} of `skillwire` from the keyring",
+            ) from error
+
     def stamp(self, label: str) -> tuple[int, ...] | None:
-        """Return what changes whenever the login of a label does; None if there is none."""
+        """Return a value that changes whenever the login of a label does; None if there is none."""
         try:
             found = os.lstat(self._path(label))
         except OSError:
@@ -107,7 +133,7 @@ class Logins:
 
     @asynccontextmanager
     async def locked(self, label: str) -> AsyncGenerator[None]:
-        """Keep everybody else from renewing the tokens of a label. Raises `StateError`."""
+        """Let no other process change the login of a label meanwhile. Raises `StateError`."""
         path = self._path(label).with_suffix(".lock")
         try:
             self._make_folder()
@@ -116,12 +142,12 @@ class Logins:
         except OSError as error:
             raise _unusable(path, error) from error
         try:
-            with anyio.move_on_after(_PATIENCE) as waiting:
-                while not _try_lock(descriptor):  # noqa: ASYNC110 - no event tells of the locks of others
-                    await anyio.sleep(_LOOK_AGAIN)
+            with anyio.move_on_after(_LOCK_TIMEOUT) as waiting:
+                while not _try_lock(descriptor):  # noqa: ASYNC110 - no event reports a lock of another process
+                    await anyio.sleep(_RETRY)
             if waiting.cancelled_caught:
-                told = f"another process has kept {quoted(str(path))} for {_PATIENCE:.0f} seconds"
-                raise StateError(told, hint="end it, or try again")
+                told = f"another process has locked {quoted(str(path))} for {_LOCK_TIMEOUT:.0f} seconds"
+                raise StateError(told, hint="end that process, or try again")
             yield
         finally:
             os.close(descriptor)
@@ -149,6 +175,13 @@ class Logins:
         return self.folder / f"{hashlib.sha256(label.encode()).hexdigest()[:32]}.json"
 
 
+def _keyring() -> SystemKeyring:
+    """Return the keyring that holds tokens. Raises `KeyringError`."""
+    if (keyring := system_keyring()) is None:
+        raise KeyringError("there is none here")
+    return keyring
+
+
 def _put(keyring: SystemKeyring | None, record: LoginRecord) -> bool:
     if keyring is None or record.tokens is None:
         return False
@@ -156,9 +189,9 @@ def _put(keyring: SystemKeyring | None, record: LoginRecord) -> bool:
 
 
 def _read_private(path: Path) -> bytes | None:
-    """Return a file that no one else can have written or read; None if there is none.
+    """Return the content of a file that belongs to this user alone; None if there is none.
 
-    Raises `BrokenRecordError` for any other.
+    Raises `BrokenRecordError` for any other file.
     """
     try:
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -171,7 +204,7 @@ def _read_private(path: Path) -> bytes | None:
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
-            raise BrokenRecordError("it is no file")
+            raise BrokenRecordError("it is not a file")
         if sys.platform != "win32" and found.st_uid != os.geteuid():
             raise BrokenRecordError("it belongs to another user")
         if sys.platform != "win32" and found.st_mode & _OTHERS:
@@ -188,7 +221,7 @@ def _try_lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        return error.errno not in {errno.EWOULDBLOCK, errno.EACCES}  # no locks here: the last one wins
+        return error.errno not in {errno.EWOULDBLOCK, errno.EACCES}  # no locks here: the last writer wins
     return True
 
 

@@ -26,7 +26,7 @@ class _Request(types.Request[_Params, str]):
 async def ask(client: Client, method: str, **params: object) -> dict[str, Any]:
     """Return the result of a request as it came, without its `_meta`.
 
-    Raises `MCPError`, or `WantsLoginError` if the server demands a login first.
+    Raises `MCPError`, or `WantsLoginError` if the server requires a login.
     """
     request = _Request(method=method, params=_Params.model_validate(params))
     try:

@@ -157,17 +157,15 @@ class SkillsClient:
             raise FindingError(Finding(uri, Fault.ENTRY_OTHER, told))
         return parsed
 
-    async def read(self, uri: str, size: int | None = 1, *, most: int | None = None) -> bytes:
+    async def read(self, uri: str, size: int | None = None, *, most: int | None = None) -> bytes:
         """Return the bytes at `uri`: one block, of that very URI, and not too long (H25).
 
-        Every read counts towards the budget. If that does not hold the `size` that was listed, with those of
-        all reads that are under way, nothing is asked. `most` bounds the answer where its size is not known.
-        Raises `FindingError` or `MCPError`.
+        Every read counts towards the budget. Nothing is asked if the listed `size` is more than what reads in
+        progress leave of it. `most` limits an answer of unknown size. Raises `FindingError` or `MCPError`.
         """
-        if most is None and size is not None and size != 1:
-            most = size * _READ_FACTOR + _READ_OVERHEAD
-        expected = 1 if size is None else size
-        async with self._reserved(uri, expected):
+        if most is None:
+            most = (max(self._left, 0) if size is None else size) * _READ_FACTOR + _READ_OVERHEAD
+        async with self._reserved(uri, 1 if size is None else size):
             blocks = await self._blocks(uri, most)
         if len(blocks) != 1:
             raise FindingError(Finding(uri, Fault.READ_SHAPE, "the answer is not one block of content"))
@@ -219,13 +217,13 @@ class SkillsClient:
 
     @asynccontextmanager
     async def _reserved(self, uri: str, size: int) -> AsyncGenerator[None]:
-        """Keep so many bytes of the budget from others, until it is known how many came."""
+        """Subtract `size` bytes from the budget while a read is in progress."""
         if size > self._left:
             raise FindingError(self._spent(uri))
         self._left -= size
         try:
             yield
-        finally:  # and what came is counted at once, before anybody else has a turn
+        finally:  # the caller counts what came before any other task runs
             self._left += size
 
     async def _blocks(self, uri: str, most: int | None = None) -> "list[dict[str, Any]]":

@@ -59,7 +59,7 @@ class ConnectedServer:
             raise FindingError(Finding(SKILLS_GET, Fault.LIST_SHAPE, told))
         return await self._asked(self._skills.get(uri))
 
-    async def read(self, uri: str, size: int | None = 1) -> bytes:
+    async def read(self, uri: str, size: int | None = None) -> bytes:
         return await self._asked(self._skills.read(uri, size))
 
     async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":

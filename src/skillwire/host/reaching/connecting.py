@@ -94,7 +94,7 @@ def _transport(target: Target, said: TextIO, traffic: Traffic) -> Any:
 
 
 def _login_wanted(error: BaseException) -> WantsLoginError | None:
-    """Return that the server demands a login, if that is somewhere in what failed."""
+    """Return the error of a server that requires a login, if it is among the causes."""
     if isinstance(error, BaseExceptionGroup):
         inner: tuple[BaseException, ...] = cast("Any", error).exceptions
         return next((found for each in inner if (found := _login_wanted(each)) is not None), None)

@@ -134,7 +134,7 @@ class ServerLink:
 
         return await self._ask(get)
 
-    async def read(self, uri: str, size: int | None = 1) -> bytes:
+    async def read(self, uri: str, size: int | None = None) -> bytes:
         """Return the bytes at `uri`. `size` is what was listed. Raises as `list` does."""
         return await self._ask(lambda client: client.read(uri, size))
 

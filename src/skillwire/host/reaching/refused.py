@@ -1,7 +1,7 @@
-"""What becomes of 401 and 403: the request that got it fails with a sentence that says what to do.
+"""Turn HTTP 401 and 403 into an error that names the command to log in with.
 
-The SDK makes "Server returned an error response" of them. So such an answer is replaced by an error of the
-protocol that only this process can have written, and that error is recognized where the request was sent.
+The SDK reports both as "Server returned an error response". So the body of such an answer is replaced by a
+JSON-RPC error with a mark that only this process knows. `wants_login` recognizes the mark.
 """
 
 import secrets
@@ -17,13 +17,13 @@ from skillwire.host.reaching.errors import WantsLoginError
 
 _CODE = -32042
 _MARK = secrets.token_hex(16)
-"""No server can know it: else one could put sentences of its own in the place of ours."""
+"""No server knows it. Otherwise a server could make its own text look like a message of this program."""
 _LONGEST_SCOPE = 300
 UNAUTHORIZED, FORBIDDEN = 401, 403
 
 
 def is_refusal(response: httpx2.Response) -> bool:
-    """Whether an answer says that a login is needed, or one that is good for more."""
+    """Whether the server requires a login, or a login with more scopes."""
     if response.status_code == UNAUTHORIZED:
         return True
     return (
@@ -33,23 +33,23 @@ def is_refusal(response: httpx2.Response) -> bool:
 
 
 def explain(response: httpx2.Response, message: str) -> None:
-    """Put a sentence of ours in the place of what a server says beside 401 or 403."""
-    scope = extract_scope_from_www_auth(response) or ""
-    data = {"mark": _MARK, "scope": scope[:_LONGEST_SCOPE]}
+    """Replace the body of a 401 or 403 by `message`."""
+    data = {"mark": _MARK, "scope": scope_of(response)[:_LONGEST_SCOPE]}
     error = {"code": _CODE, "message": message, "data": data}
     content = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error})
-    response.stream = _Instead(content, cast("httpx2.AsyncByteStream", response.stream))
+    response.stream = _Replacement(content, cast("httpx2.AsyncByteStream", response.stream))
     for name in ("content-length", "content-encoding", "transfer-encoding"):
         response.headers.pop(name, None)
     response.headers["content-type"] = "application/json"
 
 
 def scope_of(response: httpx2.Response) -> str:
+    """Return the scopes that a challenge names."""
     return extract_scope_from_www_auth(response) or ""
 
 
 def wants_login(error: MCPError) -> WantsLoginError | None:
-    """Return what an error means if it is one that `explain` wrote."""
+    """Return the error that `explain` wrote; None for any other."""
     data: object = error.error.data
     if not isinstance(data, dict):
         return None
@@ -59,8 +59,8 @@ def wants_login(error: MCPError) -> WantsLoginError | None:
     return WantsLoginError(error.message, str(fields.get("scope", "")))
 
 
-class _Instead(httpx2.AsyncByteStream):
-    """Other bytes than those that came, which are not read."""
+class _Replacement(httpx2.AsyncByteStream):
+    """A body to read instead of the one that came."""
 
     def __init__(self, content: bytes, stream: httpx2.AsyncByteStream) -> None:
         self._content, self._stream = content, stream

@@ -7,12 +7,12 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
+from typing import Protocol
 from urllib.parse import urlsplit, urlunsplit
 
+from skillwire.host.reaching.errors import LoginAdvice
 from skillwire.host.reaching.label import checked_label
-from skillwire.host.reaching.login_advice import LoginAdvice
 from skillwire.host.reaching.slug import command_slug, url_slug
-from skillwire.host.reaching.token_source import TokenSource
 from skillwire.model.display import quoted
 from skillwire.model.errors import InvalidValueError, UsageError
 
@@ -22,6 +22,21 @@ _SHORTEST_SECRET = 8
 """Characters. What is shorter is a flag or a number, and stands in many a sentence."""
 _SERVER = "mcp+"
 """What stands before a URL where it could be that of a publisher, too."""
+
+
+class TokenSource(Protocol):
+    """Supplies the access token of one server. The token is sent to the origin of that server only.
+
+    Its methods may raise `SkillwireError`. That error is then reported for the server.
+    """
+
+    async def token(self) -> str | None:
+        """Return the token to send; None if no one has logged in."""
+        ...
+
+    async def renewed(self, refused: str) -> str | None:
+        """Return a new token after the server refused one; None if a new login is needed."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +64,7 @@ class Target:
     """
 
     tokens: TokenSource | None = field(default=None, repr=False, compare=False)
-    """Who has the token for the URL, if the server demands a login. A `token` or such a header wins."""
+    """Supplies the token if the server requires a login. A `token` or an `Authorization` header wins."""
     typed: bool = field(default=False, compare=False)
     """Whether the person named it by its URL, and not by a label that a file gives it."""
 
@@ -92,13 +107,13 @@ class Target:
 
     @property
     def has_token(self) -> bool:
-        """Whether a token or header says already who asks, so that no login is used."""
+        """Whether there is a token or an `Authorization` header already, so that no login is used."""
         named = any(name.lower() == "authorization" for name in self.headers)
         return self.token is not None or named
 
     @property
     def advice(self) -> LoginAdvice:
-        """What a person is told if the server demands a login."""
+        """What to tell a person if the server requires a login."""
         return LoginAdvice(self.label, self.spelled if self.typed else self.label)
 
     def without_secrets(self, text: str) -> str:

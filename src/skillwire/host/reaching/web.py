@@ -1,4 +1,4 @@
-"""HTTP to a server that nobody vouches for: answers of bounded size, and secrets for one origin only."""
+"""HTTP to an untrusted server: answers of bounded size, and secrets for one origin only."""
 
 import socket
 import time
@@ -13,16 +13,10 @@ import httpx2
 import orjson
 from mcp.client.streamable_http import streamable_http_client
 
+from skillwire.host.reaching.errors import LoginAdvice
 from skillwire.host.reaching.inside import addresses_of, is_inside, is_loopback
-from skillwire.host.reaching.login_advice import LoginAdvice
-from skillwire.host.reaching.refused import (
-    FORBIDDEN,
-    UNAUTHORIZED,
-    explain,
-    is_refusal,
-    scope_of,
-)
-from skillwire.host.reaching.token_source import TokenSource
+from skillwire.host.reaching.refused import FORBIDDEN, UNAUTHORIZED, explain, is_refusal, scope_of
+from skillwire.host.reaching.target import TokenSource
 from skillwire.host.reaching.traffic import Answer, JsonCounter, Meter, TooMuchError, Traffic
 from skillwire.model.errors import SkillwireError
 
@@ -56,8 +50,8 @@ async def over_http(
 ) -> AsyncGenerator[Any]:
     """Yield the streams of a connection for a client of the SDK; the token wins over such a header.
 
-    With `public_only`, no connection is made to this machine or to private networks. `tokens` are for a
-    server that demands a login; `advice` is what a person is told if none of them will do.
+    With `public_only`, no connection is made to this machine or to private networks. `tokens` supplies the
+    token of a stored login. `advice` words the error if the server requires a login.
     """
     sent = {**(headers or {}), **({} if token is None else {"Authorization": f"Bearer {token}"})}
     pacing = _Pacing(traffic)
@@ -257,7 +251,7 @@ class _OwnOrigin(httpx2.Auth):
 
 
 class _Authorization(_OwnOrigin):
-    """Headers, and the token of a login: renewed if the server refuses it, and sent to one origin only."""
+    """Headers and the token of a login, for one origin. A token that the server refuses is renewed once."""
 
     def __init__(
         self,
@@ -287,10 +281,10 @@ class _Authorization(_OwnOrigin):
                 _bear(request, fresh)
                 response = yield request
         if self._advice is not None and is_refusal(response):
-            explain(response, trouble or self._told(self._advice, response, had=token is not None))
+            explain(response, trouble or self._message(self._advice, response, had=token is not None))
 
     async def _asked(self, refused: str | None) -> tuple[str | None, str]:
-        """Return the token to send; or why there is none, if that is more than that nobody logged in."""
+        """Return the token to send, and what went wrong if there should be one."""
         if self._tokens is None:
             return None, ""
         try:
@@ -300,12 +294,12 @@ class _Authorization(_OwnOrigin):
         except SkillwireError as error:
             return None, str(error)
 
-    def _told(self, advice: LoginAdvice, response: httpx2.Response, *, had: bool) -> str:
+    def _message(self, advice: LoginAdvice, response: httpx2.Response, *, had: bool) -> str:
         if response.status_code == FORBIDDEN:
-            return advice.lacking(scope_of(response))
+            return advice.scope_missing(scope_of(response))
         if self._fixed:
-            return advice.refused()
-        return advice.over() if had else advice.needed()
+            return advice.token_refused()
+        return advice.expired() if had else advice.needed()
 
 
 def _bear(request: httpx2.Request, token: str | None) -> None:
@@ -314,7 +308,7 @@ def _bear(request: httpx2.Request, token: str | None) -> None:
 
 
 def _keeps_secrets(url: httpx2.URL) -> bool:
-    """Whether no one on the way can read what is sent."""
+    """Whether no one between here and the server can read what is sent."""
     return url.scheme == "https" or is_loopback(url.host)
 
 

@@ -116,7 +116,7 @@ class Session:
             return await self._files.read(held, uri)
         listed = self._places.registry.file((server, uri))
         with told_of(origin, uri):
-            content = await provider.read(uri, 1 if listed is None else listed.size or 1)
+            content = await provider.read(uri, None if listed is None else listed.size)
         if listed is not None and (faults := tuple(file_faults(listed, content))):
             raise VerificationError(origin, *faults)
         text = resource_text(server, uri, shown_text(content), local=provider.local)

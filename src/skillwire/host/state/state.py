@@ -1,11 +1,12 @@
 """All that a host remembers between runs, in one folder."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from skillwire.host.login.store import Logins
+from skillwire.host.login.store import KeyringStateError, Logins
 from skillwire.host.state.approvals import Approvals
 from skillwire.host.state.cache import CACHE_BYTES, Cache
 from skillwire.host.state.claim import Claim
@@ -99,7 +100,8 @@ class State:
             leaving = self.cache.take_out(label)
         self.cache.throw_away(leaving)
         if dropped:
-            self.logins.remove(label)
+            with suppress(KeyringStateError):  # nothing leads to those tokens any more
+                self.logins.remove(label)
         return dropped
 
     def forget(self, label: str) -> None:
