@@ -127,6 +127,8 @@ def _print(found: _Found) -> None:
     for skill in found.report.skills:
         state = "dynamic, " if skill.dynamic else _PROMISED[skill.integrity]
         told = f"{state}{counted(skill.files, 'file')}, {counted(skill.size, 'byte')} as listed"
+        if not skill.conforms:
+            told += ", but strict clients refuse it"
         data().print(f"{visible(skill.uri)}: {told if skill.good else 'NOT as listed'}")
     for each in found.compared:
         if each.finding is None:
