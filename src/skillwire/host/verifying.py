@@ -177,7 +177,7 @@ async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> l
 
 
 async def _documents(client: SkillsClient, report: Report) -> list[str]:
-    """Return the URI of each resource that may be the document of a skill. What keeps it from that is noted."""
+    """Return the URI of each resource that may be the document of a skill. Note why some may be missing."""
     listing, uris = Listing(), dict[str, None]()
     try:
         async for resource in client.resources(listing):
