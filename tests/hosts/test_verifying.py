@@ -322,8 +322,9 @@ async def test_a_skill_that_strict_clients_refuse_is_found(mode: Any, listed: bo
 
 async def test_a_list_of_resources_that_fails_is_not_passed_over() -> None:
     script = nonconforming(listed=False)
-    for failing in ({"resources": "none"}, {"resources": [], "nextCursor": "again"}):
-        script.resources = failing
+    failing: list[dict[str, Any]] = [{"resources": "none"}, {"resources": [], "nextCursor": "again"}]
+    for page in failing:
+        script.resources = page
         assert (await verified(script)).outcome() is Outcome.INCOMPLETE
 
 
