@@ -5,10 +5,11 @@ import io
 import json
 import logging
 import os
+import socket
 import tarfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -239,6 +240,23 @@ def test_a_token_is_wanted_for_every_path_and_kept_from_shared_caches(skills: Pa
 def test_without_well_known_nothing_is_there(skills: Path) -> None:
     with HttpServer(skills, "--no-config", "--http", "127.0.0.1:0", "--no-well-known") as server:
         assert httpx2.get(f"{server.base}{INDEX}", timeout=PATIENCE).status_code == 404
+
+
+def test_readers_that_stall_do_not_keep_others_waiting(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "large", {"data.bin": bytes(12 * 1024 * 1024)})
+    with (
+        HttpServer(tmp_path / "skills", "--no-config", "--http", "127.0.0.1:0") as server,
+        httpx2.Client(base_url=server.base, timeout=PATIENCE) as web,
+        ExitStack() as stalled,
+    ):
+        large = artifacts(web.get(INDEX).content)["large"]
+        host, _, port = server.base.removeprefix("http://").partition(":")
+        for _ in range(30):  # more than the memory for unread answers holds
+            connection = stalled.enter_context(socket.create_connection((host, int(port)), PATIENCE))
+            connection.sendall(f"GET {FOLDER}/{large.url} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+        assert web.get(INDEX).status_code == 200
+        assert int(web.head(f"{FOLDER}/{large.url}").headers["content-length"]) > 12 * 1024 * 1024
+        assert web.get(f"{FOLDER}/large/SKILL.md").status_code == 200
 
 
 # How it is made
