@@ -26,7 +26,6 @@ def only_problem(content: bytes) -> Problem:
     [
         b"---\n" + FIELDS + b"---\nbody\n",
         b"---\n" + FIELDS + b"---",
-        b"--- \t\n" + FIELDS + b"---\t \nbody",
         b"\xef\xbb\xbf---\n" + FIELDS + b"---\n",
         (b"---\n" + FIELDS + b"---\nbody\n").replace(b"\n", b"\r\n"),
         b"\xef\xbb\xbf" + (b"---\n" + FIELDS + b"---\n").replace(b"\n", b"\r\n"),
@@ -37,7 +36,6 @@ def only_problem(content: bytes) -> Problem:
     ids=[
         "plain",
         "no line break at the end",
-        "spaces and tabs after the fences",
         "a byte order mark",
         "CRLF",
         "a byte order mark and CRLF",
@@ -48,6 +46,14 @@ def only_problem(content: bytes) -> Problem:
 )
 def test_a_frontmatter_stands_between_two_fences(content: bytes) -> None:
     assert document(content) == SkillDocument(READ, ())
+
+
+def test_spaces_and_tabs_behind_the_fences_are_only_a_warning() -> None:
+    found = document(b"--- \t\n" + FIELDS + b"---\t \nbody")
+    assert found.frontmatter == READ
+    assert [(each.rule, each.severity) for each in found.problems] == [
+        (Rule.YAML_AMBIGUOUS, Severity.WARNING)
+    ]
 
 
 @pytest.mark.parametrize("inside", [b" ---\n", b"  --- \n", b"  ----\n", b"  a ---\n", b"  ---a\n"])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from fastmcp import Client as FastMCPClient
 from fastmcp import FastMCP
+from fastmcp.client.transports import StdioTransport
 from fastmcp.utilities.skills import (  # its `Client` names no type of transport
     download_skill,  # pyright: ignore[reportUnknownVariableType]
     get_skill_manifest,  # pyright: ignore[reportUnknownVariableType]
@@ -34,7 +35,7 @@ from skillwire.wire.remote import RemoteSkill
 from skillwire.wire.skill_manifest import read_manifest
 from tests.support.clients import ERAS, connected, library_of, skill
 from tests.support.listening import listening
-from tests.support.peers import HttpServer
+from tests.support.peers import MODERN, HttpServer, StdioPeer, skillwire
 from tests.support.skills import write_skill
 
 FILES: dict[str, bytes | str] = {
@@ -80,13 +81,22 @@ def attached(skills: Path) -> FastMCP[Any]:
     return server
 
 
+def place(how: str, skills: Path, request: pytest.FixtureRequest) -> Any:
+    """Return what leads a client to a server of these skills."""
+    if how == "attached":
+        return attached(skills)
+    if how == "over http":
+        return request.getfixturevalue("served")
+    command, *arguments = skillwire("serve", skills, "--no-config")
+    return StdioTransport(command, arguments, keep_alive=False)
+
+
 @pytest.mark.anyio
-@pytest.mark.parametrize("how", ["attached", "over http"])
+@pytest.mark.parametrize("how", ["attached", "over http", "over stdio"])
 async def test_fastmcp_syncs_every_file_of_every_skill(
     skills: Path, tmp_path: Path, how: str, request: pytest.FixtureRequest
 ) -> None:
-    place: Any = attached(skills) if how == "attached" else request.getfixturevalue("served")
-    async with FastMCPClient(place) as client:
+    async with FastMCPClient(place(how, skills, request)) as client:
         assert {each.name for each in await list_skills(client)} == {
             *("refunds", "acme/billing/invoices", "outer", "outer/inner")
         }
@@ -126,6 +136,13 @@ async def test_without_drafts_there_is_no_manifest_and_one_spelling() -> None:
         for uri in ("skill://one/_manifest", "skill://one/a b.md"):
             with pytest.raises(MCPError, match="no file is served"):
                 await client.read_resource(uri)
+
+
+def test_the_option_switches_manifests_off_in_a_process(skills: Path) -> None:
+    uri = "skill://refunds/_manifest"
+    for options, served in (((), True), (("--no-drafts",), False)):
+        with StdioPeer(MODERN, skillwire("serve", skills, "--no-config", *options)) as peer:
+            assert ("result" in peer.request("resources/read", {"uri": uri})) is served
 
 
 @pytest.mark.anyio

@@ -1,20 +1,36 @@
 """A skill that strict clients refuse is left out of the list, and offered in every other way."""
 
 import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp import Client, StdioServerParameters
+from mcp.server.lowlevel import Server
+from mcp.server.mcpserver import MCPServer
 
+from skillwire import Skill
 from skillwire.catalog.compose import Labelled, compose
 from skillwire.catalog.library import Library
+from skillwire.host.reaching.asking import ask
 from skillwire.model.conformance import nonconformities
 from skillwire.model.problem import Rule
+from skillwire.server import SkillServer, attach
 from skillwire.server.offering import Offering, all_surfaces
+from skillwire.server.skills import skills_server
 from skillwire.sources.directory import DirectorySource
 from skillwire.surfaces.base import Answer, Call, all_methods
+from tests.support.bridges import bridging
+from tests.support.clients import ERAS
+from tests.support.fastmcp_servers import client_of, fastmcp_server
+from tests.support.links import Wire
+from tests.support.listening import listening
+from tests.support.peers import MODERN, StdioPeer, skillwire
 from tests.support.skills import write
 
 GOOD = {"name": "odd", "description": "Does one thing."}
@@ -38,6 +54,10 @@ REFUSED: dict[str, tuple[dict[str, object], list[str]]] = {
     "tools null": ({"allowed-tools": None}, []),
     "tools list": ({"allowed-tools": ["Read"]}, []),
     "tools mapping": ({"allowed-tools": {"Read": True}}, []),
+    "a blank description": ({"description": " \u00a0"}, []),
+    "a description that is no text": ({"description": None}, []),
+    "a prototype": ({"__proto__": {}}, []),
+    "no prototype": ({"__proto__": None}, []),
     "a device as a name": ({"name": "aux"}, []),
     **{
         f"file {path!r}": ({}, [path])
@@ -73,7 +93,7 @@ ACCEPTED: dict[str, tuple[dict[str, object], list[str]]] = {
     "empty license": ({"license": ""}, []),
     "empty tools": ({"allowed-tools": ""}, []),
     "tools with commas": ({"allowed-tools": "Read, Write"}, []),
-    "unknown fields": ({"x": None, "y": [1, {"z": 2.5}], "__proto__": {}}, []),
+    "unknown fields": ({"x": None, "y": [1, {"z": 2.5, "__proto__": {}}], "__proto__": "z"}, []),
     **{
         f"file {path!r}": ({}, [path])
         for path in (
@@ -172,7 +192,8 @@ def test_the_problem_says_why_and_what_to_do(tmp_path: Path) -> None:
     (problem,) = [each for each in catalog.problems if each.rule is Rule.NOT_LISTED]
     assert problem.path == "odd/SKILL.md"
     assert "`metadata` does not map text to text" in problem.message
-    assert "`--list-nonconforming`" in problem.hint
+    assert "`--list-nonconforming`" in problem.message
+    assert problem.hint == "put its values in quotes"
     assert problem in catalog.problems_of(catalog.entries[ODD])
 
 
@@ -229,3 +250,142 @@ def test_a_cursor_outlives_the_listing_of_its_skill(tmp_path: Path) -> None:
     server.look_again()
     rest = server.ask("skills/list", cursor=cursor)["skills"]
     assert [entry["frontmatter"]["name"] for entry in rest] == names[100:]  # type: ignore[index, union-attr]
+
+
+# Every way in
+
+
+@asynccontextmanager
+async def attached_to_sdk(root: Path, mode: Any, offering: Offering) -> AsyncGenerator[Client]:
+    server: MCPServer[Any] = MCPServer("host", log_level="ERROR")
+    attach(server, DirectorySource(root), offering=offering)
+    async with Client(server, mode=mode) as client:
+        yield client
+
+
+@asynccontextmanager
+async def attached_to_lowlevel(root: Path, mode: Any, offering: Offering) -> AsyncGenerator[Client]:
+    server: Server[Any] = Server("host")
+    attach(server, DirectorySource(root), offering=offering)
+    async with Client(server, mode=mode) as client:
+        yield client
+
+
+@asynccontextmanager
+async def attached_to_fastmcp(root: Path, mode: Any, offering: Offering) -> AsyncGenerator[Client]:
+    server = fastmcp_server()
+    attach(server, DirectorySource(root), offering=offering)
+    async with client_of(server, mode) as client:
+        yield client
+
+
+@asynccontextmanager
+async def mounted_in_fastmcp(root: Path, mode: Any, offering: Offering) -> AsyncGenerator[Client]:
+    inner, outer = fastmcp_server(), fastmcp_server()
+    attach(inner, DirectorySource(root), offering=offering)
+    outer.mount(inner)
+    async with client_of(outer, mode) as client:
+        yield client
+
+
+@asynccontextmanager
+async def written_in_code(root: Path, mode: Any, offering: Offering) -> AsyncGenerator[Client]:
+    server = SkillServer("host", offering=offering)
+    server.add(*(Skill.from_dir(root / name) for name in ("alpha", "odd", "zeta")))
+    async with Client(server.build(), mode=mode) as client:
+        yield client
+
+
+WAYS = [attached_to_sdk, attached_to_lowlevel, attached_to_fastmcp, mounted_in_fastmcp, written_in_code]
+
+
+async def uris_of(client: Client, method: str, key: str) -> list[str]:
+    return [each["uri"] for each in (await ask(client, method))[key]]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_server_in_code_leaves_it_out_of_the_list_only(
+    tmp_path: Path, way: Callable[..., Any], mode: str
+) -> None:
+    root = folder(tmp_path, FAULT)
+    async with way(root, mode, Offering()) as client:
+        assert await uris_of(client, "skills/list", "skills") == GOOD_ONES
+        assert (await ask(client, "skills/get", uri=ODD))["skill"]["uri"] == ODD
+        assert ODD in await uris_of(client, "resources/list", "resources")
+        assert (await client.read_resource(ODD)).contents
+        children = await ask(client, "resources/directory/read", uri="skill://odd")
+        assert [each["uri"] for each in children["resources"]] == [ODD, "skill://odd/notes.md"]
+        assert {"ttlMs", "cacheScope"} & children.keys() == (
+            {"ttlMs", "cacheScope"} if mode == "auto" else set()
+        )
+    async with way(root, mode, Offering(list_nonconforming=True)) as client:
+        assert await uris_of(client, "skills/list", "skills") == EVERYTHING
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ERAS)
+async def test_clients_hear_when_it_is_fixed_and_when_it_breaks(tmp_path: Path, mode: str) -> None:
+    root = folder(tmp_path, FAULT)
+    library = Library([DirectorySource(root)])
+    await library.load()
+    async with listening(skills_server(library), mode, [ODD]) as (client, heard):
+        for text, expected in ((odd(), EVERYTHING), (odd(FAULT), GOOD_ONES)):
+            heard.take()
+            write(root, {"odd/SKILL.md": text})
+            await library.look_again(library.sources[0])
+            await heard.until("resources", ODD)
+            assert await uris_of(client, "skills/list", "skills") == expected
+            assert ODD in await uris_of(client, "resources/list", "resources")
+
+
+@pytest.mark.anyio
+async def test_a_bridge_leaves_it_out_of_its_list_and_names_the_server(tmp_path: Path) -> None:
+    library = Library([DirectorySource(folder(tmp_path, FAULT))])
+    await library.load()
+    upstream = Wire(skills_server(library, offering=Offering(list_nonconforming=True)))
+    async with (
+        bridging({"upstream": upstream}, trusted=["upstream"]) as bridge,
+        Client(bridge.server) as client,
+    ):
+        listed = await uris_of(client, "skills/list", "skills")
+        assert [uri.rpartition("upstream/")[2] for uri in listed] == ["alpha/SKILL.md", "zeta/SKILL.md"]
+        (problem,) = bridge.problems(Rule.NOT_LISTED)
+        assert problem.hint == "ask the operator of its server to fix it"
+        found = [uri for uri in await uris_of(client, "resources/list", "resources") if "/odd/" in uri]
+        assert (await ask(client, "skills/get", uri=found[0]))["skill"]["frontmatter"]["name"] == "odd"
+
+
+@pytest.mark.parametrize("version", [MODERN, "2025-11-25"])
+def test_a_process_offers_it_to_tools_prompts_and_completion(tmp_path: Path, version: str) -> None:
+    root = folder(tmp_path, FAULT)
+    with StdioPeer(version, skillwire("serve", root, "--no-config")) as peer:
+        assert [each["uri"] for each in peer.result("skills/list")["skills"]] == GOOD_ONES
+        catalog = peer.result("tools/call", {"name": "load-skill", "arguments": {"name": ""}})
+        assert "odd" in json.dumps(catalog)
+        loaded = peer.result("tools/call", {"name": "load-skill", "arguments": {"name": "odd"}})
+        assert "# Odd" in json.dumps(loaded)
+        assert "odd" in {each["name"] for each in peer.result("prompts/list")["prompts"]}
+        reference = {
+            "ref": {"type": "ref/prompt", "name": "skill"},
+            "argument": {"name": "name", "value": "od"},
+        }
+        assert peer.result("completion/complete", reference)["completion"]["values"] == ["odd"]
+    with StdioPeer(version, skillwire("serve", root, "--no-config", "--list-nonconforming")) as peer:
+        assert [each["uri"] for each in peer.result("skills/list")["skills"]] == EVERYTHING
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_running_process_lists_it_as_soon_as_it_is_fixed(tmp_path: Path, mode: str) -> None:
+    root = folder(tmp_path, FAULT)
+    command, *arguments = skillwire("serve", root, "--no-config")
+    process = StdioServerParameters(command=command, args=arguments)
+    async with listening(process, mode, [ODD]) as (client, heard):
+        for text, expected in ((odd(), EVERYTHING), (odd(FAULT), GOOD_ONES)):
+            assert await uris_of(client, "skills/list", "skills") != expected
+            heard.take()
+            write(root, {"odd/SKILL.md": text})
+            await heard.until("resources", ODD)
+            assert await uris_of(client, "skills/list", "skills") == expected

@@ -5,20 +5,24 @@ import io
 import json
 import logging
 import os
+import socket
 import tarfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx2
 import pytest
+from mcp import Client
 
 from skillwire.catalog.library import Library
+from skillwire.host.state.state import State
 from skillwire.model.digest import Digest
 from skillwire.model.entry import Entry
+from skillwire.model.limits import Limits
 from skillwire.sources.memory import MemorySkill, MemorySource
 from skillwire.sources.mount import MountedSource
 from skillwire.sources.publisher.mirror import PublisherMirror
@@ -26,9 +30,13 @@ from skillwire.surfaces import live_site, website
 from skillwire.surfaces.live_site import LiveSite, NotPublishedError
 from skillwire.wire.delivery import Delivery
 from skillwire.wire.discovery import Artifact, read_index
+from skillwire.wire.remote import RemoteSkill, parse_entry
+from tests.support.bridges import bridging
 from tests.support.clients import library_of, skill
 from tests.support.liars import Liar
+from tests.support.links import Wire
 from tests.support.peers import PATIENCE, HttpServer
+from tests.support.scripted import ScriptedServer
 from tests.support.skills import skill_md, write, write_skill
 
 TOKEN_VARIABLE, TOKEN = "SKILLWIRE_TEST_TOKEN", "correct-horse-battery-staple"
@@ -156,7 +164,8 @@ def test_conditional_requests_are_answered_without_the_content(web: httpx2.Clien
     for matching in (etag, f"W/{etag}", "*", f'"a, b", W/"c", {etag}', f'"x",{etag}'):
         answer = web.get(address, headers={"If-None-Match": matching})
         assert (answer.status_code, answer.content, answer.headers["etag"]) == (304, b"", etag)
-    for other in ('"other"', etag.strip('"'), "", f'"x{etag[1:]}', "*, *"):
+    long = '""' + " " * 50_000
+    for other in ('"other"', etag.strip('"'), "", f'"x{etag[1:]}', "*, *", f"{long}x", '"' * 50_000):
         assert web.get(address, headers={"If-None-Match": other}).status_code == 200
     head = web.head(address)
     assert (head.status_code, head.content) == (200, b"")
@@ -164,7 +173,7 @@ def test_conditional_requests_are_answered_without_the_content(web: httpx2.Clien
         assert head.headers[name] == whole.headers[name]
     for method in ("POST", "PUT", "DELETE", "PATCH"):
         refused = web.request(method, address)
-        assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
+        assert (refused.status_code, set(refused.headers["allow"].split(", "))) == (405, {"GET", "HEAD"})
 
 
 def test_no_file_of_a_skill_runs_in_a_browser(web: httpx2.Client) -> None:
@@ -231,6 +240,23 @@ def test_a_token_is_wanted_for_every_path_and_kept_from_shared_caches(skills: Pa
 def test_without_well_known_nothing_is_there(skills: Path) -> None:
     with HttpServer(skills, "--no-config", "--http", "127.0.0.1:0", "--no-well-known") as server:
         assert httpx2.get(f"{server.base}{INDEX}", timeout=PATIENCE).status_code == 404
+
+
+def test_readers_that_stall_do_not_keep_others_waiting(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "large", {"data.bin": bytes(12 * 1024 * 1024)})
+    with (
+        HttpServer(tmp_path / "skills", "--no-config", "--http", "127.0.0.1:0") as server,
+        httpx2.Client(base_url=server.base, timeout=PATIENCE) as web,
+        ExitStack() as stalled,
+    ):
+        large = artifacts(web.get(INDEX).content)["large"]
+        host, _, port = server.base.removeprefix("http://").partition(":")
+        for _ in range(30):  # more than the memory for unread answers holds
+            connection = stalled.enter_context(socket.create_connection((host, int(port)), PATIENCE))
+            connection.sendall(f"GET {FOLDER}/{large.url} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+        assert web.get(INDEX).status_code == 200
+        assert int(web.head(f"{FOLDER}/{large.url}").headers["content-length"]) > 12 * 1024 * 1024
+        assert web.get(f"{FOLDER}/large/SKILL.md").status_code == 200
 
 
 # How it is made
@@ -304,8 +330,76 @@ async def test_an_old_download_is_the_old_bytes_and_later_nothing(monkeypatch: p
     await library.look_again(source)
     assert Digest.of(await site.content(await site.find(old.url))) == old.digest
     monkeypatch.setattr(live_site, "_OLD_SECONDS", -1.0)
-    with pytest.raises(NotPublishedError, match="names the download of now"):
+    with pytest.raises(NotPublishedError, match="names its current download"):
         await site.find(old.url)
+
+
+@pytest.mark.anyio
+async def test_a_skill_that_changes_while_the_index_is_made_is_in_it() -> None:
+    source = MemorySource([skill("one", files={"a": b"a"}), skill("two")])
+    edited: list[bytes] = []
+
+    async def edit(content: bytes) -> bytes:
+        if content == b"a" and not edited:
+            edited.append(content)
+            source.put(skill("one", files={"a": b"b"}))
+            await library.look_again(library.sources[0])
+        return content
+
+    library = Library([Liar(source, edit)])
+    await library.load()
+    site = LiveSite(library)
+    found = artifacts((await site.index()).content)
+    assert (edited, set(found)) == ([b"a"], {"one", "two"})
+    with tarfile.open(fileobj=io.BytesIO(await site.content(await site.find(found["one"].url)))) as archive:
+        extracted = archive.extractfile("a")
+        assert extracted is not None
+        assert extracted.read() == b"b"
+
+
+@pytest.mark.anyio
+async def test_another_skill_of_the_name_brings_back_no_withdrawn_download() -> None:
+    source = MemorySource([skill("first/shared", files={"a": b"first"}), skill("second/shared")])
+    library = Library([source])
+    await library.load()
+    site = LiveSite(library)
+    withdrawn = artifacts((await site.index()).content)["shared"]
+    assert await site.find(withdrawn.url)
+    source.remove("first/shared")
+    await library.look_again(source)
+    with pytest.raises(NotPublishedError):
+        await site.find(withdrawn.url)
+
+
+@pytest.mark.anyio
+async def test_a_bridge_publishes_only_what_is_approved(tmp_path: Path) -> None:
+    script = ScriptedServer()
+    uri = script.publish("one", {"a.md": b"a"})
+    with State.open(tmp_path / "state") as state:
+        async with (
+            bridging({"acme": Wire(script.server())}, state) as bridge,
+            Client(bridge.server),  # which makes the bridge follow its servers
+        ):
+            site = LiveSite(bridge.library)
+            assert artifacts((await site.index()).content) == {}
+            with pytest.raises(NotPublishedError):
+                await site.file("one", "a.md")
+            (entry,) = bridge.library.catalog.entries
+            parsed = parse_entry(script.entries[0], Limits())
+            assert isinstance(parsed, RemoteSkill)
+            bridge.approve("acme", parsed)
+            await bridge.until_offered(entry)
+            approved = artifacts((await site.index()).content)["one"]
+            assert await site.content(await site.find(approved.url))
+            assert (await site.file("one", "a.md"))[0] == b"a"
+            bridge.revoke("acme", uri)
+            await bridge.until_offered()
+            assert artifacts((await site.index()).content) == {}
+            for path in (approved.url, "one/SKILL.md"):
+                with pytest.raises(NotPublishedError):
+                    await site.find(path)
+            with pytest.raises(NotPublishedError):
+                await site.file("one", "a.md")
 
 
 @pytest.mark.anyio

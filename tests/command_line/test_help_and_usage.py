@@ -17,6 +17,7 @@ OPTIONS = {
         "--catalog",
         "--catalog-tokens",
         "--archives",
+        "--list-nonconforming",
         "--legacy-uris",
         "--contract",
         "--tolerant",
@@ -34,6 +35,7 @@ OPTIONS = {
         "--http",
         "--catalog",
         "--catalog-tokens",
+        "--list-nonconforming",
         "--allow",
         "--server-token-env",
         "--token-env",
@@ -105,9 +107,9 @@ def test_the_help_of_a_verb_mentions_every_option(cli: Cli, verb: str) -> None:
         assert re.search(rf"{option}\b", done.out)
     switches = {
         "login": ["--no-browser"],
-        "serve": ["--no-drafts", "--no-config", "--no-lane"],
+        "serve": ["--no-drafts", "--no-config", "--no-lane", "--no-well-known"],
         "verify": ["--no-drafts"],
-        "bridge": ["--no-drafts"],
+        "bridge": ["--no-drafts", "--no-well-known"],
     }
     expected = switches.get(verb, [])
     assert re.findall(r"--no-[a-z-]+", done.out) == expected

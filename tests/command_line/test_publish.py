@@ -44,7 +44,6 @@ def test_what_is_published_is_read_back_with_the_same_digests(
     monkeypatch.chdir(tmp_path)
     for name in ("bytes", "verbatim", "outer"):
         shutil.copytree(served_tree / name, tmp_path / "skills" / name)
-    (tmp_path / "skills/bytes/data/nul.txt").unlink()
     refunds = write_skill(
         tmp_path / "skills", "deep/er/refunds", {"scripts/run.sh": "#!/bin/sh\n", "run": b"\x7fELF\0"}
     )

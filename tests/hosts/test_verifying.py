@@ -21,6 +21,7 @@ from skillwire.wire.verify import same
 from tests.support.clients import ERAS
 from tests.support.peers import skillwire
 from tests.support.scripted import ScriptedServer, entry_of, files_of
+from tests.support.skills import write, write_skill
 
 pytestmark = pytest.mark.anyio
 
@@ -295,6 +296,38 @@ def test_numbers_are_equal_however_they_are_written_and_never_booleans() -> None
         assert not same(one, other)  # pyright: ignore[reportArgumentType] - lists of one kind
 
 
+def nonconforming(*, listed: bool) -> ScriptedServer:
+    """Return a server with a good skill, and one that strict clients refuse."""
+    script = honest()
+    uri = script.publish("odd", fields={"license": 2})
+    if not listed:
+        script.got = {uri: script.entries[-1]}
+        script.entries = script.entries[:-1]
+    script.resources = [{"uri": each, "name": "x"} for each in (MAIN, uri, uri, "skill://none/SKILL.md")]
+    return script
+
+
+@every_era
+@pytest.mark.parametrize("listed", [True, False])
+async def test_a_skill_that_strict_clients_refuse_is_found(mode: Any, listed: bool) -> None:  # noqa: FBT001
+    report = await verified(nonconforming(listed=listed), mode)
+    (finding,) = report.all_findings()
+    assert (finding.fault, report.outcome()) == (Fault.ENTRY_NONCONFORMING, Outcome.NONCONFORMANT)
+    assert "`license` is not text" in str(finding)
+    assert [(each.uri, each.good, each.conforms) for each in report.skills] == [
+        (MAIN, True, True),
+        ("skill://odd/SKILL.md", True, False),
+    ]
+
+
+async def test_a_list_of_resources_that_fails_is_not_passed_over() -> None:
+    script = nonconforming(listed=False)
+    failing: list[dict[str, Any]] = [{"resources": "none"}, {"resources": [], "nextCursor": "again"}]
+    for page in failing:
+        script.resources = page
+        assert (await verified(script)).outcome() is Outcome.INCOMPLETE
+
+
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(skillwire("verify", *arguments), capture_output=True, timeout=60, check=False)
 
@@ -338,3 +371,14 @@ def skills_folder(tmp_path: Path) -> Path:
     (folder / "SKILL.md").write_bytes(b"---\nname: one\ndescription: x\n---\n")
     (folder / "references/a.md").write_bytes(b"a")
     return tmp_path
+
+
+def test_the_command_ends_with_exit_code_seven_for_skills_left_out_of_the_list(tmp_path: Path) -> None:
+    write(tmp_path, {"odd/SKILL.md": "---\nname: odd\ndescription: O.\nlicense: 2\n---\n"})
+    write_skill(tmp_path, "good")
+    done = run("--", *skillwire("serve", tmp_path, "--no-config"))
+    assert done.returncode == 7
+    assert b"skill://odd/SKILL.md: 1 file, 45 bytes as listed, but strict clients refuse it" in done.stdout
+    assert b"it is served, but not listed; strict clients refuse every list" in done.stdout
+    assert b"(entry-nonconforming)" in done.stdout
+    assert b"nonconformant: 2 of 2 skills as listed; 1 finding" in done.stderr

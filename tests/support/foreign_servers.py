@@ -27,6 +27,12 @@ def typescript(folder: Path) -> tuple[str, ...]:
     return node, str(_BESIDE / "typescript_server.mjs"), packages, str(folder)
 
 
+def typescript_entries(entries: Path) -> tuple[str, ...]:
+    """Return the command that lists those entries of a file that the TypeScript SDK accepts."""
+    node, packages = _installed()
+    return node, str(_BESIDE / "typescript_entries.mjs"), packages, str(entries)
+
+
 def fastmcp(folder: Path) -> tuple[str, ...]:
     """Return the command that serves a folder with FastMCP and its Skills extension."""
     return sys.executable, str(_BESIDE / "fastmcp_server.py"), "extension", str(folder)

@@ -184,14 +184,13 @@ def _not_listed(entry: Entry, scans: Sequence[Labelled]) -> Problem:
     reasons = entry.nonconformities
     what = "; ".join(reason.message for reason in reasons)
     fixes = "; ".join(dict.fromkeys(reason.fix for reason in reasons))
-    if entry.foreign:
-        fixes = "ask whoever runs the server to fix it"
+    listed_with = "so it is listed only with `--list-nonconforming`"
     return Problem(
         _place(entry, scans),
         Rule.NOT_LISTED,
         Severity.WARNING,
-        f"`skills/list` leaves it out, because strict clients refuse the whole list with it: {what}",
-        hint=f"{fixes}; to list it all the same, serve with `--list-nonconforming`",
+        f"strict clients refuse every list that holds this skill, {listed_with}: {what}",
+        hint="ask the operator of its server to fix it" if entry.foreign else fixes,
         field=reasons[0].field,
     )
 

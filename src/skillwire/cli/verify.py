@@ -64,7 +64,8 @@ def verify(
     """Read every file of every skill of a server, and compare it with what is listed.
 
     Each entry is looked at, each file read and compared with its size and digest, each frontmatter with its
-    document. A match proves that the server is consistent; it says nothing about what the skills want.
+    document. Skills that are resources and not in the list are verified, too. A match proves that the server
+    is consistent; it says nothing about what the skills want.
 
     Exit code 0: all is as listed. 4: no server answered. 7: something is not as it should be. 8: not
     everything could be read, or not in time. 9: with `--require-digests`, a skill has no digests.
@@ -127,6 +128,8 @@ def _print(found: _Found) -> None:
     for skill in found.report.skills:
         state = "dynamic, " if skill.dynamic else _PROMISED[skill.integrity]
         told = f"{state}{counted(skill.files, 'file')}, {counted(skill.size, 'byte')} as listed"
+        if not skill.conforms:
+            told += ", but strict clients refuse it"
         data().print(f"{visible(skill.uri)}: {told if skill.good else 'NOT as listed'}")
     for each in found.compared:
         if each.finding is None:

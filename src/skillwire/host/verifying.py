@@ -1,6 +1,6 @@
 """Whether a server keeps what it promises: every entry, every file, every frontmatter."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 import anyio
 from mcp.shared.exceptions import MCPError
+from mcp_types import METHOD_NOT_FOUND
 
 from skillwire.catalog.in_order import READS_AT_ONCE, UNSIZED_AT_ONCE, in_order
 from skillwire.host.dialects.client import DraftsClient
@@ -17,7 +18,7 @@ from skillwire.model.uri import SKILL_FILE
 from skillwire.wire.dialect import Dialect, Integrity
 from skillwire.wire.entry_rules import is_object, is_uri_text
 from skillwire.wire.findings import Fault, Finding, FindingError, Findings
-from skillwire.wire.messages import EXTENSION, SKILLS_LIST
+from skillwire.wire.messages import EXTENSION, RESOURCES_LIST, SKILLS_LIST
 from skillwire.wire.remote import RemoteDelivery, RemoteFile, RemoteSkill
 from skillwire.wire.verify import file_faults, frontmatter_faults
 
@@ -48,7 +49,9 @@ class SkillReport:
     size: int = 0
     findings: list[Finding] = field(default_factory=list[Finding])
     good: bool = True
-    """Whether there was no finding, kept or not."""
+    """Whether all of it is as listed: there was no other finding, kept or not, than that of `conforms`."""
+    conforms: bool = True
+    """Whether strict clients accept a list that holds it."""
 
 
 @dataclass(slots=True)
@@ -65,7 +68,10 @@ class Report:
             kept = len(self.found.kept)
             self.found.add(finding)
             if skill is not None:
-                skill.good = False
+                if finding.fault is Fault.ENTRY_NONCONFORMING:
+                    skill.conforms = False
+                else:
+                    skill.good = False
                 skill.findings += self.found.kept[kept:]
 
     def take(self, found: Findings) -> None:
@@ -150,12 +156,7 @@ async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> l
 
     Only the entry of a skill shows that a resource is one (H4).
     """
-    listing, skills = Listing(), list[RemoteSkill]()
-    try:
-        uris = [each async for each in _documents(client, listing) if each not in listed]
-    except (FindingError, MCPError):
-        return []  # its list of resources is not what is verified here
-    report.take(listing.findings)
+    skills = list[RemoteSkill]()
 
     async def get(uri: str) -> RemoteSkill | Finding | None:
         try:
@@ -166,20 +167,31 @@ async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> l
             return None  # a resource, but not a skill
 
     def take(found: RemoteSkill | Finding | None) -> None:
-        if isinstance(found, RemoteSkill):
-            skills.append(found)
-        elif found is not None:
+        if isinstance(found, Finding):
             report.note(found)
+        elif found is not None:
+            skills.append(found)
 
-    await in_order(dict.fromkeys(uris), get, take)
+    uris = [uri for uri in await _documents(client, report) if uri not in listed]
+    await in_order(uris, get, take)
     return skills
 
 
-async def _documents(client: SkillsClient, listing: Listing) -> AsyncGenerator[str]:
-    """Yield the URI of each resource that may be the document of a skill."""
-    async for resource in client.resources(listing):
-        if is_object(resource) and is_uri_text(uri := resource.get("uri")) and uri.endswith(f"/{SKILL_FILE}"):
-            yield uri
+async def _documents(client: SkillsClient, report: Report) -> list[str]:
+    """Return the URI of each resource that may be the document of a skill. Note why some may be missing."""
+    listing, uris = Listing(), dict[str, None]()
+    try:
+        async for resource in client.resources(listing):
+            uri = resource.get("uri") if is_object(resource) else None
+            if is_uri_text(uri) and uri.endswith(f"/{SKILL_FILE}"):
+                uris[uri] = None
+    except FindingError as error:
+        report.note(error.finding)
+    except MCPError as error:
+        if error.code != METHOD_NOT_FOUND:  # a server need not list its resources
+            report.note(refusal(RESOURCES_LIST, error))
+    report.take(listing.findings)
+    return list(uris)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +254,8 @@ class _Skill:
         if not reasons:
             return []
         what = "; ".join(reason.message for reason in reasons)
-        where = "its entry is listed" if self._listed else "it is served, but not listed"
-        told = f"{where}; strict clients refuse the whole list with it: {what}"
+        where = "it is listed" if self._listed else "it is served, but not listed"
+        told = f"{where}; strict clients refuse every list that holds it: {what}"
         return [Finding(self._skill.uri, Fault.ENTRY_NONCONFORMING, told)]
 
     async def _get(self) -> None:

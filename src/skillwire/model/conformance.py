@@ -2,7 +2,7 @@
 
 Several clients validate every entry of `skills/list` and show nothing if one fails. This is the union of what
 they demand: TypeScript SDK 2.4, FastMCP 4.1 and 4.2 (frontmatter), fast-agent 0.10 (names and file paths).
-What they accept stays listed, however unusual it is.
+What they accept stays listed, however unusual it is. `tests/test_strict_clients.py` asks them.
 """
 
 import re
@@ -40,7 +40,8 @@ class Nonconformity:
 def nonconformities(frontmatter: Mapping[str, object], paths: Collection[str]) -> tuple[Nonconformity, ...]:
     """Return every reason why a strict client refuses a list with this skill, fields first.
 
-    `paths` are those of its files, relative to the skill's folder and decoded.
+    `paths` are those of the files that its entry names, relative to the skill's folder and decoded. The entry
+    of a dynamic skill names none.
     """
     return (*_in_frontmatter(frontmatter), *_in_paths(paths))
 
@@ -54,9 +55,9 @@ def _in_frontmatter(frontmatter: Mapping[str, object]) -> Iterator[Nonconformity
 
 
 def _description(value: object) -> tuple[str, str] | None:
-    if not isinstance(value, str) or len(value) <= MAX_DESCRIPTION:
-        return None  # a description that is no text keeps the skill from being served at all
-    return _too_long("description", value, MAX_DESCRIPTION)
+    if not isinstance(value, str) or not value.strip():
+        return "`description` is not text, or is empty", "write what the skill does, and when to use it"
+    return _too_long("description", value, MAX_DESCRIPTION) if len(value) > MAX_DESCRIPTION else None
 
 
 def _compatibility(value: object) -> tuple[str, str] | None:
@@ -81,6 +82,12 @@ def _allowed_tools(value: object) -> tuple[str, str] | None:
     return "`allowed-tools` is not one line of text", "write the tools on one line, with spaces between them"
 
 
+def _prototype(value: object) -> tuple[str, str] | None:
+    if isinstance(value, str | int | float):
+        return None  # JavaScript ignores it
+    return "JavaScript takes the field `__proto__` for something else", "rename the field"
+
+
 def _too_long(field: str, value: str, limit: int) -> tuple[str, str]:
     return f"`{field}` has {len(value):,} characters, the limit is {limit:,}", f"shorten `{field}`"
 
@@ -91,6 +98,7 @@ _FIELDS: Mapping[str, Callable[[object], tuple[str, str] | None]] = {
     "compatibility": _compatibility,
     "metadata": _metadata,
     "allowed-tools": _allowed_tools,
+    "__proto__": _prototype,
 }
 
 

@@ -96,8 +96,13 @@ class Entry:
             raise InvalidValueError("files", self.uri, f"a list of files that starts with `{SKILL_FILE}`")
         if len({type(file) for file in self.files}) > 1:
             raise InvalidValueError("files", self.uri, "a list of files of one kind")
-        found = nonconformities(self.frontmatter, [file.path for file in self.files]) if self.listed else ()
-        object.__setattr__(self, "nonconformities", found)
+        object.__setattr__(self, "nonconformities", self._find_nonconformities())
+
+    def _find_nonconformities(self) -> tuple[Nonconformity, ...]:
+        if not self.listed:
+            return ()
+        named = () if self.dynamic else [file.path for file in self.files]
+        return nonconformities(self.frontmatter, named)
 
     @property
     def name(self) -> str:

@@ -20,7 +20,8 @@ from skillwire.wire.discovery import FOLDER, INDEX_FILE
 
 WELL_KNOWN_PATH = f"/{FOLDER}"
 _ABOVE = len(FOLDER.split("/"))
-_ETAGS = re.compile(r'\s*(?:W/)?("[^"]*")\s*(?:,|$)')
+# Nothing optional at the start: the header may be long, and a search must not begin anew at each space.
+_ETAGS = re.compile(r'("[^"]*")[ \t]*(?:,|$)')
 _MARKDOWN, _TEXT, _BINARY = (
     "text/markdown; charset=utf-8",
     "text/plain; charset=utf-8",
@@ -35,9 +36,9 @@ _UNTRUSTED = {
 
 
 def well_known_annex(library: Library, *, private: bool) -> Annex:
-    """Return what the HTTP application holds besides, so that programs can install skills from it.
+    """Return the routes from which programs install skills.
 
-    If it is `private`, no cache that several users share may keep an answer.
+    If they are `private`, no cache that several users share may store an answer.
     """
     site = WellKnown(LiveSite(library), private=private)
     return Annex((Route(f"{WELL_KNOWN_PATH}/{{path:path}}", site.answer, methods=["GET", "HEAD"]),))

@@ -1,7 +1,7 @@
 """Scalars that YAML 1.2 and YAML 1.1 read differently.
 
-A frontmatter is YAML 1.2 (S7). Clients with a parser of YAML 1.1, such as PyYAML, get another value from the
-same bytes, find that it is not the listed one, and refuse the skill.
+A frontmatter is YAML 1.2 (S7). A client with a parser of YAML 1.1, such as PyYAML, gets another value from
+the same bytes. It differs from the listed value, so the client refuses the skill.
 """
 
 import re
@@ -16,11 +16,11 @@ from skillwire.skillmd.scalars import Scalar
 _TRUTHS = frozenset({"yes", "no", "on", "off"})
 _SPECIAL = frozenset({"=", "<<"})
 _STARTS = frozenset("+-.0123456789")
-# What may be a number, a date or a time to somebody; and of that, what is the same to everybody.
-_LOOKS_LIKE_NUMBER = re.compile(r"[-+]?\.?[0-9][-+0-9a-fA-FxXoObBtTzZ_:. ]*")
+# What some parser may read as a number, a date or a time; and of that, what all parsers read alike.
+_LOOKS_LIKE_NUMBER = re.compile(r"[-+]?\.?[0-9][-+0-9a-fA-FxXoObBtTzZ_:. \t]*")
 _SAME = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]+)*")
 _BIGGEST_WRITTEN = 10**15
-"""Larger floats have no spelling without an exponent that people would want to write."""
+"""People do not want to write larger floats without an exponent, so no spelling is proposed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def _hint(text: str, value: Scalar) -> str:
 
 
 def _spelled(value: Scalar) -> str:
-    """Return a number as everybody reads it."""
+    """Return a number as all parsers read it."""
     if isinstance(value, float):
         return repr(value) if 1e-4 <= abs(value) < _BIGGEST_WRITTEN else ""
     return str(value)

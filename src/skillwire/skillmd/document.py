@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from skillwire.model.entry import Json
-from skillwire.model.problem import Problem, Severity
+from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.skillmd.body import check_body
 from skillwire.skillmd.fields import Fields
-from skillwire.skillmd.frontmatter import split
+from skillwire.skillmd.frontmatter import loose_fence, split
 from skillwire.skillmd.plain import read_plain
 from skillwire.skillmd.rules import check_doubts, check_fields
 from skillwire.skillmd.unreadable import UnreadableError
@@ -42,12 +42,20 @@ def read_document(content: bytes, path: str, folder: str | None) -> SkillDocumen
         frontmatter = split(content)
         if body := check_body(content, frontmatter.body, path):
             problems.append(body)
+        if line := loose_fence(content, frontmatter):
+            problems.append(_loose(path, line))
         fields = read_plain(frontmatter.text) or _parsed(frontmatter.text)
     except UnreadableError as error:
         return SkillDocument(None, (error.problem(path), *problems))
     return SkillDocument(
         fields.values, (*check_fields(fields, path, folder), *check_doubts(fields, path), *problems)
     )
+
+
+def _loose(path: str, line: int) -> Problem:
+    message = "there are spaces or tabs behind the `---`: some clients do not find the frontmatter"
+    hint = "remove them"
+    return Problem(path, Rule.YAML_AMBIGUOUS, Severity.WARNING, message, hint=hint, line=line)
 
 
 def _parsed(text: str) -> Fields:

@@ -17,6 +17,7 @@ _OPENING = re.compile(rb"(?:\xef\xbb\xbf)?" + _FENCE)
 # The search starts at the line break of the opening fence, so an empty frontmatter needs no case of its
 # own, and the literal `\n---` at the front lets the search skip through the bytes instead of testing each.
 _CLOSING = re.compile(rb"\n" + _FENCE)
+_TIGHT = (b"---\n", b"---\r\n")
 _LATE_OPENING = re.compile(rb"(?:\xef\xbb\xbf)?\s+" + _FENCE)
 
 # UTF-16 and UTF-32, with a byte order mark or with the two bytes that a dash becomes.
@@ -68,6 +69,14 @@ def split(content: bytes) -> Frontmatter:
             line=1,
         )
     return Frontmatter(OPENING + _decode(content, start, end), start, end, closing.end())
+
+
+def loose_fence(content: bytes, frontmatter: Frontmatter) -> int | None:
+    """Return the line of a fence with spaces or tabs behind it, or None. Some clients take it for text."""
+    opening, closing = content[: frontmatter.start], content[frontmatter.end : frontmatter.body]
+    if opening.endswith(_TIGHT) and closing.rstrip(b"\r\n") == b"---":
+        return None
+    return line_of(content, frontmatter.end) if opening.endswith(_TIGHT) else 1
 
 
 def line_of(content: bytes, offset: int) -> int:

@@ -3,11 +3,12 @@
 What two implementations could read in two ways is refused, by a rule of its own (S7, H26).
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
-from yaml import YAMLError, events
+from yaml import MarkedYAMLError, YAMLError, events
 
 from skillwire.model.entry import Json
 from skillwire.skillmd import refusals
@@ -16,7 +17,7 @@ from skillwire.skillmd.characters import bad_escape, check_characters, check_esc
 from skillwire.skillmd.comments import check_comments
 from skillwire.skillmd.fields import Fields
 from skillwire.skillmd.layout import Layout
-from skillwire.skillmd.loader import parse
+from skillwire.skillmd.loader import parse, parse_in_python
 from skillwire.skillmd.scalars import NotFiniteError, Scalar, core_value
 from skillwire.skillmd.yaml_errors import translated
 
@@ -43,22 +44,42 @@ def load(text: str) -> Fields:
     check_comments(text)
     if not isinstance(reader.root, dict):
         raise refusals.not_mapping(reader.root)
-    return Fields(reader.root, reader.lines, (*reader.doubts, *_doubts_at_the_end(text, reader)))
+    doubts = (*reader.doubts, *_doubts_about_tabs(text, reader), *_doubts_at_the_end(text, reader))
+    return Fields(reader.root, reader.lines, doubts)
+
+
+def _doubts_about_tabs(text: str, reader: "_Reader") -> Iterator[Doubt]:
+    """Yield the first tab outside of quotes that PyYAML's own parser refuses. YAML allows it."""
+    if "\t" not in text:
+        return
+    try:
+        for _ in parse_in_python(text):
+            pass
+    except MarkedYAMLError as error:
+        line = 1 if error.problem_mark is None else error.problem_mark.line + 1
+        began = [field for field, at in reader.lines.items() if at <= line]
+        yield Doubt(
+            began[-1] if began else "",
+            line,
+            "a tab outside of quotes is an error to some parsers: clients with PyYAML refuse the skill",
+            "write a space instead of the tab, or put the whole value in quotes",
+        )
 
 
 def _doubts_at_the_end(text: str, reader: "_Reader") -> Iterator[Doubt]:
     """Yield a block of text that ends the frontmatter: some readers cut the line break before the fence."""
-    last = reader.last
-    if last is None or last.style not in {"|", ">"}:
-        return
-    *_, cut = (event for event in parse(text.removesuffix("\n")) if isinstance(event, events.ScalarEvent))
-    if cut.value != last.value:
+    block = next((each for each in reader.last if each.style in {"|", ">"}), None)
+    if block is not None and _scalars(text.removesuffix("\n")) != _scalars(text):
         yield Doubt(
             reader.last_field,
-            refusals.line_of(last),
+            refusals.line_of(block),
             "the frontmatter ends with a block of text; clients that cut its last line break refuse it",
-            f"write `{last.style}-` instead of `{last.style}`, or put another field below it",
+            f"write `{block.style}-` instead of `{block.style}`, or put another field below it",
         )
+
+
+def _scalars(text: str) -> list[str]:
+    return [event.value for event in parse(text) if isinstance(event, events.ScalarEvent)]
 
 
 @dataclass(slots=True)
@@ -77,8 +98,8 @@ class _Reader:
         self.root: Json = None
         self.lines: dict[str, int] = {}
         self.doubts: list[Doubt] = []
-        self.last: events.ScalarEvent | None = None
-        """The scalar that ends the document, if one does."""
+        self.last: deque[events.ScalarEvent] = deque(maxlen=2)
+        """The scalars that end the document: a value, perhaps with its key before it."""
         self.last_field = ""
         """The top-level field that was begun last."""
         self._open: list[_Open] = []
@@ -97,7 +118,7 @@ class _Reader:
         if event.anchor is not None or event.tag is not None:
             raise refusals.properties(event)
         value = _value(event)
-        self.last = event
+        self.last.append(event)
         if self._open and isinstance((top := self._open[-1]).target, dict) and top.key is None:
             self._start_field(top.target, value, event)
         else:
@@ -129,7 +150,7 @@ class _Reader:
             raise refusals.collection_key(event)
         if len(self._open) == MAX_DEPTH:
             raise refusals.depth(event, MAX_DEPTH)
-        self.last = None
+        self.last.clear()
         self._add(target)
         self._open.append(_Open(target))
 

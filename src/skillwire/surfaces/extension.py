@@ -32,10 +32,10 @@ class _Listing:
 
 
 class ExtensionSurface(Surface):
-    """For hosts that know of skills. Answers whoever asks, declared or not (S3).
+    """For hosts that know of skills. Answers every client, whether it declared the extension or not (S3).
 
-    Strict clients refuse a whole list because of one entry that does not conform. So such skills are left
-    out of the list, unless they are wanted there. `skills/get` answers for them in any case (S13).
+    Strict clients refuse a whole list because of one entry that does not conform. So the list leaves such
+    skills out, unless the operator wants them there. `skills/get` answers for them in any case (S13).
     """
 
     name = "extension"

@@ -1,7 +1,7 @@
-"""The web site of `website`, made when it is asked for: what `publish` writes, from a library that changes.
+"""What `publish` writes, made from a library that changes, when a program asks for it.
 
-The digest of each download is made once for each version of its skill. Its bytes are cached up to a limit,
-and made again when they are not.
+The digest of each download is computed once for each version of its skill. The bytes are cached up to a
+limit. Beyond it they are made again.
 """
 
 import logging
@@ -33,7 +33,9 @@ _PACKED_AT_ONCE = 2
 _RETRY_SECONDS = 10.0
 """How long a skill that could not be read is left out before it is tried again."""
 _OLD_SECONDS = 60.0
-"""How long a cached download is given out after its skill changed, to those who have the index of before."""
+"""How long a cached download stays available after its skill changed, to clients with the former index."""
+_ATTEMPTS = 3
+"""How often an index is made anew because skills changed meanwhile. The last one may lack such a skill."""
 
 _log = logging.getLogger(__name__)
 
@@ -65,17 +67,17 @@ class _Failed:
 
     entry: Entry
     until: float | None
-    """When to try again; None for what will not be better before the skill is another."""
+    """When to try again; None if only a change of the skill can help."""
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A download that is in the index, or was a moment ago. Its bytes may have to be made."""
+    """A download that is in the index, or was a moment ago."""
 
     artifact: Artifact
     size: int
     content: bytes | None
-    """Where it is cached."""
+    """None if its bytes have to be made."""
 
 
 @dataclass(slots=True)
@@ -104,16 +106,19 @@ class LiveSite:
         self._told: dict[str, str] = {}
 
     async def index(self) -> Index:
-        """Return the index of now. Several who ask at once wait for the same one."""
+        """Return the current index. Several requests at once wait for the same one."""
         async with self._indexing:
             catalog = self._library.catalog
             if self._last is not None and self._last[0] is catalog:
                 _, index, until = self._last
                 if until is None or time.monotonic() < until:
                     return index
-            entries = self._by_name.of(catalog)
-            self._forget_others(entries)
-            await self._make_all(entries)
+            await self._make_all(entries := self._by_name.of(catalog))
+            for _ in range(_ATTEMPTS - 1):
+                if self._library.catalog is catalog:
+                    break
+                catalog = self._library.catalog
+                await self._make_all(entries := self._by_name.of(catalog))
             known = [self._known.get(entry.uri) for entry in entries.values()]
             artifacts = [each.artifact for each in known if isinstance(each, _Published)]
             content = await anyio.to_thread.run_sync(index_of, artifacts)
@@ -134,8 +139,8 @@ class LiveSite:
         if isinstance(known, _Failed):
             raise NotPublishedError(f"the skill {quoted(name)} cannot be published now; see `{INDEX_FILE}`")
         if known.artifact.url != path:
-            hint = f"`{INDEX_FILE}` names the download of now"
-            raise NotPublishedError(f"the skill {quoted(name)} has other files than this; {hint}")
+            hint = f"`{INDEX_FILE}` names its current download"
+            raise NotPublishedError(f"the skill {quoted(name)} has no such download; {hint}")
         return self._cached_at(path, entry) or Download(known.artifact, known.size, None)
 
     async def content(self, download: Download) -> bytes:
@@ -169,12 +174,13 @@ class LiveSite:
         except NotServedError as error:
             raise NotPublishedError(f"the file {quoted(path)} is gone") from error
         now = reading.served.entry
-        if self._by_name.of(self._library.catalog).get(name) is not now:  # nobody approved this one
+        if self._by_name.of(self._library.catalog).get(name) is not now:  # not approved
             raise NotPublishedError(f"the skill {quoted(name)} is not published any more")
         return reading.content, Digest.of(reading.content)
 
     async def _make_all(self, entries: Mapping[str, Entry]) -> None:
-        """Have the digest of every download. A few skills are read at the same time."""
+        """Make every download that is not known yet, a few at the same time. Forget all others."""
+        self._forget_others(entries)
         unknown = iter([entry for entry in entries.values() if not self._is_known(entry)])
 
         async def work(entries: Iterator[Entry]) -> None:
@@ -192,7 +198,7 @@ class LiveSite:
         return isinstance(known, _Published) or known.until is None or time.monotonic() < known.until
 
     async def _published(self, entry: Entry) -> "_Published | _Failed":
-        """Return what the index says of a skill. Whoever asks meanwhile waits for it."""
+        """Return what the index says of a skill. Other requests for it wait meanwhile."""
         async with self._turn(entry.uri):
             if not self._is_known(entry):
                 try:
@@ -237,8 +243,11 @@ class LiveSite:
             self._drop(next(iter(self._cache)))
 
     def _cached_at(self, path: str, entry: Entry) -> Download | None:
-        """Return a download from the cache, also of the version before `entry`, for a short while."""
-        if (cached := self._cache.get(path)) is None:
+        """Return a download from the cache: of `entry`, or for a short while of a former version of it.
+
+        Another skill of the same name does not count: the operator may have withdrawn it.
+        """
+        if (cached := self._cache.get(path)) is None or cached.entry.uri != entry.uri:
             return None
         if cached.entry is not entry:
             cached.old_since = cached.old_since or time.monotonic()
@@ -253,15 +262,15 @@ class LiveSite:
             self._cached -= cached.download.size
 
     def _forget_others(self, entries: Mapping[str, Entry]) -> None:
-        """Forget what was known of skills that are not published any more."""
+        """Forget skills that are not published any more."""
         uris = {entry.uri for entry in entries.values()}
         self._known = {uri: known for uri, known in self._known.items() if uri in uris}
         self._told = {uri: told for uri, told in self._told.items() if uri in uris}
-        for path in [path for path, cached in self._cache.items() if cached.entry.name not in entries]:
+        for path in [path for path, cached in self._cache.items() if cached.entry.uri not in uris]:
             self._drop(path)
 
     def _tell(self, entry: Entry, error: SkillwireError) -> None:
-        """Say once why a skill is not in the index."""
+        """Log once why a skill is not in the index."""
         why = left_out(entry, error).message
         if self._told.get(entry.uri) != why:
             self._told[entry.uri] = why

@@ -1,7 +1,7 @@
-"""Every skill's list of files at `skill://<path>/_manifest`, as clients had it before the extension.
+"""The list of a skill's files at `skill://<path>/_manifest`, for clients from before the extension.
 
-Such a client (FastMCP's utilities) puts each path of the list behind the address of the skill, and lets a URL
-parser escape some of it. So files whose paths have to be percent-encoded can be read at these spellings, too.
+Such a client (FastMCP's utilities) appends each path of the list to the address of the skill. A URL parser
+then escapes some of its characters. So a file whose path needs percent-encoding is also served at these URIs.
 """
 
 from collections.abc import Collection, Iterator
@@ -59,7 +59,7 @@ class SkillManifests(Unlisted):
         entry = self._listed_at(uri)
         if entry is None or not entry.dynamic:
             return ""
-        return "the content of this skill is made when it is read, so nobody can list sizes and hashes"
+        return "the content of this skill is made when it is read, so its sizes and hashes are not known"
 
     def updated(self, change: Change) -> Collection[str]:
         entries = [entry for edit in change.edits for entry in edit.entries]

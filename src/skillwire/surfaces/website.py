@@ -87,7 +87,7 @@ async def page_of(library: Library, entry: Entry) -> Page | LeftOut:
 
 
 def left_out(entry: Entry, error: SkillwireError) -> LeftOut:
-    """Return what is told of a skill that cannot be published because of `error`."""
+    """Return why a skill cannot be published, after `error`."""
     if isinstance(error, ArchiveError):
         message = f"readers would refuse its archive, which {error}"
         return LeftOut(entry.path, message, "rename or remove the file")

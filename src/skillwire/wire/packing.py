@@ -50,9 +50,9 @@ def pack_skill(files: Mapping[str, bytes], form: ArchiveForm, executable: Collec
 
 
 def widest_form(paths: Iterable[str]) -> ArchiveForm:
-    """Return the form in which the most readers find these paths: a tar.gz file where that can be.
+    """Return the form that most readers unpack with these paths: a tar.gz file if they fit into its headers.
 
-    Readers that know only the first tar header take another name for a path that does not fit into it.
+    Readers that know only the first tar header would unpack a longer path under another name.
     """
     fits = all(_ustar_header(TarInfo(path)) is not None for path in paths)
     return ArchiveForm.TAR_GZ if fits else ArchiveForm.ZIP
@@ -80,9 +80,9 @@ def _tar_gz(items: Iterable[_Item]) -> bytes:
 
 
 def _tar_header(info: TarInfo) -> bytes:
-    """Return the header of a file. Long paths, and those in other letters, are told in two ways.
+    """Return the header of a file. A path that is long or not ASCII is written twice.
 
-    The pax header is what POSIX wants. Some readers skip it, and find the same path in the header behind it.
+    POSIX demands the pax header. Some readers skip it, and find the same path in the header behind it.
     """
     header = info.tobuf(PAX_FORMAT, "utf-8", "strict")
     plain = None if len(header) == BLOCKSIZE else _ustar_header(info)
