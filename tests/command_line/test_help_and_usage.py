@@ -16,6 +16,7 @@ OPTIONS = {
         "--follow-links",
         "--catalog",
         "--catalog-tokens",
+        "--tools",
         "--prompt-content",
         "--archives",
         "--legacy-uris",

@@ -2,6 +2,7 @@
 
 import posixpath
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from enum import StrEnum
 from typing import TypeAlias
 
 from anyio.lowlevel import checkpoint
@@ -44,6 +45,15 @@ _READ_ONLY: dict[str, Json] = {
 _Blocks: TypeAlias = tuple[list[Json], Entry | None]
 
 
+class SkillTools(StrEnum):
+    """Which clients get `load-skill` and `skill-resource`."""
+
+    ALWAYS = "always"
+    AUTO = "auto"
+    """Those that do not declare the extension. Others load skills themselves."""
+    NEVER = "never"
+
+
 class ToolError(SkillwireError):
     """What the model did wrong, told so that it can do better: a result, not a protocol error."""
 
@@ -63,11 +73,13 @@ class ToolsSurface(Surface):
         runtime_meta: RuntimeMeta = no_meta,
         more: Sequence[Tool] = (),
         frame: Frame | None = None,
+        offered: SkillTools = SkillTools.ALWAYS,
     ) -> None:
         self._offer = offer
         self._max_file_bytes = max_file_bytes
         self._tokens = catalog_tokens
         self._describe_skills = describe_skills
+        self._offered = offered
         self._runtime_meta = runtime_meta
         self._frame = frame or unframed
         self._folder_frame = frame
@@ -97,13 +109,24 @@ class ToolsSurface(Surface):
         call.no_cursor()
         offered = (tool for tool in self._more.values() if call.may_change or not tool.changes)
         more: list[Json] = [tool.to_json() for tool in offered]
-        return Answer({"tools": [self._load_skill_tool(), _skill_resource_tool(), *more]})
+        own: list[Json] = [self._load_skill_tool(), _skill_resource_tool()] if self._offers_to(call) else []
+        return Answer({"tools": [*own, *more]})
+
+    def _offers_to(self, call: Call) -> bool:
+        """Whether the client that asks gets the tools that load skills."""
+        match self._offered:
+            case SkillTools.ALWAYS:
+                return True
+            case SkillTools.NEVER:
+                return False
+            case SkillTools.AUTO:  # the list of skills in a description must be there for all
+                return self._describe_skills or not call.knows_skills
 
     async def call(self, call: Call) -> Answer:
         if (other := self._more.get(call.text("name"))) is not None:
             return Answer(await other.run(call.part("arguments")))
         tool, arguments = self._tools.get(call.text("name")), call.part("arguments")
-        if tool is None:
+        if tool is None or not self._offers_to(call):
             raise BadParamsError(f"there is no tool {quoted(call.text('name'))}")
         try:
             blocks, entry = await tool(arguments)
