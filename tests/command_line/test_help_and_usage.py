@@ -159,7 +159,7 @@ def test_an_unknown_verb_like_no_other_points_at_the_help(cli: Cli) -> None:
         ["show", "refunds", "two"],
         ["read"],
         ["read", "refunds", "SKILL.md", "three"],
-        ["serve", "good", "--http"],
+        ["serve", "good", "--http=x"],
         ["serve", "good", "--catalog", "prompts"],
         ["serve", "good", "--catalog-tokens", "many"],
         ["project", "good"],
