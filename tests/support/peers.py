@@ -36,6 +36,8 @@ class Peer(ABC):
 
     def __init__(self, version: str) -> None:
         self.version = version
+        self.declares: Message = {}
+        """The client's capabilities. Set them before the first request."""
         self._last_id = 0
 
     @property
@@ -78,7 +80,7 @@ class Peer(ABC):
         meta = {
             f"{prefix}protocolVersion": self.version,
             f"{prefix}clientInfo": {"name": "peer", "version": "1"},
-            f"{prefix}clientCapabilities": {},
+            f"{prefix}clientCapabilities": self.declares,
         }
         return {**params, "_meta": {**meta, **params.get("_meta", {})}}
 
@@ -86,7 +88,11 @@ class Peer(ABC):
         if self.modern:
             return "server/discover", {}
         info = {"name": "peer", "version": "1"}
-        return "initialize", {"protocolVersion": self.version, "capabilities": {}, "clientInfo": info}
+        return "initialize", {
+            "protocolVersion": self.version,
+            "capabilities": self.declares,
+            "clientInfo": info,
+        }
 
 
 class StdioPeer(Peer):

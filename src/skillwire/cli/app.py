@@ -1,11 +1,13 @@
 """The table of verbs. A verb's module is loaded when it is called, and not before."""
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import pairwise
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -27,6 +29,8 @@ FOUND_SOMETHING_WRONG = 1
 WRONG_USAGE = 2
 INTERRUPTED = 130
 
+# What `--http` takes for its value. Anything else behind it is an argument of its own, such as a folder.
+_ADDRESS = re.compile(r"(?:(?:\[[^\]]*\]|[^\s/\\:\[\]]*):)?[0-9]+", re.ASCII)
 _HELP, _VERSION = ("--help", "-h"), ("--version",)
 
 
@@ -40,10 +44,14 @@ class Verb:
     """Whether it takes a server, which may be the command behind `--`."""
     command_option: str = ""
     """The option that such a command is the value of; without one, it is an argument."""
+    over_http: bool = False
+    """Whether it has `--http`, whose value may be left out."""
 
 
 VERBS = {
-    "serve": Verb("skillwire.cli.serve:serve", "Serve skills to MCP clients, over stdio or HTTP."),
+    "serve": Verb(
+        "skillwire.cli.serve:serve", "Serve skills to MCP clients, over stdio or HTTP.", over_http=True
+    ),
     "check": Verb(
         "skillwire.cli.check:check", "Report every problem of every skill, and what to do about it."
     ),
@@ -80,6 +88,7 @@ VERBS = {
         "skillwire.cli.bridge:bridge",
         "Be one MCP server in front of many, for their skills.",
         takes_command=True,
+        over_http=True,
     ),
     "diff": Verb(
         "skillwire.cli.diff:diff",
@@ -117,7 +126,7 @@ VERBS = {
 def run(arguments: Sequence[str]) -> int:
     """Run a command line; return its exit code: 0 fine, 1 found something wrong, 2 wrong usage."""
     try:
-        code = _run(with_command(arguments))
+        code = _run(with_command(with_http(arguments)))
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output had enough, and the interpreter must not try again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -127,6 +136,20 @@ def run(arguments: Sequence[str]) -> int:
     except (CycloptsError, SkillwireError) as error:
         return _explain(error, arguments)
     return code
+
+
+def with_http(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with an empty value for every `--http` that has none: the parser wants one."""
+    verb = next((VERBS[each] for each in arguments if each in VERBS), None)
+    if verb is None or not verb.over_http:
+        return list(arguments)
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    given = [*arguments[:end], ""]
+    spelled = (
+        f"{each}=" if each == "--http" and not _ADDRESS.fullmatch(following) else each
+        for each, following in pairwise(given)
+    )
+    return [*spelled, *arguments[end:]]
 
 
 def with_command(arguments: Sequence[str]) -> list[str]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from cyclopts import Parameter
 
+from skillwire.config.settings import DEFAULT_PORT
 from skillwire.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
 Http: TypeAlias = Annotated[
     str | None,
     Parameter(
-        name="--http", help="Serve over HTTP at `[HOST:]PORT` instead of stdio; loopback without a HOST."
+        name="--http",
+        help="Serve over HTTP at `[HOST:]PORT` instead of stdio: on loopback without a HOST, "
+        "at port 8765 without a value.",
     ),
 ]
 ClientTokenEnv: TypeAlias = Annotated[
@@ -47,6 +50,7 @@ class Reachable:
     """What the options say of who can reach a server."""
 
     http: str | None = None
+    """None for stdio, empty for the default port."""
     token_env: str | None = None
     allow_public: bool = False
     allow_host: list[str] | None = None
@@ -62,7 +66,7 @@ class Reachable:
             return None
         from skillwire.cli.listening import listen_at  # noqa: PLC0415 - stdio has no walls around it
 
-        return listen_at(self.http, self, lets_in)
+        return listen_at(self.http or str(DEFAULT_PORT), self, lets_in)
 
     def _refuse_without_http(self) -> None:
         given = {

@@ -18,21 +18,23 @@ from skillwire.cli.endpoint import (
     Reachable,
 )
 from skillwire.cli.gateway import open_gateway
-from skillwire.cli.options import BlockKey, ListNonconforming
+from skillwire.cli.options import BlockKey, ListNonconforming, PromptContents
 from skillwire.cli.running import checked_budget, log_to_stderr, run, serve_at
 from skillwire.cli.saying import say
 from skillwire.cli.service import Service
 from skillwire.cli.starting import start
 from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.opening import LibraryOptions
-from skillwire.config.settings import max_file_bytes_from
+from skillwire.config.settings import ServeChoices, max_file_bytes_from, serve_choices
 from skillwire.contract.terms import BLOCK_KEY, Terms
 from skillwire.model.display import visible
 from skillwire.model.errors import UsageError
 from skillwire.server.offering import Channel, Offering
 from skillwire.surfaces.apps import AppPages, app_tools
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
+from skillwire.surfaces.prompts import PromptContent
 from skillwire.surfaces.toolbox import Tool
+from skillwire.surfaces.tools import SkillTools
 from skillwire.wire.messages import LIVE_TTL_MS, STATIC_TTL_MS, Freshness
 
 if TYPE_CHECKING:
@@ -61,9 +63,15 @@ def serve(
         bool, Parameter(help="Also serve what links outside the folders lead to.")
     ] = False,
     catalog: Annotated[
-        Literal["instructions", "tool-description"], Parameter(help="Where models find the list of skills.")
-    ] = "instructions",
+        Literal["instructions", "tool-description"] | None,
+        Parameter(help="Where models find the list of skills."),
+    ] = None,
     catalog_tokens: Annotated[int, Parameter(help="How long that list may be, in tokens.")] = DEFAULT_TOKENS,
+    tools: Annotated[
+        Literal["always", "auto", "never"] | None,
+        Parameter(help="Who gets the tools that load skills; `auto`: clients without the extension."),
+    ] = None,
+    prompt_content: PromptContents = "resource",
     no_drafts: Annotated[bool, Parameter(help="Leave out the index and manifests for early hosts.")] = False,
     archives: Annotated[bool, Parameter(help="Let every skill be read as one archive, too.")] = False,
     list_nonconforming: ListNonconforming = False,
@@ -122,6 +130,8 @@ def serve(
     """
     terms = _terms(block_key, contract=contract, tolerant=tolerant)
     log_to_stderr()
+    choices = _choices(static=static, catalog=catalog, tools=tools, http=http)
+    static, http = choices.static, choices.http
     file = _configuration(config, no_config=no_config, allow_config=allow_config)
     if drive_header and not drive:
         raise UsageError("`--drive-header` needs `--drive`", hint="add `--drive`, or leave it out")
@@ -138,9 +148,11 @@ def serve(
         () if live is None else import_module("skillwire.drive.bridge").bridge_tools(live.hub)
     )
     offering = Offering(
-        Channel(catalog),
+        Channel(choices.catalog),
         checked_budget(catalog_tokens),
         max_file_bytes_from(os.environ),
+        skill_tools=SkillTools(choices.tools),
+        prompt_content=PromptContent(prompt_content),
         drafts=not no_drafts,
         archives=archives,
         list_nonconforming=list_nonconforming,
@@ -168,6 +180,17 @@ def serve(
 
     run(serving)
     return 0
+
+
+def _choices(*, static: bool, catalog: str | None, tools: str | None, http: str | None) -> ServeChoices:
+    """Return what the options and the environment say, and report what the latter changed."""
+    choices = serve_choices(os.environ, static=static, catalog=catalog, tools=tools, http=http)
+    for line in choices.told:
+        say(line)
+    if choices.tools == "never" and choices.catalog == "tool-description":
+        hint = "the list of skills would be in the description of a tool that there is not: leave one out"
+        raise UsageError("`--tools never` and `--catalog tool-description` contradict each other", hint=hint)
+    return choices
 
 
 def _lets_in(*, drive: bool, allow_config: bool) -> str:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters or more: `C:/skills` is a folder
 _GITHUB, _GIT, _SERVER = "github:", "git+", "mcp+"
+# Its page of a repository; and what else begins with its name, which is no folder unless it exists.
+_ON_GITHUB = re.compile(
+    r"(?:www\.)?github\.com/|https?://(?:www\.)?github\.com/[a-z0-9][\w-]*/[\w.-]", re.ASCII | re.IGNORECASE
+)
 _PATH_HINT = "write it as in `./skills`, `~/skills` or `/home/you/skills`"
 _GITHUB_TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")
 """Where GitHub's own tools keep the token. It is sent to GitHub and to nobody else."""
@@ -68,7 +72,12 @@ def is_local(argument: str) -> bool:
     """Whether an argument can only be a path on this machine, or is one."""
     if argument.startswith((".", "/", "~")) or os.path.exists(argument):  # noqa: PTH110 - `Path` raises
         return True
-    return not argument.startswith((_GITHUB, _GIT)) and SCHEME.match(argument) is None
+    return not (argument.startswith(_GIT) or is_on_github(argument)) and SCHEME.match(argument) is None
+
+
+def is_on_github(argument: str) -> bool:
+    """Whether an argument that is no path means a repository on GitHub."""
+    return argument.startswith(_GITHUB) or _ON_GITHUB.match(argument) is not None
 
 
 def local_path(argument: str) -> Path:
@@ -89,8 +98,10 @@ def local_path(argument: str) -> Path:
 def real_place(argument: str) -> str:
     """Return the same for all spellings of a source."""
     try:
-        return str(local_path(argument).resolve()) if is_local(argument) else argument
-    except UsageError:
+        if is_local(argument):
+            return str(local_path(argument).resolve())
+        return _repository_place(argument) if is_on_github(argument) else argument
+    except (UsageError, InvalidValueError):  # reported when it is opened
         return argument
 
 
@@ -135,6 +146,12 @@ def _open_archive(address: Address, options: SourceOptions) -> Source:
     return _mounted(ArchiveMirror(path, options.cache), address, options)
 
 
+def _repository_place(argument: str) -> str:
+    from skillwire.sources.git.repository import Repository  # noqa: PLC0415 - as above
+
+    return Repository.parse(argument).place
+
+
 def _repository_label(argument: str) -> str:
     from skillwire.sources.git.repository import Repository  # noqa: PLC0415 - as above
 
@@ -146,7 +163,7 @@ def _open_repository(address: Address, options: SourceOptions) -> Source:
     from skillwire.sources.git.repository import Repository  # noqa: PLC0415
 
     repository = Repository.parse(address.text)
-    known = (options.environment.get(name) for name in _GITHUB_TOKENS if address.text.startswith(_GITHUB))
+    known = (options.environment.get(name) for name in _GITHUB_TOKENS if is_on_github(address.text))
     token = address.token or next((token for token in known if token), None)
     mirror = GitMirror(repository, options.cache, token, limits=options.limits)
     return _mounted(mirror, address, options)
@@ -210,7 +227,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "repository",
         "github:owner/repo",
-        lambda argument: argument.startswith((_GITHUB, _GIT)),
+        lambda argument: argument.startswith(_GIT) or is_on_github(argument),
         _repository_label,
         _open_repository,
     ),

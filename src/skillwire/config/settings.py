@@ -1,7 +1,8 @@
 """What the environment says, where the command line says nothing."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,15 @@ BRIDGES = "SKILLWIRE_BRIDGES"
 STATE_DIR = "SKILLWIRE_STATE_DIR"
 MAX_FILE_SIZE_MB = ("SKILLWIRE_MAX_FILE_SIZE_MB", "MAX_FILE_SIZE_MB")
 """The second is an older name that people have in their configuration."""
+STATIC = ("SKILLWIRE_STATIC", "SKILLJACK_STATIC")
+CATALOG = ("SKILLWIRE_CATALOG", "SKILLJACK_CATALOG")
+TOOLS = ("SKILLWIRE_TOOLS", "SKILLJACK_TOOLS")
+HTTP_PORT = ("SKILLWIRE_HTTP_PORT", "SKILLJACK_HTTP_PORT")
+"""Options of `serve`. The second name of each is that of skilljack, which people switch from."""
+DEFAULT_PORT = 8765
+"""Where `--http` without a value serves."""
+_LARGEST_PORT = 65535
+_YES, _NO = ("true", "1", "yes"), ("false", "0", "no")
 LIMITS = {
     "SKILLWIRE_MAX_SKILL_FILES": "files",
     "SKILLWIRE_MAX_SKILL_BYTES": "bytes",
@@ -38,6 +48,85 @@ HTTP_LIMITS = {
     "SKILLWIRE_HTTP_BUFFERED_MB": ("buffered_bytes", 1024 * 1024),
 }
 """The variables that move a limit of HTTP, which one, and the unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServeChoices:
+    """What `serve` does: what its options say, else the environment, else the default."""
+
+    static: bool
+    catalog: str
+    tools: str
+    http: str | None
+    """Where to serve over HTTP: `[HOST:]PORT`, or empty for the default port."""
+    told: tuple[str, ...]
+    """Which variables changed something, for people to read."""
+
+
+def serve_choices(
+    environment: Mapping[str, str],
+    *,
+    static: bool = False,
+    catalog: str | None = None,
+    tools: str | None = None,
+    http: str | None = None,
+) -> ServeChoices:
+    """Return what `serve` does, from its options and the environment. Raises `UsageError`.
+
+    An option wins, and then the variable that it replaces is not looked at.
+    """
+    told: list[str] = []
+
+    def chosen(option: str, names: Sequence[str], values: Sequence[str], default: str) -> str:
+        variable, value = _word(names, environment, values) or ("", default)
+        if value != default:
+            told.append(f"`{variable}` is set, which means `{option} {value}`")
+        return value
+
+    if not static and (found := _word(STATIC, environment, (*_YES, *_NO))) is not None:
+        static = found[1] in _YES
+        if static:
+            told.append(f"`{found[0]}` is set, which means `--static`")
+    catalog = catalog or chosen("--catalog", CATALOG, ("instructions", "tool-description"), "instructions")
+    tools = tools or chosen("--tools", TOOLS, ("always", "auto", "never"), "always")
+    if not http and (found := _port(environment)) is not None:
+        http = found[1]
+        told.append(f"`{found[0]}` is set, which means `--http {http}`")
+    return ServeChoices(static, catalog, tools, http, tuple(told))
+
+
+def _set_in(names: Sequence[str], environment: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the first variable that is set, and its value. An empty one counts as not set."""
+    return next(((name, text) for name in names if (text := environment.get(name, "").strip())), None)
+
+
+def _word(
+    names: Sequence[str], environment: Mapping[str, str], values: Sequence[str]
+) -> tuple[str, str] | None:
+    """Return the variable that is set, and which of `values` it is, in any case. Raises `UsageError`."""
+    if (found := _set_in(names, environment)) is None:
+        return None
+    variable, text = found
+    if (value := text.lower()) not in values:
+        known = ", ".join(f"`{each}`" for each in values)
+        raise UsageError(
+            f"the environment variable `{variable}` is {quoted(text)}",
+            hint=f"set it to one of {known}, or unset it for the default",
+        )
+    return variable, value
+
+
+def _port(environment: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the variable with the port to serve at, and the port. Raises `UsageError`."""
+    if (found := _set_in(HTTP_PORT, environment)) is None:
+        return None
+    variable, text = found
+    if not _WHOLE_NUMBER.fullmatch(text) or int(text) > _LARGEST_PORT:
+        raise UsageError(
+            f"the environment variable `{variable}` is {quoted(text)}, and no port from 1 to {_LARGEST_PORT}",
+            hint="correct it, or unset it to serve over stdio",
+        )
+    return variable, str(int(text))
 
 
 def limits_from(environment: Mapping[str, str], configured: Mapping[str, int] | None = None) -> Limits:

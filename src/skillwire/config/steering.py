@@ -17,7 +17,7 @@ from skillwire.config.configured import (
     write_static,
 )
 from skillwire.config.file import ConfigFile
-from skillwire.config.kinds import is_local, kind_of, local_path, real_place
+from skillwire.config.kinds import is_local, is_on_github, kind_of, local_path, real_place
 from skillwire.config.opening import LibraryOptions, open_sources
 from skillwire.config.spelling import check_opens, spelled
 from skillwire.config.visibility import decide, overrides_in
@@ -208,8 +208,9 @@ def _facts(opened: Opened, *, editable: bool) -> SourceFacts:
 
 
 def _origin(argument: str, label: str) -> str:
-    if argument.startswith(_GITHUB):
-        return visible("/".join(argument.removeprefix(_GITHUB).partition("@")[0].split("/")[:2]))
+    if is_on_github(argument) and not is_local(argument):
+        place = real_place(argument).removeprefix(_GITHUB)
+        return visible("/".join(place.partition("@")[0].split("/")[:2]))
     return label
 
 

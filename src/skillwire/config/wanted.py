@@ -27,7 +27,7 @@ from skillwire.sources.prefix import PrefixedSource
 from skillwire.sources.unavailable import UnavailableSource
 
 # Behind a comma that begins another source. An address may hold a comma itself.
-_NEXT_SOURCE = re.compile(rf",\s*(?=[./~]|{SCHEME.pattern})")
+_NEXT_SOURCE = re.compile(rf",\s*(?=[./~]|{SCHEME.pattern}|(?:www\.)?github\.com/)")
 
 
 class GivenBy(StrEnum):

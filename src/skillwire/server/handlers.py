@@ -15,7 +15,7 @@ from pydantic import ConfigDict
 from skillwire.model.errors import NotServedError, RequestError, SkillwireError
 from skillwire.server.guard import TOKEN_SHOWN
 from skillwire.surfaces.base import Answer, Call, Method
-from skillwire.wire.messages import CACHEABLE, Freshness
+from skillwire.wire.messages import CACHEABLE, EXTENSION, Freshness
 from skillwire.wire.translate import complete
 
 _log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ async def respond(
 ) -> dict[str, Any]:
     """Return the answer to a request, with what its protocol version wants of every result (S12)."""
     params = context.params or {} if call is None else call.params
-    answer = await answered(name, method, Call(params, may_change(context)))
+    answer = await answered(name, method, Call(params, may_change(context), knows_skills(context)))
     if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         return answer.result
     if name not in CACHEABLE:
@@ -69,6 +69,12 @@ def may_change(context: Context) -> bool:
         return True
     scope: Mapping[str, Any] = getattr(request, "scope", {})
     return TOKEN_SHOWN in scope or isinstance(scope.get("user"), AuthenticatedUser)
+
+
+def knows_skills(context: Context) -> bool:
+    """Return whether the client declares the extension, in its handshake or with this request."""
+    declared = context.session.client_capabilities
+    return declared is not None and EXTENSION in (declared.extensions or {})
 
 
 async def answered(name: str, method: Method, call: Call) -> Answer:

@@ -20,6 +20,8 @@ class Call:
     params: Mapping[str, object] = field(default_factory=dict[str, object])
     may_change: bool = False
     """Whether the caller may change the server: the user's client on stdio, or one that sent a credential."""
+    knows_skills: bool = False
+    """Whether the client declares the extension, and so can load skills without a tool."""
 
     def text(self, name: str) -> str:
         """Return a parameter that must be there, and not too long. Raises `BadParamsError`.
@@ -39,10 +41,10 @@ class Call:
         """
         value = self.params.get(name)
         if value is None:
-            return Call(may_change=self.may_change)
+            return Call(may_change=self.may_change, knows_skills=self.knows_skills)
         if not isinstance(value, Mapping):
             raise BadParamsError(f"the parameter `{name}` must be an object")
-        return Call(cast("Mapping[str, object]", value), self.may_change)
+        return Call(cast("Mapping[str, object]", value), self.may_change, self.knows_skills)
 
     def no_cursor(self) -> None:
         """Refuse a cursor: this list has one page, and never gave one out. Raises `BadCursorError`."""

@@ -24,8 +24,17 @@ FOREIGN = (
 )
 
 
-def available_skills(skills: Mapping[str, Entry], tokens: int, *, foreign: bool = False) -> str:
-    """Return the list of skills, cut at a budget: whole skills, and a line that tells of the rest.
+USAGE_WITHOUT_TOOLS = (
+    "Skills are instructions for particular tasks. Before you begin a task, see whether one of the skills "
+    "below fits it. If one does, read the resource at its location first, to the end, and follow it "
+    "completely; the files that it names are resources beside it. Read a skill only when you need it."
+)
+
+
+def available_skills(
+    skills: Mapping[str, Entry], tokens: int, *, foreign: bool = False, with_tools: bool = True
+) -> str:
+    """Return the list of skills, cut at a budget: whole skills, and a line that counts the rest.
 
     No value in it can end its own tag. If they are `foreign`, the list says so.
     """
@@ -43,7 +52,7 @@ def available_skills(skills: Mapping[str, Entry], tokens: int, *, foreign: bool 
         return listed
     told = f"{rest} more {'skill is' if rest == 1 else 'skills are'} not shown here."
     reach = "`load-skill` takes the name of any, and answers a wrong one with those that come closest."
-    return f"{listed}\n{told} All of them are in `resources/list`. {reach}"
+    return f"{listed}\n{told} All of them are in `resources/list`.{f' {reach}' if with_tools else ''}"
 
 
 def _skill(handle: str, entry: Entry) -> str:

@@ -3,7 +3,13 @@
 from collections.abc import Mapping
 
 from skillwire.surfaces.base import Method, Surface
-from skillwire.surfaces.catalog_text import ASK_AGAIN, DEFAULT_TOKENS, USAGE, available_skills
+from skillwire.surfaces.catalog_text import (
+    ASK_AGAIN,
+    DEFAULT_TOKENS,
+    USAGE,
+    USAGE_WITHOUT_TOOLS,
+    available_skills,
+)
 from skillwire.surfaces.offer import Offer
 
 
@@ -12,9 +18,14 @@ class InstructionsSurface(Surface):
 
     name = "instructions"
 
-    def __init__(self, offer: Offer, tokens: int = DEFAULT_TOKENS, *, foreign: bool = False) -> None:
-        """`foreign`: the skills are those of others, who wrote their descriptions."""
-        self._offer, self._foreign = offer, foreign
+    def __init__(
+        self, offer: Offer, tokens: int = DEFAULT_TOKENS, *, foreign: bool = False, with_tools: bool = True
+    ) -> None:
+        """`foreign`: the skills are those of others, who wrote their descriptions.
+
+        `with_tools`: there are tools that load skills.
+        """
+        self._offer, self._foreign, self._with_tools = offer, foreign, with_tools
         self._tokens = tokens
 
     def methods(self) -> Mapping[str, Method]:
@@ -24,4 +35,6 @@ class InstructionsSurface(Surface):
         skills = self._offer.for_models()
         if not skills:
             return ""
-        return "\n\n".join([USAGE, ASK_AGAIN, available_skills(skills, self._tokens, foreign=self._foreign)])
+        listed = available_skills(skills, self._tokens, foreign=self._foreign, with_tools=self._with_tools)
+        usage = [USAGE, ASK_AGAIN] if self._with_tools else [USAGE_WITHOUT_TOOLS]
+        return "\n\n".join([*usage, listed])

@@ -2,6 +2,7 @@
 
 import posixpath
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from enum import StrEnum
 from typing import TypeAlias
 
 from anyio.lowlevel import checkpoint
@@ -19,8 +20,8 @@ from skillwire.surfaces.content import (
     Frame,
     RuntimeMeta,
     document_block,
+    file_of_folder,
     no_meta,
-    resource_block,
     text_block,
     unframed,
     with_meta,
@@ -44,6 +45,15 @@ _READ_ONLY: dict[str, Json] = {
 _Blocks: TypeAlias = tuple[list[Json], Entry | None]
 
 
+class SkillTools(StrEnum):
+    """Which clients get `load-skill` and `skill-resource`."""
+
+    ALWAYS = "always"
+    AUTO = "auto"
+    """Those that do not declare the extension. Others load skills themselves."""
+    NEVER = "never"
+
+
 class ToolError(SkillwireError):
     """What the model did wrong, told so that it can do better: a result, not a protocol error."""
 
@@ -63,15 +73,16 @@ class ToolsSurface(Surface):
         runtime_meta: RuntimeMeta = no_meta,
         more: Sequence[Tool] = (),
         frame: Frame | None = None,
+        offered: SkillTools = SkillTools.ALWAYS,
     ) -> None:
         self._offer = offer
         self._max_file_bytes = max_file_bytes
         self._tokens = catalog_tokens
         self._describe_skills = describe_skills
+        self._offered = offered
         self._runtime_meta = runtime_meta
         self._frame = frame or unframed
-        self._foreign = frame is not None
-        self._block = resource_block if frame is None else self._framed_block
+        self._folder_frame = frame
         self._tools: dict[str, Callable[[Call], Awaitable[_Blocks]]] = {
             LOAD_SKILL: self._load_skill,
             LOAD_SKILL_ALIAS: self._load_skill,
@@ -98,13 +109,24 @@ class ToolsSurface(Surface):
         call.no_cursor()
         offered = (tool for tool in self._more.values() if call.may_change or not tool.changes)
         more: list[Json] = [tool.to_json() for tool in offered]
-        return Answer({"tools": [self._load_skill_tool(), _skill_resource_tool(), *more]})
+        own: list[Json] = [self._load_skill_tool(), _skill_resource_tool()] if self._offers_to(call) else []
+        return Answer({"tools": [*own, *more]})
+
+    def _offers_to(self, call: Call) -> bool:
+        """Whether the client that asks gets the tools that load skills."""
+        match self._offered:
+            case SkillTools.ALWAYS:
+                return True
+            case SkillTools.NEVER:
+                return False
+            case SkillTools.AUTO:  # the list of skills in a description must be there for all
+                return self._describe_skills or not call.knows_skills
 
     async def call(self, call: Call) -> Answer:
         if (other := self._more.get(call.text("name"))) is not None:
             return Answer(await other.run(call.part("arguments")))
         tool, arguments = self._tools.get(call.text("name")), call.part("arguments")
-        if tool is None:
+        if tool is None or not self._offers_to(call):
             raise BadParamsError(f"there is no tool {quoted(call.text('name'))}")
         try:
             blocks, entry = await tool(arguments)
@@ -159,10 +181,7 @@ class ToolsSurface(Surface):
             self._bound(path, total)
 
         await in_order(inside, read, take, READS_AT_ONCE if entry.foreign else 1)
-        return [self._block(reading) for reading in readings]
-
-    def _framed_block(self, reading: Reading) -> dict[str, Json]:
-        return document_block(reading, self._frame)
+        return [block for reading in readings for block in file_of_folder(reading, self._folder_frame)]
 
     def _bound(self, path: str, total: int) -> None:
         if total > self._max_file_bytes:
@@ -179,12 +198,13 @@ class ToolsSurface(Surface):
         return reading
 
     def _listed(self) -> str:
-        return available_skills(self._offer.for_models(), self._tokens, foreign=self._foreign)
+        foreign = self._folder_frame is not None
+        return available_skills(self._offer.for_models(), self._tokens, foreign=foreign)
 
     def _load_skill_tool(self) -> dict[str, Json]:
         description = (
             "Load a skill: instructions for a particular task, to be followed completely. "
-            'With the name "" it returns the list of skills.'
+            'To see which skills there are, call it with the name "": it returns the list of skills.'
         )
         if self._describe_skills:
             listed = self._listed()
@@ -196,7 +216,7 @@ class ToolsSurface(Surface):
 
 def _skill_resource_tool() -> dict[str, Json]:
     description = (
-        "Read a file that a skill refers to. A folder returns every file in it; "
+        "Read a file that a skill refers to. A folder returns every file in it, each below its path; "
         'the path "" returns the list of its files.'
     )
     return _tool(

@@ -1,4 +1,7 @@
-"""The address of a repository: `github:owner/repo[/path][@ref]` or `git+URL[@ref][#path]`."""
+"""The address of a repository: `github:owner/repo[/path][@ref]` or `git+URL[@ref][#path]`.
+
+A repository on GitHub may also be written as its web page: `github.com/owner/repo`, with or without a scheme.
+"""
 
 import re
 import unicodedata
@@ -23,6 +26,9 @@ _FORM = (
 _PATH_RULE = "a folder of the repository, written as `skills/writing`"
 _REF_RULE = "the name of a branch or a tag, or all digits of a commit"
 
+_WEB_PAGE = re.compile(r"(?:https?://)?(?:www\.)?github\.com/", re.ASCII | re.IGNORECASE)
+_TREE = re.compile(r"([^/@]+/[^/@]+)/(?:tree|blob)/([^/@]+)((?:/[^@]*)?)")
+"""How the web page of a folder or a file goes on: the repository, its branch, the path."""
 _OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 _REPO = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
 _GITHUB_PARTS = re.compile(r"([^/@]*)/([^/@]*)([/@].*)?")
@@ -56,8 +62,10 @@ class Repository:
             raise InvalidValueError(
                 "repository", _harmless(text), "printable text; remove what is escaped here"
             )
+        if (page := _WEB_PAGE.match(text)) is not None:
+            return cls._of_github(text, _of_web_page(text[page.end() :]))
         if text.startswith(GITHUB):
-            return cls._of_github(text)
+            return cls._of_github(text, text.removeprefix(GITHUB))
         if text.startswith(GIT):
             return cls._of_url(text)
         raise InvalidValueError("repository", _harmless(text), _FORM)
@@ -80,8 +88,8 @@ class Repository:
         return scheme if separator else "ssh"
 
     @classmethod
-    def _of_github(cls, text: str) -> Self:
-        parts = _GITHUB_PARTS.fullmatch(text.removeprefix(GITHUB))
+    def _of_github(cls, text: str, named: str) -> Self:
+        parts = _GITHUB_PARTS.fullmatch(named)
         owner, repo, rest = parts.groups(default="") if parts else ("", "", "")
         repo = repo.removesuffix(".git")
         if not _OWNER.fullmatch(owner) or not _REPO.fullmatch(repo) or repo in {".", ".."}:
@@ -127,6 +135,14 @@ class Repository:
             return None
         url = f"{split.scheme}://{host}{path}"
         return cls(url, "", _ref(ref), "", unquote(user) if who else "", unquote(token) if who else "")
+
+
+def _of_web_page(address: str) -> str:
+    """Return `owner/repo[/path][@ref]` for what follows the host, also of the page of a folder or a skill."""
+    found = _TREE.fullmatch(address.removesuffix("/"))
+    if found is None:
+        return address.removesuffix("/")
+    return f"{found[1]}{unquote(found[3]).removesuffix('/SKILL.md')}@{found[2]}"
 
 
 def _split(address: str) -> SplitResult | None:
