@@ -1,0 +1,116 @@
+"""For drivers in Python: reads the target, keeps the checks, and prints the report. Standard library only."""
+
+import asyncio
+import hashlib
+import json
+import subprocess
+import sys
+import traceback
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+
+class Target:
+    """What run.py says about the server and the environment. See its docstring."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.client: str = values["client"]
+        self.version: str = values["version"]
+        self.transport: str = values["transport"]
+        self.command: list[str] = values.get("command", [])
+        self.env: dict[str, str] = values.get("env", {})
+        self.url: str = values.get("url", "")
+        self.site: str = values.get("site", "")
+        self.environment = Path(values["environment"])
+        self.scratch = Path(values["scratch"])
+        self.node: str = values["node"]
+        expected = values["expected"]
+        self.skills: list[dict[str, Any]] = expected["skills"]
+        self.ambiguous: list[dict[str, Any]] = expected["ambiguous"]
+        self.nonconforming: list[dict[str, Any]] = expected["nonconforming"]
+        self.folder: dict[str, Any] = expected["folder"]
+        self.executable: dict[str, str] = expected["executable"]
+
+    @property
+    def listed(self) -> list[dict[str, Any]]:
+        """What `skills/list` must have: the conforming skills, also those with ambiguous YAML."""
+        return [*self.skills, *self.ambiguous]
+
+    @property
+    def served(self) -> list[dict[str, Any]]:
+        """What resources, tools and prompts must have: every skill."""
+        return [*self.listed, *self.nonconforming]
+
+    def skill(self, path: str) -> dict[str, Any]:
+        return next(skill for skill in self.served if skill["path"] == path)
+
+
+class Report:
+    """The checks of one run, in order."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.checks: list[dict[str, Any]] = []
+        self.supports: list[str] = []
+
+    @asynccontextmanager
+    async def check(self, name: str) -> AsyncGenerator[None]:
+        """A check passes unless its body raises."""
+        try:
+            yield
+        except Exception as problem:  # noqa: BLE001 - whatever the client raises is its answer
+            detail = "".join(traceback.format_exception_only(problem)).strip()
+            if isinstance(problem, ExceptionGroup):
+                detail = f"{detail}: {problem.exceptions[0]!r}"
+            self.checks.append({"name": name, "ok": False, "detail": detail[:2000]})
+        else:
+            self.checks.append({"name": name, "ok": True, "detail": ""})
+
+    def support(self, *words: str) -> None:
+        """Say in a word what the client can do and was checked for; it goes into the README."""
+        self.supports += [word for word in words if word not in self.supports]
+
+
+def drive(body: Callable[[Target, Report], Coroutine[Any, Any, None]], version: Callable[[Target], str]) -> None:
+    """Run a driver: `body` makes the checks, `version` asks the client for its own version."""
+    target = Target(json.loads(Path(sys.argv[1]).read_text("utf-8")))
+    report = Report(target)
+    asyncio.run(body(target, report))
+    told = {"client": target.client, "version": version(target), "checks": report.checks}
+    print(json.dumps({**told, "supports": report.supports}), flush=True)
+
+
+def npm_version(package: str) -> Callable[[Target], str]:
+    """Return the version of an npm package in the client's environment."""
+
+    def read(target: Target) -> str:
+        path = target.environment / "node_modules" / package / "package.json"
+        return json.loads(path.read_text("utf-8"))["version"]
+
+    return read
+
+
+def program(*command: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[bytes]:
+    """Run a program of the client. run.py ends the driver, and with it the program, when the time is up."""
+    return subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+
+
+def same(actual: object, expected: object, what: str) -> None:
+    if actual != expected:
+        raise AssertionError(f"{what}: got {actual!r}, expected {expected!r}")
+
+
+def contains(actual: Iterable[str], expected: Iterable[str], what: str) -> None:
+    if missing := sorted(set(expected) - set(actual)):
+        raise AssertionError(f"{what}: missing {missing!r}")
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def same_bytes(data: bytes, file: Mapping[str, Any]) -> None:
+    """Compare what was read with the fixture's file."""
+    same((len(data), sha256(data)), (file["size"], file["sha256"]), f"size and digest of {file['uri']}")

@@ -1,0 +1,146 @@
+"""The results of real clients: judged, kept in results/, and rendered into the README.
+
+results.py   writes the README's table from the kept results, without running a client
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from table import CLIENTS, Client
+
+KEPT = Path(__file__).parent / "results"
+README = Path(__file__).parents[3] / "README.md"
+
+BEGIN = "<!-- works with: written by scripts/conformance --clients --write -->"
+END = "<!-- works with: end -->"
+COLUMNS = {"stdio": "stdio", "http": "HTTP", "site": "published site"}
+OK, KNOWN = "ok", "fails"
+MARKS = "¹²³⁴⁵⁶⁷⁸⁹"
+
+
+@dataclass
+class Outcome:
+    """How one client did. Without transports it did not run, and `reason` says why."""
+
+    transports: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    supports: list[str] = field(default_factory=list[str])
+    complaints: list[str] = field(default_factory=list[str])
+    reason: str = ""
+
+    @property
+    def ran(self) -> bool:
+        return not self.reason
+
+    @property
+    def passed(self) -> bool:
+        return self.ran and bool(self.transports) and not self.complaints
+
+    def record(self, version: str, date: str) -> dict[str, Any]:
+        """Return what is kept of it."""
+        return {"version": version, "date": date, "supports": self.supports, "transports": self.transports}
+
+
+def read_report(client: Client, transport: str, ended: tuple[int, str, str], outcome: Outcome) -> None:
+    """Judge what a driver printed. Silence, a crash, a wrong version and an unknown failure all count."""
+    status, out, err = ended
+    complain = outcome.complaints.append
+    seen = outcome.transports.setdefault(transport, {})
+    try:
+        report = json.loads(out.strip().splitlines()[-1])
+        checks = [(str(each["name"]), each["ok"] is True, str(each["detail"])) for each in report["checks"]]
+        version, supports = str(report["version"]), [str(word) for word in report["supports"]]
+    except (IndexError, KeyError, TypeError, ValueError):
+        words = (err or out).strip().splitlines()[-8:]
+        complain("\n      ".join([f"{transport}: no report, exit code {status}", *words]))
+        return
+    if status:
+        complain(f"{transport}: the driver ended with exit code {status}")
+    if version != client.version:
+        complain(f"{transport}: version {version} ran, not {client.version}")
+    if not checks:
+        complain(f"{transport}: nothing was checked")
+    for name, ok, detail in checks:
+        if name in seen:
+            complain(f"{transport}: two checks are called `{name}`")
+        seen[name] = OK if ok else KNOWN
+        if ok and name in client.known:
+            complain(f"{transport}: `{name}` works now; remove it from the known faults in table.py")
+        elif not ok and name not in client.known:
+            complain(f"{transport}: {name}: {detail or 'failed'}")
+    outcome.supports += [word for word in supports if word not in outcome.supports]
+
+
+def differences(client: Client, outcome: Outcome, kept: Mapping[str, Any] | None) -> list[str]:
+    """Say how a run differs from what is kept of the last one."""
+    if kept is None:
+        return ["there is no result of it in the README"]
+    seen = outcome.record(client.version, "")
+    found: list[str] = []
+    if kept["version"] != seen["version"]:
+        found.append(f"the README has version {kept['version']}, this is {seen['version']}")
+    if kept["supports"] != seen["supports"]:
+        found.append(
+            f"checked for {', '.join(seen['supports'])}; the README says {', '.join(kept['supports'])}"
+        )
+    for transport in sorted({*kept["transports"], *seen["transports"]}):
+        before, now = (each["transports"].get(transport, {}) for each in (kept, seen))
+        for name in sorted({*before, *now}):
+            if before.get(name) != now.get(name):
+                was, is_now = before.get(name, "not checked"), now.get(name, "not checked")
+                found.append(f"{transport}: {name}: was {was}, is {is_now}")
+    return found
+
+
+def load(folder: Path) -> dict[str, Any]:
+    """Return the kept result of each client, by its name."""
+    return {path.stem: json.loads(path.read_text("utf-8")) for path in folder.glob("*.json")}
+
+
+def save(folder: Path, name: str, result: Mapping[str, Any]) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.json").write_text(f"{json.dumps(result, indent=1, ensure_ascii=False)}\n", "utf-8")
+
+
+def render(clients: Sequence[Client], results: Mapping[str, Any]) -> str:
+    """Return the table for the README, markers included. What never ran has no tick."""
+    notes: list[str] = []
+    rows: list[str] = []
+    for client in clients:
+        kept = results.get(client.name)
+        if kept is None:
+            rows.append(f"| {client.shown} | {client.version} |{' |' * len(COLUMNS)} not run | |")
+            continue
+        cells = [cell(client, kept["transports"].get(transport), notes) for transport in COLUMNS]
+        told = ", ".join(kept["supports"])
+        rows.append(f"| {client.shown} | {kept['version']} | {' | '.join(cells)} | {told} | {kept['date']} |")
+    head = ["client", "version", *COLUMNS.values(), "checked", "last run"]
+    lines = [BEGIN, "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *rows, ""]
+    for mark, note in zip(MARKS, notes, strict=False):
+        lines += [f"{mark} {note}", ""]
+    return "\n".join([*lines, END])
+
+
+def cell(client: Client, checks: Mapping[str, str] | None, notes: list[str]) -> str:
+    if not checks:
+        return ""
+    failed = [client.known.get(name, "A check fails.") for name, result in checks.items() if result != OK]
+    marks: list[str] = []
+    for note in dict.fromkeys(failed):
+        if note not in notes:
+            notes.append(note)
+        marks.append(MARKS[notes.index(note)])
+    return f"yes{''.join(marks)}"
+
+
+def write_table(readme: Path, table: str) -> None:
+    """Put the table between its markers in the README."""
+    before, rest = readme.read_text("utf-8").split(BEGIN)
+    _, after = rest.split(END)
+    readme.write_text(f"{before}{table}{after}", "utf-8")
+
+
+if __name__ == "__main__":
+    write_table(README, render(CLIENTS, load(KEPT)))
