@@ -73,7 +73,9 @@ class Report:
         self.supports += [word for word in words if word not in self.supports]
 
 
-def drive(body: Callable[[Target, Report], Coroutine[Any, Any, None]], version: Callable[[Target], str]) -> None:
+def drive(
+    body: Callable[[Target, Report], Coroutine[Any, Any, None]], version: Callable[[Target], str]
+) -> None:
     """Run a driver: `body` makes the checks, `version` asks the client for its own version."""
     target = Target(json.loads(Path(sys.argv[1]).read_text("utf-8")))
     report = Report(target)
