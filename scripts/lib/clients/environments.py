@@ -16,6 +16,7 @@ from pathlib import Path
 from table import Client
 
 INSTALL = 420  # seconds for one installation
+GRACE = 10  # seconds from SIGTERM to SIGKILL
 MARKER = "complete.json"  # written last: without it, or with other pins in it, the environment is made anew
 
 
@@ -53,6 +54,10 @@ async def run(
     except TimeoutError:
         return -1, "", f"still running after {patience:g} s"
     finally:
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGTERM)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), GRACE)
         # The group may outlive its leader, for instance as a server that the client left running.
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -115,7 +115,8 @@ def write_fixture(folder: Path) -> dict[str, Any]:
     ambiguous = [described(folder, path, files) for path, files in AMBIGUOUS.items()]
     write_broken(folder)
     bad = [
-        {**described(folder, path, files), "fault": fault} for path, (fault, files) in NONCONFORMING.items()
+        {**described(folder, path, files), "fault": fault, "portable": not fault.startswith("a file")}
+        for path, (fault, files) in NONCONFORMING.items()
     ]
     skill, inside = FOLDER
     root = f"skill://{skill}/{inside}"
@@ -157,4 +158,5 @@ def described(folder: Path, path: str, files: Mapping[str, str | bytes]) -> dict
         "path": path,
         "uri": f"skill://{encoded(path)}/SKILL.md",
         "files": found,
+        "portable": True,  # every system can store its files: a site has it
     }

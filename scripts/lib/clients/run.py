@@ -62,7 +62,13 @@ class Trial:
             for key, value in os.environ.items()
             if not key.startswith(("XDG_", "SKILL", "PYTHON")) and "proxy" not in key.casefold()
         }
-        self.env |= {"NO_COLOR": "1", "CI": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        self.env |= {
+            "NO_COLOR": "1",
+            "CI": "1",
+            "DO_NOT_TRACK": "1",
+            "DISABLE_TELEMETRY": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
         self.env |= dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
         self.env["PATH"] = f"{options.node.parent}{os.pathsep}{os.environ['PATH']}"
 

@@ -47,6 +47,30 @@ JAVASCRIPT: Sequence[Client] = (
         driver="typescript_sdk.mjs",
         npm={"@modelcontextprotocol/client": "2.4.0"},
     ),
+    Client(
+        name="inspector",
+        shown="MCP Inspector",
+        version="2.12.0",
+        driver="inspector.py",
+        provided="inspector",
+    ),
+    Client(
+        name="vercel-skills",
+        shown="vercel `skills`",
+        version="1.7.4",
+        driver="vercel_skills.py",
+        npm={"skills": "1.7.4"},
+        transports=("http", "site"),
+        known={"executable bit": "Does not set the executable bits that archives have."},
+    ),
+    Client(
+        name="mcpc",
+        shown="`mcpc`",
+        version="0.2.6",
+        driver="mcpc.py",
+        npm={"@apify/mcpc": "0.2.6"},
+        overrides={"viem": "2.46.3"},  # the newest asks for a version of `ox` that the registry does not have
+    ),
 )
 
 MCP = "mcp==2.3.0"

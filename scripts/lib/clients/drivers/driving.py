@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import signal
 import subprocess
 import sys
 import traceback
@@ -79,6 +80,7 @@ def drive(
     """Run a driver: `body` makes the checks, `version` asks the client for its own version."""
     target = Target(json.loads(Path(sys.argv[1]).read_text("utf-8")))
     report = Report(target)
+    signal.signal(signal.SIGTERM, _end)  # run.py ends us: clean up
     asyncio.run(body(target, report))
     told = {"client": target.client, "version": version(target), "checks": report.checks}
     print(json.dumps({**told, "supports": report.supports}), flush=True)
@@ -97,6 +99,10 @@ def npm_version(package: str) -> Callable[[Target], str]:
 def program(*command: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[bytes]:
     """Run a program of the client. run.py ends the driver, and with it the program, when the time is up."""
     return subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+
+
+def _end(*_: object) -> None:
+    raise SystemExit("the time is up")
 
 
 def same(actual: object, expected: object, what: str) -> None:
