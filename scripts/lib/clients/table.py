@@ -74,7 +74,9 @@ JAVASCRIPT: Sequence[Client] = (
 )
 
 MCP = "mcp==2.3.0"
-_AMBIGUOUS = "Refuses to read a whole skill whose frontmatter YAML 1.1 and 1.2 read differently. `skillwire check` warns of it."
+YAML_1_1 = (
+    "Refuses to read a whole skill if its frontmatter has values that YAML 1.1 and 1.2 read differently."
+)
 
 PYTHON: Sequence[Client] = (
     Client(
@@ -91,6 +93,10 @@ PYTHON: Sequence[Client] = (
         driver="fastmcp_client.py",
         # Its client reads whole skills with PyYAML, which its own requirements lack.
         pip=("fastmcp-slim[client]==4.2.0", "PyYAML>=6", MCP),
+        known={
+            f"{protocol} read whole skills with ambiguous YAML": YAML_1_1
+            for protocol in ("2026-07-28", "2025-11-25")
+        },
     ),
     Client(
         name="fast-agent",
@@ -100,6 +106,7 @@ PYTHON: Sequence[Client] = (
         pip=("fast-agent-mcp==0.10.46",),
         pythons=("3.13", "3.12"),
         patience=180,
+        known={"install skills with ambiguous YAML": YAML_1_1},
     ),
     Client(
         name="langchain-mcp-adapters",
@@ -115,6 +122,9 @@ PYTHON: Sequence[Client] = (
         version="2.66.0",
         driver="pydantic_ai_toolset.py",
         pip=("pydantic-ai-slim[mcp]==2.66.0", "fastmcp-slim==4.2.0", MCP),
+        known={
+            "read JSON files with a tool": "A tool's text that is JSON reaches the model as parsed values."
+        },
     ),
     Client(
         name="openai-agents",

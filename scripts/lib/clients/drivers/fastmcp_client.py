@@ -1,6 +1,6 @@
-"""FastMCP's client: its methods of the Skills extension, its older utilities, and tools, resources and prompts.
+"""FastMCP's client: the Skills extension, its older utilities for skills, and tools, resources and prompts.
 
-For 4.1 and 4.2. The extension needs protocol 2026-07-28; the utilities and the rest are checked in both eras.
+For 4.1 and 4.2. The extension needs protocol 2026-07-28. The rest is checked with both protocols.
 """
 
 import base64
@@ -19,7 +19,7 @@ from fastmcp.utilities.skills import download_skill, get_skill_manifest, list_sk
 from plainly import Content, check_plainly
 
 warnings.simplefilter("ignore", DeprecationWarning)  # 4.2 deprecates the utilities. They still have to work.
-ERAS = {"2026-07-28": "2026-07-28", "2025-11-25": "legacy"}
+ERAS = {"2026-07-28": "auto", "2025-11-25": "legacy"}
 
 
 class Plain:

@@ -1,4 +1,4 @@
-"""LangChain's MCP adapters: tools, resources and prompts as LangChain's own objects, with plain text as prompts."""
+"""LangChain's MCP adapters: tools, resources and prompts as LangChain's objects. Prompts have to be text."""
 
 import base64
 from collections.abc import Mapping, Sequence

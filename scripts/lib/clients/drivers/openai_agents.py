@@ -14,7 +14,7 @@ from plainly import Content, check_plainly
 
 
 class Plain:
-    """One of the SDK's MCP servers as a plain client. Tools are called by an agent, so the model's view counts."""
+    """One of the SDK's MCP servers as a plain client. An agent calls the tools, as its model sees them."""
 
     def __init__(self, server: MCPServer) -> None:
         self._server = server
@@ -28,7 +28,8 @@ class Plain:
 
     async def refusal(self, tool: str, arguments: Mapping[str, str]) -> str:
         result = await self._server.call_tool(tool, dict(arguments))
-        same(result.is_error, True, "error")
+        if not result.is_error:
+            raise AssertionError("the call did not fail")
         (content,) = await self.call(tool, arguments)
         assert isinstance(content, str)
         return content
@@ -65,11 +66,10 @@ class Scripted(Model):
         )
         self.output: Any = None
 
-    async def get_response(
-        self, system_instructions: Any, input: Any, *more: Any, **options: Any
-    ) -> ModelResponse:
+    async def get_response(self, *arguments: Any, **named: Any) -> ModelResponse:
+        history = named["input"] if "input" in named else arguments[1]
         answers = [
-            item for item in input if isinstance(item, dict) and item.get("type") == "function_call_output"
+            item for item in history if isinstance(item, dict) and item.get("type") == "function_call_output"
         ]
         if not answers:
             return ModelResponse(output=[self._call], usage=Usage(), response_id=None)

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 from driving import Report, Target, contains, same, same_bytes
 
 TOOLS = ("load-skill", "skill-resource")
-Content = Sequence[str | bytes]
+Content = Sequence[object]
+"""A text is `str`, what is not text is `bytes`, and whatever else a client makes of a block is not right."""
 
 
 class PlainClient(Protocol):
@@ -63,11 +64,14 @@ async def check_tools(client: PlainClient, target: Target, report: Report, prefi
         for skill in target.served:
             (text,) = texts(await client.call("load-skill", {"name": skill["name"]}))
             same_bytes(text.encode(), skill["files"]["SKILL.md"])
-    async with report.check(f"{prefix}read every file with a tool"):
-        for skill in target.served:
-            for path, file in skill["files"].items():
-                (content,) = await client.call("skill-resource", {"skill": skill["name"], "path": path})
-                same_bytes(content if isinstance(content, bytes) else content.encode(), file)
+    for title, wanted in (("other files", False), ("JSON files", True)):
+        async with report.check(f"{prefix}read {title} with a tool"):
+            for skill in target.served:
+                for path, file in skill["files"].items():
+                    if path.endswith(".json") is wanted:
+                        arguments = {"skill": skill["name"], "path": path}
+                        (content,) = await client.call("skill-resource", arguments)
+                        same_bytes(data_of(content), file)
     async with report.check(f"{prefix}read folders with a tool"):
         skill = target.skill(target.folder["skill"])
         for folder in sorted({PurePosixPath(path).parts[0] for path in skill["files"] if "/" in path}):
@@ -111,6 +115,15 @@ def texts(content: Content) -> list[str]:
     return found
 
 
+def data_of(content: object) -> bytes:
+    """Return the bytes of one block of content."""
+    if isinstance(content, str):
+        return content.encode()
+    if not isinstance(content, bytes):
+        raise AssertionError(f"neither text nor bytes: {content!r}")  # noqa: TRY004 - it is a check
+    return content
+
+
 def inside(skill: Mapping[str, Any], folder: str) -> dict[str, Any]:
     return {path: file for path, file in skill["files"].items() if path.startswith(f"{folder}/")}
 
@@ -123,7 +136,7 @@ def same_files(content: Content, files: Mapping[str, Any]) -> None:
         if isinstance(block, bytes):
             found[path] = block
             continue
-        header, _, text = block.partition("\n")
+        header, _, text = data_of(block).decode().partition("\n")
         if not (header.startswith("--- ") and header.endswith(" ---")):
             raise AssertionError(f"a text does not name its file: {block[:80]!r}")
         path = header.removeprefix("--- ").removesuffix(" ---")

@@ -6,7 +6,7 @@ from typing import Any
 
 from driving import Report, Target, drive, same, same_bytes
 from fastmcp.client.transports import StdioTransport
-from plainly import Content, check_plainly
+from plainly import Content, check_plainly, data_of
 from pydantic_ai import Agent, BinaryContent, ModelRetry
 from pydantic_ai.mcp import MCPToolset
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
@@ -24,7 +24,7 @@ class Plain:
 
     async def call(self, tool: str, arguments: Mapping[str, str]) -> Content:
         result = await self._toolset.direct_call_tool(tool, dict(arguments))
-        return [data_of(each) for each in (result if isinstance(result, list) else [result])]
+        return [content_of(each) for each in (result if isinstance(result, list) else [result])]
 
     async def refusal(self, tool: str, arguments: Mapping[str, str]) -> str:
         try:
@@ -37,9 +37,7 @@ class Plain:
         return [resource.uri for resource in await self._toolset.list_resources()]
 
     async def read(self, uri: str) -> bytes:
-        found: Any = await self._toolset.read_resource(uri)
-        content = data_of(found)
-        return content if isinstance(content, bytes) else content.encode()
+        return data_of(content_of(await self._toolset.read_resource(uri)))
 
     async def prompts(self) -> Sequence[str]:
         return [prompt.name for prompt in await self._toolset.list_prompts()]
@@ -51,12 +49,8 @@ class Plain:
         return content.content
 
 
-def data_of(content: Any) -> str | bytes:
-    """Return what is text as text, and what is not as bytes."""
-    if isinstance(content, BinaryContent):
-        return content.data
-    assert isinstance(content, str), f"unexpected content: {content!r}"
-    return content
+def content_of(content: object) -> object:
+    return content.data if isinstance(content, BinaryContent) else content
 
 
 def toolset(target: Target) -> MCPToolset[Any]:
