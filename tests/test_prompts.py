@@ -6,7 +6,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import EmbeddedResource, GetPromptResult, TextResourceContents
 
-from skillwire.server.offering import Offering
+from skillwire.server import Offering, PromptContent
 from tests.support.clients import ERAS, connected, skill
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("mode", ERAS)]
@@ -62,6 +62,22 @@ async def test_a_prompt_is_one_message_that_holds_the_skill(
     uri, text = document(result)
     assert uri == "skill://acme/refunds/SKILL.md"
     assert text.encode() == REFUNDS.files["SKILL.md"]
+    assert result.description == "Decides and prepares refunds."
+
+
+@pytest.mark.parametrize(("prompt", "arguments"), [("refunds", None), ("skill", {"name": "refunds"})])
+async def test_a_prompt_can_be_plain_text(mode: Any, prompt: str, arguments: dict[str, str] | None) -> None:
+    offering = Offering(prompt_content=PromptContent.TEXT)
+    async with connected(mode, REFUNDS, RETURNS, offering=offering) as client:
+        result = await client.get_prompt(prompt, arguments)
+    (message,) = result.messages
+    assert message.role == "user"
+    assert message.content.type == "text"
+    assert message.content.text.encode() == REFUNDS.files["SKILL.md"]
+    assert message.content.meta == {"dev.skillwire/uri": "skill://acme/refunds/SKILL.md"}
+    annotations = message.content.annotations
+    assert annotations is not None
+    assert (annotations.audience, annotations.priority) == (["assistant"], 1.0)
     assert result.description == "Decides and prepares refunds."
 
 

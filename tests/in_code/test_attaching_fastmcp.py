@@ -16,7 +16,7 @@ from skillwire import LiveSkill, Skill, Skills
 from skillwire.contract.terms import Terms
 from skillwire.host.reaching.asking import ask
 from skillwire.model.errors import ConflictError
-from skillwire.server import Offering, SkillServer, attach
+from skillwire.server import Offering, PromptContent, SkillServer, attach
 from tests.in_code.conftest import REFUNDS as REFUNDS_TEXT
 from tests.in_code.conftest import refunds
 from tests.support.clients import ERAS, text_of
@@ -113,6 +113,19 @@ async def test_clients_without_the_extension_are_offered_skills_if_the_author_wa
         assert got.messages[0].content.type == "resource"
         with pytest.raises(MCPError):
             await client.get_prompt("skill", {"name": "for-models"})
+
+
+@every_era
+async def test_prompts_of_a_mounted_server_are_text_if_its_author_wants(mode: Any, skills: Skills) -> None:
+    child, parent = fastmcp_server(), FastMCP("parent")
+    attach(child, skills, offering=Offering(prompt_content=PromptContent.TEXT))
+    attach(parent, Skill("own", "---\nname: own\ndescription: Own.\n---\n# Own\n"), offering=Offering())
+    parent.mount(child, namespace="team")
+    for server, name in ((child, "skill"), (parent, "team_skill")):
+        async with client_of(server, mode) as client:
+            (message,) = (await client.get_prompt(name, {"name": "for-people"})).messages
+        assert message.content.type == "text"
+        assert message.content.text.startswith("---\nname: for-people\n")
 
 
 @every_era

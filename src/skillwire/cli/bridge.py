@@ -24,7 +24,7 @@ from skillwire.cli.endpoint import (
 )
 from skillwire.cli.library import load
 from skillwire.cli.listening import Endpoint
-from skillwire.cli.options import ListNonconforming
+from skillwire.cli.options import BridgedPromptContents, ListNonconforming
 from skillwire.cli.output import talk
 from skillwire.cli.reaching import Allow, reached
 from skillwire.cli.remote.remembering import state_or_trouble
@@ -44,6 +44,7 @@ from skillwire.model.errors import StateError, UsageError
 from skillwire.model.problem import Rule
 from skillwire.server.offering import Channel, Offering
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
+from skillwire.surfaces.prompts import PromptContent
 from skillwire.wire.messages import LIVE_TTL_MS, Freshness
 
 _MOST_BRIDGES = 4
@@ -68,6 +69,7 @@ def bridge(
         Literal["instructions", "tool-description"], Parameter(help="Where models find the list of skills.")
     ] = "instructions",
     catalog_tokens: Annotated[int, Parameter(help="How long that list may be, in tokens.")] = DEFAULT_TOKENS,
+    prompt_content: BridgedPromptContents = "resource",
     no_drafts: Annotated[bool, Parameter(help="Leave out the index and manifests for early hosts.")] = False,
     list_nonconforming: ListNonconforming = False,
     allow: Allow = None,
@@ -105,6 +107,7 @@ def bridge(
         Channel(catalog),
         checked_budget(catalog_tokens),
         max_file_bytes_from(os.environ),
+        prompt_content=PromptContent(prompt_content),
         drafts=not no_drafts,
         frame=bridged_text,
         list_nonconforming=list_nonconforming,

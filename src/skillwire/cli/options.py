@@ -1,6 +1,6 @@
 """Arguments and options that several verbs share, in the same words."""
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from cyclopts import Parameter
 
@@ -47,6 +47,17 @@ FromServers: TypeAlias = Annotated[
 ListNonconforming: TypeAlias = Annotated[
     bool,
     Parameter(help="Also list skills that make strict clients refuse the whole list."),
+]
+PromptContents: TypeAlias = Annotated[
+    Literal["resource", "text"],
+    Parameter(name="--prompt-content", help="How prompts hold a skill: some clients read only text."),
+]
+BridgedPromptContents: TypeAlias = Annotated[
+    Literal["resource", "text"],
+    Parameter(
+        name="--prompt-content",
+        help="As for `serve`. A bridge's prompts are text either way: it says whose they are.",
+    ),
 ]
 Yes: TypeAlias = Annotated[bool, Parameter(name="--yes", help="Do it without asking.")]
 FollowLinks: TypeAlias = Annotated[bool, Parameter(help="Also look where links lead, outside the folder.")]

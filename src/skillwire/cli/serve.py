@@ -18,7 +18,7 @@ from skillwire.cli.endpoint import (
     Reachable,
 )
 from skillwire.cli.gateway import open_gateway
-from skillwire.cli.options import BlockKey, ListNonconforming
+from skillwire.cli.options import BlockKey, ListNonconforming, PromptContents
 from skillwire.cli.running import checked_budget, log_to_stderr, run, serve_at
 from skillwire.cli.saying import say
 from skillwire.cli.service import Service
@@ -32,6 +32,7 @@ from skillwire.model.errors import UsageError
 from skillwire.server.offering import Channel, Offering
 from skillwire.surfaces.apps import AppPages, app_tools
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
+from skillwire.surfaces.prompts import PromptContent
 from skillwire.surfaces.toolbox import Tool
 from skillwire.wire.messages import LIVE_TTL_MS, STATIC_TTL_MS, Freshness
 
@@ -64,6 +65,7 @@ def serve(
         Literal["instructions", "tool-description"], Parameter(help="Where models find the list of skills.")
     ] = "instructions",
     catalog_tokens: Annotated[int, Parameter(help="How long that list may be, in tokens.")] = DEFAULT_TOKENS,
+    prompt_content: PromptContents = "resource",
     no_drafts: Annotated[bool, Parameter(help="Leave out the index and manifests for early hosts.")] = False,
     archives: Annotated[bool, Parameter(help="Let every skill be read as one archive, too.")] = False,
     list_nonconforming: ListNonconforming = False,
@@ -141,6 +143,7 @@ def serve(
         Channel(catalog),
         checked_budget(catalog_tokens),
         max_file_bytes_from(os.environ),
+        prompt_content=PromptContent(prompt_content),
         drafts=not no_drafts,
         archives=archives,
         list_nonconforming=list_nonconforming,

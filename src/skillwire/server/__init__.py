@@ -1,7 +1,7 @@
 """Surfaces to a running MCP server, over stdio and HTTP.
 
 Authors take `SkillServer` and `attach` from here, and `Offering`, which says how skills are offered to
-clients that know nothing of the extension.
+clients that know nothing of the extension. `PromptContent` is one of its options.
 """
 
 from importlib import import_module
@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from skillwire.server.attaching import attach
     from skillwire.server.offering import Offering
     from skillwire.server.skill_server import SkillServer
+    from skillwire.surfaces.prompts import PromptContent
 
-__all__ = ["Offering", "SkillServer", "attach"]
+__all__ = ["Offering", "PromptContent", "SkillServer", "attach"]
 
 _OWNERS = {
     "Offering": "skillwire.server.offering",
+    "PromptContent": "skillwire.surfaces.prompts",
     "SkillServer": "skillwire.server.skill_server",
     "attach": "skillwire.server.attaching",
 }

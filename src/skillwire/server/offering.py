@@ -19,7 +19,7 @@ from skillwire.surfaces.extension import ExtensionSurface
 from skillwire.surfaces.instructions import InstructionsSurface
 from skillwire.surfaces.manifests import SkillManifests
 from skillwire.surfaces.offer import Offer
-from skillwire.surfaces.prompts import PromptsSurface
+from skillwire.surfaces.prompts import PromptContent, PromptsSurface
 from skillwire.surfaces.resources import ResourcesSurface
 from skillwire.surfaces.toolbox import Tool
 from skillwire.surfaces.tools import MAX_FILE_BYTES, ToolsSurface
@@ -49,6 +49,8 @@ class Offering:
     max_file_bytes: int = MAX_FILE_BYTES
     every_client: bool = True
     """Whether they are offered to such clients at all: as tools, prompts and a list of skills."""
+    prompt_content: PromptContent = PromptContent.RESOURCE
+    """What the prompts of skills hold. With a `frame` it is always text."""
     drafts: bool = True
     """Whether there is an index for hosts of early drafts, and a manifest of each skill."""
     list_nonconforming: bool = False
@@ -103,7 +105,9 @@ def _for_every_client(
         more=offering.tools,
         frame=offering.frame,
     )
-    yield PromptsSurface(offer, offering.catalog_tokens, prompts, offering.frame)
+    yield PromptsSurface(
+        offer, offering.catalog_tokens, prompts, offering.frame, PromptContent(offering.prompt_content)
+    )
     yield CompletionSurface(library, offer)
     if not in_tools:
         yield InstructionsSurface(offer, offering.catalog_tokens, foreign=offering.frame is not None)

@@ -1,11 +1,14 @@
 """Pieces of content for tool results and prompts."""
 
+import secrets
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from skillwire.catalog.library import Reading
+from skillwire.model.display import bare, visible
 from skillwire.model.entry import Entry, Json
 from skillwire.model.mime import is_text
+from skillwire.wire.messages import URI_META
 from skillwire.wire.translate import contents, skill_meta
 
 FOR_THE_MODEL: dict[str, Json] = {"audience": ["assistant"], "priority": 1.0}
@@ -30,7 +33,40 @@ def document_block(reading: Reading, frame: Frame = unframed) -> dict[str, Json]
         return resource_block(reading)
     served = reading.served
     text = frame(served.entry, served.file.path, reading.content.decode())
-    return {**text_block(text), "annotations": FOR_THE_MODEL}
+    meta: dict[str, Json] = {URI_META: served.entry.uri_of(served.file.path)}
+    return {**text_block(text), "annotations": FOR_THE_MODEL, "_meta": meta}
+
+
+def file_of_folder(reading: Reading, frame: Frame | None = None) -> list[Json]:
+    """Return one file of many. Its first line names it, because many clients drop URIs.
+
+    What is not text is an embedded resource, behind a text that names it.
+    """
+    path = reading.served.file.path
+    header = f"--- {visible(path) if frame is None else bare(path)} ---"
+    if not is_text(reading.content):
+        size = f"({len(reading.content):,} bytes that are not text: the next item)"
+        return [text_block(f"{header}\n{size}"), resource_block(reading)]
+    block = document_block(reading, frame or _between_marks)
+    return [{**block, "text": f"{header}\n{block['text']}"}]
+
+
+def _between_marks(_entry: Entry, _path: str, text: str) -> str:
+    """Return a text; if a line in it looks like the header of a file, between marks that it cannot fake."""
+    if not any(map(_looks_like_a_header, text.splitlines())):
+        return text
+    mark = secrets.token_hex(16)
+    while mark in text:
+        mark = secrets.token_hex(16)
+    told = f"This file has lines that look like the one above. It ends at the line with {mark}."
+    return f"{told}\n--- {mark} begins ---\n{text}\n--- {mark} ends ---"
+
+
+def _looks_like_a_header(line: str) -> bool:
+    """Whether a reader could take a line for `--- path ---`. The ruled line of a table is none."""
+    begin, end = line.find("--- "), line.rfind(" ---")
+    around = line[: max(begin, 0)] + line[end + len(" ---") :]
+    return 0 <= begin < end and not any(each.isalnum() or each == "|" for each in around)
 
 
 def resource_block(reading: Reading) -> dict[str, Json]:

@@ -1,6 +1,7 @@
 """Prompts for people: `skill` takes a name, and every skill has a prompt of its own."""
 
 from collections.abc import Collection, Iterable, Mapping
+from enum import StrEnum
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from skillwire.model.errors import BadParamsError
 from skillwire.surfaces.authored_prompts import described_prompt, rendered_prompt
 from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface
 from skillwire.surfaces.catalog_text import CHARACTERS_PER_TOKEN, DEFAULT_TOKENS
-from skillwire.surfaces.content import Frame, document_block, resource_block, with_meta
+from skillwire.surfaces.content import Frame, document_block, resource_block, unframed, with_meta
 from skillwire.surfaces.offer import Offer
 from skillwire.surfaces.paging import page
 from skillwire.wire.messages import PROMPTS_GET, PROMPTS_LIST
@@ -25,6 +26,15 @@ if TYPE_CHECKING:
 
 BY_NAME = "skill"
 """Our own prompt. A skill of that name goes by its URI here."""
+
+
+class PromptContent(StrEnum):
+    """What the message of a skill's prompt holds."""
+
+    RESOURCE = "resource"
+    """The `SKILL.md` as an embedded resource, with its URI."""
+    TEXT = "text"
+    """The `SKILL.md` as plain text, for clients that refuse embedded resources."""
 
 
 class PromptsSurface(Surface):
@@ -38,12 +48,14 @@ class PromptsSurface(Surface):
         tokens: int = DEFAULT_TOKENS,
         authored: "Mapping[str, Skill] | None" = None,
         frame: Frame | None = None,
+        content: PromptContent = PromptContent.RESOURCE,
     ) -> None:
-        """`authored` are prompts that somebody named in code; a skill's own prompt gives way to one.
+        """`authored` are prompts that were named in code; they replace a skill's own prompt of that name.
 
-        With a `frame`, the model reads a text that says whose it is, instead of an embedded resource.
+        With a `frame`, the message is always a text: an embedded resource could not say whose it is.
         """
         self._frame = frame
+        self._as_text = frame is not None or content is PromptContent.TEXT
         self._offer = offer
         self._tokens = tokens
         self._authored = dict(authored or {})
@@ -74,7 +86,7 @@ class PromptsSurface(Surface):
         reading = await self._offer.library.read(entry.uri)
         if not self._offer.is_for_people(self._offer.decisive(entry, reading.served.entry)):
             raise BadParamsError(f"the skill {quoted(entry.name)} is not for people to start")
-        block = resource_block(reading) if self._frame is None else document_block(reading, self._frame)
+        block = document_block(reading, self._frame or unframed) if self._as_text else resource_block(reading)
         message: Json = {"role": "user", "content": block}
         return Answer({"description": self._description(entry), "messages": [message]})
 

@@ -19,8 +19,8 @@ from skillwire.surfaces.content import (
     Frame,
     RuntimeMeta,
     document_block,
+    file_of_folder,
     no_meta,
-    resource_block,
     text_block,
     unframed,
     with_meta,
@@ -70,8 +70,7 @@ class ToolsSurface(Surface):
         self._describe_skills = describe_skills
         self._runtime_meta = runtime_meta
         self._frame = frame or unframed
-        self._foreign = frame is not None
-        self._block = resource_block if frame is None else self._framed_block
+        self._folder_frame = frame
         self._tools: dict[str, Callable[[Call], Awaitable[_Blocks]]] = {
             LOAD_SKILL: self._load_skill,
             LOAD_SKILL_ALIAS: self._load_skill,
@@ -159,10 +158,7 @@ class ToolsSurface(Surface):
             self._bound(path, total)
 
         await in_order(inside, read, take, READS_AT_ONCE if entry.foreign else 1)
-        return [self._block(reading) for reading in readings]
-
-    def _framed_block(self, reading: Reading) -> dict[str, Json]:
-        return document_block(reading, self._frame)
+        return [block for reading in readings for block in file_of_folder(reading, self._folder_frame)]
 
     def _bound(self, path: str, total: int) -> None:
         if total > self._max_file_bytes:
@@ -179,12 +175,13 @@ class ToolsSurface(Surface):
         return reading
 
     def _listed(self) -> str:
-        return available_skills(self._offer.for_models(), self._tokens, foreign=self._foreign)
+        foreign = self._folder_frame is not None
+        return available_skills(self._offer.for_models(), self._tokens, foreign=foreign)
 
     def _load_skill_tool(self) -> dict[str, Json]:
         description = (
             "Load a skill: instructions for a particular task, to be followed completely. "
-            'With the name "" it returns the list of skills.'
+            'To see which skills there are, call it with the name "": it returns the list of skills.'
         )
         if self._describe_skills:
             listed = self._listed()
@@ -196,7 +193,7 @@ class ToolsSurface(Surface):
 
 def _skill_resource_tool() -> dict[str, Json]:
     description = (
-        "Read a file that a skill refers to. A folder returns every file in it; "
+        "Read a file that a skill refers to. A folder returns every file in it, each below its path; "
         'the path "" returns the list of its files.'
     )
     return _tool(

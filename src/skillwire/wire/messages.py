@@ -11,6 +11,8 @@ SKILL_META = f"{OWN_META_PREFIX}skill"
 """On a prompt: the URI of the skill that it is made of."""
 RESOURCES_META = f"{OWN_META_PREFIX}resources"
 """On a prompt: the URIs of the files that its text is made of, in that order."""
+URI_META = f"{OWN_META_PREFIX}uri"
+"""The URI of the file whose text a block holds."""
 SERVER_META = f"{OWN_META_PREFIX}server"
 """On what a server sent, where it is passed on to a person or a program: its label (H9)."""
 

@@ -16,6 +16,7 @@ from skillwire.server.offering import Offering, all_surfaces
 from skillwire.sources.base import Source
 from skillwire.sources.prefix import PrefixedSource
 from skillwire.surfaces.base import Method, Surface, all_methods
+from skillwire.surfaces.prompts import PromptContent
 from skillwire.surfaces.resources import ResourcesSurface
 
 
@@ -98,10 +99,17 @@ def _composed(found: Sequence[Place]) -> View:
         offerings[0],
         every_client=any(each.every_client for each in offerings),
         list_nonconforming=all(each.list_nonconforming for each in offerings),
+        prompt_content=_prompt_content(offerings),
     )
     surfaces = all_surfaces(library, offering)
     selections = Selections(library, surfaces, offering, {})
     return View(found, library, surfaces, Announcer(library, surfaces), selections, sources)
+
+
+def _prompt_content(offerings: Sequence[Offering]) -> PromptContent:
+    """Return text if one server wants it: every client can read that."""
+    wanted = {PromptContent(each.prompt_content) for each in offerings}
+    return PromptContent.TEXT if PromptContent.TEXT in wanted else PromptContent.RESOURCE
 
 
 def _inside(prefix: str, uri: str) -> str:
