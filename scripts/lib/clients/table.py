@@ -74,9 +74,7 @@ JAVASCRIPT: Sequence[Client] = (
 )
 
 MCP = "mcp==2.3.0"
-YAML_1_1 = (
-    "Refuses to read a whole skill if its frontmatter has values that YAML 1.1 and 1.2 read differently."
-)
+YAML_1_1 = "Cannot download a skill whose frontmatter has values that YAML 1.1 and 1.2 read differently."
 
 PYTHON: Sequence[Client] = (
     Client(

@@ -83,7 +83,7 @@ async def check_registry(agent: Any, target: Target, report: Report) -> None:
         for skill in target.ambiguous:
             result = await source.install_skill(skill["uri"], destination_root=folder)
             same_install(result.skill_dir, skill, await Plain(agent).read(skill["uri"]))
-    report.support("skills/list", "skills/get", "download")
+    report.support("list", "get", "download")
 
 
 def same_install(folder: Path, skill: Mapping[str, Any], document: bytes) -> None:

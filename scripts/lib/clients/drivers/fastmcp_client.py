@@ -93,7 +93,7 @@ async def check_extension(client: Client[Any], target: Target, report: Report, p
                 file["uri"]: (f"sha256:{file['sha256']}", file["size"]) for file in skill["files"].values()
             }
             same({file.uri: (file.digest, file.size) for file in entry.resources}, wanted, skill["uri"])
-    report.support("skills/list", "skills/get")
+    report.support("list", "get")
 
 
 async def check_whole_skills(client: Any, target: Target, report: Report, prefix: str) -> None:
@@ -110,7 +110,7 @@ async def check_whole_skills(client: Any, target: Target, report: Report, prefix
     async with report.check(f"{prefix}read whole skills with ambiguous YAML"):
         for skill in target.ambiguous:
             same((await client.read_skill(skill["uri"])).name, skill["name"], "name")
-    report.support("whole skills")
+    report.support("read")
 
 
 async def check_utilities(client: Client[Any], target: Target, report: Report, prefix: str) -> None:
