@@ -83,7 +83,7 @@ def differences(client: Client, outcome: Outcome, kept: Mapping[str, Any] | None
         found.append(f"the README has version {kept['version']}, this is {seen['version']}")
     if kept["supports"] != seen["supports"]:
         found.append(
-            f"checked for {', '.join(seen['supports'])}; the README says {', '.join(kept['supports'])}"
+            f"it was checked for {', '.join(seen['supports'])}; the README says {', '.join(kept['supports'])}"
         )
     for transport in sorted({*kept["transports"], *seen["transports"]}):
         before, now = (each["transports"].get(transport, {}) for each in (kept, seen))

@@ -1,14 +1,24 @@
-"""The real clients that are tried: versions, what to install, known faults. All pins are here.
+"""The real clients that are tried: versions, what to install, known faults. All pins are here,
+except those of scripts/lib/judges.sh.
 
 To add one: an entry here, a driver in `drivers/`, then `scripts/conformance --clients --only NAME --write`.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 DRIVERS = Path(__file__).parent / "drivers"
 ANY_PYTHON = ("3.13", "3.12", "3.11")
+
+
+def pinned(variable: str) -> str:
+    """Return a version that scripts/lib/judges.sh pins, because it installs that program."""
+    judges = (Path(__file__).parents[1] / "judges.sh").read_text("utf-8")
+    found = re.search(rf"^{variable}=(\S+)$", judges, re.MULTILINE)
+    assert found, f"{variable} is not in judges.sh"
+    return found[1]
 
 
 @dataclass(frozen=True)
@@ -50,7 +60,7 @@ JAVASCRIPT: Sequence[Client] = (
     Client(
         name="inspector",
         shown="MCP Inspector",
-        version="2.12.0",
+        version=pinned("INSPECTOR_VERSION"),
         driver="inspector.py",
         provided="inspector",
     ),

@@ -115,6 +115,12 @@ def contains(actual: Iterable[str], expected: Iterable[str], what: str) -> None:
         raise AssertionError(f"{what}: missing {missing!r}")
 
 
+def has(answer: object, text: str) -> None:
+    """Look for a text anywhere in an answer of the server."""
+    if text not in (told := json.dumps(answer, ensure_ascii=False)):
+        raise AssertionError(f"{text!r} is not in {told[:500]}")
+
+
 def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 

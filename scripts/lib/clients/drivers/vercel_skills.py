@@ -1,6 +1,6 @@
 """vercel's `skills`: adds all skills of a running server, or of a published site, to a project."""
 
-import os
+import stat
 from pathlib import Path
 
 from driving import Report, Target, contains, drive, npm_version, program, same, same_bytes
@@ -21,7 +21,11 @@ async def body(target: Target, report: Report) -> None:
         options = ("--skill", "*", "--agent", "claude-code", "--copy", "--yes")
         done = program(*skills, "add", target.site, *options, cwd=project)
         same(done.returncode, 0, f"exit code, after {done.stdout.decode()[-500:]!r}")
-        same(sorted(os.listdir(added)), sorted(skill["name"] for skill in wanted), "added skills")
+        same(
+            sorted(path.name for path in added.iterdir()),
+            sorted(skill["name"] for skill in wanted),
+            "added skills",
+        )
     for title, some in (
         ("every file", target.skills),
         ("ambiguous YAML", target.ambiguous),
@@ -35,11 +39,11 @@ async def body(target: Target, report: Report) -> None:
                     same_bytes((folder / path).read_bytes(), file)
     async with report.check("executable bit"):
         script = added / target.skill(target.executable["skill"])["name"] / target.executable["path"]
-        same(os.access(script, os.X_OK), True, f"{target.executable['path']} is executable")
+        same(stat.S_IMODE(script.stat().st_mode) & 0o111, 0o111, f"mode of {target.executable['path']}")
     async with report.check("update finds nothing new"):
         done = program(*skills, "update", "--project", "--yes", cwd=project)
-        same(done.returncode, 0, "exit code")
-    report.support("list", "add", "bytes of every file")
+        same((done.returncode, b"Updated" in done.stdout), (0, False), "exit code, and whether it updated")
+    report.support("list", "add", "update", "bytes of every file")
 
 
 def files_below(folder: Path) -> list[str]:
