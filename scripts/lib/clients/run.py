@@ -90,7 +90,7 @@ class Trial:
         server = [self.options.skillwire, "serve", self.skills, "--http", "127.0.0.1:0"]
         files = [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", site]
         async with AsyncExitStack() as stack:
-            for options in {client.serve for client in clients if "http" in client.transports}:
+            for options in {tuple(client.serve) for client in clients if "http" in client.transports}:
                 started = listening([*server, *options], self.home("server"))
                 self.http[options] = await stack.enter_async_context(started)
             self.site = await stack.enter_async_context(listening(files, self.home("site")))
@@ -114,7 +114,7 @@ class Trial:
             target["command"] = [str(self.options.skillwire), "serve", str(self.skills), *client.serve]
             target["env"] = {"HOME": env["HOME"], "PATH": env["PATH"]}
         elif transport == "http":
-            address = self.http[client.serve]
+            address = self.http[tuple(client.serve)]
             target |= {"url": f"{address}/mcp", "site": address}
         else:
             target["site"] = self.site

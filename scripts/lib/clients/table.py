@@ -40,7 +40,7 @@ class Client:
     """With `pip`: the acceptable versions of Python, best first."""
     provided: str = ""
     """The option of run.py with the client's folder, if scripts/lib/judges.sh installs it."""
-    serve: tuple[str, ...] = ()
+    serve: Sequence[str] = ()
     """Options of `skillwire serve` that the client needs."""
     transports: Sequence[str] = ("stdio", "http")
     """One run of the driver for each: stdio, http, site."""
