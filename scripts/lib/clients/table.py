@@ -96,7 +96,7 @@ PYTHON: Sequence[Client] = (
     ),
     Client(
         name="fastmcp-4.2",
-        shown="FastMCP",
+        shown="FastMCP (`fastmcp-slim`)",
         version="4.2.0",
         driver="fastmcp_client.py",
         # Its client reads whole skills with PyYAML, which its own requirements lack.
