@@ -55,8 +55,8 @@ async def run(
         return -1, "", f"still running after {patience:g} s"
     finally:
         if process.returncode is None:
-            os.killpg(process.pid, signal.SIGTERM)
-            with suppress(TimeoutError):
+            with suppress(ProcessLookupError, TimeoutError):
+                os.killpg(process.pid, signal.SIGTERM)
                 await asyncio.wait_for(process.wait(), GRACE)
         # The group may outlive its leader, for instance as a server that the client left running.
         with suppress(ProcessLookupError):

@@ -7,6 +7,7 @@ const { StdioClientTransport } = require('@modelcontextprotocol/client/stdio');
 const { SkillsClient } = require('@modelcontextprotocol/client/ext/skills');
 
 const { expected } = target;
+// The SDK offers three ways to agree on a version. `auto` probes first, as hosts do that talk to both eras.
 const ERAS = { '2026-07-28': { pin: '2026-07-28' }, '2025-11-25': 'legacy' };
 
 function transport() {
@@ -67,6 +68,14 @@ for (const [protocol, mode] of Object.entries(ERAS)) {
     });
     await client.close();
 }
+
+await check('auto negotiates the newest', async () => {
+    const client = new Client({ name: 'works-with', version: '1' }, { versionNegotiation: { mode: 'auto' } });
+    await client.connect(transport());
+    same(client.getNegotiatedProtocolVersion(), Object.keys(ERAS)[0], 'protocol');
+    same(byUri((await new SkillsClient(client).list()).skills), byUri(listed), 'listed skills');
+    await client.close();
+});
 
 support('list', 'get', 'read', 'directory', ...Object.keys(ERAS).map(protocol => `protocol ${protocol}`));
 report(installed('@modelcontextprotocol/client'));
