@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 import zipfile
@@ -174,7 +173,7 @@ child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 open({str(pids)!r}, "w").write(f"{{os.getpid()}} {{child.pid}}")
 time.sleep(600)
 """
-    assert runner.run(runner.client("hangs", code, patience=3)).returncode == 1
+    assert runner.run(runner.client("hangs", code, patience=10)).returncode == 1
     for pid in map(int, pids.read_text().split()):
         assert not Path(f"/proc/{pid}/cmdline").exists() or not Path(f"/proc/{pid}/cmdline").read_bytes()
 
@@ -256,9 +255,8 @@ def test_the_readme_has_the_table_of_the_kept_results() -> None:
 
 def test_every_driver_has_a_client_and_every_result_its_version() -> None:
     table = json.loads(asked("print(json.dumps([[c.name, c.version, c.driver] for c in r.CLIENTS]))"))
-    files = [path for path in (CLIENTS / "drivers").iterdir() if path.suffix in {".py", ".mjs"}]
-    drivers = {path.name for path in files if re.search(r"(?m)^(drive|report)\(", path.read_text("utf-8"))}
-    assert drivers == {driver for _, _, driver in table}
+    drivers = {path.name for path in (CLIENTS / "drivers").iterdir() if path.suffix in {".py", ".mjs"}}
+    assert drivers - {"driving.py", "driving.mjs"} == {driver for _, _, driver in table}
     versions = {name: version for name, version, _ in table}
     kept = {path.stem: json.loads(path.read_text("utf-8")) for path in (CLIENTS / "results").glob("*.json")}
     assert {name: result["version"] for name, result in kept.items()}.items() <= versions.items()

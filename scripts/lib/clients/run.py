@@ -234,14 +234,19 @@ def summary(clients: Sequence[Client], outcomes: dict[str, Outcome], *, failed: 
     return f"{told}; {len(missing)} NOT RUN: {', '.join(missing)}" if missing else f"{told}, none left out"
 
 
+def absolute(path: str) -> Path:
+    """Drivers run in folders of their own."""
+    return Path(path).absolute()
+
+
 def main(arguments: Sequence[str], table: Sequence[Client] = CLIENTS) -> int:
     parser = argparse.ArgumentParser(prog="scripts/conformance --clients")
     for program in ("node", "skillwire"):
-        parser.add_argument(f"--{program}", type=Path, required=True)
-    parser.add_argument("--inspector", type=Path, help="the folder that the Inspector is installed in")
-    parser.add_argument("--cache", type=Path, default=results.README.parent / ".cache/clients")
-    parser.add_argument("--results", type=Path, default=results.KEPT)
-    parser.add_argument("--readme", type=Path, default=results.README)
+        parser.add_argument(f"--{program}", type=absolute, required=True)
+    parser.add_argument("--inspector", type=absolute, help="the folder that the Inspector is installed in")
+    parser.add_argument("--cache", type=absolute, default=results.README.parent / ".cache/clients")
+    parser.add_argument("--results", type=absolute, default=results.KEPT)
+    parser.add_argument("--readme", type=absolute, default=results.README)
     parser.add_argument("--only", action="append", choices=[client.name for client in table], metavar="NAME")
     parser.add_argument("--write", action="store_true", help="keep the results, and write the README's table")
     options = parser.parse_args(arguments)

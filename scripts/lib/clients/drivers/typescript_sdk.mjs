@@ -71,10 +71,13 @@ for (const [protocol, mode] of Object.entries(ERAS)) {
 
 await check('auto negotiates the newest', async () => {
     const client = new Client({ name: 'works-with', version: '1' }, { versionNegotiation: { mode: 'auto' } });
-    await client.connect(transport());
-    same(client.getNegotiatedProtocolVersion(), Object.keys(ERAS)[0], 'protocol');
-    same(byUri((await new SkillsClient(client).list()).skills), byUri(listed), 'listed skills');
-    await client.close();
+    try {
+        await client.connect(transport());
+        same(client.getNegotiatedProtocolVersion(), Object.keys(ERAS)[0], 'protocol');
+        same(byUri((await new SkillsClient(client).list()).skills), byUri(listed), 'listed skills');
+    } finally {
+        await client.close();
+    }
 });
 
 support('list', 'get', 'read', 'directory', ...Object.keys(ERAS).map(protocol => `protocol ${protocol}`));
