@@ -109,6 +109,30 @@ def test_a_check_that_vanishes_or_a_new_word_is_a_difference(runner: Runner) -> 
     assert "it was checked for list, fly; the README says list" in words.stdout
 
 
+# A driver that wants a server without `/.well-known/agent-skills/`.
+WITHOUT = """
+import json, sys, urllib.error, urllib.request
+target = json.load(open(sys.argv[1], encoding="utf-8"))
+if target["transport"] == "stdio":
+    ok = target["command"][-1] == "--no-well-known"
+else:
+    try:
+        ok = not urllib.request.urlopen(target["site"] + "/.well-known/agent-skills/index.json")
+    except urllib.error.HTTPError as error:
+        ok = error.code == 404
+checks = [{"name": "find no site", "ok": ok, "detail": ""}]
+"""
+
+
+def test_each_client_gets_the_server_options_that_it_needs(runner: Runner) -> None:
+    needing = {"serve": ["--no-well-known"], "transports": ["stdio", "http"]}
+    clients = runner.client("good"), runner.client("needing", WITHOUT + REPORT, **needing)
+    done = runner.run(*clients, options=("--write",))
+    assert (done.returncode, done.stderr) == (0, "")
+    table = runner.readme.read_text("utf-8")
+    assert "| Needing | 1.0 | yes | yes |  | list; with `--no-well-known` |" in table
+
+
 BROKEN = {
     "fails": (failing("read"), "http: read: because"),
     "crashes": ("raise SystemExit('the reason')", "the reason"),
@@ -232,7 +256,7 @@ def test_the_readme_has_the_table_of_the_kept_results() -> None:
 def test_every_driver_has_a_client_and_every_result_its_version() -> None:
     table = json.loads(asked("print(json.dumps([[c.name, c.version, c.driver] for c in r.CLIENTS]))"))
     drivers = {path.name for path in (CLIENTS / "drivers").iterdir() if path.suffix in {".py", ".mjs"}}
-    assert drivers - {"driving.py", "driving.mjs"} == {driver for _, _, driver in table}
+    assert drivers - {"driving.py", "driving.mjs", "plainly.py"} == {driver for _, _, driver in table}
     versions = {name: version for name, version, _ in table}
     kept = {path.stem: json.loads(path.read_text("utf-8")) for path in (CLIENTS / "results").glob("*.json")}
     assert {name: result["version"] for name, result in kept.items()}.items() <= versions.items()

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from fastmcp import Client as FastMCPClient
@@ -48,6 +49,7 @@ FILES: dict[str, bytes | str] = {
     "what?.md": "asked",
     "c#.md": "sharp",
     'odd ^[]{}|"<>`.md': "odd",
+    "mail+me@2x;a:b,c=d!$&'*~.md": "reserved",
     "empty": b"",
 }
 
@@ -164,7 +166,9 @@ async def test_a_dynamic_skill_has_no_manifest_and_says_why() -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    "names", [("a b.md", "a%20b.md"), ("x%61 y", "x%61%20y"), ("%2e%2e/x",), ("end ", "end")], ids=str
+    "names",
+    [("a b.md", "a%20b.md"), ("x%61 y", "x%61%20y"), ("a:b.md", "a%3Ab.md"), ("%2e%2e/x",), ("end ", "end")],
+    ids=str,
 )
 async def test_files_that_clients_would_mix_up_are_refused_with_a_reason(names: tuple[str, ...]) -> None:
     async with connected("auto", skill("one", files=dict.fromkeys(names, b"x")), skill("two")) as client:
@@ -208,8 +212,10 @@ async def test_what_a_client_asks_for_is_what_the_manifest_lists(names: set[str]
             assert "rename" in str(error)  # noqa: PT017 - both outcomes are right
             return
         for path in (each["path"] for each in json.loads(getattr(block, "text", ""))["files"][1:]):
-            (found,) = (await client.read_resource(str(AnyUrl(f"skill://one/{path}")))).contents
-            assert getattr(found, "text", "").encode() == files[path]
+            # FastMCP 4.1, FastMCP 4.2, JavaScript
+            for spelled in (str(AnyUrl(f"skill://one/{path}"))[12:], quote(path), quote(path, safe="/!'()*")):
+                (found,) = (await client.read_resource(f"skill://one/{spelled}")).contents
+                assert getattr(found, "text", "").encode() == files[path]
 
 
 @pytest.mark.anyio
@@ -224,3 +230,13 @@ async def test_addresses_that_mean_nothing_are_not_served() -> None:
     ):
         assert not manifests.serves(uri)
     assert not manifests.serves("skill://one/" + "/" * 100_000)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", ["a:b.md", "image@2x.png", "copy (1).md", "a+b, c;d=e&f!.md", "50% $'*.md"])
+async def test_a_reserved_character_may_be_escaped_or_not(name: str) -> None:
+    """FastMCP 4.2 escapes it. One file that it cannot read ends its download of all skills."""
+    async with connected("auto", skill("one", files={f"refs/{name}": b"x"})) as client:
+        for spelling in {name, quote(name), quote(name, safe="!'()*"), quote(name, safe="!$&'()*+,;=:@")}:
+            (block,) = (await client.read_resource(f"skill://one/refs/{spelling}")).contents
+            assert getattr(block, "text", "") or getattr(block, "blob", "")

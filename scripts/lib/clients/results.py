@@ -115,6 +115,8 @@ def render(clients: Sequence[Client], results: Mapping[str, Any]) -> str:
             continue
         cells = [cell(client, kept["transports"].get(transport), notes) for transport in COLUMNS]
         told = ", ".join(kept["supports"])
+        if client.serve:
+            told = f"{told}; with `{' '.join(client.serve)}`"
         rows.append(f"| {client.shown} | {kept['version']} | {' | '.join(cells)} | {told} | {kept['date']} |")
     head = ["client", "version", *COLUMNS.values(), "checked", "last run"]
     lines = [BEGIN, "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *rows, ""]

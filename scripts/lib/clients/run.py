@@ -53,7 +53,8 @@ class Trial:
         self.scratch = scratch = scratch.resolve()
         self.skills = scratch / "skills"
         self.expected = write_fixture(self.skills)
-        self.http = self.site = ""
+        self.site = ""
+        self.http: dict[tuple[str, ...], str] = {}  # by the options of `skillwire serve`
         self._seats = asyncio.Semaphore(AT_ONCE)
         # No one's settings, proxy or colours may change the outcome.
         self.env = {
@@ -78,8 +79,8 @@ class Trial:
         return self.env | {"HOME": str(home)}
 
     @asynccontextmanager
-    async def serving(self) -> AsyncGenerator[None]:
-        """Serve the fixture over HTTP, and publish it as a site."""
+    async def serving(self, clients: Sequence[Client]) -> AsyncGenerator[None]:
+        """Serve the fixture over HTTP as each client needs it, and publish it as a site."""
         site = self.scratch / "site"
         # A skill that cannot be published is named, and the others are: that is exit code 1.
         publish = [self.options.skillwire, "publish", self.skills, "--out", site]
@@ -89,7 +90,9 @@ class Trial:
         server = [self.options.skillwire, "serve", self.skills, "--http", "127.0.0.1:0"]
         files = [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", site]
         async with AsyncExitStack() as stack:
-            self.http = await stack.enter_async_context(listening(server, self.home("server")))
+            for options in {tuple(client.serve) for client in clients if "http" in client.transports}:
+                started = listening([*server, *options], self.home("server"))
+                self.http[options] = await stack.enter_async_context(started)
             self.site = await stack.enter_async_context(listening(files, self.home("site")))
             yield
 
@@ -108,10 +111,11 @@ class Trial:
             "expected": self.expected,
         }
         if transport == "stdio":
-            target["command"] = [str(self.options.skillwire), "serve", str(self.skills)]
+            target["command"] = [str(self.options.skillwire), "serve", str(self.skills), *client.serve]
             target["env"] = {"HOME": env["HOME"], "PATH": env["PATH"]}
         elif transport == "http":
-            target |= {"url": f"{self.http}/mcp", "site": self.http}
+            address = self.http[tuple(client.serve)]
+            target |= {"url": f"{address}/mcp", "site": address}
         else:
             target["site"] = self.site
         path = self.scratch / "runs" / f"{client.name}-{transport}.json"
@@ -183,7 +187,7 @@ async def follow(stream: asyncio.StreamReader, address: asyncio.Future[str]) -> 
 async def try_all(options: argparse.Namespace, clients: Sequence[Client]) -> dict[str, Outcome]:
     with tempfile.TemporaryDirectory(prefix="skillwire-clients-") as scratch:
         trial = Trial(options, Path(scratch))
-        async with trial.serving(), asyncio.TaskGroup() as group:
+        async with trial.serving(clients), asyncio.TaskGroup() as group:
             tasks = {client.name: group.create_task(trial.try_out(client)) for client in clients}
     return {name: task.result() for name, task in tasks.items()}
 

@@ -40,6 +40,8 @@ class Client:
     """With `pip`: the acceptable versions of Python, best first."""
     provided: str = ""
     """The option of run.py with the client's folder, if scripts/lib/judges.sh installs it."""
+    serve: Sequence[str] = ()
+    """Options of `skillwire serve` that the client needs."""
     transports: Sequence[str] = ("stdio", "http")
     """One run of the driver for each: stdio, http, site."""
     patience: float = 120  # seconds for one run of the driver
@@ -81,6 +83,64 @@ JAVASCRIPT: Sequence[Client] = (
     ),
 )
 
-PYTHON: Sequence[Client] = ()
+MCP = "mcp==2.3.0"
+YAML_1_1 = "Cannot download a skill whose frontmatter has values that YAML 1.1 and 1.2 read differently."
+
+PYTHON: Sequence[Client] = (
+    Client(
+        name="fastmcp-4.1",
+        shown="FastMCP",
+        version="4.1.2",
+        driver="fastmcp_client.py",
+        pip=("fastmcp==4.1.2", "fastmcp-slim==4.1.2", MCP),
+    ),
+    Client(
+        name="fastmcp-4.2",
+        shown="FastMCP (`fastmcp-slim`)",
+        version="4.2.0",
+        driver="fastmcp_client.py",
+        # Its client reads whole skills with PyYAML, which its own requirements lack.
+        pip=("fastmcp-slim[client]==4.2.0", "PyYAML>=6", MCP),
+        known={
+            f"{protocol} read whole skills with ambiguous YAML": YAML_1_1
+            for protocol in ("2026-07-28", "2025-11-25")
+        },
+    ),
+    Client(
+        name="fast-agent",
+        shown="fast-agent",
+        version="0.10.46",
+        driver="fast_agent_client.py",
+        pip=("fast-agent-mcp==0.10.46",),
+        pythons=("3.13", "3.12"),
+        patience=180,
+        known={"install skills with ambiguous YAML": YAML_1_1},
+    ),
+    Client(
+        name="langchain-mcp-adapters",
+        shown="LangChain MCP adapters",
+        version="0.3.2",
+        driver="langchain_adapters.py",
+        pip=("langchain-mcp-adapters==0.3.2", "mcp==1.30.0"),
+        serve=("--prompt-content", "text"),
+    ),
+    Client(
+        name="pydantic-ai",
+        shown="Pydantic AI",
+        version="2.66.0",
+        driver="pydantic_ai_toolset.py",
+        pip=("pydantic-ai-slim[mcp]==2.66.0", "fastmcp-slim==4.2.0", MCP),
+        known={
+            "read JSON files with a tool": "A tool's text that is JSON reaches the model as parsed values."
+        },
+    ),
+    Client(
+        name="openai-agents",
+        shown="OpenAI Agents SDK",
+        version="0.24.0",
+        driver="openai_agents.py",
+        pip=("openai-agents==0.24.0", "websockets<17", MCP),
+    ),
+)
 
 CLIENTS: Sequence[Client] = (*JAVASCRIPT, *PYTHON)

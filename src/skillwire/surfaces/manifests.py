@@ -1,7 +1,8 @@
 """The list of a skill's files at `skill://<path>/_manifest`, for clients from before the extension.
 
-Such a client (FastMCP's utilities) appends each path of the list to the address of the skill. A URL parser
-then escapes some of its characters. So a file whose path needs percent-encoding is also served at these URIs.
+Such a client (FastMCP's utilities) appends each path of the list to the address of the skill. FastMCP 4.1
+leaves the rest to a URL parser, which escapes some characters; 4.2 escapes all but the unreserved ones. So
+files whose paths have other characters can be read at these spellings, too.
 """
 
 from collections.abc import Collection, Iterator
@@ -25,6 +26,8 @@ _KEPT_IN_PATH, _KEPT_IN_QUERY, _KEPT_IN_FRAGMENT = (
     "".join(set(_VISIBLE).difference(escaped)) for escaped in ('"<>`{}', '"<>', '"<>`')
 )
 """What a URL parser leaves as it is (WHATWG). It touches no percent sign."""
+_KEPT_IN_COMPONENT = "/!'()*"
+"""What JavaScript's `encodeURIComponent` leaves as it is, for each part of a path."""
 
 
 class SkillManifests(Unlisted):
@@ -90,10 +93,11 @@ class SkillManifests(Unlisted):
 
 
 def _spellings(entry: Entry, file: SkillFile | LiveFile) -> Collection[str]:
-    """Return what clients make of a path that has to be encoded. Most paths stand as they are."""
-    if entry.uri_of(file.path) == f"{entry.root}/{file.path}":
+    """Return what clients make of a path, except its own spelling. Most paths have only that one."""
+    if (encoded := quote(file.path)) == file.path:
         return ()
-    return {file.path, *_escaped(file.path)}
+    own = entry.uri_of(file.path)[len(entry.root) + 1 :]
+    return {file.path, encoded, quote(file.path, safe=_KEPT_IN_COMPONENT), *_escaped(file.path)} - {own}
 
 
 def _escaped(path: str) -> Iterator[str]:
