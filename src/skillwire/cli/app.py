@@ -19,6 +19,7 @@ from skillwire.cli.missing import NoSuchSkillError
 from skillwire.model.display import quoted
 from skillwire.model.errors import InvalidValueError, SkillwireError, UsageError
 from skillwire.model.name import closest
+from skillwire.model.system import require_posix
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -187,6 +188,8 @@ def _run(arguments: Sequence[str]) -> int:
         close = closest(verb, VERBS, 1)
         meant = f"did you mean `skillwire {close[0]}`?" if close else "`skillwire --help` lists the verbs"
         raise UsageError(f"there is no verb {quoted(verb)}", hint=meant)
+    if verb is not None and {*_HELP, *_VERSION}.isdisjoint(arguments):
+        require_posix(f"`skillwire {verb}`")
     app = _app(verb, arguments)
     code = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
     return code if isinstance(code, int) else 0

@@ -17,6 +17,7 @@ SkillwireError
 ├── ConflictError       two parts that cannot work together
 ├── UnreadError         a client went away without reading its answers
 ├── StateError          what is remembered on this machine cannot be used
+├── PlatformError       this operating system does not have what is needed
 └── UsageError          the operator asked for what cannot be done
 """
 
@@ -115,6 +116,10 @@ class StateError(SkillwireError):
     def __init__(self, message: str, hint: str = "") -> None:
         self.hint = hint
         super().__init__(message)
+
+
+class PlatformError(SkillwireError):
+    """The operating system does not have what is needed. It says what, and where it works."""
 
 
 class UsageError(SkillwireError):

@@ -6,6 +6,9 @@ import socket
 from skillwire.model.errors import UsageError
 from skillwire.server.address import Address
 
+_OPTION: int = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
+"""On Windows, `SO_REUSEADDR` would let any other program take the same port."""
+
 
 def listen(address: Address) -> tuple[socket.socket, Address]:
     """Bind `address`; return the socket, and the address with the port it really got. Raises `UsageError`."""
@@ -13,7 +16,7 @@ def listen(address: Address) -> tuple[socket.socket, Address]:
     listening: socket.socket | None = None
     try:
         listening = socket.socket(family, socket.SOCK_STREAM)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.SOL_SOCKET, _OPTION, 1)
         listening.bind((address.host, address.port))
         listening.listen(2048)
     except OSError as error:

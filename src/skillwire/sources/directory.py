@@ -13,6 +13,7 @@ from skillwire.model.errors import CannotLookNowError, SourceError
 from skillwire.model.limits import Limits
 from skillwire.model.path import name_fault
 from skillwire.model.problem import Problem, Rule, Severity
+from skillwire.model.system import require_posix
 from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Seal, Source, unwatched
 from skillwire.sources.folder.facts import FactCache
 from skillwire.sources.folder.files import read_file
@@ -47,8 +48,10 @@ class DirectorySource(Source):
     ) -> None:
         """With `keep_good`, a skill that an edit breaks is served as it was until it is mended.
 
-        `digests` is a folder in which to keep what is known of files for the next start.
+        `digests` is a folder in which to keep what is known of files for the next start. Raises
+        `PlatformError` on Windows.
         """
+        require_posix("reading a folder of skills")
         self.root = Path(root)
         name = self.root.resolve().name
         self.label = label or ("skills" if name_fault(name) else name)

@@ -14,6 +14,7 @@ from skillwire.model.entry import Entry, LiveFile, SkillFile
 from skillwire.model.errors import CannotLookNowError, SourceError
 from skillwire.model.limits import Limits
 from skillwire.model.problem import Problem, Rule, Severity
+from skillwire.model.system import require_posix
 from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Seal, Source, unwatched
 from skillwire.sources.directory import DirectorySource
 from skillwire.sources.hold import Hold
@@ -74,7 +75,11 @@ class MountedSource(Source):
         every: float = POLL_SECONDS,
         live: bool = False,
     ) -> None:
-        """With `live`, the last good copy is served at once, and the newest as soon as it is here."""
+        """With `live`, the last good copy is served at once, and the newest as soon as it is here.
+
+        Raises `PlatformError` on Windows.
+        """
+        require_posix("serving fetched skills")
         self.label = label
         self._mirror = mirror
         self._limits = limits or Limits()

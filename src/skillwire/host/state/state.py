@@ -17,6 +17,7 @@ from skillwire.host.state.labels import Labels, all_labels
 from skillwire.host.state.schema import DamagedError
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import StateError
+from skillwire.model.system import require_posix
 
 DATABASE = "state.db"
 _CACHE = "cache"
@@ -64,7 +65,8 @@ class State:
 
     @classmethod
     def open(cls, folder: Path, cache_bytes: int = CACHE_BYTES) -> Self:
-        """Open the state in `folder`, or make it. Raises `StateError`."""
+        """Open the state in `folder`, or make it. Raises `StateError`, and `PlatformError` on Windows."""
+        require_posix("storing approvals")
         make_private(folder, known_by=DATABASE)
         try:
             claim = Claim(folder / _LOCK)

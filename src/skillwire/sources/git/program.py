@@ -182,7 +182,8 @@ class _Run:
         if sys.platform == "win32":
             self._process.kill()
             return
-        with suppress(ProcessLookupError):
+        # macOS refuses to signal a group that has ended and that no one has waited for yet.
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
     async def _collect(self, stream: ByteReceiveStream) -> None:

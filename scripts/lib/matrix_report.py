@@ -1,0 +1,151 @@
+"""What came of scripts/matrix: outcomes that are kept, merged and written as a page."""
+
+import json
+import platform
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+
+from matrix_entries import PARTS, PINNED, Entry
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of one entry."""
+
+    entry: str
+    about: str
+    date: str
+    status: str
+    """`passed`, `failed` or `not installed`."""
+    python: str = ""
+    part: str = ""
+    note: str = ""
+    """Why it could not be installed or did not run."""
+    versions: dict[str, str] = field(default_factory=dict[str, str])
+    """Of every direct dependency."""
+    passed: int = 0
+    skipped: int = 0
+    failures: list[str] = field(default_factory=list[str])
+    second_try: list[str] = field(default_factory=list[str])
+    """Tests that failed, and passed when they ran again by themselves."""
+    left_out: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Test files that need a module that this environment does not have."""
+    seconds: int = 0
+
+
+def read_junit(text: str) -> tuple[int, int, list[str]]:
+    """Return how many tests passed, how many were skipped, and the names of those that failed."""
+    passed, skipped = 0, 0
+    failures: list[str] = []
+    for case in ElementTree.fromstring(text).iter("testcase"):
+        kinds = {child.tag for child in case}
+        if kinds & {"failure", "error"}:
+            failures.append(f"{case.get('classname', '')}::{case.get('name', '')}")
+        elif "skipped" in kinds:
+            skipped += 1
+        else:
+            passed += 1
+    return passed, skipped, sorted(set(failures))
+
+
+def merged(before: Iterable[Outcome], new: Iterable[Outcome], known: Iterable[str]) -> list[Outcome]:
+    """Return the latest outcome of each entry, in the order of the entries."""
+    latest = {each.entry: each for each in (*before, *new)}
+    return [latest[name] for name in known if name in latest]
+
+
+def load(path: Path) -> list[Outcome]:
+    return (
+        [Outcome(**each) for each in json.loads(path.read_text(encoding="utf-8"))["outcomes"]]
+        if path.is_file()
+        else []
+    )
+
+
+def report(outcomes: Sequence[Outcome], known: Sequence[Entry], missing: Sequence[str]) -> str:
+    """Return the report as Markdown. `missing` has a sentence for everything that was not found."""
+    lines = [
+        "# Versions",
+        "",
+        "Made by `scripts/matrix`. An entry is one Python with one set of dependencies, with its own date.",
+        f"{platform.system()} {platform.machine()}.",
+        "",
+        "| entry | dependencies | Python | tests | passed | skipped | failed | result | date |",
+        "| --- | --- | --- | --- | ---: | ---: | ---: | --- | --- |",
+    ]
+    known_bad = {name for one in outcomes if one.entry == PINNED for name in one.failures}
+    lines += [
+        f"| `{one.entry}` | {one.about} | {one.python or '—'} | {one.part} | {one.passed:,} | {one.skipped} "
+        f"| {len(one.failures)} | {_result(one, known_bad)} | {one.date} |"
+        for one in outcomes
+    ]
+    lines += ["", "## Not found, not run", ""]
+    lines += [f"- {each}" for each in missing]
+    lines += [
+        f"- `{one.entry}`: not installed. {one.note}" for one in outcomes if one.status == "not installed"
+    ]
+    ran = {one.entry for one in outcomes}
+    lines += [f"- `{each.name}`: not run yet." for each in known if each.name not in ran]
+    lines += _complaints(outcomes, known_bad)
+    lines += ["", "## What ran", ""]
+    lines += [_part_line(part) for part in PARTS if any(one.part == part and one.python for one in outcomes)]
+    lines += _left_out_lines(outcomes)
+    lines += ["", "## Versions of the direct dependencies", ""]
+    for one in outcomes:
+        if one.versions:
+            told = ", ".join(f"{name} {version}" for name, version in one.versions.items())
+            lines += [f"- `{one.entry}`: {told}."]
+    return "\n".join(lines) + "\n"
+
+
+def _result(outcome: Outcome, known_bad: set[str]) -> str:
+    """Return what came of an entry: tests that also fail with the pinned versions say nothing of versions."""
+    if (
+        outcome.status != "failed"
+        or outcome.note
+        or outcome.entry == PINNED
+        or set(outcome.failures) - known_bad
+    ):
+        return outcome.status
+    return f"as `{PINNED}`"
+
+
+def _complaints(outcomes: Sequence[Outcome], known_bad: set[str]) -> Iterator[str]:
+    again = [one for one in outcomes if one.second_try]
+    failed = [one for one in outcomes if one.status == "failed"]
+    if failed:
+        yield from ("", "## Failed", "")
+    if known_bad and any(one.entry != PINNED for one in failed):
+        yield from (f"What also fails in `{PINNED}` is listed there only.", "")
+    for one in failed:
+        hidden = set[str]() if one.entry == PINNED else known_bad
+        yield from (f"- `{one.entry}`: `{name}`" for name in one.failures if name not in hidden)
+        if one.note:
+            yield f"- `{one.entry}`: {one.note}."
+    if again:
+        yield from ("", "## Passed on the second try", "")
+        yield "These tests failed among the others and passed alone."
+        yield ""
+        for one in again:
+            yield from (f"- `{one.entry}`: `{name}`" for name in one.second_try)
+
+
+def _part_line(part: str) -> str:
+    runs, never = PARTS[part]
+    without = f", without {', '.join(f'`{name}`' for name in never)}" if never else ""
+    return f"- {part}: {', '.join(f'`{name}`' for name in runs)}{without}."
+
+
+def _left_out_lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    same: dict[str, list[str]] = {}
+    for one in outcomes:
+        for module, names in one.left_out.items():
+            told = (
+                f"need `{module}`, which is not installed there: {', '.join(f'`{name}`' for name in names)}"
+            )
+            same.setdefault(told, []).append(f"`{one.entry}`")
+    if same:
+        yield from ("", "Left out besides:", "")
+        yield from (f"- {', '.join(names)}: these {told}." for told, names in same.items())

@@ -1,0 +1,40 @@
+"""What Skillwire needs of the operating system, and a clear refusal where it is missing.
+
+Folders are read through descriptors that follow no links, state is shared under file locks, and private files
+belong to one user. Linux and macOS have all of it. Windows has none of it, but Linux runs there as WSL.
+"""
+
+import os
+import sys
+from importlib.util import find_spec
+
+from skillwire.model.errors import PlatformError
+
+WINDOWS = "win32"
+
+
+def missing_here() -> list[str]:
+    """Return what this system does not have of what Skillwire needs."""
+    windows = sys.platform == WINDOWS
+    needed = {
+        "file locks": find_spec("fcntl") is not None,
+        "file permissions": hasattr(os, "geteuid"),
+        "a way to read folders without following links": (
+            {os.open, os.stat} <= os.supports_dir_fd
+            and os.scandir in os.supports_fd
+            and hasattr(os, "O_NOFOLLOW")
+        ),
+    }
+    return [what for what, there in needed.items() if windows or not there]
+
+
+def require_posix(what: str) -> None:
+    """Raise `PlatformError` if `what` cannot work on this system."""
+    if not (missing := missing_here()):
+        return
+    name, remedy = (sys.platform, "use Linux or macOS")
+    if sys.platform == WINDOWS:
+        name, remedy = ("Windows", "use WSL (Windows Subsystem for Linux)")
+    *first, last = missing
+    needs = f"{', '.join(first)} and {last}" if first else last
+    raise PlatformError(f"{what} does not work on {name}: it needs {needs}; {remedy}")
