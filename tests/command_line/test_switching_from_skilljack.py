@@ -293,6 +293,8 @@ def test_a_page_of_github_is_the_repository(argument: str) -> None:
         ("https://github.com.example/acme/skills", "publisher"),
         ("https://example.com/github.com/acme/skills", "publisher"),
         ("github.community/acme", "folder"),
+        ("github.com/acme", "folder"),
+        ("github.community/acme/skills", "folder"),
         ("./github.com/acme/skills", "folder"),
     ],
 )

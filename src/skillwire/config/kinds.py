@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters or more: `C:/skills` is a folder
 _GITHUB, _GIT, _SERVER = "github:", "git+", "mcp+"
-# Its page of a repository; and what else begins with its name, which is no folder unless it exists.
+# The web page of a repository, with or without a scheme.
 _ON_GITHUB = re.compile(
-    r"(?:www\.)?github\.com/|https?://(?:www\.)?github\.com/[a-z0-9][\w-]*/[\w.-]", re.ASCII | re.IGNORECASE
+    r"(?:https?://)?(?:www\.)?github\.com/[a-z0-9][\w-]*/[\w.-]", re.ASCII | re.IGNORECASE
 )
 _PATH_HINT = "write it as in `./skills`, `~/skills` or `/home/you/skills`"
 _GITHUB_TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")
