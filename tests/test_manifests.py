@@ -155,13 +155,18 @@ async def test_a_real_file_of_that_name_comes_first() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_dynamic_skill_has_no_manifest_and_says_why() -> None:
+async def test_a_dynamic_skill_does_not_end_a_download_of_all(tmp_path: Path) -> None:
     async def now() -> bytes:
         return b"---\nname: live\ndescription: x\n---\n"
 
-    async with connected("auto", MemorySkill("live", {"SKILL.md": now})) as client:
-        with pytest.raises(MCPError, match="made when it is read"):
-            await client.read_resource("skill://live/_manifest")
+    server = FastMCP("x")
+    attach(server, MemorySource([MemorySkill("live", {"SKILL.md": now}), skill("still")]))
+    async with FastMCPClient(server) as client:
+        (file,) = (await get_skill_manifest(client, "live")).files
+        assert (file.path, file.size, file.hash) == ("SKILL.md", 0, "")
+        await sync_skills(client, tmp_path)
+    assert (tmp_path / "live/SKILL.md").read_bytes() == await now()
+    assert (tmp_path / "still/SKILL.md").is_file()
 
 
 @pytest.mark.anyio

@@ -56,10 +56,6 @@ class Unlisted(ABC):
     def updated(self, change: Change) -> Collection[str]:
         """Return the addresses at which something else can be read now."""
 
-    def refusal(self, uri: str) -> str:  # noqa: ARG002 - most have nothing to say
-        """Return why nothing is served at `uri`, where somebody might expect it; else nothing."""
-        return ""
-
 
 class Listed(ABC):
     """Further addresses that are in the list of resources, behind the skills."""

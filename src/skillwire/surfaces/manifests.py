@@ -31,7 +31,7 @@ _KEPT_IN_COMPONENT = "/!'()*"
 
 
 class SkillManifests(Unlisted):
-    """The manifest of every skill that is not dynamic, and the plain spellings of its files."""
+    """The manifest of every skill, and the plain spellings of its files."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -40,29 +40,22 @@ class SkillManifests(Unlisted):
         return self.owner_of(uri) is not None
 
     def owner_of(self, uri: str) -> Entry | None:
-        if (entry := self._listed_at(uri)) is not None and not entry.dynamic:
+        if (entry := self._listed_at(uri)) is not None:
             return entry
         spelled = self._spelled(uri)
         return None if spelled is None else spelled[0]
 
     async def read(self, uri: str) -> list[Json]:
-        if (entry := self._listed_at(uri)) is not None and not entry.dynamic:
-            files = [file for file in entry.files if isinstance(file, SkillFile)]
+        if (entry := self._listed_at(uri)) is not None:
             if fault := _fault(entry):
                 raise NotServedError(uri, "manifest", fault)
-            return [contents(uri, JSON, render_manifest(entry.name, files))]
+            return [contents(uri, JSON, render_manifest(entry.name, entry.files))]
         if (spelled := self._spelled(uri)) is None:
             raise NotServedError(uri)
         entry, file = spelled
         reading = await self._library.read(entry.uri_of(file.path))
         block = contents(uri, reading.served.file.mime_type, reading.content)
         return [with_meta(block, reading.served.entry)]
-
-    def refusal(self, uri: str) -> str:
-        entry = self._listed_at(uri)
-        if entry is None or not entry.dynamic:
-            return ""
-        return "the content of this skill is made when it is read, so its sizes and hashes are not known"
 
     def updated(self, change: Change) -> Collection[str]:
         entries = [entry for edit in change.edits for entry in edit.entries]

@@ -8,7 +8,6 @@ from skillwire.catalog.derived import Derived
 from skillwire.catalog.library import Library
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.entry import Entry, Json, LiveFile
-from skillwire.model.errors import NotServedError
 from skillwire.model.uri import SCHEME
 from skillwire.sources.base import Seal
 from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface
@@ -127,11 +126,7 @@ class ResourcesSurface(Surface):
             return Answer(await further.answer(uri))
         if (unlisted := self._unlisted_at(uri)) is not None:
             return Answer({"contents": await unlisted.read(uri)})
-        try:
-            reading = await self._library.read(uri)
-        except NotServedError as error:
-            told = next((why for each in self._unlisted if (why := each.refusal(uri))), "")
-            raise (NotServedError(uri, "file", told) if told else error) from None
+        reading = await self._library.read(uri)
         file = reading.served.file
         # What the contract adds is about the answer. The resource itself carries no bare key (S6).
         more = self._runtime_meta(reading.served.entry)

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import orjson
 
 from skillwire.model.display import quoted
-from skillwire.model.entry import Json, SkillFile
+from skillwire.model.entry import Json, LiveFile, SkillFile
 from skillwire.model.json_text import JsonTooLargeError, json_bytes, load_bounded_json
 from skillwire.model.limits import Limits
 from skillwire.model.uri import SKILL_FILE
@@ -48,10 +48,19 @@ def read_manifest(
     return RemoteSkill(main, {**told, "name": str(document["skill"])}, files, Dialect.MANIFEST)
 
 
-def render_manifest(name: str, files: Iterable[SkillFile]) -> bytes:
-    """Return the manifest of a skill."""
-    listed: list[Json] = [{"path": file.path, "size": file.size, "hash": file.digest.text} for file in files]
-    return json_bytes({"skill": name, "files": listed}, indented=True)
+def render_manifest(name: str, files: Iterable[SkillFile | LiveFile]) -> bytes:
+    """Return the manifest of a skill.
+
+    A file that is made when it is read has no hash. Without a manifest, one such skill would end FastMCP's
+    `sync_skills` for all skills of the server.
+    """
+    return json_bytes({"skill": name, "files": list(map(_listed, files))}, indented=True)
+
+
+def _listed(file: SkillFile | LiveFile) -> dict[str, Json]:
+    if isinstance(file, LiveFile):
+        return {"path": file.path, "size": 0, "hash": ""}
+    return {"path": file.path, "size": file.size, "hash": file.digest.text}
 
 
 def _file(root: str, item: object) -> RemoteFile | Finding:
