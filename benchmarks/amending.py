@@ -22,7 +22,7 @@ from skillwire.catalog.change import Change
 from skillwire.catalog.compose import Labelled, compose
 from skillwire.catalog.library import Library
 from skillwire.sources.base import EVERYWHERE, Attention, Locations, Scan
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 
 _COMPOSE = "compose the whole catalogue"
 _COMPOSED = 3
@@ -45,7 +45,7 @@ def _round_apart(tree: Tree, edits: int) -> dict[str, Cost]:
     return {name: Cost(wall, cpu) for name, (wall, cpu) in costs.items()}
 
 
-class _Told(DirectorySource):
+class _Told(FolderSource):
     """A folder in which changes are noticed when this benchmark says so."""
 
     def __init__(self, root: Path) -> None:

@@ -22,7 +22,7 @@ from skillwire.cli.contract.folders import look
 from skillwire.cli.contract.texts import all_problems
 from skillwire.cli.library import load
 from skillwire.contract.terms import BLOCK_KEY
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 
 _FLOOR = "floor: walk, read and hash every file"
 _LOAD = "load the library, as `check` does without the contract"
@@ -81,7 +81,7 @@ async def _round(root: Path, size: int) -> dict[str, list[float]]:
     costs: list[Cost] = []
     with timed(costs):
         read_and_hash(walk_and_stat(root))
-    library = Library([DirectorySource(root)])
+    library = Library([FolderSource(root)])
     with timed(costs):
         await load(library)
     with timed(costs):

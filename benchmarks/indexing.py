@@ -24,7 +24,7 @@ from skillwire.catalog.compose import Labelled, compose
 from skillwire.catalog.library import Library
 from skillwire.model.limits import Limits
 from skillwire.sources.base import Scan
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 
 WALK = "floor: walk and stat every file"
 READ = "floor: open, read and hash every file"
@@ -82,7 +82,7 @@ async def _round(tree: Tree) -> dict[str, Cost]:
         read_and_hash(files)
 
     await cost_of(READ, read)
-    source = DirectorySource(tree.root, limits=Limits(entries=1_000_000))
+    source = FolderSource(tree.root, limits=Limits(entries=1_000_000))
     gc.disable()  # as a server does while it loads
     scan = await cost_of(COLD, source.scan)
     gc.freeze()
@@ -97,7 +97,7 @@ async def _round(tree: Tree) -> dict[str, Cost]:
     return costs | await _after_edits(tree, source, scan)
 
 
-async def _after_edits(tree: Tree, source: DirectorySource, scan: Scan) -> dict[str, Cost]:
+async def _after_edits(tree: Tree, source: FolderSource, scan: Scan) -> dict[str, Cost]:
     middle = tree.size // 2
     entry = next(entry for entry in scan.entries if entry.uri == tree.uri(middle))
     rescans: list[Cost] = []

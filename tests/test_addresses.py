@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skillwire.catalog.compose import Labelled, compose
 from skillwire.catalog.snapshot import Catalog
-from skillwire.model.entry import Entry
+from skillwire.model.entry import SkillRecord
 from skillwire.model.errors import NotServedError
 from skillwire.model.uri import parent_uri, parents
 from skillwire.sources.memory import MemorySkill, MemorySource
@@ -36,14 +36,14 @@ def _nested(random: Random) -> list[MemorySkill]:
     return [MemorySkill(path, dict(files)) for path, files in contents.items()]
 
 
-def _owners(entries: list[Entry]) -> dict[str, Entry]:
-    owners: dict[str, Entry] = {}
+def _owners(entries: list[SkillRecord]) -> dict[str, SkillRecord]:
+    owners: dict[str, SkillRecord] = {}
     for entry in sorted(entries, key=lambda entry: len(entry.root)):
         owners |= {entry.uri_of(file.path): entry for file in entry.files}
     return owners
 
 
-def _children(entries: list[Entry]) -> dict[str, tuple[str, ...]]:
+def _children(entries: list[SkillRecord]) -> dict[str, tuple[str, ...]]:
     children: defaultdict[str, set[str]] = defaultdict(set)
     for entry in entries:
         folders = [entry.root, *map(entry.uri_of, entry.directories), *parents(entry.root)]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from skillwire.catalog.amend import amended
 from skillwire.catalog.compose import Labelled, compose
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from skillwire.sources.memory import MemorySkill, MemorySource
 from tests.support.skills import skill_md, write, write_skill
 
@@ -38,12 +38,12 @@ def test_one_change_gives_the_same_catalogue_either_way(tmp_path: Path, change: 
     write_skill(tmp_path, "one/inner", {"b.md": "b"})
     write_skill(tmp_path, "two", {"a.md": "a"})
     write(tmp_path, {"broken/SKILL.md": "broken"})
-    source = DirectorySource(tmp_path)
+    source = FolderSource(tmp_path)
     before = anyio.run(source.scan)
     catalog = compose([Labelled("x", before)])
     CHANGES[change](tmp_path)
     after = anyio.run(source.rescan, frozenset({str(tmp_path / "one")}))
-    assert after == anyio.run(DirectorySource(tmp_path).scan)
+    assert after == anyio.run(FolderSource(tmp_path).scan)
     scans = [Labelled("x", after)]
     found = amended(catalog, before, after, scans)
     assert found in (None, compose(scans))

@@ -18,13 +18,13 @@ from skillwire.authoring.skill import Skill
 from skillwire.catalog.addresses import concerned
 from skillwire.catalog.library import Library
 from skillwire.catalog.names import AmbiguousNameError
-from skillwire.model.entry import Entry
+from skillwire.model.entry import SkillRecord
 from skillwire.model.errors import BadParamsError
 from skillwire.model.name import closest
 from skillwire.model.template import SkillTemplate, TemplateIndex
 from skillwire.server import SkillServer, attach
 from skillwire.server.inbound import read_message
-from skillwire.server.offering import Offering
+from skillwire.server.serve_options import ServeOptions
 from skillwire.server.skills import skills_server
 from skillwire.sources.base import Attention, Locations
 from skillwire.sources.memory import MemorySkill, MemorySource
@@ -174,7 +174,7 @@ async def test_a_server_of_somebody_else_is_bounded_for_skills_only(mode: Any) -
         return str(len(name))
 
     one = Skill("one", "---\nname: one\ndescription: One.\n---\n# Steps\n")
-    attach(server, one, offering=Offering())
+    attach(server, one, options=ServeOptions())
     async with Client(server, mode=mode) as client:
         assert (await client.call_tool("echo", {"name": LONG})).content == [types.TextContent(text="5000")]
         refused = await client.call_tool("load-skill", {"name": LONG})
@@ -292,7 +292,7 @@ async def test_a_uri_concerns_the_skills_around_it_at_it_and_below_it() -> None:
     library = await library_of(*(skill(path) for path in ("a", "b/c", "b/cc/d", "b/cc/e/f", "g/h")))
     catalog = library.catalog
 
-    def naive(uri: str, entry: Entry) -> bool:
+    def naive(uri: str, entry: SkillRecord) -> bool:
         inside = f"{entry.root}/"
         return uri.startswith(inside) or inside.startswith(f"{uri}/")
 

@@ -13,10 +13,10 @@ from mcp import Client
 
 from skillwire.catalog.library import Library
 from skillwire.catalog.names import Names
-from skillwire.model.entry import Entry
-from skillwire.server.offering import Channel, Offering
+from skillwire.model.entry import SkillRecord
+from skillwire.server.serve_options import Channel, ServeOptions
 from skillwire.server.skills import skills_server
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from skillwire.sources.memory import MemorySource
 from skillwire.surfaces.catalog_text import USAGE, available_skills
 from tests.support.clients import ERAS, connected, library_of, skill, text_of
@@ -24,7 +24,7 @@ from tests.support.skills import write_skill
 
 pytestmark = pytest.mark.anyio
 
-IN_TOOLS = Offering(Channel.TOOL_DESCRIPTION)
+IN_TOOLS = ServeOptions(Channel.TOOL_DESCRIPTION)
 FIXED = len(available_skills({}, 0)) + 250
 """What stands around the skills: the tags, and the line about the rest."""
 
@@ -34,7 +34,7 @@ def in_yaml(text: str) -> str:
     return '"' + "".join(f"\\U{ord(character):08x}" for character in text) + '"'
 
 
-def offered(*described: str) -> dict[str, Entry]:
+def offered(*described: str) -> dict[str, SkillRecord]:
     """Return skills with these descriptions, by their names."""
     skills = [skill(f"s{n}", f"description: {in_yaml(text)}\n") for n, text in enumerate(described)]
     catalog = anyio.run(lambda: library_of(*skills)).catalog
@@ -116,7 +116,7 @@ async def test_the_catalogue_is_in_the_instructions_and_nowhere_else(mode: Any) 
 
 @pytest.mark.parametrize("mode", ERAS)
 async def test_the_catalogue_is_in_the_tool_description_and_nowhere_else(mode: Any) -> None:
-    async with connected(mode, skill("refunds"), offering=IN_TOOLS) as client:
+    async with connected(mode, skill("refunds"), options=IN_TOOLS) as client:
         loading, reading = (await client.list_tools()).tools
         assert client.instructions is None
     assert loading.description is not None
@@ -129,7 +129,7 @@ async def test_the_catalogue_is_in_the_tool_description_and_nowhere_else(mode: A
 async def test_the_budget_holds_in_every_channel(mode: Any) -> None:
     skills = [skill(f"s{number}") for number in range(40)]
     for channel in Channel:
-        async with connected(mode, *skills, offering=Offering(channel, catalog_tokens=50)) as client:
+        async with connected(mode, *skills, options=ServeOptions(channel, catalog_tokens=50)) as client:
             told = client.instructions or (await client.list_tools()).tools[0].description or ""
             asked = text_of(await client.call_tool("load-skill", {"name": ""}))
         for text in (told, asked):
@@ -163,10 +163,10 @@ async def test_without_skills_there_are_no_instructions(mode: Any) -> None:
 @pytest.mark.parametrize("mode", ERAS)
 async def test_no_path_of_this_machine_gets_into_what_a_client_sees(mode: Any, tmp_path: Path) -> None:
     write_skill(tmp_path, "acme/refunds", {"guide.md": "x"})
-    library = Library([DirectorySource(tmp_path)])
+    library = Library([FolderSource(tmp_path)])
     await library.load()
     for channel in Channel:
-        async with Client(skills_server(library, offering=Offering(channel)), mode=mode) as client:
+        async with Client(skills_server(library, options=ServeOptions(channel)), mode=mode) as client:
             answers = [
                 await client.list_tools(),
                 await client.list_prompts(),

@@ -14,7 +14,7 @@ from skillwire.model.entry import SkillFile
 from skillwire.model.errors import NotServedError, UnsettledError
 from skillwire.model.problem import Rule
 from skillwire.sources.base import EVERYWHERE, Locations, Scan
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from tests.support.liars import Failing, Liar
 from tests.support.skills import make_fifo, skill_md, write, write_skill
 
@@ -25,7 +25,7 @@ POLICY = "skill://one/policy.md"
 
 
 async def loaded(root: Path) -> Library:
-    library = Library([DirectorySource(root)])
+    library = Library([FolderSource(root)])
     await library.load()
     return library
 
@@ -157,7 +157,7 @@ async def test_bytes_that_were_not_listed_are_never_returned(tmp_path: Path) -> 
         return content + b"!"
 
     write_skill(tmp_path, "one")
-    source = Liar(DirectorySource(tmp_path), lie)
+    source = Liar(FolderSource(tmp_path), lie)
     library = Library([source])
     await library.load()
     with pytest.raises(UnsettledError, match="changed while being read, list again"):
@@ -170,7 +170,7 @@ async def test_a_look_from_before_the_last_change_is_not_the_last_word(tmp_path:
 
     begun = anyio.Event()
 
-    class Slow(DirectorySource):
+    class Slow(FolderSource):
         changing = True
 
         async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
@@ -193,7 +193,7 @@ async def test_a_look_from_before_the_last_change_is_not_the_last_word(tmp_path:
 
 
 async def test_many_readers_of_one_changed_skill_look_at_it_once(tmp_path: Path) -> None:
-    honest = DirectorySource(tmp_path)
+    honest = FolderSource(tmp_path)
     folder = write_skill(tmp_path, "one")
 
     async def same(content: bytes) -> bytes:
@@ -241,7 +241,7 @@ async def test_reads_during_a_storm_of_edits_match_a_digest_or_say_so(tmp_path: 
 
 async def test_a_source_that_cannot_be_reached_hides_no_other(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
-    library = Library([Failing(), DirectorySource(tmp_path, label="good")])
+    library = Library([Failing(), FolderSource(tmp_path, label="good")])
     catalog = await library.load()
     assert list(catalog.entries) == [URI]
     (problem,) = catalog.problems
@@ -261,7 +261,7 @@ async def test_a_folder_that_vanishes_while_it_is_scanned_is_simply_gone(tmp_pat
             (folder / "SKILL.md").unlink()
             folder.rmdir()
 
-    library = Library([DirectorySource(tmp_path)])
+    library = Library([FolderSource(tmp_path)])
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(anyio.to_thread.run_sync, flicker)
         for _ in range(100):

@@ -13,7 +13,7 @@ from skillwire.catalog.library import Library
 from skillwire.catalog.visibility import Override, VisibilityPolicy
 from skillwire.model.errors import ConflictError, NotServedError
 from skillwire.server.skills import skills_server
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from skillwire.sources.memory import MemorySource
 from skillwire.sources.unavailable import UnavailableSource
 from tests.support.clients import skill
@@ -109,11 +109,11 @@ async def test_the_order_decides_who_keeps_a_path() -> None:
 async def test_a_source_that_comes_while_others_are_followed_is_followed_too(tmp_path: Path) -> None:
     write_skill(tmp_path / "a", "one")
     write_skill(tmp_path / "b", "two")
-    first = DirectorySource(tmp_path / "a")
+    first = FolderSource(tmp_path / "a")
     library = Library([first])
     told = Told(library)
     async with followed(library):
-        await library.serve([first, DirectorySource(tmp_path / "b")])
+        await library.serve([first, FolderSource(tmp_path / "b")])
         write_skill(tmp_path / "b", "three")
         await told.until_served(library, "skill://three/SKILL.md")
         write_skill(tmp_path / "a", "four")
@@ -205,7 +205,7 @@ async def test_freezing_keeps_the_skills_and_thawing_finds_what_came_meanwhile()
 
 async def test_while_frozen_what_somebody_subscribed_to_before_is_followed(tmp_path: Path) -> None:
     folder = write_skill(tmp_path, "one")
-    library = Library([DirectorySource(tmp_path)])
+    library = Library([FolderSource(tmp_path)])
     async with followed(library):
         library.attend([ONE])
         await library.freeze(frozen=True)

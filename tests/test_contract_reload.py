@@ -11,7 +11,7 @@ from mcp import Client
 
 from skillwire.catalog.library import Library
 from skillwire.contract.terms import Terms
-from skillwire.server.offering import Offering
+from skillwire.server.serve_options import ServeOptions
 from skillwire.server.skills import skills_server
 from skillwire.sources.memory import MemorySkill, MemorySource
 from skillwire.wire.messages import Freshness
@@ -80,8 +80,8 @@ async def stage(mode: Any = "auto", *, tolerant: bool = False) -> AsyncGenerator
     source = MemorySource([skill("refunds", refunds()), skill("orders"), skill("sentinel")])
     library = Library([source])
     await library.load()
-    offering = Offering(contract=Terms(tolerant=tolerant))
-    server = skills_server(library, offering=offering, freshness=Freshness(0))
+    options = ServeOptions(contract=Terms(tolerant=tolerant))
+    server = skills_server(library, options=options, freshness=Freshness(0))
     uris = [SENTINEL, INDEX, CARD, DOCUMENT, REFERENCE, ORDERS, PROBLEMS]
     async with listening(server, mode, uris) as (client, heard):
         yield Stage(source, client, heard)

@@ -15,9 +15,9 @@ from skillwire.catalog.register import Register
 from skillwire.contract.registry import ContractResource, Registry
 from skillwire.contract.repository import check_together
 from skillwire.contract.terms import BLOCK_KEY, Terms
-from skillwire.server.offering import Offering
+from skillwire.server.serve_options import ServeOptions
 from skillwire.server.skills import skills_server
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from skillwire.sources.memory import MemorySkill, MemorySource
 from skillwire.surfaces.contract import as_resource
 from tests.support.clients import ERAS
@@ -69,9 +69,9 @@ def team(tmp_path: Path) -> Path:
 async def serving(
     root: Path, mode: Any = "auto", *, tolerant: bool = False
 ) -> AsyncGenerator[tuple[Client, Library]]:
-    library = Library([DirectorySource(root, keep_good=True)])
+    library = Library([FolderSource(root, keep_good=True)])
     await library.load()
-    server = skills_server(library, offering=Offering(contract=Terms(tolerant=tolerant)))
+    server = skills_server(library, options=ServeOptions(contract=Terms(tolerant=tolerant)))
     async with Client(server, mode=mode) as client:
         yield client, library
 
@@ -217,7 +217,7 @@ async def test_nothing_else_is_served(team: Path, uri: str) -> None:
 
 
 async def test_without_the_contract_none_of_this_is_there(team: Path) -> None:
-    library = Library([DirectorySource(team)])
+    library = Library([FolderSource(team)])
     await library.load()
     async with Client(skills_server(library)) as client:
         assert not any(uri.startswith("resource://") for uri in await listed(client))
@@ -283,7 +283,7 @@ def test_a_resource_is_one_plain_value() -> None:
 async def test_what_is_kept_of_a_checked_repository_holds_no_bodies(team: Path) -> None:
     marker = "a line of the body that nobody may keep"
     write_contract_skill(team, "long", body=f"{marker}\n" * 100)
-    library = Library([DirectorySource(team)])
+    library = Library([FolderSource(team)])
     found = Register().of(await library.load())
     assert "long" in found.registry.skills
     assert marker not in repr(found)

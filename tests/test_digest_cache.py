@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from skillwire.sources.folder.stamp import Stamp
 from tests.support.reading import noted_reads
 from tests.support.skills import skill_md, write, write_skill
@@ -23,7 +23,7 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("settled")
 def test_an_unchanged_folder_is_not_read_again(tmp_path: Path) -> None:
     write_skill(tmp_path, "one", {"a.md": "a"})
-    source = DirectorySource(tmp_path)
+    source = FolderSource(tmp_path)
     with noted_reads(tmp_path) as found:
         first = anyio.run(source.scan)
     assert found == {"one/SKILL.md", "one/a.md"}
@@ -35,7 +35,7 @@ def test_an_unchanged_folder_is_not_read_again(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("settled")
 def test_only_what_changed_is_read_again(tmp_path: Path) -> None:
     folder = write_skill(tmp_path, "one", {"a.md": "a", "b.md": "b"})
-    source = DirectorySource(tmp_path)
+    source = FolderSource(tmp_path)
     anyio.run(source.scan)
     (folder / "a.md").write_bytes(b"A")
     os.utime(folder / "a.md", ns=(0, 12345))
@@ -48,7 +48,7 @@ def test_only_what_changed_is_read_again(tmp_path: Path) -> None:
 def test_looking_again_at_one_skill_reads_no_other(tmp_path: Path) -> None:
     write_skill(tmp_path, "one", {"a.md": "a"})
     write_skill(tmp_path, "two", {"a.md": "a"})
-    source = DirectorySource(tmp_path)
+    source = FolderSource(tmp_path)
     entry = anyio.run(source.scan).entries[0]
     with noted_reads(tmp_path) as found:
         anyio.run(source.rescan, frozenset({entry.origin.location}))
@@ -57,7 +57,7 @@ def test_looking_again_at_one_skill_reads_no_other(tmp_path: Path) -> None:
 
 def test_a_file_written_a_moment_ago_is_read_again(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
-    source = DirectorySource(tmp_path)
+    source = FolderSource(tmp_path)
     anyio.run(source.scan)
     with noted_reads(tmp_path) as found:
         anyio.run(source.scan)
@@ -86,6 +86,6 @@ def test_every_part_of_the_stamp_counts(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("settled")
 def test_the_frontmatter_of_an_unchanged_skill_is_kept(tmp_path: Path) -> None:
     write(tmp_path, {"one/SKILL.md": skill_md("one", description="As it was.")})
-    source = DirectorySource(tmp_path)
+    source = FolderSource(tmp_path)
     anyio.run(source.scan)
     assert anyio.run(source.scan).entries[0].description == "As it was."

@@ -9,7 +9,7 @@ from skillwire.catalog.library import Library
 from skillwire.model.limits import Limits
 from skillwire.model.name import is_skill_name
 from skillwire.model.problem import Rule, Severity
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from tests.support.scans import catalog, faults, problems, scan, uris
 from tests.support.skills import make_fifo, skill_md, write, write_skill
 
@@ -449,7 +449,7 @@ def everything_reads(root: Path) -> bool:
     """Read every URI that is served; a library that had to look again has listed something wrong."""
 
     async def read_all() -> bool:
-        library = Library([DirectorySource(root)])
+        library = Library([FolderSource(root)])
         found = await library.load()
         for uri in found.files:
             await library.read(uri)

@@ -11,7 +11,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from skillwire.catalog.library import Library
-from skillwire.server.offering import Offering
+from skillwire.server.serve_options import ServeOptions
 from skillwire.server.skills import skills_server
 from skillwire.sources.memory import MemorySkill, MemorySource
 from skillwire.wire.archive_form import ArchiveForm
@@ -26,7 +26,7 @@ from tests.support.skills import write_skill
 pytestmark = pytest.mark.anyio
 
 INDEX = "skill://index.json"
-ARCHIVES = Offering(archives=True)
+ARCHIVES = ServeOptions(archives=True)
 
 
 async def text(client: Client, uri: str) -> str:
@@ -75,7 +75,7 @@ async def test_the_index_is_listed_last_and_serves_both_early_drafts(mode: str) 
 
 
 async def test_the_index_is_one_that_our_own_reader_takes() -> None:
-    async with connected("auto", skill("one"), skill("team/two"), offering=ARCHIVES) as client:
+    async with connected("auto", skill("one"), skill("team/two"), options=ARCHIVES) as client:
         read = read_index((await text(client, INDEX)).encode())
         assert not read.findings
         assert {each.name for each in read.skills} == {"one", "two"}
@@ -85,7 +85,7 @@ async def test_a_dynamic_skill_has_no_digest() -> None:
     async def now() -> bytes:
         return b"---\nname: live\ndescription: Now.\n---\n"
 
-    async with connected("auto", MemorySkill("live", {"SKILL.md": now}), offering=ARCHIVES) as client:
+    async with connected("auto", MemorySkill("live", {"SKILL.md": now}), options=ARCHIVES) as client:
         (entry,) = (await index(client))["skills"]
         assert "digest" not in entry
         assert "archives" not in entry
@@ -94,7 +94,7 @@ async def test_a_dynamic_skill_has_no_digest() -> None:
 
 
 async def test_without_drafts_there_is_no_index() -> None:
-    async with connected("auto", skill("one"), offering=Offering(drafts=False)) as client:
+    async with connected("auto", skill("one"), options=ServeOptions(drafts=False)) as client:
         assert [str(each.uri) for each in (await client.list_resources()).resources] == [
             "skill://one/SKILL.md"
         ]
@@ -111,7 +111,7 @@ async def test_archives_are_only_there_for_those_who_want_them() -> None:
 @pytest.mark.parametrize("form", list(ArchiveForm))
 async def test_an_archive_holds_every_file_and_has_the_digest_that_the_index_names(form: ArchiveForm) -> None:
     made = skill("acme/one", files={"refs/a.md": b"a", "run.sh": b"#!/bin/sh\n", "b.bin": bytes(range(256))})
-    async with connected("auto", made, skill("two"), offering=ARCHIVES) as client:
+    async with connected("auto", made, skill("two"), options=ARCHIVES) as client:
         uri = f"skill://acme/one{form.suffix}"
         packed = await blob(client, uri)
         assert unpack(packed, form, ArchiveBounds()) == made.files
@@ -129,7 +129,7 @@ async def test_a_file_that_is_really_there_is_no_archive_of_ours() -> None:
         "outer", files={"inner/SKILL.md": b"---\nname: inner\ndescription: x\n---\n", "inner.zip": b"mine"}
     )
     inner = MemorySkill("outer/inner", {"SKILL.md": b"---\nname: inner\ndescription: x\n---\n"})
-    async with connected("auto", outer, inner, offering=ARCHIVES) as client:
+    async with connected("auto", outer, inner, options=ARCHIVES) as client:
         assert await text(client, "skill://outer/inner.zip") == "mine"
 
 
@@ -152,7 +152,7 @@ async def test_an_archive_can_be_subscribed_to() -> None:
     library = Library([source])
     await library.load()
     uris = ["skill://one.zip", INDEX]
-    async with listening(skills_server(library, offering=ARCHIVES), "legacy", uris) as (_, heard):
+    async with listening(skills_server(library, options=ARCHIVES), "legacy", uris) as (_, heard):
         source.put(skill("one", files={"a.md": b"other"}))
         await heard.until(*uris)
 
@@ -160,7 +160,7 @@ async def test_an_archive_can_be_subscribed_to() -> None:
 async def test_legacy_addresses_are_answered_on_request_and_never_listed() -> None:
     made = skill("acme/one", files={"refs/a.md": b"a"})
     twins = (skill("x/twin"), skill("y/twin"))
-    async with connected("auto", made, *twins, offering=Offering(legacy_uris=True)) as client:
+    async with connected("auto", made, *twins, options=ServeOptions(legacy_uris=True)) as client:
         assert (await text(client, "skill://one")).startswith("---\nname: one")
         every = (await client.read_resource("skill://one/")).contents
         assert [str(block.uri) for block in every] == [
@@ -193,7 +193,7 @@ async def test_one_skill_that_cannot_be_packed_leaves_the_others_in_the_index() 
     library = await library_of(skill("one"), skill("two"))
     source = library.sources[0]
     assert isinstance(source, MemorySource)
-    server = skills_server(library, offering=ARCHIVES)
+    server = skills_server(library, options=ARCHIVES)
     source._skills.pop("one")  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - gone, and nobody knows yet
     async with Client(server, mode="auto") as client:
         names = {each["name"] for each in (await index(client))["skills"]}

@@ -12,7 +12,7 @@ from skillwire.cli.app import VERBS
 from skillwire.config.clients.known import CLIENTS
 from skillwire.config.kinds import KINDS
 from skillwire.model.problem import Rule
-from skillwire.server.offering import Channel, Offering, all_surfaces
+from skillwire.server.serve_options import Channel, ServeOptions, all_surfaces
 from skillwire.wire.findings import Fault
 
 ROOT = Path(__file__).parents[1]
@@ -49,7 +49,7 @@ def test_every_source_passes_the_contract_suite() -> None:
 
 
 def test_every_method_of_every_surface_is_called_by_a_test() -> None:
-    surfaces = all_surfaces(Library([]), Offering(channel=Channel.INSTRUCTIONS))
+    surfaces = all_surfaces(Library([]), ServeOptions(channel=Channel.INSTRUCTIONS))
     in_code = {"AuthoredPromptsSurface"}  # which stands in the place of the gateway's prompts
     assert {type(surface).__name__ for surface in surfaces} | in_code == classes("surfaces", "Surface")
     methods = {method for surface in surfaces for method in surface.methods()}

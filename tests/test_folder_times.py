@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from skillwire.sources.folder import folder_times
 from tests.support.reading import noted_reads
 from tests.support.skills import write, write_skill
@@ -44,12 +44,12 @@ def test_a_file_that_came_is_found_also_at_the_next_start_and_no_other_is_read_a
     root, cache = tmp_path / "root", tmp_path / "cache"
     one = write_skill(root, "one", {"refs/a.md": "a"})
 
-    async def paths(source: DirectorySource) -> list[str]:
+    async def paths(source: FolderSource) -> list[str]:
         (entry,) = (await source.scan()).entries
         return [file.path for file in entry.files]
 
-    async def settled() -> DirectorySource:
-        source = DirectorySource(root, digests=cache)
+    async def settled() -> FolderSource:
+        source = FolderSource(root, digests=cache)
         assert await paths(source) == ["SKILL.md", "refs/a.md"]
         with anyio.fail_after(30):
             async for _ in source.changes():
@@ -58,7 +58,7 @@ def test_a_file_that_came_is_found_also_at_the_next_start_and_no_other_is_read_a
 
     source = anyio.run(settled)
     write(one, {"refs/new.md": "new"})
-    for looking in (source, DirectorySource(root, digests=cache)):
+    for looking in (source, FolderSource(root, digests=cache)):
         with noted_reads(root) as found:
             assert anyio.run(paths, looking) == ["SKILL.md", "refs/a.md", "refs/new.md"]
         assert found == {"one/refs/new.md"}

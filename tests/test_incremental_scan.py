@@ -17,15 +17,15 @@ from skillwire.model.errors import CannotLookNowError
 from skillwire.model.limits import Limits
 from skillwire.model.problem import Rule
 from skillwire.sources.base import Scan
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from tests.support.skills import skill_md, write, write_skill
 
 
 def scan_of(root: Path) -> Scan:
-    return anyio.run(DirectorySource(root).scan)
+    return anyio.run(FolderSource(root).scan)
 
 
-def rescanned(source: DirectorySource, *where: Path) -> Scan:
+def rescanned(source: FolderSource, *where: Path) -> Scan:
     return anyio.run(source.rescan, frozenset(map(str, where)))
 
 
@@ -114,7 +114,7 @@ def test_any_number_of_changes_is_found_by_looking_where_they_are(random: Random
         write_skill(root, "skills/second")
         write_skill(root, "team/first")
         gardener = Gardener(root, random)
-        source = DirectorySource(root)
+        source = FolderSource(root)
         anyio.run(source.scan)
         for _ in range(6):
             where = [place for _ in range(random.randint(1, 3)) for place in gardener.step()]
@@ -125,7 +125,7 @@ def test_any_number_of_changes_is_found_by_looking_where_they_are(random: Random
 def test_an_entry_that_did_not_change_is_the_same_object(tmp_path: Path) -> None:
     write_skill(tmp_path, "one", {"a.md": "a"})
     write_skill(tmp_path, "two")
-    source = DirectorySource(tmp_path)
+    source = FolderSource(tmp_path)
     before = {entry.name: entry for entry in anyio.run(source.scan).entries}
     write(tmp_path, {"one/a.md": "changed"})
     after = {entry.name: entry for entry in rescanned(source, tmp_path / "one/a.md").entries}
@@ -138,7 +138,7 @@ def test_an_entry_that_did_not_change_is_the_same_object(tmp_path: Path) -> None
 
 def test_a_new_skill_leaves_the_others_alone(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
-    source = DirectorySource(tmp_path)
+    source = FolderSource(tmp_path)
     (one,) = anyio.run(source.scan).entries
     write_skill(tmp_path, "two")
     after = rescanned(source, tmp_path / "two").entries
@@ -148,7 +148,7 @@ def test_a_new_skill_leaves_the_others_alone(tmp_path: Path) -> None:
 
 def test_the_bound_on_files_and_folders_holds_for_all_looks_together(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
-    source = DirectorySource(tmp_path, limits=Limits(entries=10))
+    source = FolderSource(tmp_path, limits=Limits(entries=10))
     anyio.run(source.scan)
     for _ in range(20):  # looking again and again uses nothing up
         assert rescanned(source, tmp_path / "one/SKILL.md").problems == ()
@@ -161,7 +161,7 @@ def test_the_bound_on_files_and_folders_holds_for_all_looks_together(tmp_path: P
 def test_an_ignore_file_that_changed_counts_for_everything(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
     write_skill(tmp_path, "two")
-    source = DirectorySource(tmp_path)
+    source = FolderSource(tmp_path)
     anyio.run(source.scan)
     write(tmp_path, {".skillwireignore": "two\n"})
     assert [entry.name for entry in rescanned(source, tmp_path / ".skillwireignore").entries] == ["one"]
@@ -170,7 +170,7 @@ def test_an_ignore_file_that_changed_counts_for_everything(tmp_path: Path) -> No
 @pytest.mark.parametrize("broken", ["", "---\nname: [\n---\n", "---\nname: one\n---\n", "\0"])
 def test_a_skill_that_an_edit_broke_is_served_as_it_was(tmp_path: Path, broken: str) -> None:
     write_skill(tmp_path, "one", {"a.md": "a"})
-    source = DirectorySource(tmp_path, keep_good=True)
+    source = FolderSource(tmp_path, keep_good=True)
     (good,) = anyio.run(source.scan).entries
     write(tmp_path, {"one/SKILL.md": broken, "one/a.md": "other files follow the disk"})
     scan = rescanned(source, tmp_path / "one/SKILL.md", tmp_path / "one/a.md")
@@ -190,7 +190,7 @@ def test_a_skill_that_an_edit_broke_is_served_as_it_was(tmp_path: Path, broken: 
 def test_a_nested_skill_that_broke_is_the_same_for_the_skill_around_it(tmp_path: Path) -> None:
     write_skill(tmp_path, "outer")
     write_skill(tmp_path, "outer/inner")
-    source = DirectorySource(tmp_path, keep_good=True)
+    source = FolderSource(tmp_path, keep_good=True)
     before = anyio.run(source.scan).entries
     write(tmp_path, {"outer/inner/SKILL.md": "broken"})
     after = rescanned(source, tmp_path / "outer/inner/SKILL.md").entries
@@ -202,7 +202,7 @@ def test_a_nested_skill_that_broke_is_the_same_for_the_skill_around_it(tmp_path:
 
 def test_a_skill_that_was_removed_is_not_kept(tmp_path: Path) -> None:
     folder = write_skill(tmp_path, "one")
-    source = DirectorySource(tmp_path, keep_good=True)
+    source = FolderSource(tmp_path, keep_good=True)
     anyio.run(source.scan)
     (folder / "SKILL.md").unlink()
     assert rescanned(source, folder / "SKILL.md").entries == ()
@@ -210,7 +210,7 @@ def test_a_skill_that_was_removed_is_not_kept(tmp_path: Path) -> None:
 
 def test_after_a_restart_only_the_problem_is_left(tmp_path: Path) -> None:
     write(tmp_path, {"one/SKILL.md": "broken"})
-    scan = anyio.run(DirectorySource(tmp_path, keep_good=True).scan)
+    scan = anyio.run(FolderSource(tmp_path, keep_good=True).scan)
     assert scan.entries == ()
     assert [problem.severity for problem in scan.problems] == ["error"]
 
@@ -220,7 +220,7 @@ def test_a_root_behind_a_link_is_followed_when_the_link_moves(tmp_path: Path) ->
     write_skill(tmp_path / "release-2", "two")
     current = tmp_path / "current"
     current.symlink_to(tmp_path / "release-1")
-    source = DirectorySource(current)
+    source = FolderSource(current)
     assert [entry.name for entry in anyio.run(source.scan).entries] == ["one"]
     current.unlink()
     current.symlink_to(tmp_path / "release-2")
@@ -230,22 +230,22 @@ def test_a_root_behind_a_link_is_followed_when_the_link_moves(tmp_path: Path) ->
 def test_what_went_away_frees_its_part_of_the_bound(tmp_path: Path) -> None:
     for number in range(4):
         write_skill(tmp_path / "team", f"s{number}")
-    source = DirectorySource(tmp_path, limits=Limits(entries=12))
+    source = FolderSource(tmp_path, limits=Limits(entries=12))
     assert len(anyio.run(source.scan).entries) == 4
     (tmp_path / "team").rename(tmp_path / "crew")
     scan = rescanned(source, tmp_path / "team", tmp_path / "crew")
-    assert scan == anyio.run(DirectorySource(tmp_path, limits=Limits(entries=12)).scan)
+    assert scan == anyio.run(FolderSource(tmp_path, limits=Limits(entries=12)).scan)
     assert len(scan.entries) == 4
 
 
 def test_the_bound_is_the_same_for_what_came_bit_by_bit(tmp_path: Path) -> None:
     write_skill(tmp_path, "s00")
-    source = DirectorySource(tmp_path, limits=Limits(entries=20))
+    source = FolderSource(tmp_path, limits=Limits(entries=20))
     found = anyio.run(source.scan)
     for number in range(1, 20):
         write_skill(tmp_path, f"s{number:02}")
         found = rescanned(source, tmp_path / f"s{number:02}")
-    fresh = anyio.run(DirectorySource(tmp_path, limits=Limits(entries=20)).scan)
+    fresh = anyio.run(FolderSource(tmp_path, limits=Limits(entries=20)).scan)
     assert len(found.entries) == len(fresh.entries)
 
 
@@ -253,7 +253,7 @@ def test_a_folder_above_that_was_replaced_is_noticed_by_looking_at_a_skill(tmp_p
     root = tmp_path / "root"
     write_skill(root / "group", "one")
     write_skill(tmp_path / "next", "one", {"new.md": "new"})
-    source = DirectorySource(root)
+    source = FolderSource(root)
     anyio.run(source.scan)
     (root / "group").rename(tmp_path / "old")
     (tmp_path / "next").rename(root / "group")
@@ -264,7 +264,7 @@ def test_a_folder_above_that_was_replaced_is_noticed_by_looking_at_a_skill(tmp_p
 def test_a_look_that_failed_half_way_is_made_up_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("one", "two"):
         write_skill(tmp_path, name, {"a.md": "a"})
-    source = DirectorySource(tmp_path)
+    source = FolderSource(tmp_path)
     anyio.run(source.scan)
     files = [tmp_path / "one/a.md", tmp_path / "two/a.md"]
     for file in files:
@@ -287,7 +287,7 @@ def test_what_goes_away_frees_no_more_than_its_own_part_of_the_budget(tmp_path: 
     limits = Limits(entries=16)
     for path in ("skills/one", "skills/two", "other/three"):
         write_skill(tmp_path, path, {"a.md": "a"})
-    source = DirectorySource(tmp_path, limits=limits)
+    source = FolderSource(tmp_path, limits=limits)
     assert anyio.run(source.scan).problems == ()
     shutil.rmtree(tmp_path / "skills/two")
     assert rescanned(source, tmp_path / "skills/two").problems == ()

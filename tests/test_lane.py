@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skillwire.contract.terms import Terms
-from skillwire.server.offering import Offering
+from skillwire.server.serve_options import ServeOptions
 from tests.support.lanes import PREFIX, Both, both, envelope, headers_for, modern
 from tests.support.peers import VERSIONS
 from tests.support.skills import write, write_skill
@@ -556,7 +556,7 @@ def test_the_lane_keeps_no_more_than_its_budget(tree: Path) -> None:
 
 
 def test_what_the_contract_adds_to_a_read_is_there_with_the_lane(tree: Path) -> None:
-    with both(tree, Offering(contract=Terms(tolerant=True))) as served:
+    with both(tree, ServeOptions(contract=Terms(tolerant=True))) as served:
         for uri in ("skill://odd/SKILL.md", "skill://many/skill-000/SKILL.md"):
             same_answers(served, modern("resources/read", uri=uri))
         same_answers(served, modern("skills/list"))

@@ -13,7 +13,7 @@ from mcp import Client
 from skillwire.catalog.library import Library
 from skillwire.server.skills import skills_server
 from skillwire.sources.base import Attention, Locations
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from tests.support.clients import text_of
 from tests.support.listening import Heard, listening
 from tests.support.skills import make_fifo, skill_md, write, write_skill
@@ -50,7 +50,7 @@ class Live:
 @asynccontextmanager
 async def live(root: Path, *uris: str, follow_links: bool = False) -> AsyncGenerator[Live]:
     """Serve `root`, and wait until the watcher stands: the tests that follow are about what happens then."""
-    source = DirectorySource(root, follow_links=follow_links, keep_good=True)
+    source = FolderSource(root, follow_links=follow_links, keep_good=True)
     library = Library([source])
     await library.load()
     async with listening(skills_server(library), "auto", uris) as (client, heard):
@@ -199,7 +199,7 @@ async def test_a_skill_may_have_any_name_of_ours(tmp_path: Path, name: str) -> N
 
 async def test_an_edit_before_the_watcher_stands_is_not_missed(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
-    library = Library([DirectorySource(tmp_path)])
+    library = Library([FolderSource(tmp_path)])
     await library.load()
     write_skill(tmp_path, "two")  # after the scan, before anybody watches
     async with listening(skills_server(library), "auto") as (client, heard):
@@ -226,7 +226,7 @@ async def test_two_folders_of_one_base_name_are_both_followed(tmp_path: Path) ->
     first, second = tmp_path / "a/skills", tmp_path / "b/skills"
     write_skill(first, "one")
     write_skill(second, "one")
-    library = Library([DirectorySource(first, label="skills"), DirectorySource(second, label="skills-2")])
+    library = Library([FolderSource(first, label="skills"), FolderSource(second, label="skills-2")])
     await library.load()
     async with listening(skills_server(library), "auto") as (client, heard):
         at = Live(tmp_path, library, client, heard)
@@ -239,14 +239,14 @@ async def test_two_folders_of_one_base_name_are_both_followed(tmp_path: Path) ->
 async def test_a_source_that_fails_while_it_is_followed_ends_nothing(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
 
-    class Fragile(DirectorySource):
+    class Fragile(FolderSource):
         async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:
             async for where in super().changes(only):
                 yield where
                 raise RuntimeError("no more")
 
     good = tmp_path / "good"
-    library = Library([Fragile(tmp_path, label="fragile"), DirectorySource(good)])
+    library = Library([Fragile(tmp_path, label="fragile"), FolderSource(good)])
     await library.load()
     async with listening(skills_server(library), "auto") as (client, heard):
         write_skill(good, "two")
@@ -319,7 +319,7 @@ async def test_a_source_that_could_not_be_followed_is_followed_again(
     write_skill(tmp_path, "one")
     failures = iter([True, False])
 
-    class Moody(DirectorySource):
+    class Moody(FolderSource):
         async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:
             if next(failures, False):
                 raise RuntimeError("not today")

@@ -14,7 +14,7 @@ from skillwire.model.errors import CannotLookNowError
 from skillwire.model.problem import Rule
 from skillwire.server.skills import skills_server
 from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, unwatched
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from skillwire.sources.memory import MemorySkill, MemorySource
 from skillwire.sources.mount import Copy, Mirror, MountedSource
 from tests.support.clients import skill
@@ -138,7 +138,7 @@ async def test_reading_one_skill_does_not_lose_the_change_of_another(tmp_path: P
     for name in ("one", "two"):
         write_skill(tmp_path, name)
 
-    class Exhausted(DirectorySource):
+    class Exhausted(FolderSource):
         failing = False
 
         async def rescan(self, where: Locations = EVERYWHERE) -> Scan:

@@ -27,9 +27,9 @@ from skillwire.catalog.library import Library
 from skillwire.model.limits import Limits
 from skillwire.model.path import name_fault
 from skillwire.server import attach
-from skillwire.server.offering import Offering
+from skillwire.server.serve_options import ServeOptions
 from skillwire.server.skills import skills_server
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from skillwire.sources.memory import MemorySkill, MemorySource
 from skillwire.surfaces.manifests import SkillManifests
 from skillwire.wire.remote import RemoteSkill
@@ -79,7 +79,7 @@ def served(skills: Path) -> Iterator[str]:
 
 def attached(skills: Path) -> FastMCP[Any]:
     server: FastMCP[Any] = FastMCP("host")
-    attach(server, DirectorySource(skills, label="skills"))
+    attach(server, FolderSource(skills, label="skills"))
     return server
 
 
@@ -134,7 +134,7 @@ async def test_a_manifest_is_readable_and_not_listed(mode: str) -> None:
 @pytest.mark.anyio
 async def test_without_drafts_there_is_no_manifest_and_one_spelling() -> None:
     one = skill("one", files={"a b.md": b"a"})
-    async with connected("auto", one, offering=Offering(drafts=False)) as client:
+    async with connected("auto", one, options=ServeOptions(drafts=False)) as client:
         for uri in ("skill://one/_manifest", "skill://one/a b.md"):
             with pytest.raises(MCPError, match="no file is served"):
                 await client.read_resource(uri)

@@ -21,9 +21,9 @@ from skillwire.host.reaching.asking import ask
 from skillwire.model.conformance import nonconformities
 from skillwire.model.problem import Rule
 from skillwire.server import SkillServer, attach
-from skillwire.server.offering import Offering, all_surfaces
+from skillwire.server.serve_options import ServeOptions, all_surfaces
 from skillwire.server.skills import skills_server
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from skillwire.surfaces.base import Answer, Call, all_methods
 from tests.support.bridges import bridging
 from tests.support.clients import ERAS
@@ -143,9 +143,9 @@ class Served:
     """A folder that is served in process."""
 
     def __init__(self, root: Path, *, list_nonconforming: bool = False) -> None:
-        self.library = Library([DirectorySource(root)])
+        self.library = Library([FolderSource(root)])
         anyio.run(self.library.load)
-        self.surfaces = all_surfaces(self.library, Offering(list_nonconforming=list_nonconforming))
+        self.surfaces = all_surfaces(self.library, ServeOptions(list_nonconforming=list_nonconforming))
         self._methods = all_methods(self.surfaces)
 
     def ask(self, method: str, **params: object) -> dict[str, object]:
@@ -256,41 +256,41 @@ def test_a_cursor_outlives_the_listing_of_its_skill(tmp_path: Path) -> None:
 
 
 @asynccontextmanager
-async def attached_to_sdk(root: Path, mode: Any, offering: Offering) -> AsyncGenerator[Client]:
+async def attached_to_sdk(root: Path, mode: Any, options: ServeOptions) -> AsyncGenerator[Client]:
     server: MCPServer[Any] = MCPServer("host", log_level="ERROR")
-    attach(server, DirectorySource(root), offering=offering)
+    attach(server, FolderSource(root), options=options)
     async with Client(server, mode=mode) as client:
         yield client
 
 
 @asynccontextmanager
-async def attached_to_lowlevel(root: Path, mode: Any, offering: Offering) -> AsyncGenerator[Client]:
+async def attached_to_lowlevel(root: Path, mode: Any, options: ServeOptions) -> AsyncGenerator[Client]:
     server: Server[Any] = Server("host")
-    attach(server, DirectorySource(root), offering=offering)
+    attach(server, FolderSource(root), options=options)
     async with Client(server, mode=mode) as client:
         yield client
 
 
 @asynccontextmanager
-async def attached_to_fastmcp(root: Path, mode: Any, offering: Offering) -> AsyncGenerator[Client]:
+async def attached_to_fastmcp(root: Path, mode: Any, options: ServeOptions) -> AsyncGenerator[Client]:
     server = fastmcp_server()
-    attach(server, DirectorySource(root), offering=offering)
+    attach(server, FolderSource(root), options=options)
     async with client_of(server, mode) as client:
         yield client
 
 
 @asynccontextmanager
-async def mounted_in_fastmcp(root: Path, mode: Any, offering: Offering) -> AsyncGenerator[Client]:
+async def mounted_in_fastmcp(root: Path, mode: Any, options: ServeOptions) -> AsyncGenerator[Client]:
     inner, outer = fastmcp_server(), fastmcp_server()
-    attach(inner, DirectorySource(root), offering=offering)
+    attach(inner, FolderSource(root), options=options)
     outer.mount(inner)
     async with client_of(outer, mode) as client:
         yield client
 
 
 @asynccontextmanager
-async def written_in_code(root: Path, mode: Any, offering: Offering) -> AsyncGenerator[Client]:
-    server = SkillServer("host", offering=offering)
+async def written_in_code(root: Path, mode: Any, options: ServeOptions) -> AsyncGenerator[Client]:
+    server = SkillServer("host", options=options)
     server.add(*(Skill.from_dir(root / name) for name in ("alpha", "odd", "zeta")))
     async with Client(server.build(), mode=mode) as client:
         yield client
@@ -310,7 +310,7 @@ async def test_a_server_in_code_leaves_it_out_of_the_list_only(
     tmp_path: Path, way: Callable[..., Any], mode: str
 ) -> None:
     root = folder(tmp_path, FAULT)
-    async with way(root, mode, Offering()) as client:
+    async with way(root, mode, ServeOptions()) as client:
         assert await uris_of(client, "skills/list", "skills") == GOOD_ONES
         assert (await ask(client, "skills/get", uri=ODD))["skill"]["uri"] == ODD
         assert ODD in await uris_of(client, "resources/list", "resources")
@@ -320,7 +320,7 @@ async def test_a_server_in_code_leaves_it_out_of_the_list_only(
         assert {"ttlMs", "cacheScope"} & children.keys() == (
             {"ttlMs", "cacheScope"} if mode == "auto" else set()
         )
-    async with way(root, mode, Offering(list_nonconforming=True)) as client:
+    async with way(root, mode, ServeOptions(list_nonconforming=True)) as client:
         assert await uris_of(client, "skills/list", "skills") == EVERYTHING
 
 
@@ -328,7 +328,7 @@ async def test_a_server_in_code_leaves_it_out_of_the_list_only(
 @pytest.mark.parametrize("mode", ERAS)
 async def test_clients_hear_when_it_is_fixed_and_when_it_breaks(tmp_path: Path, mode: str) -> None:
     root = folder(tmp_path, FAULT)
-    library = Library([DirectorySource(root)])
+    library = Library([FolderSource(root)])
     await library.load()
     async with listening(skills_server(library), mode, [ODD]) as (client, heard):
         for text, expected in ((odd(), EVERYTHING), (odd(FAULT), GOOD_ONES)):
@@ -342,9 +342,9 @@ async def test_clients_hear_when_it_is_fixed_and_when_it_breaks(tmp_path: Path, 
 
 @pytest.mark.anyio
 async def test_a_bridge_leaves_it_out_of_its_list_and_names_the_server(tmp_path: Path) -> None:
-    library = Library([DirectorySource(folder(tmp_path, FAULT))])
+    library = Library([FolderSource(folder(tmp_path, FAULT))])
     await library.load()
-    upstream = Wire(skills_server(library, offering=Offering(list_nonconforming=True)))
+    upstream = Wire(skills_server(library, options=ServeOptions(list_nonconforming=True)))
     async with (
         bridging({"upstream": upstream}, trusted=["upstream"]) as bridge,
         Client(bridge.server) as client,

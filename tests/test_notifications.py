@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from skillwire.catalog.library import Library
 from skillwire.catalog.visibility import Override, VisibilityPolicy
-from skillwire.server.offering import Channel, Offering
+from skillwire.server.serve_options import Channel, ServeOptions
 from skillwire.server.skills import skills_server
 from skillwire.sources.memory import MemorySkill, MemorySource
 from tests.support.clients import ERAS, skill
@@ -53,14 +53,14 @@ def mode(request: pytest.FixtureRequest) -> str:
 async def stage(
     mode: str,
     *uris: str,
-    offering: Offering | None = None,
+    options: ServeOptions | None = None,
     skills: tuple[MemorySkill, ...] = (),
     visibility: VisibilityPolicy | None = None,
 ) -> AsyncGenerator[Stage]:
     source = MemorySource([skill("one", files={"refs/a.md": b"a"}), skill("sentinel"), *skills])
     library = Library([source], visibility=visibility)
     await library.load()
-    server = skills_server(library, offering=offering)
+    server = skills_server(library, options=options)
     async with listening(server, mode, [SENTINEL, *uris]) as (client, heard):
         yield Stage(source, client, heard)
 
@@ -72,7 +72,7 @@ async def test_another_description_is_told_once_to_each_list_that_shows_it(mode:
 
 
 async def test_the_tools_change_only_where_they_hold_the_list_of_skills(mode: str) -> None:
-    async with stage(mode, offering=Offering(Channel.TOOL_DESCRIPTION)) as at:
+    async with stage(mode, options=ServeOptions(Channel.TOOL_DESCRIPTION)) as at:
         at.source.put(skill("one", "description: Another.\n"))
         assert await at.told() == ["prompts", "resources", "tools"]
 
@@ -117,7 +117,7 @@ async def test_what_no_person_may_start_is_not_in_the_list_of_prompts(mode: str)
 
 
 async def test_a_change_of_visibility_is_a_change_of_the_lists_that_it_hides_from(mode: str) -> None:
-    async with stage(mode, offering=Offering(Channel.TOOL_DESCRIPTION)) as at:
+    async with stage(mode, options=ServeOptions(Channel.TOOL_DESCRIPTION)) as at:
         at.source.put(skill("one", "user-invocable: false\n"))
         assert "prompts" in await at.told()
         at.source.put(skill("one", "user-invocable: false\ndisable-model-invocation: true\n"))
@@ -167,7 +167,7 @@ async def test_subscriptions_are_declared_on_both_eras(mode: str) -> None:
 
 
 async def test_tools_that_can_change_are_declared_so(mode: str) -> None:
-    async with stage(mode, offering=Offering(Channel.TOOL_DESCRIPTION)) as at:
+    async with stage(mode, options=ServeOptions(Channel.TOOL_DESCRIPTION)) as at:
         declared = at.client.server_capabilities.tools
         assert declared is not None
         assert declared.list_changed is True

@@ -90,8 +90,8 @@ def test_the_library_says_that_windows_needs_wsl(program: Path) -> None:
         from pathlib import Path
         from skillwire.host.state.state import State
         from skillwire.model.errors import PlatformError
-        from skillwire.sources.directory import DirectorySource
-        for use in (lambda: DirectorySource("."), lambda: State.open(Path("state"))):
+        from skillwire.sources.directory import FolderSource
+        for use in (lambda: FolderSource("."), lambda: State.open(Path("state"))):
             try:
                 use()
             except PlatformError as error:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from skillwire.model.limits import Limits
 from skillwire.model.problem import Rule
 from skillwire.sources.base import Scan
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from skillwire.sources.folder.facts import FactCache
 from skillwire.sources.folder.ignore import Ignored
 from skillwire.sources.folder.look import Look
@@ -32,7 +32,7 @@ CONTENTS = (b"", b"text\n", b"\xff\x00", b"x" * 300, skill_md("one"), skill_md("
 
 
 def scan_of(root: Path, limits: Limits) -> Scan:
-    return anyio.run(DirectorySource(root, limits=limits, label="x").scan)
+    return anyio.run(FolderSource(root, limits=limits, label="x").scan)
 
 
 def tree_of(root: Path, limits: Limits) -> Tree:
@@ -100,7 +100,7 @@ def test_a_change_of_mode_alone_is_seen_in_both_ways(tmp_path: Path) -> None:
     for path in tmp_path.rglob("*"):
         if not path.is_symlink():
             os.utime(path, ns=(10**18, 10**18))
-    source = DirectorySource(tmp_path, label="x")
+    source = FolderSource(tmp_path, label="x")
 
     def runnable() -> list[list[str]]:
         return [sorted(entry.executable) for entry in anyio.run(source.scan).entries]
@@ -184,7 +184,7 @@ def test_times_that_no_stamp_can_hold_are_no_obstacle(tmp_path: Path) -> None:
     one = write_skill(tmp_path, "one", {"a.md": "a"})
     late = 2**33  # seconds: the year 2242, more nanoseconds than 63 bits hold a little later
     os.utime(one / "a.md", (late + 10**9, late + 10**9))
-    source = DirectorySource(tmp_path)
+    source = FolderSource(tmp_path)
     first = anyio.run(source.scan)
     assert [file.path for file in first.entries[0].files] == ["SKILL.md", "a.md"]
     assert anyio.run(source.scan) == first
@@ -193,7 +193,7 @@ def test_times_that_no_stamp_can_hold_are_no_obstacle(tmp_path: Path) -> None:
 def test_a_changed_file_alone_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skillwire.sources.folder.stamp._SETTLED_AFTER_NS", -1_000_000_000)
     one = write_skill(tmp_path, "one", {"large.bin": bytes(1000), "refs/a.md": "a"})
-    source = DirectorySource(tmp_path)
+    source = FolderSource(tmp_path)
     anyio.run(source.scan)
     lengths: list[int] = []
     read = os.read
@@ -207,7 +207,7 @@ def test_a_changed_file_alone_is_read_again(tmp_path: Path, monkeypatch: pytest.
     changed = anyio.run(source.rescan, frozenset({str(one / "refs/a.md")}))
     assert lengths == [len("other") + 1]
     monkeypatch.undo()
-    assert changed.entries == anyio.run(DirectorySource(tmp_path).scan).entries
+    assert changed.entries == anyio.run(FolderSource(tmp_path).scan).entries
 
 
 def test_a_skill_whose_folder_got_another_name_is_judged_by_that(
@@ -216,7 +216,7 @@ def test_a_skill_whose_folder_got_another_name_is_judged_by_that(
     monkeypatch.setattr("skillwire.sources.folder.stamp._SETTLED_AFTER_NS", -1_000_000_000)
     write_skill(tmp_path, "one")
     (tmp_path / "link").symlink_to("one")
-    source = DirectorySource(tmp_path / "link", label="x")
+    source = FolderSource(tmp_path / "link", label="x")
     assert anyio.run(source.scan).entries[0].problems == ()
     (tmp_path / "one").rename(tmp_path / "two")
     (tmp_path / "link").unlink()
@@ -232,7 +232,7 @@ def test_what_changed_without_a_trace_is_found_by_a_look_at_that_very_place(
     monkeypatch.setattr("skillwire.sources.folder.stamp._SETTLED_AFTER_NS", -1_000_000_000)
     monkeypatch.setattr("skillwire.sources.folder.stamp._pack", Mock(return_value=b"\1" * PACKED))
     one = write_skill(tmp_path, "one", {"a.md": "a"})
-    source = DirectorySource(tmp_path)
+    source = FolderSource(tmp_path)
     anyio.run(source.scan)
     for number, where in enumerate((one, one / "a.md")):
         (one / "a.md").write_text(str(number))

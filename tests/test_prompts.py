@@ -6,7 +6,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import EmbeddedResource, GetPromptResult, TextResourceContents
 
-from skillwire.server import Offering, PromptContent
+from skillwire.server import PromptContent, ServeOptions
 from tests.support.clients import ERAS, connected, skill
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("mode", ERAS)]
@@ -67,8 +67,8 @@ async def test_a_prompt_is_one_message_that_holds_the_skill(
 
 @pytest.mark.parametrize(("prompt", "arguments"), [("refunds", None), ("skill", {"name": "refunds"})])
 async def test_a_prompt_can_be_plain_text(mode: Any, prompt: str, arguments: dict[str, str] | None) -> None:
-    offering = Offering(prompt_content=PromptContent.TEXT)
-    async with connected(mode, REFUNDS, RETURNS, offering=offering) as client:
+    options = ServeOptions(prompt_content=PromptContent.TEXT)
+    async with connected(mode, REFUNDS, RETURNS, options=options) as client:
         result = await client.get_prompt(prompt, arguments)
     (message,) = result.messages
     assert message.role == "user"
@@ -158,7 +158,7 @@ async def test_a_hundred_prompts_are_a_page(mode: Any) -> None:
 
 async def test_the_list_of_names_stays_within_the_budget_and_counts_the_rest(mode: Any) -> None:
     skills = [skill(f"skill-{number:03}") for number in range(50)]
-    async with connected(mode, *skills, offering=Offering(catalog_tokens=10)) as client:
+    async with connected(mode, *skills, options=ServeOptions(catalog_tokens=10)) as client:
         described = (await client.list_prompts()).prompts[0].description
     assert described == ("Start a skill by its name. Skills: skill-000, skill-001, skill-002 and 47 more.")
 

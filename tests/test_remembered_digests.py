@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from skillwire.catalog.library import Library
 from skillwire.model.limits import Limits
 from skillwire.sources.base import Scan
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from tests.support.reading import noted_reads
 from tests.support.skills import skill_md, write, write_skill
 
@@ -45,13 +45,13 @@ def cache(tmp_path: Path) -> Path:
     return tmp_path / "cache"
 
 
-def start(tree: Path, cache: Path, *, keep_good: bool = False) -> tuple[DirectorySource, Scan]:
+def start(tree: Path, cache: Path, *, keep_good: bool = False) -> tuple[FolderSource, Scan]:
     """Scan as a new process would."""
-    source = DirectorySource(tree, keep_good=keep_good, digests=cache)
+    source = FolderSource(tree, keep_good=keep_good, digests=cache)
     return source, anyio.run(source.scan)
 
 
-def run_until_settled(source: DirectorySource) -> None:
+def run_until_settled(source: FolderSource) -> None:
     """Follow a source for as long as it takes to write down what is known."""
 
     async def noticed() -> None:
@@ -140,7 +140,7 @@ def test_a_file_in_which_any_byte_is_another_is_as_good_as_none(
 
 def test_other_limits_ask_for_another_look(tree: Path, cache: Path, remembered: Scan) -> None:
     assert "one" in {entry.name for entry in remembered.entries}
-    source = DirectorySource(tree, digests=cache, limits=Limits(bytes=250))
+    source = FolderSource(tree, digests=cache, limits=Limits(bytes=250))
     scan = anyio.run(source.scan)
     assert {entry.name for entry in scan.entries} == {"odd", "other"}
 
@@ -174,7 +174,7 @@ def test_what_came_into_a_folder_since_is_seen(tree: Path, cache: Path, change: 
             (inside / "b.md").symlink_to(tree / "one/a.md")
         case _:
             inside.rename(tree / "one/refs/other")
-    assert start(tree, cache)[1] == anyio.run(DirectorySource(tree).scan)
+    assert start(tree, cache)[1] == anyio.run(FolderSource(tree).scan)
 
 
 def test_a_folder_that_another_took_the_place_of_is_read_anew(tree: Path, cache: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_folder_that_another_took_the_place_of_is_read_anew(tree: Path, cache:
     os.utime(tree / "copy/a.md", ns=(modified, modified))
     (tree / "one").rename(tree.parent / "away")
     (tree / "copy").rename(tree / "one")
-    assert start(tree, cache)[1] == anyio.run(DirectorySource(tree).scan)
+    assert start(tree, cache)[1] == anyio.run(FolderSource(tree).scan)
 
 
 def test_files_of_skills_that_are_not_plain_are_known_again_one_by_one(tree: Path, cache: Path) -> None:
@@ -208,7 +208,7 @@ def test_a_digest_that_is_wrong_is_found_out_by_the_first_read(
     rewrite(cache, lambda body: body.replace(right, wrong))
 
     async def read() -> tuple[bytes, str]:
-        library = Library([DirectorySource(tree, digests=cache)])
+        library = Library([FolderSource(tree, digests=cache)])
         await library.load()
         reading = await library.read("skill://one/a.md")
         listed = {file.path: file for file in library.catalog.skill("skill://one/SKILL.md").files}

@@ -12,7 +12,7 @@ from skillwire.catalog.library import Library
 from skillwire.model.errors import ConflictError
 from skillwire.server.build import build_server
 from skillwire.server.skills import skills_server
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from skillwire.surfaces.base import Answer, Call, Method, Surface
 from skillwire.surfaces.extension import ExtensionSurface
 from skillwire.surfaces.resources import ResourcesSurface
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("mode", ["legacy", "aut
 
 async def library(root: Path) -> Library:
     write_skill(root, "one")
-    found = Library([DirectorySource(root)])
+    found = Library([FolderSource(root)])
     await found.load()
     return found
 
@@ -88,7 +88,7 @@ async def test_bytes_that_never_match_are_an_internal_error_that_says_what_to_do
         return content + b"!"
 
     write_skill(tmp_path, "one")
-    skills = Library([Liar(DirectorySource(tmp_path), lie)])
+    skills = Library([Liar(FolderSource(tmp_path), lie)])
     await skills.load()
     async with Client(skills_server(skills), mode=mode) as client:
         with pytest.raises(MCPError, match="changed while being read, list again") as caught:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from skillwire.catalog.library import Library
 from skillwire.model.errors import ConflictError
 from skillwire.model.problem import Rule, Severity
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from skillwire.sources.memory import MemorySkill, MemorySource
 from tests.support.scans import catalog, uris
 from tests.support.skills import skill_md, write_skill
@@ -55,7 +55,7 @@ def test_an_address_that_is_taken_even_under_the_label_is_an_error() -> None:
 def test_problems_name_their_source_when_there_are_several(tmp_path: Path) -> None:
     for name in ("a", "b"):
         write_skill(tmp_path / name, "wrong-folder", name="right-name")
-    found = catalog(DirectorySource(tmp_path / "a"), DirectorySource(tmp_path / "b"))
+    found = catalog(FolderSource(tmp_path / "a"), FolderSource(tmp_path / "b"))
     paths = {problem.path for problem in found.problems if problem.rule is Rule.NAME_FOLDER}
     assert paths == {"a/wrong-folder/SKILL.md", "b/wrong-folder/SKILL.md"}
     for entry in found.entries.values():

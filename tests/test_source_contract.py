@@ -24,7 +24,7 @@ from skillwire.server.skills import skills_server
 from skillwire.sources.archive import ArchiveMirror
 from skillwire.sources.base import Source
 from skillwire.sources.deferred import DeferredSource
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from skillwire.sources.git.mirror import GitMirror
 from skillwire.sources.git.repository import Repository
 from skillwire.sources.memory import MemorySkill, MemorySource
@@ -84,7 +84,7 @@ def tree(root: Path) -> Path:
 
 
 def directory(tmp_path: Path, _stack: ExitStack) -> Made:
-    return Made(DirectorySource(tree(tmp_path / "root")))
+    return Made(FolderSource(tree(tmp_path / "root")))
 
 
 def memory(_tmp_path: Path, _stack: ExitStack) -> Made:
@@ -104,7 +104,7 @@ def code(_tmp_path: Path, _stack: ExitStack) -> Made:
 
 
 def prefixed(tmp_path: Path, _stack: ExitStack) -> Made:
-    inner = Made(DirectorySource(tree(tmp_path / "root")))
+    inner = Made(FolderSource(tree(tmp_path / "root")))
     skills = {f"acme/team/{path}": files for path, files in inner.skills.items()}
     return Made(PrefixedSource(inner.source, "acme/team"), skills)
 
@@ -134,9 +134,7 @@ def publisher(tmp_path: Path, stack: ExitStack) -> Made:
 
 
 def deferred(tmp_path: Path, _stack: ExitStack) -> Made:
-    return Made(
-        DeferredSource("root", "./root", lambda: DirectorySource(tree(tmp_path / "root"), label="root"))
-    )
+    return Made(DeferredSource("root", "./root", lambda: FolderSource(tree(tmp_path / "root"), label="root")))
 
 
 def server(tmp_path: Path, _stack: ExitStack) -> Made:
@@ -144,7 +142,7 @@ def server(tmp_path: Path, _stack: ExitStack) -> Made:
     skills = {path: SKILLS[path] for path in ("acme/refunds", "hello")}
     for path, files in skills.items():
         write(tmp_path / "root" / path, dict(files))
-    wire = Wire(skills_server(Library([DirectorySource(tmp_path / "root")])))
+    wire = Wire(skills_server(Library([FolderSource(tmp_path / "root")])))
     published = {f"upstream/{path}": files for path, files in skills.items()}
     return Made(ServerSource(wire.link()), published, broken=frozenset())
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillwire.model.errors import SourceError
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from skillwire.sources.folder.spool import Spool
 from tests.support.skills import write, write_skill
 
@@ -53,7 +53,7 @@ def test_a_broken_document_is_served_as_it_was_from_where_it_was_put_by(tmp_path
     good = (one / "SKILL.md").read_bytes()
 
     async def served() -> bytes:
-        source = DirectorySource(tmp_path, keep_good=True)
+        source = FolderSource(tmp_path, keep_good=True)
         await source.scan()
         with anyio.fail_after(30):
             async for _ in source.changes():  # by now it has been put by

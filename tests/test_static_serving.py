@@ -9,9 +9,9 @@ import pytest
 from mcp import Client
 
 from skillwire.catalog.library import Library
-from skillwire.server.offering import Channel, Offering
+from skillwire.server.serve_options import Channel, ServeOptions
 from skillwire.server.skills import skills_server
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from tests.support.clients import ERAS, text_of
 from tests.support.listening import Heard, listening
 from tests.support.peers import StdioPeer, skillwire
@@ -24,9 +24,9 @@ ONE, POLICY = "skill://one/SKILL.md", "skill://one/policy.md"
 
 @asynccontextmanager
 async def frozen(root: Path, mode: str, *uris: str) -> AsyncGenerator[tuple[Client, Heard]]:
-    library = Library([DirectorySource(root, keep_good=True)], frozen=True)
+    library = Library([FolderSource(root, keep_good=True)], frozen=True)
     await library.load()
-    server = skills_server(library, offering=Offering(Channel.TOOL_DESCRIPTION))
+    server = skills_server(library, options=ServeOptions(Channel.TOOL_DESCRIPTION))
     async with listening(server, mode, uris) as connected:
         yield connected
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from skillwire.model.digest import Digest
-from skillwire.model.entry import Entry, Json, LiveFile, Origin, SkillFile
+from skillwire.model.entry import Json, LiveFile, Origin, SkillFile, SkillRecord
 from skillwire.model.json_text import json_bytes
 from skillwire.model.path import folded, path_fault
 from skillwire.model.uri import root_uri
@@ -53,13 +53,13 @@ SKILL_NAMES = ("a", "x" * 64, "1", "0x1", "null", "a-b", "aux", "com0", "con")
 
 def entry_of(
     name: str, fields: Mapping[str, Json], paths: Sequence[str] = (), groups: Sequence[str] = ()
-) -> Entry:
+) -> SkillRecord:
     frontmatter: dict[str, Json] = {"name": name, "description": "Does one thing.", **fields}
     files = tuple(SkillFile(path, "text/plain", Digest.of(b""), 0) for path in ("SKILL.md", *paths))
-    return Entry(f"{root_uri([*groups, name])}/SKILL.md", frontmatter, files, (), Origin("s", "l", "p"))
+    return SkillRecord(f"{root_uri([*groups, name])}/SKILL.md", frontmatter, files, (), Origin("s", "l", "p"))
 
 
-def every_kind() -> Iterator[Entry]:
+def every_kind() -> Iterator[SkillRecord]:
     """Yield a skill for each value of each field, each name of a file, a folder and a skill."""
     number = 0
 
@@ -82,7 +82,7 @@ def every_kind() -> Iterator[Entry]:
         yield entry_of(name, {}, ["a.md"])
 
 
-def accepted_by_fastmcp(entry: Entry) -> bool:
+def accepted_by_fastmcp(entry: SkillRecord) -> bool:
     page = {"ttlMs": 0, "cacheScope": "public", "skills": [skill_entry(entry)]}
     try:
         ListSkillsResult.model_validate_json(json_bytes(page))
@@ -91,7 +91,7 @@ def accepted_by_fastmcp(entry: Entry) -> bool:
     return True
 
 
-def accepted_by_typescript(entries: Sequence[Entry], folder: Path) -> set[str]:
+def accepted_by_typescript(entries: Sequence[SkillRecord], folder: Path) -> set[str]:
     """Return the URIs of those that the SDK's server passes on. Its client makes the same checks."""
     listed = folder / "entries.json"
     listed.write_bytes(json_bytes([skill_entry(entry) for entry in entries]))
@@ -99,7 +99,7 @@ def accepted_by_typescript(entries: Sequence[Entry], folder: Path) -> set[str]:
         return {entry["uri"] for entry in server.result("skills/list")["skills"]}
 
 
-def refused_here(entry: Entry) -> bool:
+def refused_here(entry: SkillRecord) -> bool:
     """Whether one of the two clients refuses the skill.
 
     fast-agent alone refuses names of skills and files; it needs another Python. The TypeScript SDK refuses
@@ -150,6 +150,6 @@ def test_fastmcp_accepts_what_is_listed_and_refuses_what_is_not(
 def test_the_files_of_a_dynamic_skill_are_in_no_entry() -> None:
     files = (LiveFile("SKILL.md", "text/markdown"), LiveFile("aux.md", "text/markdown"))
     frontmatter: dict[str, Json] = {"name": "live", "description": "Does one thing."}
-    entry = Entry("skill://live/SKILL.md", frontmatter, files, (), Origin("s", "l", "p"))
+    entry = SkillRecord("skill://live/SKILL.md", frontmatter, files, (), Origin("s", "l", "p"))
     assert accepted_by_fastmcp(entry)
     assert not entry.nonconformities

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 from mcp_types import BlobResourceContents, TextResourceContents
 
-from skillwire.server.offering import Channel, Offering
+from skillwire.server.serve_options import Channel, ServeOptions
 from skillwire.sources.memory import MemorySkill
 from tests.support.clients import ERAS, connected, refusal, skill, text_of
 from tests.support.peers import VERSIONS, Peer, StdioPeer, skillwire
@@ -54,7 +54,7 @@ async def test_exactly_two_tools_are_listed_and_both_only_read(mode: Any) -> Non
 
 @pytest.mark.parametrize("channel", list(Channel))
 async def test_the_first_tool_says_how_to_get_the_list_of_skills(mode: Any, channel: Channel) -> None:
-    async with connected(mode, REFUNDS, offering=Offering(channel)) as client:
+    async with connected(mode, REFUNDS, options=ServeOptions(channel)) as client:
         first, *_ = (await client.list_tools()).tools
         assert first.name == "load-skill"
         sentence = 'To see which skills there are, call it with the name "": it returns the list of skills.'
@@ -318,7 +318,7 @@ async def test_a_file_that_is_not_there_is_answered_with_those_that_come_closest
 
 async def test_a_file_above_the_limit_is_refused_by_an_error_that_names_it(mode: Any) -> None:
     large = skill("large", files={"just.txt": b"x" * 100, "more.txt": b"x" * 101})
-    async with connected(mode, large, offering=Offering(max_file_bytes=100)) as client:
+    async with connected(mode, large, options=ServeOptions(max_file_bytes=100)) as client:
         just = await client.call_tool("skill-resource", {"skill": "large", "path": "just.txt"})
         assert text_of(just) == "x" * 100
         told = await refusal(client, "skill-resource", {"skill": "large", "path": "more.txt"})
@@ -327,7 +327,9 @@ async def test_a_file_above_the_limit_is_refused_by_an_error_that_names_it(mode:
 
 async def test_a_folder_is_bounded_as_a_whole(mode: Any) -> None:
     files = {f"folder/{n}.txt": b"x" * 30 for n in range(4)}
-    async with connected(mode, skill("large", files=files), offering=Offering(max_file_bytes=100)) as client:
+    async with connected(
+        mode, skill("large", files=files), options=ServeOptions(max_file_bytes=100)
+    ) as client:
         told = await refusal(client, "skill-resource", {"skill": "large", "path": "folder"})
         assert told == "`folder` holds 120 bytes; the limit is 100 bytes: read its files one by one"
         one = await client.call_tool("skill-resource", {"skill": "large", "path": "folder/1.txt"})
@@ -342,7 +344,7 @@ async def test_a_folder_of_files_that_are_made_when_read_is_bounded_too(mode: An
         return b"x" * 60
 
     live = skill("live", files={f"folder/{n}.txt": content for n in range(50)})
-    async with connected(mode, live, offering=Offering(max_file_bytes=100)) as client:
+    async with connected(mode, live, options=ServeOptions(max_file_bytes=100)) as client:
         told = await refusal(client, "skill-resource", {"skill": "live", "path": "folder"})
         assert "`folder` holds 120 bytes" in told
         listed = text_of(await client.call_tool("skill-resource", {"skill": "live", "path": ""}))
@@ -352,7 +354,7 @@ async def test_a_folder_of_files_that_are_made_when_read_is_bounded_too(mode: An
 
 async def test_the_limit_is_for_supporting_files_and_a_skill_is_loaded_whole(mode: Any) -> None:
     long = skill("long", body="x" * 5000)
-    async with connected(mode, long, offering=Offering(max_file_bytes=100)) as client:
+    async with connected(mode, long, options=ServeOptions(max_file_bytes=100)) as client:
         assert text_of(await client.call_tool("load-skill", {"name": "long"})).endswith("x" * 5000)
 
 

@@ -15,9 +15,9 @@ from skillwire.catalog.visibility import Override, Visibility, VisibilityPolicy
 from skillwire.config.file import ConfigFile
 from skillwire.config.visibility import decide
 from skillwire.model.errors import BadParamsError
-from skillwire.server.offering import Channel, Offering, all_surfaces
+from skillwire.server.serve_options import Channel, ServeOptions, all_surfaces
 from skillwire.server.skills import skills_server
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from skillwire.sources.memory import MemorySkill
 from skillwire.surfaces.base import Call, all_methods
 from tests.support.clients import ERAS, connected, library_of, refusal, skill, text_of
@@ -85,7 +85,7 @@ def test_the_operator_wins_over_the_frontmatter_side_by_side(
 @pytest.mark.parametrize("mode", ERAS)
 async def test_only_skills_for_models_are_in_the_catalogue(mode: Any) -> None:
     for channel in Channel:
-        async with connected(mode, *ALL, offering=Offering(channel)) as client:
+        async with connected(mode, *ALL, options=ServeOptions(channel)) as client:
             told = client.instructions or (await client.list_tools()).tools[0].description or ""
             asked = text_of(await client.call_tool("load-skill", {"name": ""}))
         for text in (told, asked):
@@ -227,9 +227,9 @@ def test_the_configuration_file_is_followed_unless_told_otherwise(tmp_path: Path
 @pytest.mark.anyio
 async def test_an_edit_that_hides_a_skill_counts_before_anybody_noticed_it(tmp_path: Path) -> None:
     folder = on_disk(tmp_path / "skills", skill("both"))
-    library = Library([DirectorySource(folder)])
+    library = Library([FolderSource(folder)])
     await library.load()
-    surfaces = all_surfaces(library, Offering())
+    surfaces = all_surfaces(library, ServeOptions())
     methods = all_methods(surfaces)
     hidden = "disable-model-invocation: true\nuser-invocable: false\n"
     main = skill("both", hidden).files["SKILL.md"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 
 from skillwire.model.limits import Limits
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from skillwire.sources.folder.facts import FactCache
 from skillwire.sources.folder.ignore import Ignored
 from skillwire.sources.folder.look import Look
@@ -73,11 +73,11 @@ def test_only_the_root_matters_in_the_folder_around_it(tmp_path: Path) -> None:
 POLLING = """
 import anyio, sys
 from skillwire.catalog.library import Library
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 
 async def main():
     global told
-    library = Library([DirectorySource(sys.argv[1])])
+    library = Library([FolderSource(sys.argv[1])])
     await library.load()
     told = anyio.Event()
 
@@ -118,7 +118,7 @@ def test_without_watches_the_folder_is_looked_at_now_and_then_and_that_is_said(t
 def test_a_plan_for_some_skills_leaves_the_others_alone(tmp_path: Path) -> None:
     one = write_skill(tmp_path, "one", {"refs/a.md": "a"})
     write_skill(tmp_path, "two")
-    source = DirectorySource(tmp_path)
+    source = FolderSource(tmp_path)
     entry = anyio.run(source.scan).entries[0]
     look = Look(str(tmp_path), limits=Limits(), ignored=Ignored(), follow_links=False)
     tree = Tree(FactCache())

@@ -21,7 +21,7 @@ from mcp import Client
 from skillwire.catalog.library import Library
 from skillwire.host.state.state import State
 from skillwire.model.digest import Digest
-from skillwire.model.entry import Entry
+from skillwire.model.entry import SkillRecord
 from skillwire.model.limits import Limits
 from skillwire.sources.memory import MemorySkill, MemorySource
 from skillwire.sources.mount import MountedSource
@@ -267,7 +267,7 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     packed: list[str] = []
     make = website.download_of
 
-    def making(entry: Entry, files: Any) -> Any:
+    def making(entry: SkillRecord, files: Any) -> Any:
         packed.append(entry.name)
         return make(entry, files)
 

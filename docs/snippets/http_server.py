@@ -7,11 +7,11 @@ from skillwire.catalog.library import Library
 from skillwire.server.address import Address, HostPolicy
 from skillwire.server.http import http_app
 from skillwire.server.skills import skills_server
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 
 SKILLS = Path(__file__).parents[2] / "examples/skills"
 
-library = Library([DirectorySource(SKILLS)])
+library = Library([FolderSource(SKILLS)])
 anyio.run(library.load)
 
 app = http_app(

@@ -11,7 +11,7 @@ from skillwire.drive.registration import Auth, ClientInfo
 from skillwire.server.address import Address, HostPolicy
 from skillwire.server.drive import drive_annex
 from skillwire.server.http import http_app
-from skillwire.server.skills import Offering, skills_server
+from skillwire.server.skills import ServeOptions, skills_server
 
 
 class OurHooks(Hooks):
@@ -35,7 +35,7 @@ anyio.run(library.load)
 
 token = os.environ.get("SKILLS_TOKEN")
 app = http_app(
-    skills_server(library, offering=Offering(tools=bridge_tools(live.hub))),
+    skills_server(library, options=ServeOptions(tools=bridge_tools(live.hub))),
     HostPolicy(Address("127.0.0.1", 8765)),
     token=token,
     annex=drive_annex(live, token),

@@ -3,7 +3,7 @@ from collections.abc import Mapping
 import anyio
 
 from skillwire.catalog.library import Library
-from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.entry import LiveFile, SkillFile, SkillRecord
 from skillwire.sources.base import Progress, Scan, Source, unwatched
 from skillwire.sources.memory import MemorySkill, MemorySource
 
@@ -21,7 +21,7 @@ class TableSource(Source):
         self._held = MemorySource(skills, label=self.label)
         return await self._held.scan(progress)
 
-    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         return await self._held.read(entry, file)
 
 

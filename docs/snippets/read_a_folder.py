@@ -3,13 +3,13 @@ from pathlib import Path
 import anyio
 
 from skillwire.catalog.library import Library
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 
 SKILLS = Path(__file__).parents[2] / "examples/skills"
 
 
 async def main() -> None:
-    library = Library([DirectorySource(SKILLS)])
+    library = Library([FolderSource(SKILLS)])
     catalog = await library.load()
 
     for problem in catalog.problems:  # broken skills are told, not raised

@@ -5,13 +5,13 @@ import anyio
 from skillwire.catalog.library import Library
 from skillwire.server.skills import skills_server
 from skillwire.server.stdio import serve_stdio
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 
 SKILLS = Path(__file__).parents[2] / "examples/skills"
 
 
 async def main() -> None:
-    library = Library([DirectorySource(SKILLS)])
+    library = Library([FolderSource(SKILLS)])
     await library.load()
     server = skills_server(
         library,

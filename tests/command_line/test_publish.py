@@ -10,7 +10,7 @@ import pytest
 from skillwire.catalog.library import Library
 from skillwire.cli import publish, site_folder
 from skillwire.model.digest import Digest
-from skillwire.model.entry import Entry
+from skillwire.model.entry import SkillRecord
 from skillwire.model.uri import SKILL_FILE
 from skillwire.sources.memory import MemorySkill, MemorySource
 from skillwire.sources.mount import MountedSource
@@ -51,7 +51,7 @@ def test_what_is_published_is_read_back_with_the_same_digests(
         (refunds / script).chmod(0o755)
     assert cli("publish", "skills", "--out", "site").code == 0
 
-    async def read_back() -> list[Entry]:
+    async def read_back() -> list[SkillRecord]:
         with anyio.fail_after(PATIENCE), Publisher() as site:
             site.show_folder(tmp_path / "site")
             mirror = PublisherMirror(site.origin, tmp_path / "cache")

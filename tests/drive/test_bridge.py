@@ -18,7 +18,7 @@ from skillwire.drive.limits import DriveLimits
 from skillwire.drive.listing import listed_paths
 from skillwire.drive.tree import tree_lines
 from skillwire.model.errors import ConflictError
-from skillwire.server.offering import Offering, all_surfaces
+from skillwire.server.serve_options import ServeOptions, all_surfaces
 from tests.support.clients import ERAS, text_of
 from tests.support.drive import driving, echo, program, registration, silent, skills
 from tests.support.recorded import frames, recorded, recorded_answers, registrations
@@ -177,7 +177,7 @@ async def test_a_wrong_call_is_told_so_that_the_next_is_right(
 async def test_a_tool_that_is_there_already_is_refused() -> None:
     (first, *_) = bridge.bridge_tools(Hub())
     with pytest.raises(ConflictError, match="the tool `load-skill` is there already"):
-        all_surfaces(Library([]), Offering(tools=[replace(first, name="load-skill")]))
+        all_surfaces(Library([]), ServeOptions(tools=[replace(first, name="load-skill")]))
 
 
 async def test_a_dead_client_fails_alone() -> None:

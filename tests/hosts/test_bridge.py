@@ -16,7 +16,7 @@ from skillwire.host.state.state import State
 from skillwire.host.verifying import Outcome, verify_server
 from skillwire.model.problem import Rule
 from skillwire.server.lane import Lane, Question
-from skillwire.server.offering import Channel, all_surfaces
+from skillwire.server.serve_options import Channel, all_surfaces
 from skillwire.server.skills import skills_server
 from skillwire.sources.memory import MemorySource
 from skillwire.wire.messages import Freshness
@@ -101,7 +101,7 @@ async def test_a_number_that_is_too_long_for_many_hides_no_other_skill(mode: str
         assert [each["url"] for each in index["skills"]].count(ONE) == 1
         assert len(index["skills"]) == 4
         assert index["skills"][0]["frontmatter"]["number"] == 10**30
-        lane = Lane(all_surfaces(bridge.library, bridge.offering), Freshness(0), name="b", version="1")
+        lane = Lane(all_surfaces(bridge.library, bridge.options), Freshness(0), name="b", version="1")
         assert await lane.prepare(Question("skills/get", ONE, modern=True)) is None  # the SDK knows how
         assert await lane.prepare(Question("skills/get", TWO, modern=True)) is not None
 

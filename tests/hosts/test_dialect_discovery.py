@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from skillwire.host.dialects.client import DraftsClient
 from skillwire.host.dialects.discovery import discover
 from skillwire.host.reaching.client import Listing, SkillsClient
-from skillwire.server.offering import Offering
+from skillwire.server.serve_options import ServeOptions
 from skillwire.server.skills import skills_server
 from skillwire.wire.archive_form import ArchiveForm
 from skillwire.wire.dialect import Dialect, Integrity
@@ -248,7 +248,7 @@ class OlderClient(SkillsClient):
 @pytest.mark.parametrize("archives", [False, True])
 async def test_our_own_index_is_read_as_the_newer_draft_without_a_fault(mode: Any, archives: Any) -> None:
     library = await library_of(skill("one"), skill("team/two", files={"a.md": b"a"}))
-    async with Client(skills_server(library, offering=Offering(archives=archives)), mode=mode) as client:
+    async with Client(skills_server(library, options=ServeOptions(archives=archives)), mode=mode) as client:
         listing = await discover(OlderClient(client))
     assert listing.dialect is Dialect.DRAFT_B
     assert [each.uri for each in listing.skills] == ["skill://one/SKILL.md", "skill://team/two/SKILL.md"]

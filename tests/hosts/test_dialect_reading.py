@@ -15,7 +15,7 @@ from skillwire.host.dialects.client import DraftsClient
 from skillwire.host.reaching.client import SkillsClient
 from skillwire.host.verifying import Outcome, Report, verify_server
 from skillwire.model.limits import Limits
-from skillwire.server.offering import Offering
+from skillwire.server.serve_options import ServeOptions
 from skillwire.server.skills import skills_server
 from skillwire.wire.archive_form import ArchiveForm
 from skillwire.wire.dialect import Dialect, Integrity
@@ -237,7 +237,7 @@ async def test_a_skill_behind_an_old_address_is_read_there_with_all_its_files() 
 @pytest.mark.parametrize("mode", ERAS)
 async def test_our_own_old_addresses_are_read(mode: Any) -> None:
     library = await library_of(skill("acme/one", files={"a.md": b"a", "b.bin": bytes(range(256))}))
-    server = skills_server(library, offering=Offering(legacy_uris=True))
+    server = skills_server(library, options=ServeOptions(legacy_uris=True))
     async with Client(server, mode=mode) as client:
         every = await SkillsClient(client).read_all("skill://one/")
     assert set(every) == {f"skill://acme/one/{path}" for path in ("SKILL.md", "a.md", "b.bin")}

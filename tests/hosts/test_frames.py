@@ -12,7 +12,7 @@ from skillwire.host.judging.approval import Answer, ExecutionRequest, ForeignRea
 from skillwire.host.reaching.asking import ask
 from skillwire.host.reaching.connected import ConnectedServer
 from skillwire.model.display import bare, quoted
-from skillwire.server.offering import Channel
+from skillwire.server.serve_options import Channel
 from skillwire.wire.findings import Fault, Finding
 from tests.support.bridges import bridging
 from tests.support.links import Wire

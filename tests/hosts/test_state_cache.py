@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillwire.host.state.state import State
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from skillwire.wire.findings import FindingError
 from tests.support.remote_skills import remote_file
 
@@ -232,4 +232,4 @@ def test_a_disk_that_takes_nothing_costs_only_the_cache(state: State) -> None:
 async def test_a_cached_document_is_never_found_as_a_skill(state: State) -> None:
     document = b"---\nname: refunds\ndescription: Does refunds.\n---\n"
     state.cache.put("shop", remote_file("skill://refunds/SKILL.md", document), document)
-    assert (await DirectorySource(state.cache.folder).scan()).entries == ()
+    assert (await FolderSource(state.cache.folder).scan()).entries == ()

@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from skillwire import AuthoringError, LiveSkill, Skill, SkillRequest, Skills
 from skillwire.host.reaching.asking import ask
 from skillwire.model.errors import ConflictError
-from skillwire.server import Offering, SkillServer, attach
+from skillwire.server import ServeOptions, SkillServer, attach
 from tests.in_code.conftest import refunds
 from tests.support.clients import ERAS, text_of
 from tests.support.hearing import hearing
@@ -189,7 +189,7 @@ async def test_clients_without_the_extension_are_offered_skills_if_the_author_wa
     make: Any, mode: Any, skills: Skills
 ) -> None:
     server = make()
-    attach(server, skills, offering=Offering())
+    attach(server, skills, options=ServeOptions())
     async with Client(server, mode=mode) as client:
         assert (client.instructions or "").startswith("Be kind.\n\n")
         assert MARKED in (client.instructions or "")
@@ -224,7 +224,7 @@ async def test_a_name_that_the_server_has_stays_its_own(mode: Any, skills: Skill
 
     assert callable(start_refund)
     assert callable(load_skill)
-    attach(server, skills, offering=Offering())
+    attach(server, skills, options=ServeOptions())
     async with Client(server, mode=mode) as client:
         names = [prompt.name for prompt in (await client.list_prompts()).prompts]
         assert names.count("start_refund") == 1

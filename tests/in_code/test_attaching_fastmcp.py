@@ -16,7 +16,7 @@ from skillwire import LiveSkill, Skill, Skills
 from skillwire.contract.terms import Terms
 from skillwire.host.reaching.asking import ask
 from skillwire.model.errors import ConflictError
-from skillwire.server import Offering, PromptContent, SkillServer, attach
+from skillwire.server import PromptContent, ServeOptions, SkillServer, attach
 from tests.in_code.conftest import REFUNDS as REFUNDS_TEXT
 from tests.in_code.conftest import refunds
 from tests.support.clients import ERAS, text_of
@@ -99,7 +99,7 @@ async def test_clients_without_the_extension_are_offered_skills_if_the_author_wa
     mode: Any, skills: Skills
 ) -> None:
     server = fastmcp_server()
-    attach(server, skills, offering=Offering())
+    attach(server, skills, options=ServeOptions())
     async with client_of(server, mode) as client:
         assert (client.instructions or "").startswith("Be kind.\n\n")
         assert "for-models" in (client.instructions or "")
@@ -118,8 +118,8 @@ async def test_clients_without_the_extension_are_offered_skills_if_the_author_wa
 @every_era
 async def test_prompts_of_a_mounted_server_are_text_if_its_author_wants(mode: Any, skills: Skills) -> None:
     child, parent = fastmcp_server(), FastMCP("parent")
-    attach(child, skills, offering=Offering(prompt_content=PromptContent.TEXT))
-    attach(parent, Skill("own", "---\nname: own\ndescription: Own.\n---\n# Own\n"), offering=Offering())
+    attach(child, skills, options=ServeOptions(prompt_content=PromptContent.TEXT))
+    attach(parent, Skill("own", "---\nname: own\ndescription: Own.\n---\n# Own\n"), options=ServeOptions())
     parent.mount(child, namespace="team")
     for server, name in ((child, "skill"), (parent, "team_skill")):
         async with client_of(server, mode) as client:
@@ -196,7 +196,7 @@ def said(result: Any) -> str:
 @pytest.mark.parametrize("hide", [switched_off, the_other_switched_on, hidden_by_middleware])
 async def test_a_skill_that_fastmcp_keeps_from_a_client_is_nowhere(mode: Any, hide: Any) -> None:
     server = fastmcp_server()
-    attach(server, with_hidden(), offering=Offering(archives=True))
+    attach(server, with_hidden(), options=ServeOptions(archives=True))
     hide(server)
     async with client_of(server, mode) as client:
         assert await names_of(client) == ["skill://shown/SKILL.md"]
@@ -280,7 +280,7 @@ x-personal-mcp:
 async def test_the_contract_uses_the_native_fields(mode: Any, namespace: str | None, tmp_path: Path) -> None:
     write(tmp_path, {"refunds/SKILL.md": CONTRACTED, "refunds/references/policy.md": "# Policy\n"})
     child, parent = fastmcp_server("child"), fastmcp_server("parent")
-    attach(child, tmp_path, offering=Offering(every_client=False, contract=Terms()))
+    attach(child, tmp_path, options=ServeOptions(every_client=False, contract=Terms()))
     if namespace is not None:
         parent.mount(child, namespace=namespace)
     served = child if namespace is None else parent

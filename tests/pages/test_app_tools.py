@@ -12,7 +12,7 @@ from mcp import Client
 from skillwire.cli.gateway import Gateway, open_gateway
 from skillwire.config.file import ConfigFile
 from skillwire.config.opening import LibraryOptions
-from skillwire.server.offering import Offering
+from skillwire.server.serve_options import ServeOptions
 from skillwire.server.skills import skills_server
 from skillwire.sources.unavailable import UnavailableSource
 from skillwire.surfaces.apps import AppPages, app_tools
@@ -56,8 +56,8 @@ async def client(folder: Path, mode: Any) -> AsyncGenerator[Client]:
     """A client of a server that may be steered."""
     steered = gateway(folder, editable=True)
     await steered.library.load()
-    offering = Offering(tools=app_tools(steered.overview()), unlisted=[AppPages()])
-    async with Client(skills_server(steered.library, offering=offering), mode=mode) as client:
+    options = ServeOptions(tools=app_tools(steered.overview()), unlisted=[AppPages()])
+    async with Client(skills_server(steered.library, options=options), mode=mode) as client:
         yield client
 
 
@@ -252,7 +252,7 @@ async def test_a_path_that_reads_backwards_is_told_as_it_is_spelled(folder: Path
     write_skill(folder, "turned", files={"\u202etxt.exe": "x"})
     steered = gateway(folder, editable=False)
     await steered.library.load()
-    offering = Offering(tools=app_tools(steered.overview()), unlisted=[AppPages()])
-    async with Client(skills_server(steered.library, offering=offering)) as client:
+    options = ServeOptions(tools=app_tools(steered.overview()), unlisted=[AppPages()])
+    async with Client(skills_server(steered.library, options=options)) as client:
         told = text_of(await client.call_tool("skill-display", {"skill": "turned"}))
     assert "- \\u202etxt.exe" in told

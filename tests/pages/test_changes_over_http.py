@@ -15,8 +15,8 @@ from skillwire.config.file import ConfigFile
 from skillwire.config.opening import LibraryOptions
 from skillwire.server.address import Address, HostPolicy
 from skillwire.server.http import Annex, Serving, http_app
-from skillwire.server.offering import Offering
 from skillwire.server.port import listen
+from skillwire.server.serve_options import ServeOptions
 from skillwire.server.skills import skills_server
 from skillwire.surfaces.apps import app_tools
 from tests.pages.test_access import CHANGES, CONFIG, TOKEN, URI, VISIBILITY, Browser
@@ -169,9 +169,9 @@ async def built_in_code(home: Path, token: str | None) -> AsyncGenerator[str]:
     file = ConfigFile(home / "library.toml")
     gateway = open_gateway([str(home / "skills")], LibraryOptions(), file, editable=True)
     await gateway.library.load()
-    offering = Offering(tools=app_tools(gateway.overview()))
+    options = ServeOptions(tools=app_tools(gateway.overview()))
     listening, bound = listen(Address("127.0.0.1", 0))
-    app = http_app(skills_server(gateway.library, offering=offering), HostPolicy(bound), token)
+    app = http_app(skills_server(gateway.library, options=options), HostPolicy(bound), token)
     ready = anyio.Event()
     serving = Serving(app, Annex(), ready.set)
 

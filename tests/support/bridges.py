@@ -13,7 +13,7 @@ from skillwire.host.bridge.bridging import bridged
 from skillwire.host.session.tagging import bridged_text
 from skillwire.host.state.state import State
 from skillwire.model.problem import Problem, Rule
-from skillwire.server.offering import Channel, Offering
+from skillwire.server.serve_options import Channel, ServeOptions
 from skillwire.server.skills import skills_server
 from skillwire.wire.remote import RemoteSkill
 from tests.support.links import Wire
@@ -25,7 +25,7 @@ class Bridge:
     """A bridge that is followed, and the server that it is."""
 
     library: Library
-    offering: Offering
+    options: ServeOptions
     state: State | None
 
     def __post_init__(self) -> None:
@@ -39,7 +39,7 @@ class Bridge:
 
     def another_server(self) -> Any:
         """Return a server of the same library, for a client that comes while others are there."""
-        return skills_server(self.library, offering=self.offering)
+        return skills_server(self.library, options=self.options)
 
     def problems(self, rule: Rule) -> list[Problem]:
         return [each for each in self.library.catalog.problems if each.rule is rule]
@@ -85,5 +85,5 @@ async def bridging(
         links = [await stack.enter_async_context(wire.link(label=label)) for label, wire in wires.items()]
         library = await bridged(links, state, trusted)
         await library.load()
-        offering = Offering(channel, frame=bridged_text)
-        yield Bridge(library, offering, state)
+        options = ServeOptions(channel, frame=bridged_text)
+        yield Bridge(library, options, state)

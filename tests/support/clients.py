@@ -8,7 +8,7 @@ from mcp import Client
 from mcp_types import CallToolResult
 
 from skillwire.catalog.library import Library
-from skillwire.server.offering import Offering
+from skillwire.server.serve_options import ServeOptions
 from skillwire.server.skills import skills_server
 from skillwire.sources.memory import Content, MemorySkill, MemorySource
 
@@ -36,10 +36,10 @@ async def library_of(*skills: MemorySkill) -> Library:
 
 @asynccontextmanager
 async def connected(
-    mode: Any, *skills: MemorySkill, offering: Offering | None = None
+    mode: Any, *skills: MemorySkill, options: ServeOptions | None = None
 ) -> AsyncGenerator[Client]:
     """Yield a client of a server for these skills."""
-    async with Client(skills_server(await library_of(*skills), offering=offering), mode=mode) as client:
+    async with Client(skills_server(await library_of(*skills), options=options), mode=mode) as client:
         yield client
 
 

@@ -21,8 +21,8 @@ from skillwire.server.address import Address, HostPolicy
 from skillwire.server.connections import HttpLimits
 from skillwire.server.drive import drive_annex
 from skillwire.server.http import Serving, http_app
-from skillwire.server.offering import Offering
 from skillwire.server.port import listen
+from skillwire.server.serve_options import ServeOptions
 from skillwire.server.skills import skills_server
 from tests.support.peers import PATIENCE
 
@@ -96,10 +96,10 @@ async def driving(
     library = Library([live.source()])
     await library.load()
     annex = drive_annex(live, token)
-    offering = Offering(tools=bridge_tools(hub))
+    options = ServeOptions(tools=bridge_tools(hub))
     listening, bound = listen(Address("127.0.0.1", port))
     policy = HostPolicy(bound, origins=origins)
-    app = http_app(skills_server(library, offering=offering), policy, token, annex, limits=http_limits)
+    app = http_app(skills_server(library, options=options), policy, token, annex, limits=http_limits)
     ready, ended = anyio.Event(), anyio.Event()
     serving = Serving(app, annex, ready.set)
 

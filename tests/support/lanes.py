@@ -19,10 +19,10 @@ from skillwire.catalog.library import Library
 from skillwire.server.address import Address, HostPolicy
 from skillwire.server.http import Application, http_app
 from skillwire.server.lane import Lane, Question
-from skillwire.server.offering import NAME, Offering, all_surfaces
+from skillwire.server.serve_options import NAME, ServeOptions, all_surfaces
 from skillwire.server.skills import skills_server
 from skillwire.server.stdio import serve_pipes
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from skillwire.wire.messages import Freshness
 from tests.support.peers import MODERN, PATIENCE
 
@@ -167,12 +167,12 @@ class Both:
 
 
 @contextmanager
-def both(root: Path, offering: Offering | None = None, budget: int = 1 << 24) -> Generator[Both]:
+def both(root: Path, options: ServeOptions | None = None, budget: int = 1 << 24) -> Generator[Both]:
     """Serve a folder twice."""
     with start_blocking_portal() as portal:
-        library = Library([DirectorySource(root)])
+        library = Library([FolderSource(root)])
         portal.call(library.load)
-        surfaces = all_surfaces(library, offering or Offering())
+        surfaces = all_surfaces(library, options or ServeOptions())
         lane = WatchedLane(surfaces, FRESHNESS, name=NAME, version=__version__, budget=budget)
 
         def server() -> Server[Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.entry import LiveFile, SkillFile, SkillRecord
 from skillwire.model.errors import SourceError
 from skillwire.sources.base import Progress, Scan, Source, unwatched
 
@@ -20,7 +20,7 @@ class Liar(Source):
         self.scans += 1
         return await self._honest.scan(progress)
 
-    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         return await self._lie(await self._honest.read(entry, file))
 
 
@@ -33,5 +33,5 @@ class Failing(Source):
     async def scan(self, progress: Progress = unwatched) -> Scan:
         raise SourceError("the disk is on fire")
 
-    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         raise SourceError("the disk is on fire")

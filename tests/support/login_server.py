@@ -36,7 +36,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from skillwire.catalog.library import Library
 from skillwire.server.skills import skills_server
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 
 
 class LoginServer(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
@@ -223,7 +223,7 @@ def resource_app(login: LoginServer, library: Library, issuer: str, resource: st
 
 
 async def main(folder: str) -> None:
-    library = Library([DirectorySource(Path(folder))])
+    library = Library([FolderSource(Path(folder))])
     await library.load()
     login = LoginServer()
     ports = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]

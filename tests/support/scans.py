@@ -9,17 +9,17 @@ from skillwire.catalog.library import Library
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.sources.base import Scan, Source
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 
 
 def scan(root: Path, **options: Any) -> Scan:
     """Scan a folder on its own."""
-    return anyio.run(DirectorySource(root, **options).scan)
+    return anyio.run(FolderSource(root, **options).scan)
 
 
 def catalog(*sources: Source | Path) -> Catalog:
     """Return the catalogue of several sources."""
-    return anyio.run(Library([s if isinstance(s, Source) else DirectorySource(s) for s in sources]).load)
+    return anyio.run(Library([s if isinstance(s, Source) else FolderSource(s) for s in sources]).load)
 
 
 def uris(found: Scan | Catalog) -> list[str]:

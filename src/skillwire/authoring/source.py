@@ -10,7 +10,7 @@ from skillwire.authoring.resolving import resolve, suggestions
 from skillwire.authoring.rules import AuthoringError, check_file_paths
 from skillwire.authoring.skill import DOCUMENT_TYPE, Skill
 from skillwire.model.digest import Digest
-from skillwire.model.entry import Entry, LiveFile, Origin, SkillFile
+from skillwire.model.entry import LiveFile, Origin, SkillFile, SkillRecord
 from skillwire.model.errors import SourceError
 from skillwire.model.limits import Limits
 from skillwire.model.path import prefixes
@@ -42,7 +42,7 @@ class CodeSource(Source):
         progress(len(self._registered))
         return self._scan
 
-    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         path = entry.origin.location
         if isinstance(file, LiveFile):
             return await self._made(entry)
@@ -51,7 +51,7 @@ class CodeSource(Source):
         except KeyError as error:
             raise SourceError(f"{path}/{file.path} is gone") from error
 
-    async def _made(self, entry: Entry) -> bytes:
+    async def _made(self, entry: SkillRecord) -> bytes:
         """Return the text of a live skill, found by its path here: it may be published elsewhere."""
         path = entry.origin.location
         if (skill := self._live.get(path)) is not None:
@@ -65,7 +65,7 @@ class CodeSource(Source):
         return await resolve(skill, SkillRequest(entry.uri, values), entry.frontmatter, self._limits)
 
     def _scanned(self) -> Scan:
-        entries: list[Entry] = []
+        entries: list[SkillRecord] = []
         for skill in self._registered:
             where = f"{skill.path}/{SKILL_FILE}"
             if isinstance(skill, LiveSkill):
@@ -91,11 +91,11 @@ class CodeSource(Source):
             for reference in inner.references:
                 yield f"{below}/{reference.path}", (reference.mime_type, reference.content)
 
-    def _entry(self, skill: Skill, where: str) -> Entry:
+    def _entry(self, skill: Skill, where: str) -> SkillRecord:
         files = self._contents[skill.path]
         servable = skill.document.servable and skill.document.frontmatter is not None
         found = skill.document.problems if servable else tuple(_unlisted(skill.document.problems))
-        return Entry(
+        return SkillRecord(
             uri=skill.uri,
             frontmatter=(skill.document.frontmatter or {}) if servable else {},
             files=tuple(
@@ -109,8 +109,8 @@ class CodeSource(Source):
             shown_as=skill.shown_as,
         )
 
-    def _live_entry(self, skill: LiveSkill, where: str) -> Entry:
-        return Entry(
+    def _live_entry(self, skill: LiveSkill, where: str) -> SkillRecord:
+        return SkillRecord(
             uri=skill.uri,
             frontmatter=skill.fields(skill.name, skill.description),
             files=(LiveFile(SKILL_FILE, DOCUMENT_TYPE),),

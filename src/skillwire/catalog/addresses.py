@@ -9,10 +9,10 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.entry import LiveFile, SkillFile, SkillRecord
 from skillwire.model.uri import SCHEME, SKILL_FILE
 
-Entries: TypeAlias = Mapping[str, Entry]
+Entries: TypeAlias = Mapping[str, SkillRecord]
 """Skills by the URI of their `SKILL.md`."""
 
 
@@ -20,21 +20,21 @@ Entries: TypeAlias = Mapping[str, Entry]
 class Served:
     """A file, and the skill that it is served for: its own, where skills are nested (S16)."""
 
-    entry: Entry
+    entry: SkillRecord
     file: SkillFile | LiveFile
 
 
-def entry_in(entries: Entries, folder: str) -> Entry | None:
+def entry_in(entries: Entries, folder: str) -> SkillRecord | None:
     """Return the skill whose folder has this URI."""
     return entries.get(f"{folder}/{SKILL_FILE}")
 
 
-def around(entries: Entries, above: Container[str], uri: str) -> list[Entry]:
+def around(entries: Entries, above: Container[str], uri: str) -> list[SkillRecord]:
     """Return the skills in whose folders `uri` stands, innermost first.
 
     `above` are the URIs of all folders on the way to a skill.
     """
-    found: list[Entry] = []
+    found: list[SkillRecord] = []
     end = uri.find("/", len(SCHEME))
     while end >= 0:
         folder = uri[:end]
@@ -47,7 +47,7 @@ def around(entries: Entries, above: Container[str], uri: str) -> list[Entry]:
     return found
 
 
-def concerned(entries: Entries, above: Mapping[str, tuple[str, ...]], uri: str) -> Iterator[Entry]:
+def concerned(entries: Entries, above: Mapping[str, tuple[str, ...]], uri: str) -> Iterator[SkillRecord]:
     """Yield the skills in whose folders `uri` stands, the one whose folder it is, and those below it."""
     yield from around(entries, above, uri)
     pending = [uri]

@@ -15,7 +15,7 @@ from skillwire.catalog.compose import (
     shared_names,
 )
 from skillwire.catalog.snapshot import Catalog
-from skillwire.model.entry import Entry
+from skillwire.model.entry import SkillRecord
 from skillwire.model.uri import parent_uri
 from skillwire.sources.base import Scan
 
@@ -53,7 +53,7 @@ def amended(catalog: Catalog, before: Scan, after: Scan, scans: Sequence[Labelle
     )
 
 
-def _listed_as(entry: Entry) -> tuple[str, bool, object]:
+def _listed_as(entry: SkillRecord) -> tuple[str, bool, object]:
     """Return what decides whether and where a skill is listed."""
     return entry.uri, entry.listed, entry.nonconformities
 
@@ -67,7 +67,7 @@ class _Space:
         self._gone: set[str] = set()
         self.above = dict(catalog.above)
 
-    def release(self, gone: Sequence[Entry]) -> bool:
+    def release(self, gone: Sequence[SkillRecord]) -> bool:
         """Take skills out; False if one stands around a skill that stays, or inside it."""
         self._gone = {entry.uri for entry in gone}
         if any(self._entries.get(entry.uri) is not entry or self._in_another(entry) for entry in gone):
@@ -78,7 +78,7 @@ class _Space:
             self._detach(entry.root)
         return True
 
-    def claim(self, new: Sequence[Entry]) -> bool:
+    def claim(self, new: Sequence[SkillRecord]) -> bool:
         """Put skills in; False if one would stand around a skill that is there, or inside it."""
         among_themselves = Namespace()
         if any(among_themselves.claim(entry) is not None for entry in new):
@@ -90,10 +90,10 @@ class _Space:
             self._attach(entry.root)
         return True
 
-    def _stays(self, entry: Entry) -> bool:
+    def _stays(self, entry: SkillRecord) -> bool:
         return entry.uri in self._entries and entry.uri not in self._gone
 
-    def _in_another(self, entry: Entry) -> bool:
+    def _in_another(self, entry: SkillRecord) -> bool:
         """Whether a skill around this one stays as it was."""
         return any(outer.uri not in self._gone for outer in around(self._entries, self._known, entry.root))
 

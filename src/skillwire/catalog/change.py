@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from skillwire.catalog.snapshot import Catalog
-from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.entry import LiveFile, SkillFile, SkillRecord
 from skillwire.model.uri import parents
 
 
@@ -12,11 +12,11 @@ from skillwire.model.uri import parents
 class Edit:
     """One skill before and after: None where it was not there, or is no more."""
 
-    before: Entry | None
-    after: Entry | None
+    before: SkillRecord | None
+    after: SkillRecord | None
 
     @property
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[SkillRecord]:
         return (entry for entry in (self.before, self.after) if entry is not None)
 
 
@@ -85,7 +85,7 @@ def _promise(file: SkillFile | LiveFile | None) -> object:
     return (file.mime_type, file.digest, file.size) if isinstance(file, SkillFile) else file
 
 
-def _content(entry: Entry | None) -> dict[str, SkillFile | LiveFile | None]:
+def _content(entry: SkillRecord | None) -> dict[str, SkillFile | LiveFile | None]:
     """Return each file and folder of a skill by its URI."""
     if entry is None:
         return {}

@@ -8,7 +8,7 @@ from itertools import chain
 from skillwire.catalog.addresses import around, entry_in
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.display import quoted
-from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.entry import LiveFile, SkillFile, SkillRecord
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.model.template import SkillTemplate
 from skillwire.model.uri import parents
@@ -56,7 +56,7 @@ def compose(scans: Sequence[Labelled], *, movable: bool = True) -> Catalog:
     )
 
 
-def listed(entries: Iterable[Entry]) -> tuple[str, ...]:
+def listed(entries: Iterable[SkillRecord]) -> tuple[str, ...]:
     """Return the URIs of the skills that the extension lists."""
     return tuple(entry.uri for entry in entries if entry.listed)
 
@@ -74,7 +74,7 @@ def found_problems(scans: Sequence[Labelled]) -> Iterator[Problem]:
             yield replace(problem, path=_shown_path(labelled.label, problem.path, scans))
 
 
-def _place(entry: Entry, scans: Sequence[Labelled]) -> str:
+def _place(entry: SkillRecord, scans: Sequence[Labelled]) -> str:
     return _shown_path(entry.origin.source, entry.origin.path, scans)
 
 
@@ -86,12 +86,12 @@ class Namespace:
     """What each URI stands for so far."""
 
     def __init__(self) -> None:
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, SkillRecord] = {}
         self._above: defaultdict[str, set[str]] = defaultdict(set)
         self._files: dict[str, dict[str, SkillFile | LiveFile]] = {}
         """The files of skills that stand around others, or may, by the URIs of both."""
 
-    def claim(self, entry: Entry) -> Entry | None:
+    def claim(self, entry: SkillRecord) -> SkillRecord | None:
         """Give `entry` its URIs, or return the skill that is in the way and change nothing."""
         if (other := self._in_the_way(entry)) is not None:
             return other
@@ -109,7 +109,7 @@ class Namespace:
         """Return the children of each folder on the way to a skill, sorted."""
         return {uri: tuple(sorted(children)) for uri, children in self._above.items()}
 
-    def _in_the_way(self, entry: Entry) -> Entry | None:
+    def _in_the_way(self, entry: SkillRecord) -> SkillRecord | None:
         if entry.uri in self.entries:
             return self.entries[entry.uri]
         # Only a skill around this one, or inside it, can have a file of the same URI.
@@ -120,14 +120,14 @@ class Namespace:
             return None
         return next((inner for inner in self._inside(entry.root) if self._contradict(entry, inner)), None)
 
-    def _inside(self, folder: str) -> Iterator[Entry]:
+    def _inside(self, folder: str) -> Iterator[SkillRecord]:
         """Yield the skills below a folder."""
         for child in self._above.get(folder, ()):
             if (entry := entry_in(self.entries, child)) is not None:
                 yield entry
             yield from self._inside(child)
 
-    def _contradict(self, outer: Entry, inner: Entry) -> bool:
+    def _contradict(self, outer: SkillRecord, inner: SkillRecord) -> bool:
         """Whether two skills cannot both be as they say, one standing in the folder of the other.
 
         A skill's list of files is complete (S8): all that lives in its folder must be on it, with the same
@@ -149,7 +149,7 @@ def _same_bytes(one: SkillFile | LiveFile, other: SkillFile | LiveFile) -> bool:
     return one.digest == other.digest
 
 
-def _uri_taken(entry: Entry, taken: Entry, scans: Sequence[Labelled]) -> Problem:
+def _uri_taken(entry: SkillRecord, taken: SkillRecord, scans: Sequence[Labelled]) -> Problem:
     return Problem(
         _place(entry, scans),
         Rule.URI_TAKEN,
@@ -159,9 +159,9 @@ def _uri_taken(entry: Entry, taken: Entry, scans: Sequence[Labelled]) -> Problem
     )
 
 
-def shared_names(entries: Iterable[Entry], scans: Sequence[Labelled]) -> dict[str, Problem]:
+def shared_names(entries: Iterable[SkillRecord], scans: Sequence[Labelled]) -> dict[str, Problem]:
     """Return, for each skill whose name is not its own alone, the problem that says so (S17)."""
-    by_name: defaultdict[str, list[Entry]] = defaultdict(list)
+    by_name: defaultdict[str, list[SkillRecord]] = defaultdict(list)
     for entry in entries:
         by_name[entry.name].append(entry)
     shared: dict[str, Problem] = {}
@@ -175,12 +175,12 @@ def shared_names(entries: Iterable[Entry], scans: Sequence[Labelled]) -> dict[st
     return shared
 
 
-def nonconforming(entries: Iterable[Entry], scans: Sequence[Labelled]) -> dict[str, Problem]:
+def nonconforming(entries: Iterable[SkillRecord], scans: Sequence[Labelled]) -> dict[str, Problem]:
     """Return, for each skill that makes strict clients refuse a whole list, the problem that says so."""
     return {entry.uri: _not_listed(entry, scans) for entry in entries if entry.nonconformities}
 
 
-def _not_listed(entry: Entry, scans: Sequence[Labelled]) -> Problem:
+def _not_listed(entry: SkillRecord, scans: Sequence[Labelled]) -> Problem:
     reasons = entry.nonconformities
     what = "; ".join(reason.message for reason in reasons)
     fixes = "; ".join(dict.fromkeys(reason.fix for reason in reasons))
@@ -195,7 +195,7 @@ def _not_listed(entry: Entry, scans: Sequence[Labelled]) -> Problem:
     )
 
 
-def _name_shared(name: str, other: Entry, number: int, scans: Sequence[Labelled]) -> Problem:
+def _name_shared(name: str, other: SkillRecord, number: int, scans: Sequence[Labelled]) -> Problem:
     also = quoted(_place(other, scans)) + (f" and {number - 2} more" if number > 2 else "")
     return Problem(
         "",

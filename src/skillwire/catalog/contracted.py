@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from skillwire.catalog.snapshot import Catalog
 from skillwire.contract.repository import CheckedSkill, Repository, check_one, check_together
 from skillwire.contract.subject import SkillFacts
-from skillwire.model.entry import Entry
+from skillwire.model.entry import SkillRecord
 from skillwire.model.problem import Problem, Severity
 
 
@@ -19,7 +19,7 @@ class Contracted:
     repository: Repository
     others: tuple[Problem, ...]
     """What is wrong with skills that the catalogue does not hold, and with sources."""
-    known: Mapping[str, tuple[Entry, CheckedSkill]]
+    known: Mapping[str, tuple[SkillRecord, CheckedSkill]]
     """Each skill by its URI, checked by itself: what did not change is not checked again."""
 
     @property
@@ -39,8 +39,8 @@ def contracted(
 
     The skill of a program that is connected is no part of the repository, and comes and goes: it is left out.
     """
-    old: Mapping[str, tuple[Entry, CheckedSkill]] = before.known if before is not None else {}
-    known: dict[str, tuple[Entry, CheckedSkill]] = {}
+    old: Mapping[str, tuple[SkillRecord, CheckedSkill]] = before.known if before is not None else {}
+    known: dict[str, tuple[SkillRecord, CheckedSkill]] = {}
     for uri, entry in catalog.entries.items():
         if not entry.listed or entry.dynamic:
             continue
@@ -55,7 +55,7 @@ def contracted(
     return Contracted(catalog, check_together(checked, key), others, known)
 
 
-def facts_of(entry: Entry, catalog: Catalog) -> SkillFacts:
+def facts_of(entry: SkillRecord, catalog: Catalog) -> SkillFacts:
     """Return what the contract looks at in a skill that can be served."""
     path = shown_path(entry, catalog)
     return SkillFacts(
@@ -68,16 +68,16 @@ def facts_of(entry: Entry, catalog: Catalog) -> SkillFacts:
     )
 
 
-def shown_path(entry: Entry, catalog: Catalog) -> str:
+def shown_path(entry: SkillRecord, catalog: Catalog) -> str:
     """Return what problems call the `SKILL.md` of a skill."""
     return _shown(entry, entry.origin.path, catalog)
 
 
-def _shown(entry: Entry, path: str, catalog: Catalog) -> str:
+def _shown(entry: SkillRecord, path: str, catalog: Catalog) -> str:
     return f"{entry.origin.source}/{path}" if catalog.several else path
 
 
-def _folder(entry: Entry) -> str:
+def _folder(entry: SkillRecord) -> str:
     """Return the name of the folder that a skill lives in."""
     folder = os.path.dirname(entry.origin.path) or entry.origin.location  # noqa: PTH120 - also no real path
     return os.path.basename(folder)  # noqa: PTH119

@@ -19,7 +19,7 @@ from skillwire.catalog.looking import first_scan, of_the_same_skills, prepare_al
 from skillwire.catalog.snapshot import Catalog
 from skillwire.catalog.subscriptions import Subscriptions
 from skillwire.catalog.visibility import VisibilityPolicy
-from skillwire.model.entry import Entry, LiveFile
+from skillwire.model.entry import LiveFile, SkillRecord
 from skillwire.model.errors import (
     AwayError,
     CannotLookNowError,
@@ -95,7 +95,7 @@ class Library:
         self._refreshing = anyio.Lock()
         self._getting_ready = anyio.Lock()
         self._following = Following()
-        self._lost: dict[str, Entry] = {}
+        self._lost: dict[str, SkillRecord] = {}
         """Skills that a refresh found broken or gone, by the URI of each of their files."""
         self._failures = Failures()
 
@@ -309,7 +309,7 @@ class Library:
         catalog = amended(self._catalog, before, after, scans) or self._composed()
         return Change.between(self._catalog, catalog)
 
-    async def skill(self, uri: str) -> Entry:
+    async def skill(self, uri: str) -> SkillRecord:
         """Return the skill whose `SKILL.md` has this URI. Raises `NotServedError`."""
         await self._look_if_in_doubt(uri)
         return self._catalog.skill(uri)
@@ -359,7 +359,7 @@ class Library:
         content = await self._sources[served.entry.origin.source].read(served.entry, served.file)
         return Reading(served, served.file.verify(content, uri))
 
-    async def _refresh(self, stale: Entry) -> bool:
+    async def _refresh(self, stale: SkillRecord) -> bool:
         """Look again at a skill that is not what it was; False if somebody else did so while we waited."""
         async with self._refreshing:
             if self._catalog.entries.get(stale.uri) != stale:
@@ -386,13 +386,13 @@ class Library:
             self.revision += 1  # what was known of its skills has to be looked at again
         self._failures.note(source.label, where, retry=retry)
 
-    def _doubted(self, uri: str) -> Entry | None:
+    def _doubted(self, uri: str) -> SkillRecord | None:
         served = self._catalog.files.get(uri)
         if served is None:
             return self._lost.get(uri)
         return served.entry if served.entry.origin.source in self._failures else None
 
-    async def _look_again(self, entry: Entry) -> None:
+    async def _look_again(self, entry: SkillRecord) -> None:
         source, where = self._sources[entry.origin.source], frozenset({entry.origin.location})
         try:
             after = await self._looked(source, where)

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.display import quoted
-from skillwire.model.entry import Entry
+from skillwire.model.entry import SkillRecord
 from skillwire.model.errors import RequestError
 from skillwire.model.name import closest
 from skillwire.model.uri import SKILL_FILE
@@ -38,23 +38,23 @@ class Names:
     """Finds the skill that a name means, in one catalogue."""
 
     def __init__(
-        self, catalog: Catalog, entries: Mapping[str, Entry] | None = None, *, by_path: bool = False
+        self, catalog: Catalog, entries: Mapping[str, SkillRecord] | None = None, *, by_path: bool = False
     ) -> None:
         """`entries` are those that have names here, if that is not all. With `by_path`, handles are paths."""
         self._entries = catalog.entries if entries is None else entries
         self._always_path = by_path
-        self._by_name: defaultdict[str, list[Entry]] = defaultdict(list)
+        self._by_name: defaultdict[str, list[SkillRecord]] = defaultdict(list)
         for entry in self._entries.values():
             self._by_name[entry.name].append(entry)
         self._by_path = {unquote(entry.path): entry for entry in self._entries.values() if "/" in entry.path}
 
-    def handle(self, entry: Entry) -> str:
+    def handle(self, entry: SkillRecord) -> str:
         """Return the shortest name that means this skill and no other."""
         if len(self._by_name.get(entry.name, ())) <= 1 and not self._always_path:
             return entry.name
         return unquote(entry.path) if "/" in entry.path else entry.root
 
-    def find(self, name: str, offered: Iterable[str] | None = None) -> Entry:
+    def find(self, name: str, offered: Iterable[str] | None = None) -> SkillRecord:
         """Return the skill that `name` means: a bare name, a path, or a URI.
 
         Raises `AmbiguousNameError`, or `UnknownNameError` with the names that come closest: those among

@@ -9,7 +9,7 @@ import anyio
 from skillwire.catalog.change import Change
 from skillwire.catalog.library import Library
 from skillwire.catalog.snapshot import Catalog
-from skillwire.model.entry import Entry, LiveFile, Origin, SkillFile
+from skillwire.model.entry import LiveFile, Origin, SkillFile, SkillRecord
 from skillwire.model.problem import Rule
 from skillwire.model.uri import file_uri, root_uri
 from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
@@ -24,7 +24,7 @@ class LibrarySource(Source):
         self._hidden = hidden
         self._library = library
         self._seen: Catalog | None = None
-        self._moved: dict[str, tuple[Entry, Entry]] = {}
+        self._moved: dict[str, tuple[SkillRecord, SkillRecord]] = {}
 
     @property
     def behind(self) -> bool:
@@ -48,7 +48,7 @@ class LibrarySource(Source):
         )
         return Scan(entries, problems, templates)
 
-    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         root = root_uri(entry.origin.location.split("/"))
         return (await self._library.read(file_uri(root, file.path))).content
 
@@ -68,7 +68,9 @@ class LibrarySource(Source):
         finally:
             forget()
 
-    def _own(self, entry: Entry, known: tuple[Entry, Entry] | None) -> tuple[Entry, Entry]:
+    def _own(
+        self, entry: SkillRecord, known: tuple[SkillRecord, SkillRecord] | None
+    ) -> tuple[SkillRecord, SkillRecord]:
         """Return an entry of the library, and the same as an entry of this source."""
         if known is not None and known[0] is entry:
             return known

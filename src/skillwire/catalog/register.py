@@ -7,7 +7,7 @@ from skillwire.catalog.contracted import Contracted, contracted
 from skillwire.catalog.snapshot import Catalog
 from skillwire.contract.registry import Registered, Registry
 from skillwire.contract.terms import Terms
-from skillwire.model.entry import Entry, Json
+from skillwire.model.entry import Json, SkillRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Register:
         self._before, self._last = self._last, Published(found, self._registry(found))
         return self._last
 
-    def runtime_meta(self, entry: Entry, catalog: Catalog) -> dict[str, Json]:
+    def runtime_meta(self, entry: SkillRecord, catalog: Catalog) -> dict[str, Json]:
         """Return what a read or a tool result for a skill carries; nothing if it is not published."""
         skill = self.of(catalog).registry.by_uri.get(entry.uri)
         return {} if skill is None else skill.runtime_meta

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from skillwire.catalog.addresses import Files, Folders, Served, around
 from skillwire.catalog.visibility import VisibilityPolicy
-from skillwire.model.entry import Entry
+from skillwire.model.entry import SkillRecord
 from skillwire.model.errors import NotServedError
 from skillwire.model.problem import Problem
 from skillwire.model.template import SkillTemplate, TemplateIndex
@@ -17,7 +17,7 @@ from skillwire.model.uri import root_uri
 class Catalog:
     """Every URI that is served. It is looked up among those of the skills, and never joined to a path."""
 
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, SkillRecord]
     """Skills by the URI of their `SKILL.md`, in listing order."""
     above: Mapping[str, tuple[str, ...]]
     """Folders on the way to skills, by their URIs: of their children, those that lead to one, sorted."""
@@ -53,7 +53,7 @@ class Catalog:
         """The URIs of each folder's direct children, sorted (S15)."""
         return Folders(self.entries, self.above)
 
-    def skill(self, uri: str) -> Entry:
+    def skill(self, uri: str) -> SkillRecord:
         """Return the skill whose `SKILL.md` has this URI. Raises `NotServedError`."""
         if (entry := self.entries.get(uri) or self._filled(uri)) is None or not entry.listed:
             raise NotServedError(uri, "skill")
@@ -79,17 +79,17 @@ class Catalog:
             raise NotServedError(uri, "directory", "it is a file" if uri in self.files else "")
         return children
 
-    def _filled(self, uri: str) -> Entry | None:
+    def _filled(self, uri: str) -> SkillRecord | None:
         """Return the skill at `uri` among those that are in no list."""
         entry = self._patterns.entry(uri)
         return None if entry is None or self._inside_another(entry) else entry
 
-    def _inside_another(self, entry: Entry) -> bool:
+    def _inside_another(self, entry: SkillRecord) -> bool:
         """Whether a skill stands in the folder of one whose list of files is complete, without it (S8)."""
         spelled = root_uri(unquote(part) for part in entry.path.split("/"))
         return any(not outer.dynamic for outer in around(self.entries, self.above, spelled))
 
-    def problems_of(self, entry: Entry) -> tuple[Problem, ...]:
+    def problems_of(self, entry: SkillRecord) -> tuple[Problem, ...]:
         """Return what is wrong with a skill that is served all the same."""
         shared = self.shared_names.get(entry.uri)
         own = (self.shown(problem, entry.origin.source) for problem in entry.problems)

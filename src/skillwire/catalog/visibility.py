@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from skillwire.model.entry import Entry
+from skillwire.model.entry import SkillRecord
 from skillwire.model.problem import Rule
 
 NOT_FOR_MODELS = "disable-model-invocation"
@@ -35,7 +35,7 @@ class VisibilityPolicy:
     by_path: bool = False
     """Whether skills always go by their paths, which say from whom they are, and never by a name alone."""
 
-    def of(self, entry: Entry) -> Visibility:
+    def of(self, entry: SkillRecord) -> Visibility:
         if self.withholds(entry):
             return Visibility(assistant=False, user=False)
         override = self.overrides.get(entry.uri, Override())
@@ -46,6 +46,6 @@ class VisibilityPolicy:
             user if override.user is None else override.user,
         )
 
-    def withholds(self, entry: Entry) -> bool:
+    def withholds(self, entry: SkillRecord) -> bool:
         """Whether models and people hear nothing of a skill, by any name: nobody approved it."""
         return any(problem.rule is Rule.NOT_APPROVED for problem in entry.problems)

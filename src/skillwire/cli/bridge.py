@@ -42,7 +42,7 @@ from skillwire.host.state.state import State
 from skillwire.model.display import quoted, visible
 from skillwire.model.errors import StateError, UsageError
 from skillwire.model.problem import Rule
-from skillwire.server.offering import Channel, Offering
+from skillwire.server.serve_options import Channel, ServeOptions
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.surfaces.prompts import PromptContent
 from skillwire.wire.messages import LIVE_TTL_MS, Freshness
@@ -103,7 +103,7 @@ def bridge(
     log_to_stderr()
     targets = _targets(servers or [], allow, server_token_env)
     trusted = _trusted(trust or [], targets)
-    offering = Offering(
+    serve_options = ServeOptions(
         Channel(catalog),
         checked_budget(catalog_tokens),
         max_file_bytes_from(os.environ),
@@ -115,7 +115,7 @@ def bridge(
     endpoint = Reachable(http, token_env, allow_public, allow_host, allow_origin).endpoint()
     os.environ[BRIDGES] = f"{os.environ.get(BRIDGES, '')}+"  # for the programs that this one starts
     with state_or_trouble() as state:
-        run(_Bridge(targets, state, trusted, offering, endpoint, not no_well_known).run)
+        run(_Bridge(targets, state, trusted, serve_options, endpoint, not no_well_known).run)
     return 0
 
 
@@ -127,7 +127,7 @@ class _Bridge:
     state: State | StateError
     """What is remembered; or why nothing is, and then it is served all the same."""
     trusted: Collection[str]
-    offering: Offering
+    serve_options: ServeOptions
     endpoint: Endpoint | None
     well_known: bool
 
@@ -142,7 +142,7 @@ class _Bridge:
             # Who may see what, the servers know: nothing of it is for a cache that others share.
             freshness = Freshness(LIVE_TTL_MS, private=True)
             service = Service.of(
-                library, self.offering, freshness, name="skillwire-bridge", well_known=self.well_known
+                library, self.serve_options, freshness, name="skillwire-bridge", well_known=self.well_known
             )
             await serve_at(self.endpoint, service)
 

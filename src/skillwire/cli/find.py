@@ -14,7 +14,7 @@ from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.kinds import local_path
 from skillwire.config.settings import SKILLS_DIR
 from skillwire.model.display import quoted, visible
-from skillwire.model.entry import Entry
+from skillwire.model.entry import SkillRecord
 from skillwire.model.errors import UsageError
 from skillwire.model.problem import Severity
 from skillwire.wire.archive_form import archive_form
@@ -25,7 +25,7 @@ class Found:
     """A skill, and the library that it can be read from."""
 
     library: Library
-    entry: Entry
+    entry: SkillRecord
 
 
 def find_skill(
@@ -81,7 +81,7 @@ def _anything_served(config: ConfigFile | None) -> bool:
 
 def find_served(
     skill: str, sources: Sequence[str], *, follow_links: bool = False, config: ConfigFile | None = None
-) -> Entry:
+) -> SkillRecord:
     """Return the skill that `skill` names, with the URI that it has where `sources` are served.
 
     A folder on its own does not know what stands above it where it is served. Raises as `find_skill`.
@@ -97,7 +97,7 @@ def find_served(
     return served
 
 
-def _at(library: Library, location: str) -> Entry | None:
+def _at(library: Library, location: str) -> SkillRecord | None:
     entries = library.catalog.entries.values()
     return next((entry for entry in entries if entry.origin.location == location), None)
 

@@ -15,7 +15,7 @@ from skillwire.cli.places import Places
 from skillwire.cli.reaching import Allow, TokenEnv, reached
 from skillwire.cli.saying import NO_SKILLS, check_shows, counted
 from skillwire.model.display import visible
-from skillwire.model.entry import Entry
+from skillwire.model.entry import SkillRecord
 from skillwire.model.problem import Severity
 
 
@@ -82,7 +82,7 @@ def _list_sources(sources: Sequence[str], *, follow_links: bool, as_json: bool) 
     return 0
 
 
-def _row(catalog: Catalog, entry: Entry) -> dict[str, object]:
+def _row(catalog: Catalog, entry: SkillRecord) -> dict[str, object]:
     return {
         "name": entry.name,
         "description": entry.description,

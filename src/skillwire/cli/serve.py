@@ -29,7 +29,7 @@ from skillwire.config.settings import ServeChoices, max_file_bytes_from, serve_c
 from skillwire.contract.terms import BLOCK_KEY, Terms
 from skillwire.model.display import visible
 from skillwire.model.errors import UsageError
-from skillwire.server.offering import Channel, Offering
+from skillwire.server.serve_options import Channel, ServeOptions
 from skillwire.surfaces.apps import AppPages, app_tools
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
 from skillwire.surfaces.prompts import PromptContent
@@ -147,7 +147,7 @@ def serve(
     live_tools: Sequence[Tool] = (
         () if live is None else import_module("skillwire.drive.bridge").bridge_tools(live.hub)
     )
-    offering = Offering(
+    serve_options = ServeOptions(
         Channel(choices.catalog),
         checked_budget(catalog_tokens),
         max_file_bytes_from(os.environ),
@@ -167,7 +167,7 @@ def serve(
     freshness = Freshness(STATIC_TTL_MS if static else LIVE_TTL_MS, private)
     service = Service.of(
         gateway.library,
-        offering,
+        serve_options,
         freshness,
         with_lane=not no_lane,
         gateway=gateway,

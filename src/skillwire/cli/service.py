@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from skillwire import __version__
 from skillwire.catalog.library import Library
 from skillwire.server.lane import Lane
-from skillwire.server.offering import NAME, Offering, all_surfaces
+from skillwire.server.serve_options import NAME, ServeOptions, all_surfaces
 from skillwire.surfaces.base import Surface
 from skillwire.wire.messages import Freshness
 
@@ -36,7 +36,7 @@ class Service:
     def of(
         cls,
         library: Library,
-        offering: Offering,
+        serve_options: ServeOptions,
         freshness: Freshness,
         *,
         name: str = NAME,
@@ -44,7 +44,7 @@ class Service:
         gateway: "Gateway | None" = None,
         well_known: bool = True,
     ) -> "Service":
-        surfaces = all_surfaces(library, offering)
+        surfaces = all_surfaces(library, serve_options)
         lane = Lane(surfaces, freshness, name=name, version=__version__) if with_lane else None
         return cls(library, surfaces, freshness, name, lane, gateway, well_known)
 

@@ -9,7 +9,7 @@ from skillwire.cli.places import local_or_servers
 from skillwire.cli.reaching import Allow, TokenEnv, reached
 from skillwire.cli.saying import counted
 from skillwire.model.display import visible
-from skillwire.model.entry import Entry, Json, SkillFile
+from skillwire.model.entry import Json, SkillFile, SkillRecord
 from skillwire.model.json_text import json_bytes
 from skillwire.wire.translate import skill_entry
 
@@ -61,7 +61,7 @@ def show(
     return 0
 
 
-def _other_fields(entry: Entry) -> list[tuple[str, str]]:
+def _other_fields(entry: SkillRecord) -> list[tuple[str, str]]:
     shown = {"name", "description"}
     fields = ((key, value) for key, value in entry.frontmatter.items() if key not in shown)
     return [(visible(key), _plain(value)) for key, value in fields]
@@ -71,7 +71,7 @@ def _plain(value: Json) -> str:
     return value if isinstance(value, str) else json_bytes(value).decode()
 
 
-def _print_files(entry: Entry) -> None:
+def _print_files(entry: SkillRecord) -> None:
     console = data()
     if entry.dynamic:
         console.print("files: made when they are read, without digests")

@@ -14,7 +14,7 @@ from skillwire.model.errors import InvalidValueError, SourceError, UsageError
 from skillwire.model.limits import Limits
 from skillwire.model.path import name_fault
 from skillwire.sources.base import Source
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from skillwire.wire.archive_form import archive_form
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _open_folder(address: Address, options: SourceOptions) -> Source:
     if not path.is_dir() and not options.live:
         hint = "name a folder that holds skills"
         raise UsageError(f"the folder {quoted(address.text)} does not exist", hint=hint)
-    return DirectorySource(
+    return FolderSource(
         path,
         label=address.label,
         limits=options.limits,

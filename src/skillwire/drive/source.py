@@ -14,7 +14,7 @@ from skillwire.drive.introductions import Introductions
 from skillwire.drive.registration import GET, Descriptor, PathType
 from skillwire.drive.templates import skill_template
 from skillwire.model.display import quoted
-from skillwire.model.entry import Entry, LiveFile, Origin, SkillFile
+from skillwire.model.entry import LiveFile, Origin, SkillFile, SkillRecord
 from skillwire.model.errors import NotServedError, SourceError
 from skillwire.model.mime import MARKDOWN
 from skillwire.model.name import NAME_RULE, is_skill_name
@@ -35,7 +35,7 @@ class _Looked:
     online: Online
     complete: bool
     """Whether nothing is being asked for any more."""
-    entries: tuple[Entry, ...]
+    entries: tuple[SkillRecord, ...]
     problems: tuple[Problem, ...]
     templates: tuple[SkillTemplate, ...]
 
@@ -86,7 +86,7 @@ class DriveSource(Source):
         return _Looked(
             online,
             all(description is not None for _, description in told),
-            tuple(each for each in found if isinstance(each, Entry)),
+            tuple(each for each in found if isinstance(each, SkillRecord)),
             tuple(problem for each in found if isinstance(each, tuple) for problem in each),
             tuple(skill_template(online.info, each, self.label) for each in skills if each.path.parameters),
         )
@@ -101,7 +101,7 @@ class DriveSource(Source):
             await anyio.sleep(min(3 * (time.monotonic() - begin), _LONGEST_PAUSE))
             await changed.wait()
 
-    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         client_id, slash, path = entry.origin.location.partition("/")
         if file.path != SKILL_FILE:
             raise SourceError(f"{entry.origin.location}: a live skill has no file but `{SKILL_FILE}`")
@@ -113,7 +113,9 @@ class DriveSource(Source):
             raise SourceError(str(error)) from error
         return document(entry.name, entry.description, data)
 
-    def _found(self, online: Online, descriptor: Descriptor, description: str) -> Entry | tuple[Problem, ...]:
+    def _found(
+        self, online: Online, descriptor: Descriptor, description: str
+    ) -> SkillRecord | tuple[Problem, ...]:
         """Return the skill at a path, or why it is none."""
         folder = [online.info.id, *descriptor.path.folder]
         where = "/".join([*folder, SKILL_FILE])

@@ -7,10 +7,10 @@ from typing import Any
 from skillwire.catalog.library import Library
 from skillwire.host.reaching.client import Listing
 from skillwire.host.reaching.label import checked_label
-from skillwire.model.entry import Entry
+from skillwire.model.entry import SkillRecord
 from skillwire.model.limits import Limits
 from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from skillwire.wire.findings import Fault, Finding, FindingError
 from skillwire.wire.remote import RemoteSkill, parse_entry
 from skillwire.wire.translate import directory_resource, file_resource, skill_entry
@@ -24,7 +24,7 @@ class FolderProvider:
     def __init__(self, label: str, root: str | os.PathLike[str], limits: Limits | None = None) -> None:
         self.label = checked_label(label)
         self._limits = limits or Limits()
-        self._library = Library([DirectorySource(root, label=label, limits=self._limits)])
+        self._library = Library([FolderSource(root, label=label, limits=self._limits)])
 
     async def list(self) -> Listing:
         """Look at the folder. Every skill that is left out is a finding."""
@@ -61,7 +61,7 @@ class FolderProvider:
             )
         return children
 
-    def _parsed(self, entry: Entry) -> RemoteSkill:
+    def _parsed(self, entry: SkillRecord) -> RemoteSkill:
         parsed = parse_entry(skill_entry(entry), self._limits)
         if not isinstance(parsed, RemoteSkill):
             raise FindingError(parsed[0])

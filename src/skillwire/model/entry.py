@@ -64,7 +64,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SkillRecord:
     """One skill. The URI of its `SKILL.md` is its identity; its name is a label (S17)."""
 
     uri: str

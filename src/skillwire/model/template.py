@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self, TypeAlias
 from urllib.parse import quote, unquote
 
-from skillwire.model.entry import Entry, Json, LiveFile, Origin
+from skillwire.model.entry import Json, LiveFile, Origin, SkillRecord
 from skillwire.model.errors import InvalidValueError
 from skillwire.model.mime import MARKDOWN
 from skillwire.model.name import is_skill_name
@@ -106,13 +106,13 @@ class SkillTemplate:
         """Return the values of the parameters in a path as people write it, or None if it is none."""
         return self._values(path.split("/")) if path.count("/") == len(self._parts) - 1 else None
 
-    def entry(self, uri: str) -> Entry | None:
+    def entry(self, uri: str) -> SkillRecord | None:
         """Return the skill at `uri`, or None if that is the URI of no such skill."""
         values = self.match(uri)
         if values is None or not is_skill_name(name := uri.removesuffix(_SUFFIX).rpartition("/")[2]):
             return None
         location = filled(self.location, values)
-        return Entry(
+        return SkillRecord(
             uri=uri,
             frontmatter={"name": name, "description": filled(self.description, values), **self.fields},
             files=(LiveFile(SKILL_FILE, MARKDOWN),),
@@ -157,7 +157,7 @@ class TemplateIndex:
             shape = template.path.count("/"), first if parameter_of(first) is None else None
             self._by_shape.setdefault(shape, []).append((place, template))
 
-    def entry(self, uri: str) -> Entry | None:
+    def entry(self, uri: str) -> SkillRecord | None:
         """Return the first skill at `uri`, or None if it is the URI of no such skill."""
         slashes = uri.count("/") - _SLASHES - 1
         if not self._by_shape or not _is_skill(uri):

@@ -1,6 +1,6 @@
 """Surfaces to a running MCP server, over stdio and HTTP.
 
-Authors take `SkillServer` and `attach` from here, and `Offering`, which says how skills are offered to
+Authors take `SkillServer` and `attach` from here, and `ServeOptions`, which says how skills are offered to
 clients that know nothing of the extension. `PromptContent` is one of its options.
 """
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from skillwire.server.attaching import attach
-    from skillwire.server.offering import Offering
+    from skillwire.server.serve_options import ServeOptions
     from skillwire.server.skill_server import SkillServer
     from skillwire.surfaces.prompts import PromptContent
 
-__all__ = ["Offering", "PromptContent", "SkillServer", "attach"]
+__all__ = ["PromptContent", "ServeOptions", "SkillServer", "attach"]
 
 _OWNERS = {
-    "Offering": "skillwire.server.offering",
+    "ServeOptions": "skillwire.server.serve_options",
     "PromptContent": "skillwire.surfaces.prompts",
     "SkillServer": "skillwire.server.skill_server",
     "attach": "skillwire.server.attaching",

@@ -16,7 +16,7 @@ from skillwire.server.build import all_instructions
 from skillwire.server.gathering import Gathered
 from skillwire.server.handlers import PRIVATE, Context, Handler, Params, handler
 from skillwire.server.merge import Merger, Theirs
-from skillwire.server.offering import Offering, all_surfaces
+from skillwire.server.serve_options import ServeOptions, all_surfaces
 from skillwire.server.sessions import reaches
 from skillwire.surfaces.base import all_extensions, all_methods
 from skillwire.wire.messages import LISTEN
@@ -28,10 +28,10 @@ class Attached:
     """One server, and the skills that it serves from now on."""
 
     def __init__(
-        self, server: Server[Any], everything: Gathered, offering: Offering, bus: SubscriptionBus | None
+        self, server: Server[Any], everything: Gathered, options: ServeOptions, bus: SubscriptionBus | None
     ) -> None:
         self._server = server
-        self._surfaces = all_surfaces(everything.library, offering, everything.prompts)
+        self._surfaces = all_surfaces(everything.library, options, everything.prompts)
         self._extensions = all_extensions(self._surfaces)
         if taken := self._extensions.keys() & server.extensions.keys():
             raise ConflictError(f"the server declares `{min(taken)}` already; {ONE_CALL}")

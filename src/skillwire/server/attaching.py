@@ -13,7 +13,7 @@ from skillwire.authoring.rules import AuthoringError
 from skillwire.authoring.skill import Skill
 from skillwire.server.attached import Attached
 from skillwire.server.gathering import Servable, gathered
-from skillwire.server.offering import Offering
+from skillwire.server.serve_options import ServeOptions
 from skillwire.server.skill_server import FOR_HOSTS, SkillServer
 
 if TYPE_CHECKING:
@@ -35,14 +35,14 @@ def attach(
     server: "AnyServer",
     *skills: Servable | SkillServer,
     prompt: str | None = None,
-    offering: Offering = FOR_HOSTS,
+    options: ServeOptions = FOR_HOSTS,
     bus: SubscriptionBus | None = None,
 ) -> None:
     """Serve `skills` from `server`, beside all that it has: a low-level `Server`, `MCPServer` or `FastMCP`.
 
     `skills` are values, collections of them, a `SkillServer` that collected some, sources, or paths of
     folders, relative to the file that makes this call. With `prompt`, one skill is also a prompt of this
-    name. `Offering()` adds tools, prompts and a list of skills for clients without the extension. `bus` is
+    name. `ServeOptions()` adds tools, prompts and a list of skills for clients without the extension. `bus` is
     the one behind a `subscriptions/listen` of your own.
 
     Raises `AuthoringError` or `ConflictError` for skills that cannot be, and `ConflictError` for a server
@@ -55,9 +55,9 @@ def attach(
     everything = gathered(parts, label=_name_of(server), base=base)
     lowlevel = _lowlevel(server)
     if lowlevel is not None:
-        Attached(lowlevel, everything, offering, bus)
+        Attached(lowlevel, everything, options, bus)
     elif _is_fastmcp(server):
-        import_module("skillwire.server.fastmcp.plugin").plug_in(server, everything, offering)
+        import_module("skillwire.server.fastmcp.plugin").plug_in(server, everything, options)
     else:
         fix = "attach them to a `Server` or `MCPServer` of the official SDK, or to a `FastMCP`"
         rule = "is nothing that skills can be attached to"

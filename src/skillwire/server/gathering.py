@@ -13,7 +13,7 @@ from skillwire.authoring.skill import Skill
 from skillwire.authoring.source import CodeSource
 from skillwire.catalog.library import Library
 from skillwire.sources.base import Source
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 
 Servable: TypeAlias = Skill | LiveSkill | Skills | Source | str | os.PathLike[str]
 """A skill, several of them, a source of skills, or the path of a folder."""
@@ -42,7 +42,7 @@ def gathered(parts: Iterable[Servable], *, label: str, base: Path) -> Gathered:
             case Source():
                 sources.append(part)
             case str() | os.PathLike():
-                sources.append(DirectorySource(base / part, keep_good=True))
+                sources.append(FolderSource(base / part, keep_good=True))
             case _:
                 fix = "hand over a `Skill`, `Skills`, a source, or the path of a folder"
                 raise AuthoringError("the value", repr(part), "is nothing that can be served", fix)

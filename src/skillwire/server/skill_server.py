@@ -23,14 +23,14 @@ from skillwire.server.build import build_server
 from skillwire.server.gathering import gathered
 from skillwire.server.http import MCP_PATH, http_app, serve_http
 from skillwire.server.in_process import InProcess
-from skillwire.server.offering import Offering, all_surfaces
 from skillwire.server.port import listen
+from skillwire.server.serve_options import ServeOptions, all_surfaces
 from skillwire.server.stdio import serve_stdio
 from skillwire.wire.shapes import Contents, ListedResource, PromptMessage
 
 Function = TypeVar("Function", bound=Resolver | Callable[[], Path])
 
-FOR_HOSTS = Offering(every_client=False)
+FOR_HOSTS = ServeOptions(every_client=False)
 """What a server built in code offers unless it says otherwise: no tools, and no prompts but its own."""
 
 
@@ -43,10 +43,10 @@ class SkillServer:
         *,
         version: str = "0.1.0",
         instructions: str | None = None,
-        offering: Offering = FOR_HOSTS,
+        options: ServeOptions = FOR_HOSTS,
     ) -> None:
-        """`Offering()` adds tools, prompts and a list of skills for clients without the extension."""
-        self.name, self.version, self.instructions, self.offering = name, version, instructions, offering
+        """`ServeOptions()` adds tools, prompts and a list of skills for clients without the extension."""
+        self.name, self.version, self.instructions, self.options = name, version, instructions, options
         self._parts: list[Skills | NamedFolder] = []
         self._so_far = Skills()
         self._built: _Built | None = None
@@ -164,7 +164,7 @@ class _Built:
         skills = server.skills
         self.gathered = gathered([skills], label=server.name, base=Path())
         library = self.gathered.library
-        surfaces = all_surfaces(library, server.offering, skills.prompts) if len(skills) else []
+        surfaces = all_surfaces(library, server.options, skills.prompts) if len(skills) else []
         self.in_process = InProcess(library, surfaces)
         self.server = build_server(
             surfaces,

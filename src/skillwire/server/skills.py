@@ -9,7 +9,7 @@ from skillwire import __version__
 from skillwire.catalog.library import Library
 from skillwire.server.announce import Announcer
 from skillwire.server.build import build_server
-from skillwire.server.offering import NAME, Offering, all_surfaces
+from skillwire.server.serve_options import NAME, ServeOptions, all_surfaces
 from skillwire.surfaces.base import Surface
 from skillwire.wire.messages import Freshness
 
@@ -21,16 +21,16 @@ def skills_server(
     version: str = __version__,
     instructions: str | None = None,
     freshness: Freshness | None = None,
-    offering: Offering | None = None,
+    options: ServeOptions | None = None,
     surfaces: Sequence[Surface] | None = None,
 ) -> Server[Any]:
     """Return an MCP server for the skills of `library`. `instructions` may point at skill URIs (S20).
 
     For as long as it runs, the library follows its sources, and clients are told of changes. `surfaces` are
-    those of the `offering`, where somebody else asks them, too.
+    those of the `options`, where somebody else asks them, too.
     """
     if surfaces is None:
-        surfaces = all_surfaces(library, offering or Offering())
+        surfaces = all_surfaces(library, options or ServeOptions())
     return build_server(
         surfaces,
         name=name,

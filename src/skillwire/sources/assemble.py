@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from skillwire.model.display import quoted
-from skillwire.model.entry import Entry, LiveFile, Origin, SkillFile
+from skillwire.model.entry import LiveFile, Origin, SkillFile, SkillRecord
 from skillwire.model.limits import Limits
 from skillwire.model.path import folded, path_fault, prefixes
 from skillwire.model.problem import Problem, Rule, Severity
@@ -22,10 +22,10 @@ def assemble(
     directories: Iterable[str],
     origin: Origin,
     warnings: Iterable[Problem] = (),
-) -> Entry:
+) -> SkillRecord:
     """Return the entry of a servable document. `skill_path` ends in the skill's name (S4)."""
     assert document.frontmatter is not None, "only a servable document becomes an entry"
-    return Entry(
+    return SkillRecord(
         uri=f"{root_uri(skill_path)}/{SKILL_FILE}",
         frontmatter=document.frontmatter,
         files=_ordered(files),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
-from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.entry import LiveFile, SkillFile, SkillRecord
 from skillwire.model.problem import Problem
 from skillwire.model.template import SkillTemplate
 
@@ -58,7 +58,7 @@ class Seal(ABC):
 class Scan:
     """All that a source holds at one moment."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[SkillRecord, ...] = ()
     problems: tuple[Problem, ...] = ()
     """Problems of skills that are not among the entries, and of the source itself."""
     templates: tuple[SkillTemplate, ...] = ()
@@ -92,13 +92,13 @@ class Source(ABC):
         """Return all skills. One bad skill is a problem in the scan; only a useless source raises."""
 
     @abstractmethod
-    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         """Return the bytes of `file` as they are now. The caller compares them with the listing.
 
         Raises `SourceError` where there is nothing to return.
         """
 
-    def seal(self, entry: Entry, file: SkillFile | LiveFile) -> Seal | None:  # noqa: ARG002 - for sources that can
+    def seal(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Seal | None:  # noqa: ARG002 - for sources that can
         """Return what tells whether `file` still has the bytes that it has now, if anything can.
 
         Whoever takes it before a read, and sees that it holds, need not read again.

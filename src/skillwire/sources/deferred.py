@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import cached_property
 
-from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.entry import LiveFile, SkillFile, SkillRecord
 from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
 
 
@@ -34,7 +34,7 @@ class DeferredSource(Source):
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
         return await self.source.rescan(where)
 
-    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         return await self.source.read(entry, file)
 
     async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:

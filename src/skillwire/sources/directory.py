@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.entry import LiveFile, SkillFile, SkillRecord
 from skillwire.model.errors import CannotLookNowError, SourceError
 from skillwire.model.limits import Limits
 from skillwire.model.path import name_fault
@@ -33,7 +33,7 @@ _WORTH_A_THREAD = 1024 * 1024
 """Reading a smaller file takes less time than handing the work to a thread."""
 
 
-class DirectorySource(Source):
+class FolderSource(Source):
     """The folder itself if it is a skill, else all skills below it, at any depth."""
 
     def __init__(
@@ -77,13 +77,13 @@ class DirectorySource(Source):
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
         return await anyio.to_thread.run_sync(self._rescan, where)
 
-    def seal(self, entry: Entry, file: SkillFile | LiveFile) -> Seal | None:
+    def seal(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Seal | None:
         location = self._location(entry, file)
         if isinstance(file, LiveFile) or location in self._held:
             return None
         return FileSeal.of(location, file.size)
 
-    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         location = self._location(entry, file)
         if (held := self._held.get(location)) is not None:
             return held.content()
@@ -94,7 +94,7 @@ class DirectorySource(Source):
             content, _ = read_file(location, size)
         return content
 
-    def _location(self, entry: Entry, file: SkillFile | LiveFile) -> str:
+    def _location(self, entry: SkillRecord, file: SkillFile | LiveFile) -> str:
         stored = self._stored.get((entry.origin.location, file.path))
         return stored or os.path.join(entry.origin.location, file.path)  # noqa: PTH118 - a hot path
 

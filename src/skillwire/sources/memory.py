@@ -7,7 +7,7 @@ from typing import TypeAlias
 import anyio
 
 from skillwire.model.digest import Digest
-from skillwire.model.entry import Entry, LiveFile, Origin, SkillFile
+from skillwire.model.entry import LiveFile, Origin, SkillFile, SkillRecord
 from skillwire.model.errors import SourceError
 from skillwire.model.limits import Limits
 from skillwire.model.mime import is_text, mime_type
@@ -43,7 +43,7 @@ class MemorySource(Source):
         self.label = label
         self._limits = limits or Limits()
         self._skills = {skill.path: skill for skill in skills}
-        self._entries: dict[str, tuple[MemorySkill, Entry | list[Problem]]] = {}
+        self._entries: dict[str, tuple[MemorySkill, SkillRecord | list[Problem]]] = {}
         self._changed: set[anyio.Event] = set()
 
     def put(self, skill: MemorySkill) -> None:
@@ -57,12 +57,12 @@ class MemorySource(Source):
         self._tell()
 
     async def scan(self, progress: Progress = unwatched) -> Scan:
-        entries: list[Entry] = []
+        entries: list[SkillRecord] = []
         problems: list[Problem] = []
         for seen, skill in enumerate(self._skills.values()):
             progress(seen)
             found = await self._known_entry(skill)
-            if isinstance(found, Entry):
+            if isinstance(found, SkillRecord):
                 entries.append(found)
             else:
                 problems.extend(found)
@@ -81,7 +81,7 @@ class MemorySource(Source):
             changed.set()
         self._changed.clear()
 
-    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         skill = self._skills.get(entry.origin.location)
         content = None if skill is None else skill.files.get(file.path)
         if content is None:
@@ -93,7 +93,7 @@ class MemorySource(Source):
         except Exception as error:
             raise SourceError(f"the function that makes {file.path} failed") from error
 
-    async def _known_entry(self, skill: MemorySkill) -> Entry | list[Problem]:
+    async def _known_entry(self, skill: MemorySkill) -> SkillRecord | list[Problem]:
         """Return the entry of a skill: the same as before if it is the same skill, and cannot change."""
         known = self._entries.get(skill.path)
         if known is None or known[0] is not skill or skill.dynamic:
@@ -101,7 +101,7 @@ class MemorySource(Source):
             self._entries[skill.path] = known
         return known[1]
 
-    async def _entry(self, skill: MemorySkill) -> Entry | list[Problem]:
+    async def _entry(self, skill: MemorySkill) -> SkillRecord | list[Problem]:
         where = f"{skill.path}/{SKILL_FILE}"
         sizes = [len(content) for content in skill.files.values() if isinstance(content, bytes)]
         faults = list(path_problems(skill.path, skill.files))

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import anyio
 
-from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.entry import LiveFile, SkillFile, SkillRecord
 from skillwire.model.errors import CannotLookNowError, SourceError
 from skillwire.model.limits import Limits
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.model.system import require_posix
 from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Seal, Source, unwatched
-from skillwire.sources.directory import DirectorySource
+from skillwire.sources.directory import FolderSource
 from skillwire.sources.hold import Hold
 
 POLL_SECONDS = 300.0
@@ -87,7 +87,7 @@ class MountedSource(Source):
         self._live = live
         self._asked = self._begun = False
         self._copy: Copy | None = None
-        self._folder: DirectorySource | None = None
+        self._folder: FolderSource | None = None
         self._trouble: SourceError | None = None
         self._fetched: datetime | None = None
         self._holds: deque[Hold] = deque()
@@ -149,12 +149,12 @@ class MountedSource(Source):
             return await self.scan()
         return self._told(await self._folder.rescan(where))
 
-    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         if self._folder is None:
             raise SourceError("nothing was fetched yet")
         return await self._folder.read(entry, file)
 
-    def seal(self, entry: Entry, file: SkillFile | LiveFile) -> Seal | None:
+    def seal(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Seal | None:
         return None if self._folder is None else self._folder.seal(entry, file)
 
     async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:
@@ -195,7 +195,7 @@ class MountedSource(Source):
             self._holds.append(Hold(copy.folder or copy.root))
             while len(self._holds) > 2:
                 self._holds.popleft().release()
-            self._folder = DirectorySource(copy.root, label=self.label, limits=self._limits)
+            self._folder = FolderSource(copy.root, label=self.label, limits=self._limits)
         self._copy = copy
 
     def _told(self, scan: Scan) -> Scan:

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime
 
-from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.entry import LiveFile, SkillFile, SkillRecord
 from skillwire.model.template import SkillTemplate
 from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Seal, Source, unwatched
 
@@ -18,7 +18,7 @@ class PrefixedSource(Source):
         self.source = source
         self.label = source.label
         self._segments = prefix.split("/")
-        self._moved: dict[str, tuple[Entry, Entry]] = {}
+        self._moved: dict[str, tuple[SkillRecord, SkillRecord]] = {}
 
     @property
     def place(self) -> str:
@@ -40,10 +40,10 @@ class PrefixedSource(Source):
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
         return self._below(await self.source.rescan(where))
 
-    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         return await self.source.read(entry, file)
 
-    def seal(self, entry: Entry, file: SkillFile | LiveFile) -> Seal | None:
+    def seal(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Seal | None:
         return self.source.seal(entry, file)
 
     async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:
@@ -59,8 +59,10 @@ class PrefixedSource(Source):
         )
         return replace(scan, entries=tuple(moved for _, moved in self._moved.values()), templates=templates)
 
-    def _move(self, entry: Entry, known: tuple[Entry, Entry] | None) -> tuple[Entry, Entry]:
+    def _move(
+        self, entry: SkillRecord, known: tuple[SkillRecord, SkillRecord] | None
+    ) -> tuple[SkillRecord, SkillRecord]:
         """Return a skill and the same below the prefix: the same value as before, if it is the same skill."""
         if known is not None and known[0] is entry:
             return known
-        return entry, functools.reduce(Entry.below, reversed(self._segments), entry)
+        return entry, functools.reduce(SkillRecord.below, reversed(self._segments), entry)

@@ -1,6 +1,6 @@
 """A source that somebody wants and that cannot be opened: told as its problem, and no other's."""
 
-from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.entry import LiveFile, SkillFile, SkillRecord
 from skillwire.model.errors import SourceError
 from skillwire.sources.base import Progress, Scan, Source, unwatched
 
@@ -22,5 +22,5 @@ class UnavailableSource(Source):
     async def scan(self, progress: Progress = unwatched) -> Scan:  # noqa: ARG002 - there is nothing to see
         raise SourceError(self._told)
 
-    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:  # noqa: ARG002 - as above
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:  # noqa: ARG002 - as above
         raise SourceError(self._told)

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from skillwire.catalog.change import Change
-from skillwire.model.entry import Entry, Json
+from skillwire.model.entry import Json, SkillRecord
 from skillwire.model.errors import SkillwireError, UsageError
 from skillwire.surfaces.actions import SHOW_CONFIG, SHOW_SKILLS, Action, changing_actions, reading_actions
 from skillwire.surfaces.app_schemas import CONFIG_SCHEMA, DONE_SCHEMA, SKILLS_SCHEMA
@@ -53,7 +53,7 @@ class AppPages(Unlisted):
     def serves(self, uri: str) -> bool:
         return uri in _VIEWS
 
-    def owner_of(self, uri: str) -> Entry | None:  # noqa: ARG002 - they belong to no skill
+    def owner_of(self, uri: str) -> SkillRecord | None:  # noqa: ARG002 - they belong to no skill
         return None
 
     async def read(self, uri: str) -> list[Json]:

@@ -9,7 +9,7 @@ from skillwire.catalog.change import Change
 from skillwire.catalog.in_order import READS_AT_ONCE, in_order
 from skillwire.catalog.library import Library
 from skillwire.model.digest import Digest
-from skillwire.model.entry import Entry, Json, LiveFile, SkillFile
+from skillwire.model.entry import Json, LiveFile, SkillFile, SkillRecord
 from skillwire.model.errors import NotServedError, SkillwireError
 from skillwire.model.uri import SKILL_FILE
 from skillwire.surfaces.documents import Unlisted
@@ -24,12 +24,12 @@ class SkillArchives(Unlisted):
 
     def __init__(self, library: Library) -> None:
         self._library = library
-        self._known: dict[tuple[str, ArchiveForm], tuple[Entry, Digest]] = {}
+        self._known: dict[tuple[str, ArchiveForm], tuple[SkillRecord, Digest]] = {}
 
     def serves(self, uri: str) -> bool:
         return self._named(uri) is not None
 
-    def owner_of(self, uri: str) -> Entry | None:
+    def owner_of(self, uri: str) -> SkillRecord | None:
         named = self._named(uri)
         return None if named is None else named[0]
 
@@ -44,7 +44,7 @@ class SkillArchives(Unlisted):
         edited = {entry.root: entry for edit in change.edits for entry in edit.entries}
         return {archive_uri(entry, form) for entry in edited.values() for form in ArchiveForm}
 
-    async def of(self, entry: Entry) -> Sequence[DraftArchive]:
+    async def of(self, entry: SkillRecord) -> Sequence[DraftArchive]:
         """Return the archives of a skill with their digests; none of one that cannot be packed now."""
         if entry.dynamic:
             return ()
@@ -53,14 +53,14 @@ class SkillArchives(Unlisted):
         except SkillwireError:  # it moved while it was read: the others are in the index all the same
             return ()
 
-    async def _digest(self, entry: Entry, form: ArchiveForm) -> Digest:
+    async def _digest(self, entry: SkillRecord, form: ArchiveForm) -> Digest:
         known = self._known.get((entry.uri, form))
         if known is None or known[0] is not entry:
             known = entry, Digest.of(await self._packed(entry, form))
             self._known[entry.uri, form] = known
         return known[1]
 
-    async def _packed(self, entry: Entry, form: ArchiveForm) -> bytes:
+    async def _packed(self, entry: SkillRecord, form: ArchiveForm) -> bytes:
         files: dict[str, bytes] = {}
 
         async def read(file: SkillFile | LiveFile) -> tuple[str, bytes]:
@@ -71,7 +71,7 @@ class SkillArchives(Unlisted):
         await in_order(entry.files, read, lambda came: files.update([came]), at_once)
         return await anyio.to_thread.run_sync(pack_skill, files, form, entry.executable)
 
-    def _named(self, uri: str) -> tuple[Entry, ArchiveForm] | None:
+    def _named(self, uri: str) -> tuple[SkillRecord, ArchiveForm] | None:
         """Return the skill and the form that an address means."""
         for form in ArchiveForm:
             root = uri.removesuffix(form.suffix)

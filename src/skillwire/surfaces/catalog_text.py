@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from skillwire.model.display import one_line
-from skillwire.model.entry import Entry
+from skillwire.model.entry import SkillRecord
 
 CHARACTERS_PER_TOKEN = 4
 DEFAULT_TOKENS = 4000
@@ -32,7 +32,7 @@ USAGE_WITHOUT_TOOLS = (
 
 
 def available_skills(
-    skills: Mapping[str, Entry], tokens: int, *, foreign: bool = False, with_tools: bool = True
+    skills: Mapping[str, SkillRecord], tokens: int, *, foreign: bool = False, with_tools: bool = True
 ) -> str:
     """Return the list of skills, cut at a budget: whole skills, and a line that counts the rest.
 
@@ -55,7 +55,7 @@ def available_skills(
     return f"{listed}\n{told} All of them are in `resources/list`.{f' {reach}' if with_tools else ''}"
 
 
-def _skill(handle: str, entry: Entry) -> str:
+def _skill(handle: str, entry: SkillRecord) -> str:
     fields = {"name": handle, "description": entry.shown_description, "location": entry.uri}
     inner = "\n".join(f"<{name}>{_escaped(one_line(value))}</{name}>" for name, value in fields.items())
     return f"<skill>\n{inner}\n</skill>"

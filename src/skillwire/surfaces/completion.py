@@ -5,7 +5,7 @@ from urllib.parse import unquote
 
 from skillwire.catalog.addresses import entry_in
 from skillwire.catalog.library import Library
-from skillwire.model.entry import Entry, Json
+from skillwire.model.entry import Json, SkillRecord
 from skillwire.model.uri import SCHEME, root_uri
 from skillwire.surfaces.base import Answer, Call, Method, Surface
 from skillwire.surfaces.offer import Offer
@@ -70,7 +70,7 @@ class CompletionSurface(Surface):
             return ()
         return (file.path for file in entry.files)
 
-    def _entries(self) -> Iterable[Entry]:
+    def _entries(self) -> Iterable[SkillRecord]:
         every, offer = self._library.catalog.entries.values(), self._offer
         return every if offer is None else (entry for entry in every if offer.knows(entry))
 

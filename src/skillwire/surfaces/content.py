@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from skillwire.catalog.library import Reading
 from skillwire.model.display import bare, visible
-from skillwire.model.entry import Entry, Json
+from skillwire.model.entry import Json, SkillRecord
 from skillwire.model.mime import is_text
 from skillwire.wire.messages import URI_META
 from skillwire.wire.translate import contents, skill_meta
@@ -18,11 +18,11 @@ def text_block(text: str) -> dict[str, Json]:
     return {"type": "text", "text": text}
 
 
-Frame: TypeAlias = Callable[[Entry, str, str], str]
+Frame: TypeAlias = Callable[[SkillRecord, str, str], str]
 """Says from whom a text is. It gets a skill, the path of a file in it (empty for a list), and the text."""
 
 
-def unframed(_entry: Entry, _path: str, text: str) -> str:
+def unframed(_entry: SkillRecord, _path: str, text: str) -> str:
     """Return the text as it is: whoever serves it is who answers for it."""
     return text
 
@@ -51,7 +51,7 @@ def file_of_folder(reading: Reading, frame: Frame | None = None) -> list[Json]:
     return [{**block, "text": f"{header}\n{block['text']}"}]
 
 
-def _between_marks(_entry: Entry, _path: str, text: str) -> str:
+def _between_marks(_entry: SkillRecord, _path: str, text: str) -> str:
     """Return a text; if a line in it looks like the header of a file, between marks that it cannot fake."""
     if not any(map(_looks_like_a_header, text.splitlines())):
         return text
@@ -78,17 +78,17 @@ def resource_block(reading: Reading) -> dict[str, Json]:
 
 
 def with_meta(
-    value: dict[str, Json], entry: Entry, more: Mapping[str, Json] | None = None
+    value: dict[str, Json], entry: SkillRecord, more: Mapping[str, Json] | None = None
 ) -> dict[str, Json]:
     """Return `value` with the skill's own metadata and what `more` there is, if there is any."""
     meta = {**skill_meta(entry), **(more or {})}
     return {**value, "_meta": meta} if meta else value
 
 
-RuntimeMeta: TypeAlias = Callable[[Entry], Mapping[str, Json]]
+RuntimeMeta: TypeAlias = Callable[[SkillRecord], Mapping[str, Json]]
 """What else results for a skill carry."""
 
 
-def no_meta(_entry: Entry) -> Mapping[str, Json]:
+def no_meta(_entry: SkillRecord) -> Mapping[str, Json]:
     """Return nothing: the skill's own metadata is all."""
     return {}

@@ -17,7 +17,7 @@ from skillwire.contract.uris import (
     SKILLS,
     card_uri,
 )
-from skillwire.model.entry import Entry, Json
+from skillwire.model.entry import Json, SkillRecord
 from skillwire.model.errors import NotServedError
 from skillwire.model.mime import JSON
 from skillwire.model.problem import Problem
@@ -42,7 +42,7 @@ class UnderContract:
         self.problems = ContractProblems(register)
         self.addresses = ContractAddresses(library, register)
 
-    def runtime_meta(self, entry: Entry) -> dict[str, Json]:
+    def runtime_meta(self, entry: SkillRecord) -> dict[str, Json]:
         """Return what a read or a tool result for a skill carries."""
         return self._register.runtime_meta(entry, self._library.catalog)
 

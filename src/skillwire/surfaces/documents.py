@@ -7,7 +7,7 @@ import orjson
 
 from skillwire.catalog.change import Change
 from skillwire.catalog.snapshot import Catalog
-from skillwire.model.entry import Entry, Json
+from skillwire.model.entry import Json, SkillRecord
 from skillwire.model.mime import JSON
 from skillwire.model.problem import Problem
 from skillwire.model.uri import SCHEME
@@ -45,7 +45,7 @@ class Unlisted(ABC):
         """Whether something can be read at `uri`, now."""
 
     @abstractmethod
-    def owner_of(self, uri: str) -> Entry | None:
+    def owner_of(self, uri: str) -> SkillRecord | None:
         """Return the skill that can be read at `uri`, now."""
 
     @abstractmethod

@@ -7,7 +7,7 @@ import anyio.to_thread
 
 from skillwire.catalog.change import Change, Edit
 from skillwire.catalog.snapshot import Catalog
-from skillwire.model.entry import Entry
+from skillwire.model.entry import SkillRecord
 from skillwire.model.mime import JSON
 from skillwire.surfaces.documents import Document
 from skillwire.wire.drafts import INDEX_URI, DraftArchive, draft_index
@@ -50,7 +50,7 @@ class DraftIndex(Document):
             return index
         return self._last[1]
 
-    async def _archived(self, entry: Entry) -> Sequence[DraftArchive]:
+    async def _archived(self, entry: SkillRecord) -> Sequence[DraftArchive]:
         return () if self._archives is None else await self._archives.of(entry)
 
     def _indexed_differently(self, edit: Edit) -> bool:

@@ -9,7 +9,7 @@ from skillwire.catalog.derived import Derived
 from skillwire.catalog.in_order import READS_AT_ONCE, in_order
 from skillwire.catalog.library import Library, Reading
 from skillwire.catalog.names import Names
-from skillwire.model.entry import Entry, Json, LiveFile, SkillFile
+from skillwire.model.entry import Json, LiveFile, SkillFile, SkillRecord
 from skillwire.model.errors import NotServedError, RequestError
 from skillwire.model.uri import SCHEME
 from skillwire.surfaces.content import with_meta
@@ -27,7 +27,7 @@ class LegacyAddresses(Unlisted):
     def serves(self, uri: str) -> bool:
         return self._named(uri) is not None
 
-    def owner_of(self, uri: str) -> Entry | None:
+    def owner_of(self, uri: str) -> SkillRecord | None:
         return self._named(uri)
 
     async def read(self, uri: str) -> list[Json]:
@@ -57,7 +57,7 @@ class LegacyAddresses(Unlisted):
         named = {f"{SCHEME}{entry.name}" for edit in change.edits for entry in edit.entries}
         return named | {f"{uri}/" for uri in named}
 
-    def _named(self, uri: str) -> Entry | None:
+    def _named(self, uri: str) -> SkillRecord | None:
         name = uri.removeprefix(SCHEME).removesuffix("/")
         if not uri.startswith(SCHEME) or not name:
             return None

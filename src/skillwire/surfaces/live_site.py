@@ -19,7 +19,7 @@ from skillwire.catalog.library import Library
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.digest import Digest
 from skillwire.model.display import quoted, visible
-from skillwire.model.entry import Entry
+from skillwire.model.entry import SkillRecord
 from skillwire.model.errors import NotServedError, SkillwireError
 from skillwire.surfaces.website import choose, download_of, files_of, index_of, left_out
 from skillwire.wire.archive_rules import ArchiveError
@@ -56,7 +56,7 @@ class Index:
 class _Published:
     """What the index says of one version of a skill."""
 
-    entry: Entry
+    entry: SkillRecord
     artifact: Artifact
     size: int
 
@@ -65,7 +65,7 @@ class _Published:
 class _Failed:
     """Why one version of a skill is not in the index."""
 
-    entry: Entry
+    entry: SkillRecord
     until: float | None
     """When to try again; None if only a change of the skill can help."""
 
@@ -83,7 +83,7 @@ class Download:
 @dataclass(slots=True)
 class _Cached:
     download: Download
-    entry: Entry
+    entry: SkillRecord
     old_since: float | None = None
 
 
@@ -178,12 +178,12 @@ class LiveSite:
             raise NotPublishedError(f"the skill {quoted(name)} is not published any more")
         return reading.content, Digest.of(reading.content)
 
-    async def _make_all(self, entries: Mapping[str, Entry]) -> None:
+    async def _make_all(self, entries: Mapping[str, SkillRecord]) -> None:
         """Make every download that is not known yet, a few at the same time. Forget all others."""
         self._forget_others(entries)
         unknown = iter([entry for entry in entries.values() if not self._is_known(entry)])
 
-        async def work(entries: Iterator[Entry]) -> None:
+        async def work(entries: Iterator[SkillRecord]) -> None:
             for entry in entries:
                 await self._published(entry)
 
@@ -191,13 +191,13 @@ class LiveSite:
             for _ in range(_AT_ONCE):
                 tasks.start_soon(work, unknown)
 
-    def _is_known(self, entry: Entry) -> bool:
+    def _is_known(self, entry: SkillRecord) -> bool:
         known = self._known.get(entry.uri)
         if known is None or known.entry is not entry:
             return False
         return isinstance(known, _Published) or known.until is None or time.monotonic() < known.until
 
-    async def _published(self, entry: Entry) -> "_Published | _Failed":
+    async def _published(self, entry: SkillRecord) -> "_Published | _Failed":
         """Return what the index says of a skill. Other requests for it wait meanwhile."""
         async with self._turn(entry.uri):
             if not self._is_known(entry):
@@ -210,7 +210,7 @@ class LiveSite:
                     self._known[entry.uri] = _Failed(entry, again)
             return self._known[entry.uri]
 
-    async def _made(self, entry: Entry) -> tuple[Artifact, bytes]:
+    async def _made(self, entry: SkillRecord) -> tuple[Artifact, bytes]:
         """Read and pack a skill, and cache its download. Raises `SkillwireError`."""
         async with self._reading:
             files = await files_of(self._library, entry)
@@ -233,7 +233,7 @@ class LiveSite:
             if waiting > 1:
                 self._making[uri] = lock, waiting - 1
 
-    def _keep(self, artifact: Artifact, content: bytes, entry: Entry) -> None:
+    def _keep(self, artifact: Artifact, content: bytes, entry: SkillRecord) -> None:
         if len(content) > self._limit:
             return
         self._drop(artifact.url)
@@ -242,7 +242,7 @@ class LiveSite:
         while self._cached > self._limit:
             self._drop(next(iter(self._cache)))
 
-    def _cached_at(self, path: str, entry: Entry) -> Download | None:
+    def _cached_at(self, path: str, entry: SkillRecord) -> Download | None:
         """Return a download from the cache: of `entry`, or for a short while of a former version of it.
 
         Another skill of the same name does not count: the operator may have withdrawn it.
@@ -261,7 +261,7 @@ class LiveSite:
         if (cached := self._cache.pop(path, None)) is not None:
             self._cached -= cached.download.size
 
-    def _forget_others(self, entries: Mapping[str, Entry]) -> None:
+    def _forget_others(self, entries: Mapping[str, SkillRecord]) -> None:
         """Forget skills that are not published any more."""
         uris = {entry.uri for entry in entries.values()}
         self._known = {uri: known for uri, known in self._known.items() if uri in uris}
@@ -269,7 +269,7 @@ class LiveSite:
         for path in [path for path, cached in self._cache.items() if cached.entry.uri not in uris]:
             self._drop(path)
 
-    def _tell(self, entry: Entry, error: SkillwireError) -> None:
+    def _tell(self, entry: SkillRecord, error: SkillwireError) -> None:
         """Log once why a skill is not in the index."""
         why = left_out(entry, error).message
         if self._told.get(entry.uri) != why:
@@ -277,5 +277,5 @@ class LiveSite:
             _log.warning("%s is not in the index for the web: %s", quoted(entry.path), visible(why))
 
 
-def _chosen(catalog: Catalog) -> dict[str, Entry]:
+def _chosen(catalog: Catalog) -> dict[str, SkillRecord]:
     return {entry.name: entry for entry in choose(catalog).entries}

@@ -12,7 +12,7 @@ from skillwire.catalog.addresses import around
 from skillwire.catalog.change import Change
 from skillwire.catalog.library import Library
 from skillwire.model.display import quoted
-from skillwire.model.entry import Entry, Json, LiveFile, SkillFile
+from skillwire.model.entry import Json, LiveFile, SkillFile, SkillRecord
 from skillwire.model.errors import NotServedError
 from skillwire.model.mime import JSON
 from skillwire.model.uri import SKILL_FILE
@@ -39,7 +39,7 @@ class SkillManifests(Unlisted):
     def serves(self, uri: str) -> bool:
         return self.owner_of(uri) is not None
 
-    def owner_of(self, uri: str) -> Entry | None:
+    def owner_of(self, uri: str) -> SkillRecord | None:
         if (entry := self._listed_at(uri)) is not None:
             return entry
         spelled = self._spelled(uri)
@@ -69,12 +69,12 @@ class SkillManifests(Unlisted):
         }
         return manifests | spelled
 
-    def _listed_at(self, uri: str) -> Entry | None:
+    def _listed_at(self, uri: str) -> SkillRecord | None:
         """Return the skill whose manifest has this address."""
         root = uri.removesuffix(f"/{MANIFEST}")
         return None if root == uri else self._library.catalog.entries.get(f"{root}/{SKILL_FILE}")
 
-    def _spelled(self, uri: str) -> tuple[Entry, SkillFile | LiveFile] | None:
+    def _spelled(self, uri: str) -> tuple[SkillRecord, SkillFile | LiveFile] | None:
         """Return the file that an address means in another spelling than its own."""
         catalog = self._library.catalog
         for entry in around(catalog.entries, catalog.above, uri):
@@ -85,7 +85,7 @@ class SkillManifests(Unlisted):
         return None
 
 
-def _spellings(entry: Entry, file: SkillFile | LiveFile) -> Collection[str]:
+def _spellings(entry: SkillRecord, file: SkillFile | LiveFile) -> Collection[str]:
     """Return what clients make of a path, except its own spelling. Most paths have only that one."""
     if (encoded := quote(file.path)) == file.path:
         return ()
@@ -103,7 +103,7 @@ def _escaped(path: str) -> Iterator[str]:
     yield start.replace("^", "%5E") + rest
 
 
-def _fault(entry: Entry) -> str:
+def _fault(entry: SkillRecord) -> str:
     """Return why clients would read other files than the manifest lists; empty if they would not."""
     addresses = {entry.uri_of(file.path): file.path for file in entry.files}
     for file in entry.files:

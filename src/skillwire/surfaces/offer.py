@@ -6,7 +6,7 @@ from skillwire.catalog.library import Library
 from skillwire.catalog.names import Names
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.display import one_line
-from skillwire.model.entry import Entry, Json
+from skillwire.model.entry import Json, SkillRecord
 from skillwire.wire.translate import skill_meta
 
 
@@ -25,7 +25,7 @@ class Offer:
         """The catalogue that decides what is offered."""
         return self.library.loaded if self.library.frozen else self.library.catalog
 
-    def now(self, entry: Entry) -> Entry:
+    def now(self, entry: SkillRecord) -> SkillRecord:
         """Return an offered skill as it is at this moment."""
         return self.library.catalog.entries.get(entry.uri, entry)
 
@@ -33,25 +33,25 @@ class Offer:
     def names(self) -> Names:
         return self._names.of(self.catalog)
 
-    def decisive(self, offered: Entry, read: Entry) -> Entry:
+    def decisive(self, offered: SkillRecord, read: SkillRecord) -> SkillRecord:
         """Return which of the two decides: what was offered while frozen, else what was read just now."""
         return offered if self.library.frozen else read
 
-    def knows(self, entry: Entry) -> bool:
+    def knows(self, entry: SkillRecord) -> bool:
         """Whether models and people may hear of a skill at all."""
         return not self.catalog.visibility.withholds(entry)
 
-    def is_for_models(self, entry: Entry) -> bool:
+    def is_for_models(self, entry: SkillRecord) -> bool:
         return _is_for(self.catalog, entry, assistant=True)
 
-    def is_for_people(self, entry: Entry) -> bool:
+    def is_for_people(self, entry: SkillRecord) -> bool:
         return _is_for(self.catalog, entry, assistant=False)
 
-    def for_models(self) -> dict[str, Entry]:
+    def for_models(self) -> dict[str, SkillRecord]:
         """Return the skills that a model may load by itself, by the names they go by, in listing order."""
         return self._for_models.of(self.catalog)
 
-    def for_people(self) -> dict[str, Entry]:
+    def for_people(self) -> dict[str, SkillRecord]:
         """Return the skills that a person may start, by the names they go by, in listing order."""
         return self._for_people.of(self.catalog)
 
@@ -71,7 +71,7 @@ class Offer:
         entries = (after.entries.get(uri) for uri in renamed)
         return any(entry is not None and _is_for(after, entry, assistant=assistant) for entry in entries)
 
-    def _chosen(self, catalog: Catalog, *, assistant: bool) -> dict[str, Entry]:
+    def _chosen(self, catalog: Catalog, *, assistant: bool) -> dict[str, SkillRecord]:
         names = self._names.of(catalog)
         entries = catalog.entries.values()
         chosen = (entry for entry in entries if _is_for(catalog, entry, assistant=assistant))
@@ -85,13 +85,15 @@ def _named(catalog: Catalog) -> Names:
     return Names(catalog, entries, by_path=policy.by_path)
 
 
-def _shown(catalog: Catalog, entry: Entry | None, *, assistant: bool) -> tuple[str, dict[str, Json]] | None:
+def _shown(
+    catalog: Catalog, entry: SkillRecord | None, *, assistant: bool
+) -> tuple[str, dict[str, Json]] | None:
     """Return what is told of a skill; None where it is not offered."""
     if entry is None or not _is_for(catalog, entry, assistant=assistant):
         return None
     return one_line(entry.shown_description), {} if assistant else skill_meta(entry)
 
 
-def _is_for(catalog: Catalog, entry: Entry, *, assistant: bool) -> bool:
+def _is_for(catalog: Catalog, entry: SkillRecord, *, assistant: bool) -> bool:
     visibility = catalog.visibility.of(entry)
     return visibility.assistant if assistant else visibility.user

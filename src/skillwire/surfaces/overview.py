@@ -11,7 +11,7 @@ from skillwire.catalog.names import Names
 from skillwire.catalog.snapshot import Catalog
 from skillwire.catalog.visibility import Override
 from skillwire.model.display import one_line, visible
-from skillwire.model.entry import Entry, Json, LiveFile, SkillFile
+from skillwire.model.entry import Json, LiveFile, SkillFile, SkillRecord
 from skillwire.model.errors import BadParamsError
 from skillwire.model.mime import is_text
 from skillwire.model.problem import Problem, Rule, Severity
@@ -66,7 +66,7 @@ class Overview:
         self.unlock = unlock
         self._show_places = show_places
         self._names = Derived(Names)
-        self._summaries: dict[str, tuple[Entry, dict[str, Json]]] = {}
+        self._summaries: dict[str, tuple[SkillRecord, dict[str, Json]]] = {}
         self._revision = 0
         self._listeners: list[Callable[[], None]] = []
         library.listen(lambda _: self._moved())
@@ -175,7 +175,7 @@ class Overview:
             "hint": "" if state is None else visible(told[state].hint),
         }
 
-    def _summary(self, catalog: Catalog, entry: Entry, origins: dict[str, str]) -> dict[str, Json]:
+    def _summary(self, catalog: Catalog, entry: SkillRecord, origins: dict[str, str]) -> dict[str, Json]:
         known = self._summaries.get(entry.uri)
         if known is None or known[0] is not entry:
             known = self._summaries[entry.uri] = entry, _unchanging(entry)
@@ -202,7 +202,7 @@ class Overview:
             listener()
 
 
-def _unchanging(entry: Entry) -> dict[str, Json]:
+def _unchanging(entry: SkillRecord) -> dict[str, Json]:
     """Return what is shown of a skill for as long as it is the same."""
     sizes = [file.size for file in entry.files if isinstance(file, SkillFile)]
     return {
@@ -221,12 +221,12 @@ def _is_public(facts: SourceFacts) -> bool:
     return facts.kind in _PUBLIC and not facts.place.startswith("git+file:")
 
 
-def _holds(entry: Entry, words: list[str]) -> bool:
+def _holds(entry: SkillRecord, words: list[str]) -> bool:
     text = f"{entry.path} {entry.name} {entry.shown_description} {entry.origin.source}".casefold()
     return all(word in text for word in words)
 
 
-def _file(entry: Entry, file: SkillFile | LiveFile) -> dict[str, Json]:
+def _file(entry: SkillRecord, file: SkillFile | LiveFile) -> dict[str, Json]:
     size = file.size if isinstance(file, SkillFile) else None
     return {"uri": entry.uri_of(file.path), "path": file.path, "mimeType": file.mime_type, "size": size}
 

@@ -10,7 +10,7 @@ from skillwire.catalog.derived import Derived
 from skillwire.catalog.names import did_you_mean
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.display import bare, one_line, quoted
-from skillwire.model.entry import Entry, Json
+from skillwire.model.entry import Json, SkillRecord
 from skillwire.model.errors import BadParamsError
 from skillwire.surfaces.authored_prompts import described_prompt, rendered_prompt
 from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface
@@ -90,7 +90,7 @@ class PromptsSurface(Surface):
         message: Json = {"role": "user", "content": block}
         return Answer({"description": self._description(entry), "messages": [message]})
 
-    def _description(self, entry: Entry) -> str:
+    def _description(self, entry: SkillRecord) -> str:
         """Return what a skill is for. If others wrote that, it is a quotation that says from whom."""
         told = one_line(entry.shown_description)
         return told if self._frame is None else f"{entry.origin.source} says: {quoted(told, None)}"
@@ -109,7 +109,7 @@ class PromptsSurface(Surface):
             else self._own(name, self._prompts.of(self._offer.catalog)[name])
         )
 
-    def _asked_for(self, call: Call) -> Entry:
+    def _asked_for(self, call: Call) -> SkillRecord:
         name = call.text("name")
         if name != BY_NAME:
             prompts = self._prompts.of(self._offer.catalog)
@@ -123,7 +123,7 @@ class PromptsSurface(Surface):
             raise BadParamsError(f"the skill {quoted(wanted)} is not for people to start")
         return entry
 
-    def _named(self, _catalog: Catalog) -> dict[str, Entry]:
+    def _named(self, _catalog: Catalog) -> dict[str, SkillRecord]:
         skills = self._offer.for_people()  # of the same catalogue: it is the current one
         return {entry.root if name == BY_NAME else name: entry for name, entry in skills.items()}
 
@@ -138,5 +138,5 @@ class PromptsSurface(Surface):
         description = f"Start a skill by its name.{skills}"
         return {"name": BY_NAME, "description": description, "arguments": [argument]}
 
-    def _own(self, name: str, entry: Entry) -> dict[str, Json]:
+    def _own(self, name: str, entry: SkillRecord) -> dict[str, Json]:
         return with_meta({"name": name, "description": self._description(entry)}, entry)

@@ -7,7 +7,7 @@ from skillwire.catalog.change import Change, Edit
 from skillwire.catalog.derived import Derived
 from skillwire.catalog.library import Library
 from skillwire.catalog.snapshot import Catalog
-from skillwire.model.entry import Entry, Json, LiveFile
+from skillwire.model.entry import Json, LiveFile, SkillRecord
 from skillwire.model.uri import SCHEME
 from skillwire.sources.base import Seal
 from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface
@@ -134,7 +134,7 @@ class ResourcesSurface(Surface):
         result: dict[str, Json] = {"contents": [block], **({"_meta": dict(more)} if more else {})}
         return Answer(result, live=isinstance(file, LiveFile))
 
-    def owner_of(self, uri: str) -> Entry | None:
+    def owner_of(self, uri: str) -> SkillRecord | None:
         """Return the skill that something is of: a file, or an address that nobody lists."""
         if (served := self._library.catalog.files.get(uri)) is not None:
             return served.entry

@@ -12,7 +12,7 @@ from skillwire.catalog.in_order import READS_AT_ONCE, in_order
 from skillwire.catalog.library import Reading
 from skillwire.catalog.names import did_you_mean
 from skillwire.model.display import quoted, visible
-from skillwire.model.entry import Entry, Json, LiveFile, SkillFile
+from skillwire.model.entry import Json, LiveFile, SkillFile, SkillRecord
 from skillwire.model.errors import BadParamsError, ConflictError, SkillwireError
 from skillwire.surfaces.base import Answer, Call, ListKind, Method, Surface
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS, USAGE, available_skills
@@ -42,7 +42,7 @@ _READ_ONLY: dict[str, Json] = {
     "idempotentHint": True,
     "openWorldHint": False,
 }
-_Blocks: TypeAlias = tuple[list[Json], Entry | None]
+_Blocks: TypeAlias = tuple[list[Json], SkillRecord | None]
 
 
 class SkillTools(StrEnum):
@@ -147,7 +147,7 @@ class ToolsSurface(Surface):
         self._must_be_for_models(name, self._offer.decisive(entry, reading.served.entry))
         return [document_block(reading, self._frame)], entry
 
-    def _must_be_for_models(self, name: str, entry: Entry) -> None:
+    def _must_be_for_models(self, name: str, entry: SkillRecord) -> None:
         if not self._offer.is_for_models(entry):
             instead = "; ask the user to start it by its prompt" if self._offer.is_for_people(entry) else ""
             raise ToolError(f"the skill {quoted(name)} is not for models to load{instead}")
@@ -164,7 +164,9 @@ class ToolsSurface(Surface):
             raise ToolError(_no_such_file(entry, path))
         return await self._directory(entry, path, inside), entry
 
-    async def _directory(self, entry: Entry, path: str, inside: "list[SkillFile | LiveFile]") -> "list[Json]":
+    async def _directory(
+        self, entry: SkillRecord, path: str, inside: "list[SkillFile | LiveFile]"
+    ) -> "list[Json]":
         """Return every file below `path`. Their sizes are known before they are read, but for live ones."""
         self._bound(path, sum(file.size for file in inside if isinstance(file, SkillFile)))
         readings: list[Reading] = []
@@ -188,7 +190,7 @@ class ToolsSurface(Surface):
             limit = f"the limit is {self._max_file_bytes:,} bytes"
             raise ToolError(f"{quoted(path)} holds {total:,} bytes; {limit}: read its files one by one")
 
-    async def _read(self, entry: Entry, path: str) -> Reading:
+    async def _read(self, entry: SkillRecord, path: str) -> Reading:
         reading = await self._offer.library.read(entry.uri_of(path))
         if not self._offer.knows(reading.served.entry):  # it is another by now, which nobody approved
             raise ToolError(f"the skill {quoted(entry.name)} is not for models to read")
@@ -241,7 +243,7 @@ def _tool(name: str, description: str, parameters: Mapping[str, str]) -> dict[st
     }
 
 
-def _file_list(entry: Entry) -> str:
+def _file_list(entry: SkillRecord) -> str:
     lines = [
         f"{visible(file.path)} ({file.mime_type}, {file.size:,} bytes)"
         if isinstance(file, SkillFile)
@@ -251,6 +253,6 @@ def _file_list(entry: Entry) -> str:
     return "\n".join(lines)
 
 
-def _no_such_file(entry: Entry, path: str) -> str:
+def _no_such_file(entry: SkillRecord, path: str) -> str:
     meant = did_you_mean(path, [file.path for file in entry.files])
     return f"the skill has no file {quoted(path)}; {meant or 'an empty path lists its files'}"

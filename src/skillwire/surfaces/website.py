@@ -13,7 +13,7 @@ from skillwire.catalog.library import Library
 from skillwire.catalog.snapshot import Catalog
 from skillwire.model.digest import Digest
 from skillwire.model.display import quoted
-from skillwire.model.entry import Entry
+from skillwire.model.entry import SkillRecord
 from skillwire.model.errors import SkillwireError
 from skillwire.model.uri import SKILL_FILE
 from skillwire.wire.archive_rules import ArchiveBounds, ArchiveError
@@ -41,7 +41,7 @@ class LeftOut:
 class Choice:
     """Which skills of a catalogue a site can hold."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[SkillRecord, ...]
     left_out: tuple[LeftOut, ...]
 
 
@@ -56,7 +56,7 @@ class Page:
 
 def choose(catalog: Catalog) -> Choice:
     """Return the skills that can be published. On a site a name means one skill: the first that has it."""
-    chosen: dict[str, Entry] = {}
+    chosen: dict[str, SkillRecord] = {}
     left_out: list[LeftOut] = []
     for entry in catalog.entries.values():
         if catalog.visibility.withholds(entry):  # its own problem says why
@@ -75,7 +75,7 @@ def choose(catalog: Catalog) -> Choice:
     return Choice(tuple(chosen[name] for name in sorted(chosen)), tuple(left_out))
 
 
-async def page_of(library: Library, entry: Entry) -> Page | LeftOut:
+async def page_of(library: Library, entry: SkillRecord) -> Page | LeftOut:
     """Return what a skill adds to the site: every byte is the one that the catalogue lists."""
     try:
         files = await files_of(library, entry)
@@ -86,7 +86,7 @@ async def page_of(library: Library, entry: Entry) -> Page | LeftOut:
     return Page(artifact, {artifact.url: download, **loose})
 
 
-def left_out(entry: Entry, error: SkillwireError) -> LeftOut:
+def left_out(entry: SkillRecord, error: SkillwireError) -> LeftOut:
     """Return why a skill cannot be published, after `error`."""
     if isinstance(error, ArchiveError):
         message = f"readers would refuse its archive, which {error}"
@@ -99,7 +99,7 @@ def index_of(artifacts: Iterable[Artifact]) -> bytes:
     return render_index(sorted(artifacts, key=lambda artifact: artifact.name))
 
 
-async def files_of(library: Library, entry: Entry) -> dict[str, bytes]:
+async def files_of(library: Library, entry: SkillRecord) -> dict[str, bytes]:
     """Return the files of a skill by their paths, as it lists them. Raises `SkillwireError`."""
     files: dict[str, bytes] = {}
     for file in entry.files:
@@ -112,7 +112,7 @@ async def files_of(library: Library, entry: Entry) -> dict[str, bytes]:
     return files
 
 
-def download_of(entry: Entry, files: Mapping[str, bytes]) -> tuple[Artifact, bytes]:
+def download_of(entry: SkillRecord, files: Mapping[str, bytes]) -> tuple[Artifact, bytes]:
     """Return what the index says of the download, and the download itself. Raises `ArchiveError`."""
     if list(files) == [SKILL_FILE]:
         delivery, content, suffix = Delivery.SKILL_MD, files[SKILL_FILE], f"/{SKILL_FILE}"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from skillwire.model.digest import Digest
-from skillwire.model.entry import Entry, Json, SkillFile
+from skillwire.model.entry import Json, SkillFile, SkillRecord
 from skillwire.model.json_text import json_bytes
 from skillwire.model.template import SkillTemplate
 from skillwire.wire.archive_form import ArchiveForm
@@ -22,13 +22,13 @@ class DraftArchive:
     digest: Digest
 
 
-def archive_uri(entry: Entry, form: ArchiveForm) -> str:
+def archive_uri(entry: SkillRecord, form: ArchiveForm) -> str:
     """Return the URI of a skill's archive: beside its folder."""
     return f"{entry.root}{form.suffix}"
 
 
 def draft_index(
-    skills: Iterable[tuple[Entry, Sequence[DraftArchive]]], templates: Iterable[SkillTemplate] = ()
+    skills: Iterable[tuple[SkillRecord, Sequence[DraftArchive]]], templates: Iterable[SkillTemplate] = ()
 ) -> bytes:
     """Return one document that hosts of both early drafts can read: each ignores what it does not know."""
     listed = [item for entry, archives in skills for item in _items(entry, archives)]
@@ -41,7 +41,7 @@ def _template(template: SkillTemplate) -> dict[str, Json]:
     return {"type": _TEMPLATE, "description": template.description, "url": template.uri}
 
 
-def _items(entry: Entry, archives: Sequence[DraftArchive]) -> list[Json]:
+def _items(entry: SkillRecord, archives: Sequence[DraftArchive]) -> list[Json]:
     """Return what both drafts say of a skill, and what the first says of each archive."""
     skill: dict[str, Json] = {
         "name": entry.name,

@@ -3,14 +3,14 @@
 import base64
 import json
 
-from skillwire.model.entry import Entry, Json, LiveFile, SkillFile
+from skillwire.model.entry import Json, LiveFile, SkillFile, SkillRecord
 from skillwire.model.mime import DIRECTORY, MARKDOWN, is_text
 from skillwire.model.template import SkillTemplate
 from skillwire.model.uri import SKILL_FILE, last_segment
 from skillwire.wire.messages import META_PREFIX, Freshness
 
 
-def skill_entry(entry: Entry) -> dict[str, Json]:
+def skill_entry(entry: SkillRecord) -> dict[str, Json]:
     """Return the entry of `skills/list` and `skills/get`: never a summary (S7, S8, S9)."""
     resources: Json = "dynamic"
     if not entry.dynamic:
@@ -22,7 +22,7 @@ def skill_entry(entry: Entry) -> dict[str, Json]:
     return {"uri": entry.uri, "frontmatter": dict(entry.frontmatter), "resources": resources}
 
 
-def file_resource(uri: str, entry: Entry, file: SkillFile | LiveFile) -> dict[str, Json]:
+def file_resource(uri: str, entry: SkillRecord, file: SkillFile | LiveFile) -> dict[str, Json]:
     """Return the metadata of a file: a `SKILL.md` goes by the name of its skill (S6)."""
     resource: dict[str, Json] = {"uri": uri, "name": last_segment(uri), "mimeType": file.mime_type}
     if file.path == SKILL_FILE:
@@ -46,7 +46,7 @@ def template_resource(template: SkillTemplate) -> dict[str, Json]:
     }
 
 
-def skill_meta(entry: Entry) -> dict[str, Json]:
+def skill_meta(entry: SkillRecord) -> dict[str, Json]:
     """Return the frontmatter's `metadata` as `_meta`: its keys cannot pose as anybody else's (S6, S18)."""
     metadata = entry.frontmatter.get("metadata")
     if not isinstance(metadata, dict):

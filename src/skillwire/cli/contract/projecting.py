@@ -15,7 +15,7 @@ from skillwire.contract.projection import project, projection_problems, restored
 from skillwire.contract.repository import check_one, check_together
 from skillwire.contract.terms import STANDARD
 from skillwire.model.display import quoted
-from skillwire.model.entry import Entry
+from skillwire.model.entry import SkillRecord
 from skillwire.model.errors import UsageError
 from skillwire.model.problem import Problem
 from skillwire.model.uri import SKILL_FILE
@@ -112,7 +112,7 @@ async def differences(library: Library, plan: Plan, site: SiteFolder) -> dict[st
     return found
 
 
-def _add(files: dict[str, Planned], entry: Entry, folder: str) -> None:
+def _add(files: dict[str, Planned], entry: SkillRecord, folder: str) -> None:
     for file in entry.files:
         main = file.path == SKILL_FILE
         path = f"{folder}/{file.path}"

@@ -14,7 +14,7 @@ from skillwire.host.reaching.link import ServerLink
 from skillwire.host.reaching.target import Target
 from skillwire.host.state.state import State
 from skillwire.model.display import quoted
-from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.entry import LiveFile, SkillFile, SkillRecord
 from skillwire.model.errors import SourceError, StateError
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.sources.base import Progress, Scan, Source, unwatched
@@ -48,7 +48,7 @@ class _WithoutState(Source):
         progress(0)
         return Scan((), (self._problem,))
 
-    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         raise SourceError(f"{entry.origin.path} has no file {quoted(file.path)}")
 
 

@@ -13,7 +13,7 @@ from skillwire.host.hosted import HostedSkill
 from skillwire.host.judging.keeping import Keeping
 from skillwire.host.state.approvals import Approval, Standing
 from skillwire.model.display import quoted
-from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.entry import LiveFile, SkillFile, SkillRecord
 from skillwire.model.errors import StateError
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
@@ -38,9 +38,9 @@ Approving = Callable[[str], str]
 class _Judged:
     """A skill as its server has it, how it stands, and what becomes of it."""
 
-    given: Entry
+    given: SkillRecord
     standing: Standing
-    entry: Entry
+    entry: SkillRecord
 
 
 class GatedSource(Source):
@@ -76,7 +76,7 @@ class GatedSource(Source):
         failed = failure(self.label, trouble, known=bool(scan.entries))
         return replace(scan, problems=(*scan.problems, failed))
 
-    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         return await self._source.read(entry, file)
 
     async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:
@@ -128,7 +128,7 @@ class GatedSource(Source):
             self._judged[entry.uri] = judged
         return replace(scan, entries=tuple(each.entry for each in self._judged.values()))
 
-    async def _standings(self, entries: Iterable[Entry]) -> dict[str, Standing]:
+    async def _standings(self, entries: Iterable[SkillRecord]) -> dict[str, Standing]:
         """Return how each skill stands, as its server lists it now (H17)."""
         remotes = {entry.uri: self._source.remote(entry) for entry in entries}
         hosted = {
@@ -149,13 +149,13 @@ class GatedSource(Source):
         before = await self._keeping.approved(skill)
         return before is not None and same(dict(before.frontmatter), dict(skill.skill.frontmatter))
 
-    def _marked(self, entry: Entry, standing: Standing, *, alone: bool) -> Entry:
+    def _marked(self, entry: SkillRecord, standing: Standing, *, alone: bool) -> SkillRecord:
         """Return a skill with what keeps it from models and people, if anything does."""
         if standing is Standing.APPROVED:
             return entry
         return replace(entry, problems=(*entry.problems, self._problem(entry, standing, alone=alone)))
 
-    def _problem(self, entry: Entry, standing: Standing, *, alone: bool) -> Problem:
+    def _problem(self, entry: SkillRecord, standing: Standing, *, alone: bool) -> Problem:
         command = self._approving(entry.name if alone else entry.origin.location)
         why, hint = _WHY[standing], f"look at it, then approve it: {quoted(command, None)}"
         if entry.dynamic:

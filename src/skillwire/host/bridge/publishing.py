@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from skillwire.host.hosted import SHOWN_DESCRIPTION
 from skillwire.model.display import bare, quoted, visible
-from skillwire.model.entry import Entry, LiveFile, Origin, SkillFile
+from skillwire.model.entry import LiveFile, Origin, SkillFile, SkillRecord
 from skillwire.model.mime import MARKDOWN, mime_type
 from skillwire.model.path import prefixes
 from skillwire.model.plain import plain
@@ -31,7 +31,7 @@ class Published:
     """A skill of a server, and the entry under which it is published here."""
 
     remote: RemoteSkill
-    entry: Entry
+    entry: SkillRecord
     files: Mapping[str, RemoteFile]
     """What the server calls each file, by its path. Empty for one that does not promise them all."""
 
@@ -134,7 +134,7 @@ def _published(
         return known
     if told := _unspeakable(skill):
         return [finding_problem(Finding(skill.uri, Fault.ENTRY_SHAPE, told))]
-    entry = Entry(
+    entry = SkillRecord(
         uri=f"{root}/{SKILL_FILE}",
         frontmatter=skill.frontmatter,
         files=_entry_files(skill, files),

@@ -15,7 +15,7 @@ from skillwire.host.reaching.client import refusal
 from skillwire.host.reaching.connecting import UnreachableError
 from skillwire.host.reaching.link import ServerLink
 from skillwire.model.display import bare, quoted, visible
-from skillwire.model.entry import Entry, LiveFile, SkillFile
+from skillwire.model.entry import LiveFile, SkillFile, SkillRecord
 from skillwire.model.errors import AwayError, RefusedError, SourceError, StateError
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.model.uri import SKILL_FILE
@@ -78,7 +78,7 @@ class ServerSource(Source):
         """Why the server told nothing when it was last asked for everything."""
         return self._trouble
 
-    def remote(self, entry: Entry) -> RemoteSkill | None:
+    def remote(self, entry: SkillRecord) -> RemoteSkill | None:
         """Return an entry of this source as the server lists it: what approvals are bound to."""
         published = self._published.get(entry.origin.location)
         return None if published is None else published.remote
@@ -124,7 +124,7 @@ class ServerSource(Source):
         finally:
             self._followed = False
 
-    async def read(self, entry: Entry, file: SkillFile | LiveFile) -> bytes:
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         published = self._published.get(entry.origin.location)
         if published is None:
             raise SourceError(f"{bare(entry.origin.path)} is gone")

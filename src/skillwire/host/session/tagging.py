@@ -5,7 +5,7 @@ from urllib.parse import unquote
 
 from skillwire.host.hosted import HostedSkill, origin_of
 from skillwire.model.display import quoted
-from skillwire.model.entry import Entry
+from skillwire.model.entry import SkillRecord
 from skillwire.model.mime import is_text
 from skillwire.model.plain import plain
 from skillwire.model.uri import SKILL_FILE
@@ -58,7 +58,7 @@ def shown_text(content: bytes) -> str:
     return content.decode() if is_text(content) else f"({len(content):,} bytes that are not text)"
 
 
-def bridged_text(entry: Entry, path: str, content: str) -> str:
+def bridged_text(entry: SkillRecord, path: str, content: str) -> str:
     """Return a file of a server's skill, or the names of all, as a bridge passes it on to a model."""
     what = {"": "Files of the skill", SKILL_FILE: "The skill"}.get(
         path, f"The file {_spelled(path)} of the skill"

@@ -9,11 +9,11 @@ from skillwire.server.attached import ONE_CALL
 from skillwire.server.fastmcp.provider import SkillsProvider
 from skillwire.server.fastmcp.tree import SkillHolder
 from skillwire.server.gathering import Gathered
-from skillwire.server.offering import Offering
+from skillwire.server.serve_options import ServeOptions
 from skillwire.wire.messages import EXTENSION
 
 
-def plug_in(server: FastMCP[Any], everything: Gathered, offering: Offering) -> None:
+def plug_in(server: FastMCP[Any], everything: Gathered, options: ServeOptions) -> None:
     """Add a provider of skills to a server. Raises `ConflictError` if it serves skills already."""
     if any(isinstance(provider, SkillHolder) for provider in server.providers):
         raise ConflictError(f"the server has skills already; {ONE_CALL}")
@@ -24,4 +24,4 @@ def plug_in(server: FastMCP[Any], everything: Gathered, offering: Offering) -> N
         raise ConflictError(
             f"the server has another extension for `{EXTENSION}`; take it out, and attach its folders, too"
         )
-    server.add_provider(SkillsProvider(everything, offering))
+    server.add_provider(SkillsProvider(everything, options))

@@ -20,7 +20,7 @@ from skillwire.server.fastmcp.selection import Selections, hidden_from
 from skillwire.server.fastmcp.tree import SkillHolder
 from skillwire.server.gathering import Gathered
 from skillwire.server.merge import LISTS
-from skillwire.server.offering import Offering, all_surfaces
+from skillwire.server.serve_options import ServeOptions, all_surfaces
 from skillwire.surfaces.base import Call, Method, all_methods
 from skillwire.wire.messages import (
     PROMPTS_GET,
@@ -39,13 +39,13 @@ Component = TypeVar("Component")
 class SkillsProvider(SkillHolder):
     """Serves a library as resources, prompts and tools of FastMCP."""
 
-    def __init__(self, everything: Gathered, offering: Offering) -> None:
+    def __init__(self, everything: Gathered, options: ServeOptions) -> None:
         super().__init__()
         self.library = everything.library
         self.prompts = everything.prompts
-        self.offering = offering
-        self.surfaces = all_surfaces(self.library, offering, self.prompts)
-        self.selections = Selections(self.library, self.surfaces, offering, self.prompts)
+        self.options = options
+        self.surfaces = all_surfaces(self.library, options, self.prompts)
+        self.selections = Selections(self.library, self.surfaces, options, self.prompts)
         self._methods = all_methods(self.surfaces)
         self._known: dict[str, tuple[Catalog, Sequence[Any]]] = {}
 

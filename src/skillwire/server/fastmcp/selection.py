@@ -10,7 +10,7 @@ from fastmcp import FastMCP
 from skillwire.authoring.skill import Skill
 from skillwire.catalog.library import Library
 from skillwire.catalog.nested import LibrarySource
-from skillwire.server.offering import Offering, all_surfaces
+from skillwire.server.serve_options import ServeOptions, all_surfaces
 from skillwire.surfaces.base import Method, Surface, all_methods
 
 _MOST = 32
@@ -51,11 +51,11 @@ class Selections:
         self,
         library: Library,
         surfaces: Sequence[Surface],
-        offering: Offering,
+        options: ServeOptions,
         prompts: Mapping[str, Skill],
     ) -> None:
         self._everything = Selection(library, surfaces)
-        self._offering = offering
+        self._options = options
         self._prompts = prompts
         self._known: OrderedDict[frozenset[str], Selection] = OrderedDict()
 
@@ -74,4 +74,4 @@ class Selections:
         source = LibrarySource(self._everything.library, "skills", hidden)
         library = Library([source])
         prompts = {name: skill for name, skill in self._prompts.items() if skill.uri not in hidden}
-        return Selection(library, all_surfaces(library, self._offering, prompts), source)
+        return Selection(library, all_surfaces(library, self._options, prompts), source)

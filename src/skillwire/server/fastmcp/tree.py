@@ -17,7 +17,7 @@ from skillwire.authoring.skill import Skill
 from skillwire.catalog.library import Library
 from skillwire.model.uri import SCHEME
 from skillwire.server.fastmcp.selection import Selections
-from skillwire.server.offering import Offering
+from skillwire.server.serve_options import ServeOptions
 from skillwire.surfaces.base import Surface
 
 _PROBE = "probe/SKILL.md"
@@ -28,7 +28,7 @@ class SkillHolder(Provider):
 
     library: Library
     prompts: Mapping[str, Skill]
-    offering: Offering
+    options: ServeOptions
     surfaces: Sequence[Surface]
     selections: Selections
 

@@ -12,7 +12,7 @@ from skillwire.catalog.nested import LibrarySource
 from skillwire.server.announce import Announcer
 from skillwire.server.fastmcp.selection import Selection, Selections, hidden_from
 from skillwire.server.fastmcp.tree import Place, SkillHolder, places
-from skillwire.server.offering import Offering, all_surfaces
+from skillwire.server.serve_options import ServeOptions, all_surfaces
 from skillwire.sources.base import Source
 from skillwire.sources.prefix import PrefixedSource
 from skillwire.surfaces.base import Method, Surface, all_methods
@@ -94,21 +94,21 @@ def _composed(found: Sequence[Place]) -> View:
         (PrefixedSource(source, place.prefix) if place.prefix else source, source) for place, source in nested
     ]
     library = Library([source for source, _ in sources], movable=False)  # FastMCP would not know where
-    offerings = [place.holder.offering for place in found] or [Offering()]
-    offering = replace(
-        offerings[0],
-        every_client=any(each.every_client for each in offerings),
-        list_nonconforming=all(each.list_nonconforming for each in offerings),
-        prompt_content=_prompt_content(offerings),
+    all_options = [place.holder.options for place in found] or [ServeOptions()]
+    options = replace(
+        all_options[0],
+        every_client=any(each.every_client for each in all_options),
+        list_nonconforming=all(each.list_nonconforming for each in all_options),
+        prompt_content=_prompt_content(all_options),
     )
-    surfaces = all_surfaces(library, offering)
-    selections = Selections(library, surfaces, offering, {})
+    surfaces = all_surfaces(library, options)
+    selections = Selections(library, surfaces, options, {})
     return View(found, library, surfaces, Announcer(library, surfaces), selections, sources)
 
 
-def _prompt_content(offerings: Sequence[Offering]) -> PromptContent:
+def _prompt_content(all_options: Sequence[ServeOptions]) -> PromptContent:
     """Return text if one server wants it: every client can read that."""
-    wanted = {PromptContent(each.prompt_content) for each in offerings}
+    wanted = {PromptContent(each.prompt_content) for each in all_options}
     return PromptContent.TEXT if PromptContent.TEXT in wanted else PromptContent.RESOURCE
 
 

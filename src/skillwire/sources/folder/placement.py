@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from skillwire.model.entry import Entry
+from skillwire.model.entry import SkillRecord
 from skillwire.model.uri import SKILL_FILE, parents
 from skillwire.sources.folder.ignore import CONTAINERS
 from skillwire.sources.folder.unit import Unit
@@ -17,7 +17,7 @@ class Placed:
 
     unit: Unit
     base: str
-    entries: tuple[Entry, ...]
+    entries: tuple[SkillRecord, ...]
 
     @classmethod
     def at(cls, base: str, unit: Unit, label: str) -> "Placed":
@@ -107,16 +107,16 @@ class _Taken:
     """The URIs that are taken, and those of the folders above them."""
 
     def __init__(self) -> None:
-        self._skills: dict[str, Entry] = {}
+        self._skills: dict[str, SkillRecord] = {}
         self._above: Counter[str] = Counter()
 
-    def take(self, entries: Iterable[Entry]) -> None:
+    def take(self, entries: Iterable[SkillRecord]) -> None:
         for entry in entries:
             self._skills.setdefault(entry.uri, entry)
             for folder in parents(entry.root):
                 self._above[folder] += 1
 
-    def release(self, entries: Iterable[Entry]) -> None:
+    def release(self, entries: Iterable[SkillRecord]) -> None:
         for entry in entries:
             if self._skills.get(entry.uri) is entry:
                 del self._skills[entry.uri]
@@ -125,7 +125,7 @@ class _Taken:
                 if not self._above[folder]:
                     del self._above[folder]
 
-    def first_met(self, entries: Iterable[Entry]) -> tuple[Entry, Entry | None] | None:
+    def first_met(self, entries: Iterable[SkillRecord]) -> tuple[SkillRecord, SkillRecord | None] | None:
         """Return the first of `entries` that cannot stand where it would, and the skill at that very path.
 
         A skill around it or below it is in the way as well: they would share folders (S8).
@@ -154,7 +154,7 @@ def _without_containers(path: str) -> str:
     return "/".join(kept)
 
 
-def _same_folder(one: Entry, other: Entry | None) -> bool:
+def _same_folder(one: SkillRecord, other: SkillRecord | None) -> bool:
     if other is None:
         return False
     return os.path.realpath(one.origin.location) == os.path.realpath(other.origin.location)

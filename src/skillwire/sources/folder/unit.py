@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skillwire.model.display import quoted
-from skillwire.model.entry import Entry, Origin, SkillFile
+from skillwire.model.entry import Origin, SkillFile, SkillRecord
 from skillwire.model.path import folded, prefixes
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.skillmd.document import SkillDocument
@@ -82,7 +82,7 @@ class Unit:
         """What decides where the skills stand: their folders and names."""
         return tuple((draft.below, draft.name) for draft in self.drafts)
 
-    def placed(self, base: str, label: str) -> tuple[Entry, ...]:
+    def placed(self, base: str, label: str) -> tuple[SkillRecord, ...]:
         """Return the entries, with the unit's folder at the path `base`."""
         paths = _skill_paths(self.drafts, base)
         return tuple(

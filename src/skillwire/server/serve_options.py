@@ -41,7 +41,7 @@ class Channel(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Offering:
+class ServeOptions:
     """How skills are offered to clients that know nothing of the extension."""
 
     channel: Channel = Channel.INSTRUCTIONS
@@ -72,52 +72,52 @@ class Offering:
 
 
 def all_surfaces(
-    library: Library, offering: Offering, prompts: "Mapping[str, Skill] | None" = None
+    library: Library, options: ServeOptions, prompts: "Mapping[str, Skill] | None" = None
 ) -> list[Surface]:
     """Return every way in to `library`, in the order that a reader would want them listed.
 
     `prompts` are those of skills written in code.
     """
-    contract = None if offering.contract is None else _under_contract(library, offering.contract)
+    contract = None if options.contract is None else _under_contract(library, options.contract)
     runtime_meta = no_meta if contract is None else contract.runtime_meta
     surfaces: list[Surface] = [
-        ExtensionSurface(library, list_nonconforming=offering.list_nonconforming),
+        ExtensionSurface(library, list_nonconforming=options.list_nonconforming),
         DirectorySurface(library),
-        _resources(library, offering, contract),
+        _resources(library, options, contract),
     ]
-    if offering.every_client:
-        return [*surfaces, *_for_every_client(library, offering, prompts or {}, runtime_meta)]
+    if options.every_client:
+        return [*surfaces, *_for_every_client(library, options, prompts or {}, runtime_meta)]
     if prompts:
         surfaces.append(AuthoredPromptsSurface(prompts))
     return [*surfaces, CompletionSurface(library)]
 
 
 def _for_every_client(
-    library: Library, offering: Offering, prompts: "Mapping[str, Skill]", runtime_meta: RuntimeMeta
+    library: Library, options: ServeOptions, prompts: "Mapping[str, Skill]", runtime_meta: RuntimeMeta
 ) -> Iterator[Surface]:
     """Yield what a client can use that knows nothing of the extension."""
     offer = Offer(library)
-    in_tools = offering.channel is Channel.TOOL_DESCRIPTION
+    in_tools = options.channel is Channel.TOOL_DESCRIPTION
     yield ToolsSurface(
         offer,
-        max_file_bytes=offering.max_file_bytes,
-        catalog_tokens=offering.catalog_tokens,
+        max_file_bytes=options.max_file_bytes,
+        catalog_tokens=options.catalog_tokens,
         describe_skills=in_tools,
         runtime_meta=runtime_meta,
-        more=offering.tools,
-        frame=offering.frame,
-        offered=offering.skill_tools,
+        more=options.tools,
+        frame=options.frame,
+        offered=options.skill_tools,
     )
     yield PromptsSurface(
-        offer, offering.catalog_tokens, prompts, offering.frame, PromptContent(offering.prompt_content)
+        offer, options.catalog_tokens, prompts, options.frame, PromptContent(options.prompt_content)
     )
     yield CompletionSurface(library, offer)
     if not in_tools:
         yield InstructionsSurface(
             offer,
-            offering.catalog_tokens,
-            foreign=offering.frame is not None,
-            with_tools=offering.skill_tools is not SkillTools.NEVER,
+            options.catalog_tokens,
+            foreign=options.frame is not None,
+            with_tools=options.skill_tools is not SkillTools.NEVER,
         )
 
 
@@ -133,17 +133,17 @@ def _archives(library: Library) -> "SkillArchives":
     return SkillArchives(library)
 
 
-def _resources(library: Library, offering: Offering, contract: "UnderContract | None") -> ResourcesSurface:
-    archives = _archives(library) if offering.archives else None
+def _resources(library: Library, options: ServeOptions, contract: "UnderContract | None") -> ResourcesSurface:
+    archives = _archives(library) if options.archives else None
     documents: list[Document] = [ProblemsDocument() if contract is None else contract.problems]
-    if offering.drafts:
+    if options.drafts:
         documents.append(  # the last of all
-            DraftIndex(archives, list_nonconforming=offering.list_nonconforming)
+            DraftIndex(archives, list_nonconforming=options.list_nonconforming)
         )
-    unlisted: list[Unlisted] = [*offering.unlisted, *([] if archives is None else [archives])]
-    if offering.drafts:
+    unlisted: list[Unlisted] = [*options.unlisted, *([] if archives is None else [archives])]
+    if options.drafts:
         unlisted.append(SkillManifests(library))
-    if offering.legacy_uris:
+    if options.legacy_uris:
         from skillwire.surfaces.legacy import LegacyAddresses  # noqa: PLC0415 - as above
 
         unlisted.append(LegacyAddresses(library))
