@@ -112,7 +112,8 @@ def checkout(tmp_path: Path) -> Path:
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "tests", tmp_path / "tests", ignore=shutil.ignore_patterns("__pycache__", "data"))
     (tmp_path / "scripts/lib").mkdir(parents=True)
-    for script in ("sync-docs", "lib/rule_table.py"):
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__", "pages"))
+    for script in ("sync-docs", "lib/api_page.py", "lib/rule_table.py"):
         shutil.copy(ROOT / "scripts" / script, tmp_path / "scripts" / script)
     return tmp_path
 

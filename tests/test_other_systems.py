@@ -50,7 +50,7 @@ def test_every_module_can_be_imported(program: Path, system: str) -> None:
         import importlib, pkgutil, sys, skillwire
         # The first needs `httptools`, which only POSIX has, and is not used without; the others need extras.
         NOT_HERE = {"skillwire.server.httptools_protocol", "skillwire.__main__"}
-        OPTIONAL = ("skillwire.host.adapters.", "skillwire.server.fastmcp")
+        OPTIONAL = ("skillwire.adapters.", "skillwire.server.fastmcp")
         count = 0
         for module in pkgutil.walk_packages(skillwire.__path__, "skillwire."):
             if module.name not in NOT_HERE and not module.name.startswith(OPTIONAL):

@@ -3,8 +3,8 @@ from pathlib import Path
 import anyio
 from agents import Agent
 
-from skillwire.host import Host
-from skillwire.host.adapters.openai_agents import openai_tools
+from skillwire import Host
+from skillwire.adapters.openai_agents import openai_tools
 
 SKILLS = Path(__file__).parents[2] / "examples/skills"
 

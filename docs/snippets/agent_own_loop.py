@@ -4,8 +4,8 @@ from typing import Any
 
 import anyio
 
-from skillwire.host import AgentTool, Host
-from skillwire.model.errors import SkillwireError
+from skillwire import AgentTool, Host
+from skillwire.errors import SkillwireError
 
 SKILLS = Path(__file__).parents[2] / "examples/skills"
 

@@ -4,8 +4,8 @@ import anyio
 from pydantic_ai import Agent
 from pydantic_ai.models.test import TestModel
 
-from skillwire.host import Host
-from skillwire.host.adapters.pydantic_ai import pydantic_ai_tools
+from skillwire import Host
+from skillwire.adapters.pydantic_ai import pydantic_ai_tools
 
 SKILLS = Path(__file__).parents[2] / "examples/skills"
 

@@ -4,7 +4,8 @@ from tempfile import TemporaryDirectory
 
 import anyio
 
-from skillwire.host import Answer, Host, LoadRequest, Request, State, Target
+from skillwire import Host, State, Target
+from skillwire.host import Answer, LoadRequest, Request
 
 SKILLS = Path(__file__).parents[2] / "examples/skills"
 ACME = Target("acme", command=(sys.executable, "-m", "skillwire", "serve", str(SKILLS), "--no-config"))

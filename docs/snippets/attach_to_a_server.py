@@ -2,8 +2,7 @@ import anyio
 from mcp import Client
 from mcp.server.mcpserver import MCPServer
 
-from skillwire import Skill
-from skillwire.server import attach
+from skillwire import Skill, attach
 
 ADDING = """---
 name: adding

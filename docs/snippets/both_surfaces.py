@@ -1,7 +1,6 @@
 import anyio
 
-from skillwire import Skill
-from skillwire.server import SkillServer
+from skillwire import Skill, SkillServer
 
 CODE_MODE = """---
 name: code-mode

@@ -2,10 +2,18 @@ from collections.abc import AsyncGenerator
 
 import anyio
 
-from skillwire.catalog.library import Library
-from skillwire.model.entry import LiveFile, SkillFile, SkillRecord
-from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
-from skillwire.sources.memory import MemorySkill, MemorySource
+from skillwire import Library, MemorySource, SkillRecord, Source
+from skillwire.sources import (
+    EVERYWHERE,
+    Attention,
+    LiveFile,
+    Locations,
+    MemorySkill,
+    Progress,
+    Scan,
+    SkillFile,
+    unwatched,
+)
 
 
 class VersionedTable:

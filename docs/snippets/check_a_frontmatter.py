@@ -1,6 +1,7 @@
 """Checks a frontmatter against the repository contract, and shows every field that is wrong."""
 
-from skillwire.contract import ContractError, validate_skill_frontmatter
+from skillwire.contract import validate_skill_frontmatter
+from skillwire.errors import ContractError
 
 good = {
     "name": "refunds",

@@ -2,8 +2,7 @@ import anyio
 from mcp import Client
 from mcp.server.mcpserver import MCPServer
 
-from skillwire.host.dialects.client import DraftsClient
-from skillwire.host.reaching.client import SkillsClient
+from skillwire.host import DraftsClient, SkillsClient
 
 server = MCPServer("older")
 

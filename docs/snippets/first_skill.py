@@ -1,5 +1,4 @@
-from skillwire import Skill
-from skillwire.server import SkillServer
+from skillwire import Skill, SkillServer
 
 HELLO_WORLD = """---
 name: hello-world

@@ -1,8 +1,8 @@
 import anyio
 
-from skillwire.catalog.change import Change
-from skillwire.catalog.library import Library
-from skillwire.sources.memory import MemorySkill, MemorySource
+from skillwire import Library, MemorySource
+from skillwire.catalog import Change
+from skillwire.sources import MemorySkill
 
 
 def greeting(description: str) -> MemorySkill:

@@ -5,10 +5,9 @@ from tempfile import TemporaryDirectory
 import anyio
 from mcp import Client
 
-from skillwire import Skill
-from skillwire.host import ConnectedServer, Host, State
-from skillwire.host.refusing import NotApprovedError
-from skillwire.server import SkillServer
+from skillwire import Host, Skill, SkillServer, State
+from skillwire.errors import NotApprovedError
+from skillwire.host import ConnectedServer
 
 SKILLS = Path(__file__).parents[2] / "examples/skills"
 REFUNDS = "---\nname: refunds\ndescription: Decides refunds.\n---\n# Steps\n"

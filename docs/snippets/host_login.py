@@ -4,7 +4,9 @@ from tempfile import TemporaryDirectory
 
 import anyio
 
-from skillwire.host import Host, LoginError, State, Target, browser_login
+from skillwire import Host, State, Target
+from skillwire.errors import LoginError
+from skillwire.host import browser_login
 
 
 async def main(folder: Path) -> None:

@@ -3,11 +3,8 @@ from pathlib import Path
 
 import anyio
 
-from skillwire.catalog.library import Library
-from skillwire.server.address import Address, HostPolicy
-from skillwire.server.http import http_app
-from skillwire.server.skills import skills_server
-from skillwire.sources.directory import FolderSource
+from skillwire import FolderSource, Library
+from skillwire.server import Address, HostPolicy, http_app, skills_server
 
 SKILLS = Path(__file__).parents[2] / "examples/skills"
 

@@ -2,8 +2,8 @@ from datetime import UTC, datetime
 
 import anyio
 
-from skillwire.catalog.library import Library
-from skillwire.sources.memory import MemorySkill, MemorySource
+from skillwire import Library, MemorySource
+from skillwire.sources import MemorySkill
 
 ON_CALL = b"""---
 name: on-call

@@ -2,8 +2,8 @@ import sys
 
 import anyio
 
-from skillwire.drive.client import DriveClient
-from skillwire.drive.exposing import LiveRequest, Options
+from skillwire import DriveClient
+from skillwire.drive import LiveRequest, Options
 
 SCHEMA = {"type": "object", "properties": {"item": {"type": "string"}}, "required": ["item"]}
 

@@ -2,16 +2,9 @@ import os
 
 import anyio
 
-from skillwire.catalog.library import Library
-from skillwire.drive.bridge import bridge_tools
-from skillwire.drive.errors import DeniedError
-from skillwire.drive.hooks import Hooks, Invocation
-from skillwire.drive.live import LiveSkills
-from skillwire.drive.registration import Auth, ClientInfo
-from skillwire.server.address import Address, HostPolicy
-from skillwire.server.drive import drive_annex
-from skillwire.server.http import http_app
-from skillwire.server.skills import ServeOptions, skills_server
+from skillwire import Library, ServeOptions
+from skillwire.drive import Auth, ClientInfo, DeniedError, Hooks, Invocation, LiveSkills, bridge_tools
+from skillwire.server import Address, HostPolicy, drive_annex, http_app, skills_server
 
 
 class OurHooks(Hooks):

@@ -2,8 +2,8 @@ import sys
 
 import anyio
 
-from skillwire.drive.client import DriveClient
-from skillwire.drive.exposing import LiveContext, LiveRequest, Options
+from skillwire import DriveClient
+from skillwire.drive import LiveContext, LiveRequest, Options
 
 ORDERS = {"17": "paid", "18": "waiting for stock"}
 

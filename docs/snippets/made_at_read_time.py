@@ -1,7 +1,6 @@
 import anyio
 
-from skillwire import SkillRequest
-from skillwire.server import SkillServer
+from skillwire import SkillRequest, SkillServer
 
 GUIDES = {"anvil": "Drop it from above.\n", "rocket": "Light it, then run.\n"}
 server = SkillServer("reports-demo")

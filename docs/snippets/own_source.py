@@ -2,10 +2,8 @@ from collections.abc import Mapping
 
 import anyio
 
-from skillwire.catalog.library import Library
-from skillwire.model.entry import LiveFile, SkillFile, SkillRecord
-from skillwire.sources.base import Progress, Scan, Source, unwatched
-from skillwire.sources.memory import MemorySkill, MemorySource
+from skillwire import Library, MemorySource, SkillRecord, Source
+from skillwire.sources import LiveFile, MemorySkill, Progress, Scan, SkillFile, unwatched
 
 
 class TableSource(Source):

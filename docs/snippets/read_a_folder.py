@@ -2,8 +2,7 @@ from pathlib import Path
 
 import anyio
 
-from skillwire.catalog.library import Library
-from skillwire.sources.directory import FolderSource
+from skillwire import FolderSource, Library
 
 SKILLS = Path(__file__).parents[2] / "examples/skills"
 

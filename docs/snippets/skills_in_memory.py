@@ -1,9 +1,9 @@
 import anyio
 from mcp import Client
 
-from skillwire.catalog.library import Library
-from skillwire.server.skills import skills_server
-from skillwire.sources.memory import MemorySkill, MemorySource
+from skillwire import Library, MemorySource
+from skillwire.server import skills_server
+from skillwire.sources import MemorySkill
 
 GREETING = b"""---
 name: greeting

@@ -2,10 +2,8 @@ from pathlib import Path
 
 import anyio
 
-from skillwire.catalog.library import Library
-from skillwire.server.skills import skills_server
-from skillwire.server.stdio import serve_stdio
-from skillwire.sources.directory import FolderSource
+from skillwire import FolderSource, Library
+from skillwire.server import serve_stdio, skills_server
 
 SKILLS = Path(__file__).parents[2] / "examples/skills"
 

@@ -23,8 +23,7 @@ from approved_code.dataset import orders
 from approved_code.desk import Desk
 from approved_code.faults import CodeError
 from approved_code.grammar import FUNCTIONS
-from skillwire import Skill, Skills
-from skillwire.server import attach
+from skillwire import Skill, Skills, attach
 
 NAME = "code-mode-demo"
 LANGUAGE = (

@@ -3,8 +3,7 @@
 python examples/servers/hello_world.py    serves over stdio, until the client closes its side
 """
 
-from skillwire import Skill
-from skillwire.server import SkillServer
+from skillwire import Skill, SkillServer
 
 HELLO_WORLD = """---
 name: hello-world

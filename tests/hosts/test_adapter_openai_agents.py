@@ -15,7 +15,7 @@ from openai.types.responses import (
     ResponseOutputText,
 )
 
-from skillwire.host.adapters.openai_agents import openai_tools
+from skillwire.adapters.openai_agents import openai_tools
 from skillwire.host.host import Host
 from tests.support.agent_tools import RecordedTools
 from tests.support.skills import write_skill

@@ -10,7 +10,7 @@ from pydantic_ai.messages import ModelRequest
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
-from skillwire.host.adapters.pydantic_ai import pydantic_ai_tools
+from skillwire.adapters.pydantic_ai import pydantic_ai_tools
 from skillwire.host.host import Host
 from tests.support.agent_tools import RecordedTools
 from tests.support.skills import write_skill

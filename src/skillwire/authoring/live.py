@@ -19,7 +19,7 @@ DEFAULT_TIMEOUT = 30.0
 
 @dataclass(frozen=True, slots=True)
 class SkillRequest:
-    """Which skill is read: its URI, and the values of the parameters in its path."""
+    """What a live skill is asked for: its URI, and the parameters in its path."""
 
     uri: str
     params: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -35,7 +35,7 @@ Values: TypeAlias = Sequence[str] | Callable[[str], Sequence[str] | Awaitable[Se
 
 @dataclass(frozen=True, slots=True)
 class LiveSkill:
-    """A skill at a path that ends in its name, with a function that makes its text.
+    """A skill whose text is made by a function whenever it is read.
 
     With parameters in the path, as in `docs/{product}/guide`, it is a skill for each way to fill them in,
     and none of those is listed. Raises `AuthoringError` for one that cannot be.

@@ -16,7 +16,7 @@ from skillwire.model.errors import ConflictError
 
 @dataclass(frozen=True, slots=True)
 class Skills:
-    """Skills, and the prompts that some of them have. Each call returns another collection."""
+    """An immutable collection of skills, and the prompts of some of them."""
 
     skills: tuple[Authored, ...] = ()
     prompts: Mapping[str, Skill] = field(default_factory=dict[str, Skill])

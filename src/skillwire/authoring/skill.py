@@ -41,7 +41,7 @@ class SkillReference:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A skill. `body` is the whole `SKILL.md`, frontmatter included, and is kept as it is.
+    """A skill in code. `body` is the whole `SKILL.md`, frontmatter included, and is served verbatim.
 
     Each `with_…` returns another skill. Raises `AuthoringError` for one that cannot be.
     """

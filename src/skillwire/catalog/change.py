@@ -10,7 +10,7 @@ from skillwire.model.uri import parents
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One skill before and after: None where it was not there, or is no more."""
+    """One skill before and after a change. None where it does not exist."""
 
     before: SkillRecord | None
     after: SkillRecord | None
@@ -22,7 +22,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Two catalogues, and the skills in which they differ."""
+    """The catalogues before and after a change, and the skills that differ."""
 
     before: Catalog
     after: Catalog

@@ -47,7 +47,7 @@ Listener: TypeAlias = Callable[[Change], None]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The bytes of a file, as listed in the catalogue that it was read from."""
+    """The bytes of a file, and its record in the catalogue."""
 
     served: Served
     content: bytes
@@ -68,7 +68,7 @@ class _CatalogSeal(Seal):
 
 
 class Library:
-    """Holds the current catalogue, and reads from the sources what the catalogue promises."""
+    """Sources together: scans them, holds the current catalogue, and reads files that match it."""
 
     def __init__(
         self,

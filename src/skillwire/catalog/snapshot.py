@@ -15,7 +15,7 @@ from skillwire.model.uri import root_uri
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Every URI that is served. It is looked up among those of the skills, and never joined to a path."""
+    """Everything that is served at one moment. A URI is looked up, never joined to a path."""
 
     entries: Mapping[str, SkillRecord]
     """Skills by the URI of their `SKILL.md`, in listing order."""

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillwire.config.settings import cache_folder_from, state_folder_from
+from skillwire.config.settings import state_folder_from
 from skillwire.model.display import quoted
 from skillwire.model.errors import InvalidValueError, SourceError, UsageError
 from skillwire.model.limits import Limits
 from skillwire.model.path import name_fault
 from skillwire.sources.base import Source
+from skillwire.sources.cache_folder import cache_folder_from
 from skillwire.sources.directory import FolderSource
 from skillwire.wire.archive_form import archive_form
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from skillwire.config.configured import Configured
 from skillwire.config.file import ConfigFile
 from skillwire.config.kinds import SourceOptions
-from skillwire.config.settings import cache_folder_from, limits_from
+from skillwire.config.settings import limits_from
 from skillwire.config.wanted import Opened, Wanted, open_wanted, wanted_sources
+from skillwire.sources.cache_folder import cache_folder_from
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 _WHOLE_NUMBER = re.compile(r"0*[1-9][0-9]{0,14}", re.ASCII)
 
 SKILLS_DIR = "SKILLS_DIR"
-CACHE_DIR = "SKILLWIRE_CACHE_DIR"
 BRIDGES = "SKILLWIRE_BRIDGES"
 """A mark for each bridge that led to this process. Set by bridges, for the programs that they start."""
 STATE_DIR = "SKILLWIRE_STATE_DIR"
@@ -159,15 +158,6 @@ def state_folder_from(environment: Mapping[str, str]) -> Path:
     from platformdirs import user_state_path  # noqa: PLC0415 - who chooses a folder does not need it
 
     return user_state_path("skillwire", appauthor=False)
-
-
-def cache_folder_from(environment: Mapping[str, str]) -> Path:
-    """Return where copies of what is elsewhere, and digests, are kept."""
-    if chosen := environment.get(CACHE_DIR):
-        return Path(chosen)
-    from platformdirs import user_cache_path  # noqa: PLC0415 - as above
-
-    return user_cache_path("skillwire", appauthor=False)
 
 
 def max_file_bytes_from(environment: Mapping[str, str]) -> int:

@@ -29,7 +29,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class SkillFrontmatter:
-    """What a skill says of itself. `raw` is what is published; the rest is how programs read it."""
+    """A frontmatter under the contract. `raw` is what is published; the other fields are typed."""
 
     name: str
     description: str
@@ -59,7 +59,7 @@ class FieldError(SkillwireError, ValueError):
 
 
 class ContractError(ExceptionGroup[FieldError], SkillwireError):
-    """Everything that keeps a frontmatter from being what the contract wants: one error for each fault."""
+    """A group with one error for each way in which a frontmatter breaks the contract."""
 
     def __new__(cls, problems: Iterable[Problem]) -> Self:
         errors = [FieldError(problem) for problem in problems]
@@ -79,7 +79,7 @@ class ContractError(ExceptionGroup[FieldError], SkillwireError):
 def validate_skill_frontmatter(
     raw: Mapping[str, Any], dir_name: str, *, key: str = BLOCK_KEY
 ) -> SkillFrontmatter:
-    """Return `raw` as a typed value, or raise `ContractError`, which names every field that is wrong.
+    """Return `raw` as a typed value. Raises `ContractError`, which names every wrong field.
 
     `dir_name` is the folder that the skill lives in. Files and other skills are not looked at.
     """

@@ -56,7 +56,7 @@ _ACTS: dict[str, Json] = {"readOnlyHint": False, "openWorldHint": True}
 
 
 def bridge_tools(hub: Hub) -> tuple[Tool, ...]:
-    """Return the tools over `hub`."""
+    """Return the four tools that list and call connected programs."""
     bridge = _Bridge(hub)
     return (
         Tool(

@@ -39,7 +39,7 @@ class LostError(SkillwireError):
 
 
 class RefusedByServerError(SkillwireError):
-    """The server does not want this program, and would not the next time either."""
+    """The server refuses this program. Connecting again would not help."""
 
 
 class ReplacedError(RefusedByServerError):

@@ -23,7 +23,7 @@ _R = TypeVar("_R", bound=Resolver)
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How long to wait before the next attempt to connect: longer each time, and never quite the same."""
+    """How long to wait before the next attempt to connect: exponential, with jitter."""
 
     first: float = 0.5
     factor: float = 2.0

@@ -43,7 +43,7 @@ class UnprovenError(RefusedError):
 
 
 class CallFailedError(DriveError):
-    """A call that has no result. `error` is what the caller is told."""
+    """A call to a running program that failed. `error` says why."""
 
     code: ClassVar[ErrorCode] = ErrorCode.TRANSPORT_ERROR
 
@@ -61,7 +61,7 @@ class UnsendableError(CallFailedError):
 
 
 class DeniedError(CallFailedError):
-    """For hooks to raise: its words reach whoever asked."""
+    """Raised by hooks to deny something. The caller gets its message."""
 
     code = ErrorCode.BAD_REQUEST
 

@@ -33,7 +33,7 @@ _AROUND_PATH = 3
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What is said of an exposed path. Without a description, one is made where the content is a text.
+    """Description and type of an exposed path. Text without a description gets one from its first paragraph.
 
     A path that ends in neither `skill.md` nor `prompt.md` is an endpoint, and needs a method.
     """
@@ -50,7 +50,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class LiveRequest:
-    """What somebody asks."""
+    """What a live skill is asked: path parameters, query, headers and body."""
 
     params: Mapping[str, str] = field(default_factory=dict[str, str])
     """The values of the parameters of the path."""
@@ -61,7 +61,7 @@ class LiveRequest:
 
 @dataclass(frozen=True, slots=True)
 class LiveContext:
-    """How somebody asks."""
+    """How a live skill is asked: the transport and the caller."""
 
     request_id: str
     client_id: str

@@ -23,7 +23,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """A request, and who would answer it."""
+    """A request, and the program that will answer it."""
 
     client: ClientInfo
     descriptor: Descriptor
@@ -32,7 +32,7 @@ class Invocation:
 
 
 class Hooks:
-    """Allows everything. To decide otherwise, override a method and raise `DeniedError`."""
+    """Decides who may connect and call. Allows everything; override a method and raise `DeniedError`."""
 
     async def authorize_registration(
         self, client: ClientInfo, auth: Auth | None, transport_auth: Auth | None

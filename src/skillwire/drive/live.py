@@ -14,7 +14,7 @@ from skillwire.drive.web import HeaderRule
 
 
 class LiveSkills:
-    """What a server with live skills needs besides its own parts."""
+    """The hub, the source and the limits of a server with live skills."""
 
     def __init__(
         self,

@@ -51,7 +51,7 @@ _LEAVES: dict[PathType, tuple[str | None, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Auth:
-    """Who somebody claims to be. Hooks decide what it is worth."""
+    """What a program says about its identity. Hooks decide what to believe."""
 
     scheme: str | None = None
     token: str | None = field(default=None, repr=False)
@@ -147,7 +147,7 @@ class Descriptor:
 
 @dataclass(frozen=True, slots=True)
 class ClientInfo:
-    """A program that registered, and the paths that it answers."""
+    """A connected program, and the paths that it answers."""
 
     id: str
     name: str

@@ -4,10 +4,12 @@ Developers of agents take `Host` from here, `Target` for a server, `State` for w
 and answers of approval. Nothing is loaded before it is asked for.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from skillwire.lazy import exports
 
 if TYPE_CHECKING:
+    from skillwire.host.dialects.client import DraftsClient
     from skillwire.host.host import Host
     from skillwire.host.judging.approval import (
         Answer,
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from skillwire.host.login.loopback import browser_login
     from skillwire.host.login.record import LoginError
     from skillwire.host.login.store import Logins
+    from skillwire.host.reaching.client import SkillsClient
     from skillwire.host.reaching.connected import ConnectedServer
     from skillwire.host.reaching.target import Target, TokenSource
     from skillwire.host.refusing import HostError, LoginRequiredError
@@ -33,6 +36,7 @@ __all__ = [
     "Answer",
     "Approver",
     "ConnectedServer",
+    "DraftsClient",
     "ExecutionRequest",
     "ForeignReadRequest",
     "Host",
@@ -46,39 +50,38 @@ __all__ = [
     "Logins",
     "Request",
     "Session",
+    "SkillsClient",
     "State",
     "Target",
     "TokenSource",
     "browser_login",
 ]
 
-_OWNERS = {
-    "AgentTool": "skillwire.host.session.tools",
-    "Answer": "skillwire.host.judging.approval",
-    "Approver": "skillwire.host.judging.approval",
-    "ConnectedServer": "skillwire.host.reaching.connected",
-    "ExecutionRequest": "skillwire.host.judging.approval",
-    "ForeignReadRequest": "skillwire.host.judging.approval",
-    "Host": "skillwire.host.host",
-    "HostError": "skillwire.host.refusing",
-    "LoadRequest": "skillwire.host.judging.approval",
-    "Logins": "skillwire.host.login.store",
-    "LoginHandler": "skillwire.host.login.flow",
-    "LoginRequest": "skillwire.host.login.flow",
-    "LoginError": "skillwire.host.login.record",
-    "KnownClient": "skillwire.host.login.flow",
-    "browser_login": "skillwire.host.login.loopback",
-    "LoginRequiredError": "skillwire.host.refusing",
-    "TokenSource": "skillwire.host.reaching.target",
-    "Request": "skillwire.host.judging.approval",
-    "Session": "skillwire.host.session.session",
-    "State": "skillwire.host.state.state",
-    "Target": "skillwire.host.reaching.target",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Load what is asked for: a client of skills costs a second to import."""
-    if name not in _OWNERS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_OWNERS[name]), name)
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "AgentTool": "skillwire.host.session.tools",
+        "Answer": "skillwire.host.judging.approval",
+        "Approver": "skillwire.host.judging.approval",
+        "ConnectedServer": "skillwire.host.reaching.connected",
+        "ExecutionRequest": "skillwire.host.judging.approval",
+        "ForeignReadRequest": "skillwire.host.judging.approval",
+        "DraftsClient": "skillwire.host.dialects.client",
+        "SkillsClient": "skillwire.host.reaching.client",
+        "Host": "skillwire.host.host",
+        "HostError": "skillwire.host.refusing",
+        "LoadRequest": "skillwire.host.judging.approval",
+        "Logins": "skillwire.host.login.store",
+        "LoginHandler": "skillwire.host.login.flow",
+        "LoginRequest": "skillwire.host.login.flow",
+        "LoginError": "skillwire.host.login.record",
+        "KnownClient": "skillwire.host.login.flow",
+        "browser_login": "skillwire.host.login.loopback",
+        "LoginRequiredError": "skillwire.host.refusing",
+        "TokenSource": "skillwire.host.reaching.target",
+        "Request": "skillwire.host.judging.approval",
+        "Session": "skillwire.host.session.session",
+        "State": "skillwire.host.state.state",
+        "Target": "skillwire.host.reaching.target",
+    },
+)

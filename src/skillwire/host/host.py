@@ -40,7 +40,7 @@ PATIENCE = 60.0
 
 
 class Host:
-    """Finds skills, asks before they are used, and verifies whatever is read. Use it as a context manager.
+    """Finds skills of servers, asks before they are used, and verifies every read. A context manager.
 
     Nothing is read from a server until somebody loads a skill, or a person asks for its files (H11).
     """

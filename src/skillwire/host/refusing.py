@@ -25,7 +25,7 @@ _TOLD, _LONGEST = 3, 400
 
 
 class HostError(SkillwireError):
-    """Something about one place, or about one skill of it."""
+    """A host cannot do what it was asked for, because of one server or skill."""
 
     def __init__(self, origin: str, message: str) -> None:
         self.origin, self.told = origin, message
@@ -33,11 +33,11 @@ class HostError(SkillwireError):
 
 
 class NotApprovedError(HostError):
-    """Nobody allowed it (H30)."""
+    """The skill or the action is not approved (H30)."""
 
 
 class ChangedError(NotApprovedError):
-    """What was approved is not what there is now (H15)."""
+    """The skill changed after it was approved (H15)."""
 
     def __init__(self, skill: HostedSkill, what: str) -> None:
         told = f"the skill {skill.quoted} has changed and needs to be approved again: {what}"
@@ -45,7 +45,7 @@ class ChangedError(NotApprovedError):
 
 
 class VerificationError(HostError):
-    """Nothing of it may be used (H13, H14, H15)."""
+    """A server sent something else than it listed. Nothing of it is used (H13, H14, H15)."""
 
     def __init__(self, origin: str, *findings: Finding) -> None:
         self.findings = findings
@@ -55,7 +55,7 @@ class VerificationError(HostError):
 
 
 class UnavailableError(HostError):
-    """There is no answer to judge."""
+    """A server did not answer, or refused."""
 
 
 class LoginRequiredError(UnavailableError):

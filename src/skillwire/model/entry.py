@@ -39,7 +39,7 @@ class SkillFile:
 
 @dataclass(frozen=True, slots=True, order=True)
 class LiveFile:
-    """One file of a dynamic skill: its content is made at read time and cannot be promised (S9)."""
+    """One file of a dynamic skill. Its content is made when it is read, so it has no digest (S9)."""
 
     path: str
     mime_type: str

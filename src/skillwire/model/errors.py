@@ -29,7 +29,7 @@ class SkillwireError(Exception):
 
 
 class RequestError(SkillwireError):
-    """The caller's mistake: answered as invalid params (-32602)."""
+    """A request is wrong. Clients get invalid params (-32602)."""
 
 
 class NotServedError(RequestError):
@@ -52,11 +52,11 @@ class BadParamsError(RequestError):
 
 
 class ContentError(SkillwireError):
-    """What would be served is not what was listed: answered as an internal error (-32603)."""
+    """Content differs from what was listed. Clients get an internal error (-32603)."""
 
 
 class IntegrityError(ContentError):
-    """Bytes that do not have the digest they were listed with."""
+    """Bytes do not have the listed digest."""
 
     def __init__(self, uri: str, *, expected: object, found: object) -> None:
         self.uri = uri
@@ -64,7 +64,7 @@ class IntegrityError(ContentError):
 
 
 class UnsettledError(ContentError):
-    """A file that differed from its listing even after its skill was scanned again (S19)."""
+    """A file kept changing while it was read (S19)."""
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
@@ -76,7 +76,7 @@ class RefusedError(ContentError):
 
 
 class SourceError(SkillwireError):
-    """A source could not deliver what it holds."""
+    """A source cannot deliver its skills."""
 
 
 class CannotLookNowError(SourceError):
@@ -100,18 +100,18 @@ class InvalidValueError(SkillwireError, ValueError):
 
 
 class ConflictError(SkillwireError):
-    """Two parts that claim the same thing."""
+    """Two parts claim the same URI, name or server."""
 
 
 class UnreadError(SkillwireError):
-    """A client closed its side and stopped reading, so that answers were cut off."""
+    """A client stopped reading, so that answers were cut off."""
 
     def __init__(self, length: int) -> None:
         super().__init__(f"the client left {length:,} bytes of answers unread")
 
 
 class StateError(SkillwireError):
-    """What is remembered on this machine cannot be read or written."""
+    """The state on this machine cannot be read or written."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         self.hint = hint
@@ -123,7 +123,7 @@ class PlatformError(SkillwireError):
 
 
 class UsageError(SkillwireError):
-    """Something that the operator has to say differently: exit code 2."""
+    """An argument or option is wrong. Commands exit with 2."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         self.hint = hint

@@ -132,7 +132,7 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One fault: where, what, and what to do. `error` means that the skill is not served."""
+    """One fault: where it is, what is wrong, and what to do. A skill with an error is not served."""
 
     path: str
     """Relative to the root of its source, so that it can be shown to anybody."""

@@ -1,30 +1,50 @@
-"""Surfaces to a running MCP server, over stdio and HTTP.
+"""MCP servers of skills: in code, inside your own server, over stdio and HTTP."""
 
-Authors take `SkillServer` and `attach` from here, and `ServeOptions`, which says how skills are offered to
-clients that know nothing of the extension. `PromptContent` is one of its options.
-"""
+from typing import TYPE_CHECKING
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from skillwire.lazy import exports
 
 if TYPE_CHECKING:
+    from skillwire.server.address import Address, HostPolicy
     from skillwire.server.attaching import attach
+    from skillwire.server.drive import drive_annex
+    from skillwire.server.http import http_app, serve_http
+    from skillwire.server.port import listen
     from skillwire.server.serve_options import ServeOptions
     from skillwire.server.skill_server import SkillServer
+    from skillwire.server.skills import skills_server
+    from skillwire.server.stdio import serve_stdio
     from skillwire.surfaces.prompts import PromptContent
 
-__all__ = ["PromptContent", "ServeOptions", "SkillServer", "attach"]
+__all__ = [
+    "Address",
+    "HostPolicy",
+    "PromptContent",
+    "ServeOptions",
+    "SkillServer",
+    "attach",
+    "drive_annex",
+    "http_app",
+    "listen",
+    "serve_http",
+    "serve_stdio",
+    "skills_server",
+]
 
-_OWNERS = {
-    "ServeOptions": "skillwire.server.serve_options",
-    "PromptContent": "skillwire.surfaces.prompts",
-    "SkillServer": "skillwire.server.skill_server",
-    "attach": "skillwire.server.attaching",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Load what is asked for: most of this folder is of interest to few."""
-    if name not in _OWNERS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_OWNERS[name]), name)
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "Address": "skillwire.server.address",
+        "HostPolicy": "skillwire.server.address",
+        "PromptContent": "skillwire.surfaces.prompts",
+        "ServeOptions": "skillwire.server.serve_options",
+        "SkillServer": "skillwire.server.skill_server",
+        "attach": "skillwire.server.attaching",
+        "drive_annex": "skillwire.server.drive",
+        "http_app": "skillwire.server.http",
+        "listen": "skillwire.server.port",
+        "serve_http": "skillwire.server.http",
+        "serve_stdio": "skillwire.server.stdio",
+        "skills_server": "skillwire.server.skills",
+    },
+)

@@ -46,7 +46,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class HostPolicy:
-    """Which `Host` and `Origin` headers are ours.
+    """Which `Host` and `Origin` headers are accepted.
 
     A web page anywhere can make a browser send requests here. It cannot choose these two headers: a
     name that was rebound to this machine shows in `Host`, and the page itself in `Origin`.

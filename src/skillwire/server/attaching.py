@@ -38,12 +38,12 @@ def attach(
     options: ServeOptions = FOR_HOSTS,
     bus: SubscriptionBus | None = None,
 ) -> None:
-    """Serve `skills` from `server`, beside all that it has: a low-level `Server`, `MCPServer` or `FastMCP`.
+    """Add `skills` to a server that you have: a low-level `Server`, `MCPServer` or `FastMCP`.
 
-    `skills` are values, collections of them, a `SkillServer` that collected some, sources, or paths of
-    folders, relative to the file that makes this call. With `prompt`, one skill is also a prompt of this
-    name. `ServeOptions()` adds tools, prompts and a list of skills for clients without the extension. `bus` is
-    the one behind a `subscriptions/listen` of your own.
+    `skills` are values, collections, a `SkillServer`, sources, or folders relative to the calling file. With
+    `prompt`, one skill is also a prompt of this name. `ServeOptions()` adds tools, prompts and a list of
+    skills for clients without the extension. Pass the `bus` of your own `subscriptions/listen`, if you have
+    one.
 
     Raises `AuthoringError` or `ConflictError` for skills that cannot be, and `ConflictError` for a server
     that serves skills already.

@@ -10,7 +10,7 @@ _CONNECTIONS_EACH = 2
 
 
 def drive_annex(live: LiveSkills, token: str | None = None) -> Annex:
-    """Return what the HTTP application of a server with live skills holds besides."""
+    """Return the routes of live skills, for `http_app`."""
     hub = live.hub
     drive = drive_routes(hub, token, live.headers)
     return Annex(

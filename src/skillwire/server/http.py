@@ -82,7 +82,7 @@ def http_app(
     lane: Lane | None = None,
     limits: HttpLimits | None = None,
 ) -> Application:
-    """Return the whole application. Both protocol eras share one path."""
+    """Return the ASGI application of a server, for every protocol version."""
     more, bounds = annex or Annex(), limits or HttpLimits()
     budget = ByteBudget(bounds.buffered_bytes)
     routes: list[BaseRoute] = [Route(HEALTH_PATH, _healthy, methods=["GET"]), *more.routes]
@@ -118,7 +118,7 @@ def http_app(
 async def serve_http(
     app: Application, listening: socket.socket, announce: Callable[[], None], annex: Annex | None = None
 ) -> None:
-    """Serve until a signal to stop arrives; `announce` is called when the first request can be answered."""
+    """Serve until a signal to stop. `announce` is called when requests can be answered."""
     more = annex or Annex()
     serving = Serving(app, more, announce)
 

@@ -11,7 +11,7 @@ _OPTION: int = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
 
 
 def listen(address: Address) -> tuple[socket.socket, Address]:
-    """Bind `address`; return the socket, and the address with the port it really got. Raises `UsageError`."""
+    """Bind `address`. Return the socket, and the address with its real port. Raises `UsageError`."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     listening: socket.socket | None = None
     try:

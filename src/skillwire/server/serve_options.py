@@ -42,7 +42,7 @@ class Channel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """How skills are offered to clients that know nothing of the extension."""
+    """How skills are offered to clients: tools, prompts, catalogue, drafts and limits."""
 
     channel: Channel = Channel.INSTRUCTIONS
     catalog_tokens: int = DEFAULT_TOKENS

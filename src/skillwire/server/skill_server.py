@@ -35,7 +35,7 @@ FOR_HOSTS = ServeOptions(every_client=False)
 
 
 class SkillServer:
-    """Collects skills, and serves them as resources, by the extension, and as prompts where wanted."""
+    """An MCP server for skills in code: as resources, through the extension, and as prompts."""
 
     def __init__(
         self,

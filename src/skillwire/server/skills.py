@@ -24,7 +24,7 @@ def skills_server(
     options: ServeOptions | None = None,
     surfaces: Sequence[Surface] | None = None,
 ) -> Server[Any]:
-    """Return an MCP server for the skills of `library`. `instructions` may point at skill URIs (S20).
+    """Return an MCP server of the official SDK for `library`. `instructions` may name skill URIs (S20).
 
     For as long as it runs, the library follows its sources, and clients are told of changes. `surfaces` are
     those of the `options`, where somebody else asks them, too.

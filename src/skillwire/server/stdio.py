@@ -43,7 +43,7 @@ Line: TypeAlias = bytes | LineTooLongError
 
 
 async def serve_stdio(server: "Server[Any]") -> None:
-    """Serve one client until it closes our standard input, or our standard output.
+    """Serve one client on stdin and stdout until it closes either.
 
     Raises `UnreadError` if it leaves answers unread, having closed our standard input.
     """

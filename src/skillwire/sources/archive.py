@@ -15,14 +15,16 @@ import anyio.to_thread
 
 from skillwire.model.display import quoted
 from skillwire.model.errors import CannotLookNowError, NotThereError, SourceError
+from skillwire.model.limits import Limits
 from skillwire.model.name import is_skill_name, proposed_name
 from skillwire.model.uri import SKILL_FILE
 from skillwire.skillmd.document import read_document
+from skillwire.sources.cache_folder import cache_folder_from
 from skillwire.sources.folder.files import make_executable, raise_if_exhausted, read_file
 from skillwire.sources.folder.ignore import Ignored
 from skillwire.sources.folder.stamp import Stamp
 from skillwire.sources.hold import is_held
-from skillwire.sources.mount import Copy, Mirror
+from skillwire.sources.mount import Copy, Mirror, MountedSource
 from skillwire.wire.archive_form import archive_form
 from skillwire.wire.archive_rules import ArchiveBounds, ArchiveError
 from skillwire.wire.unpacking import unpack_with_modes
@@ -37,6 +39,24 @@ _STAGED = ".staged-"
 _DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
 _OF_MACOS = "__MACOSX/"
 """Where macOS puts what only it understands, beside what was packed."""
+
+
+class ArchiveSource(MountedSource):
+    """The skills of a zip or tar.gz file, unpacked again whenever the file changes."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        label: str | None = None,
+        cache: str | os.PathLike[str] | None = None,
+        limits: Limits | None = None,
+        live: bool = False,
+    ) -> None:
+        """Unpack into `cache`, or the platform's cache folder. With `live`, the file may appear later."""
+        folder = cache_folder_from(os.environ) if cache is None else Path(cache)
+        name = label or Path(path).name.removesuffix(".gz").rpartition(".")[0] or "skills"
+        super().__init__(ArchiveMirror(path, folder), label=name, limits=limits, live=live)
 
 
 class ArchiveMirror(Mirror):

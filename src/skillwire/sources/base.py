@@ -11,17 +11,17 @@ from skillwire.model.problem import Problem
 from skillwire.model.template import SkillTemplate
 
 Progress: TypeAlias = Callable[[int], None]
-"""Called now and then while a source is scanned, with the number of files and folders seen so far."""
+"""Called during a scan with the number of files and folders seen so far."""
 
 
 Locations: TypeAlias = frozenset[str]
-"""Where a source should look again: files or folders on this machine, or whatever else its origins name."""
+"""Where a source should scan again: paths, or whatever its origins name."""
 EVERYWHERE: Locations = frozenset()
-"""Nobody knows where: all of it."""
+"""Scan everything again."""
 
 
 class Attention:
-    """Which skills somebody follows who does not follow all, by the locations of their origins."""
+    """Which skills are watched, by the locations of their origins."""
 
     def __init__(self) -> None:
         self.locations: Locations = frozenset()
@@ -41,7 +41,7 @@ class Attention:
 
 
 def unwatched(_seen: int) -> None:
-    """Progress that nobody looks at."""
+    """Progress that is ignored."""
 
 
 class Seal(ABC):

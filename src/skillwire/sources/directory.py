@@ -34,7 +34,7 @@ _WORTH_A_THREAD = 1024 * 1024
 
 
 class FolderSource(Source):
-    """The folder itself if it is a skill, else all skills below it, at any depth."""
+    """The skills of a folder: the folder itself if it is a skill, else all skills below it."""
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ class MemorySkill:
 
 
 class MemorySource(Source):
-    """Serves skills that the program hands over."""
+    """Skills that your program holds in memory."""
 
     def __init__(
         self, skills: Iterable[MemorySkill] = (), *, label: str = "memory", limits: Limits | None = None

@@ -28,7 +28,7 @@ _START_SECONDS = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """What was fetched: a folder that stands complete, and is never written to again."""
+    """A fetched folder. It is complete, and never written to again."""
 
     root: Path
     version: str
@@ -40,7 +40,7 @@ class Copy:
 
 
 class Mirror(ABC):
-    """Fetches copies of one thing. One class for each kind of thing."""
+    """Fetches copies of one remote place. One subclass for each kind of place."""
 
     place: str
     """What the operator calls it. Never holds a secret."""
@@ -64,7 +64,7 @@ class Mirror(ABC):
 
 
 class MountedSource(Source):
-    """The skills of a mirror's newest copy; of its last good one while there is no newer to be had."""
+    """The skills of the newest copy of a mirror, or of its last good copy."""
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, S
 
 
 class PrefixedSource(Source):
-    """Passes everything on, and changes nothing but the paths of the skills."""
+    """Another source, with a prefix before the paths of its skills."""
 
     def __init__(self, source: Source, prefix: str) -> None:
         self.source = source

@@ -14,6 +14,7 @@ from skillwire.host.bridge.publishing import Published, finding_problems, publis
 from skillwire.host.reaching.client import refusal
 from skillwire.host.reaching.connecting import UnreachableError
 from skillwire.host.reaching.link import ServerLink
+from skillwire.host.reaching.target import Target
 from skillwire.model.display import bare, quoted, visible
 from skillwire.model.entry import LiveFile, SkillFile, SkillRecord
 from skillwire.model.errors import AwayError, RefusedError, SourceError, StateError
@@ -44,17 +45,21 @@ class FileCache(Protocol):
 
 
 class ServerSource(Source):
-    """The skills of a server. Nothing is fetched but the list, until somebody reads (H11)."""
+    """The skills of another MCP server. Only the list is fetched until a file is read (H11)."""
 
     def __init__(
         self,
-        link: ServerLink,
+        server: Target | ServerLink,
         *,
         cache: FileCache | None = None,
         live: bool = False,
         every: float = POLL_SECONDS,
     ) -> None:
-        """With `live`, a server that does not answer in time is served later."""
+        """With `live`, a server that does not answer in time is served later.
+
+        Its skills are served without approval. A `Host` or `skillwire bridge` asks a person first.
+        """
+        link = ServerLink(server) if isinstance(server, Target) else server
         self.label = link.label
         self._link, self._cache = link, cache
         self._live, self._every = live, every

@@ -20,7 +20,7 @@ from skillwire.wire.remote import RemoteDelivery, RemoteSkill
 
 
 class DraftsClient:
-    """Asks as `SkillsClient` does, with the same methods, and falls back on what was before the extension.
+    """A `SkillsClient` that also reads servers of earlier drafts.
 
     Skills without full digests are read with what little is known of them: a digest of the document or the
     archive is compared here, and their bytes are counted, for no entry promises how many there are (H8).

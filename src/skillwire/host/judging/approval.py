@@ -16,7 +16,7 @@ _SHOWN_FILES = 30
 
 
 class Answer(StrEnum):
-    """What a person may say."""
+    """The answer of a person: no, once, or keep."""
 
     NO = "no"
     ONCE = "once"
@@ -27,7 +27,7 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LoadRequest:
-    """May the model be given this skill, and its files when it asks for them?"""
+    """May the model load this skill, and read its files?"""
 
     inspection: Inspection
     """What there is to know: whose it is, its files with their sizes, and what is different from before."""
@@ -75,7 +75,7 @@ def _files(inspection: Inspection) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionRequest:
-    """May this run, while the model acts on these skills (H21)?"""
+    """May this code run while these skills are loaded (H21)?"""
 
     what: str
     """The command or program, as the tool would run it."""
@@ -87,7 +87,7 @@ class ExecutionRequest:
 
 @dataclass(frozen=True, slots=True)
 class ForeignReadRequest:
-    """May something be read from one server while the model acts on skills of another (H22)?"""
+    """May one server be read while a skill of another is loaded (H22)?"""
 
     skills: tuple[HostedSkill, ...]
     """Those that may be behind it."""
@@ -105,8 +105,9 @@ def _named(skills: tuple[HostedSkill, ...]) -> str:
 
 
 Request: TypeAlias = LoadRequest | ExecutionRequest | ForeignReadRequest
+"""Any question that a person is asked."""
 Approver: TypeAlias = Callable[[Request], Awaitable[Answer]]
-"""Asks a person. It is called for one question at a time."""
+"""A function that asks a person. It gets one request at a time."""
 
 
 async def nobody(_request: Request) -> Answer:

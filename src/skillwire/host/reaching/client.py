@@ -74,7 +74,7 @@ class Listing:
 
 
 class SkillsClient:
-    """Asks one server for skills, over a connection of the SDK, on every protocol version.
+    """Lists and reads the skills of one server, over a client of the SDK.
 
     Nothing is cached: what is answered is what the server says now (H15).
     """

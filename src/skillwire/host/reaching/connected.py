@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 
 
 class ConnectedServer:
-    """Asks over a client of the SDK that is open, for as long as it is."""
+    """A server that your program is connected to, through an open client of the SDK."""
 
     local = False
 

@@ -41,7 +41,7 @@ class TokenSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """How to reach one server. Whatever of it may be a secret is in no `repr`."""
+    """How to reach one MCP server. Its `repr` never contains secrets."""
 
     label: str
     """What the person calls it. Nothing that the server says of itself counts (H9)."""

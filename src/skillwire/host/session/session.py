@@ -22,7 +22,7 @@ from skillwire.wire.verify import file_faults
 
 
 class Session:
-    """Loads skills for a model, and reads the files of those that are loaded. A host makes it."""
+    """Loads skills for a model, and reads files of loaded skills. `Host.session` makes one."""
 
     def __init__(self, places: Places, consent: Consent) -> None:
         self._places, self._consent = places, consent

@@ -14,7 +14,7 @@ _TYPES: Mapping[object, type] = {"string": str, "integer": int, "boolean": bool}
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """What a model is offered, and what happens when it accepts.
+    """A tool for a model: name, description, schema, and the function to call.
 
     Every parameter is required and no other is taken, because some models are offered nothing else.
     """

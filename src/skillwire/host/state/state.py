@@ -42,7 +42,7 @@ class SetAside:
 
 
 class State:
-    """Label bindings, approvals, grants and cached files. Any thread may use it, and any number of processes.
+    """Approvals, grants, logins and cached files on this machine. Safe for many threads and processes.
 
     Nothing here is asynchronous. Every call may wait for the disk or for another process, so that
     asynchronous code calls from a thread: `await anyio.to_thread.run_sync(state.bind, label, identity)`.

@@ -1,5 +1,6 @@
 """Skills of a git repository: a folder of it, at a branch, a tag or a commit."""
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,17 +11,43 @@ from skillwire.model.display import quoted
 from skillwire.model.errors import SourceError
 from skillwire.model.limits import Limits
 from skillwire.model.problem import Problem, Rule, Severity
+from skillwire.sources.cache_folder import cache_folder_from
 from skillwire.sources.git.cache import GitCache, Record
 from skillwire.sources.git.clone import Folder, GitClone, Measure
 from skillwire.sources.git.program import Git, GitError
 from skillwire.sources.git.remote import FETCH_SECONDS, GitRemote, Tip
 from skillwire.sources.git.repository import Repository
-from skillwire.sources.mount import Copy, Mirror
+from skillwire.sources.mount import POLL_SECONDS, Copy, Mirror, MountedSource
 
 MOST_BYTES = 1024 * 1024 * 1024
 """Bytes that are fetched, and bytes that are checked out, of one repository."""
 _ALL = "refs/skillwire-all"
 """Where the whole history goes while a commit is looked for."""
+
+
+class GitSource(MountedSource):
+    """The skills of a git repository, fetched again from time to time."""
+
+    def __init__(
+        self,
+        repository: str,
+        *,
+        label: str | None = None,
+        token: str | None = None,
+        cache: str | os.PathLike[str] | None = None,
+        limits: Limits | None = None,
+        every: float = POLL_SECONDS,
+        live: bool = False,
+    ) -> None:
+        """Take a repository as `github:owner/repo[/path][@ref]` or `git+URL[@ref][#path]`.
+
+        The clone goes into `cache`, or the platform's cache folder. With `live`, the last good copy is served
+        at once, and the newest when it is fetched. Raises `InvalidValueError`.
+        """
+        address = Repository.parse(repository)
+        folder = cache_folder_from(os.environ) if cache is None else Path(cache)
+        mirror = GitMirror(address, folder, token, limits=limits)
+        super().__init__(mirror, label=label or address.label, limits=limits, every=every, live=live)
 
 
 class GitMirror(Mirror):

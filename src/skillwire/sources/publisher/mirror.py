@@ -1,9 +1,11 @@
 """Skills that a web site publishes: an index below `/.well-known/`, and a download for each skill."""
 
 import hashlib
+import os
 import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
@@ -11,9 +13,11 @@ import anyio.to_thread
 from skillwire.model.digest import Digest
 from skillwire.model.display import quoted
 from skillwire.model.errors import SourceError, UsageError
+from skillwire.model.limits import Limits
 from skillwire.model.problem import Problem, Rule, Severity
 from skillwire.model.uri import SKILL_FILE
-from skillwire.sources.mount import Copy, Mirror
+from skillwire.sources.cache_folder import cache_folder_from
+from skillwire.sources.mount import POLL_SECONDS, Copy, Mirror, MountedSource
 from skillwire.sources.publisher.fetching import Fetched, Fetcher, RefusedError
 from skillwire.sources.publisher.shelf import Shelf
 from skillwire.sources.publisher.skills import TOO_MUCH, TOTAL_BYTES, SkillFetcher
@@ -43,6 +47,33 @@ _PATH = re.compile(rf"(?P<site>/.*)??/(?P<folder>{_FOLDERS})(?:/(?:{re.escape(IN
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _LATE = "all downloads together take too long, and its turn did not come"
 _ASKED_AGAIN = "ask its publisher to mend it; it is asked for again from time to time"
+
+
+class WebSource(MountedSource):
+    """The skills that a web site publishes at `/.well-known/agent-skills/`, fetched again now and then."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        label: str | None = None,
+        token: str | None = None,
+        allowed_origins: Collection[str] = (),
+        cache: str | os.PathLike[str] | None = None,
+        limits: Limits | None = None,
+        every: float = POLL_SECONDS,
+        live: bool = False,
+    ) -> None:
+        """Take the URL of the site, of the folder below `/.well-known/`, or of the index in it.
+
+        Downloads come from the site's own origin and from `allowed_origins`. The token goes only to the
+        site's own origin. Copies go into `cache`, or the platform's cache folder. With `live`, the last good
+        copy is served at once, and the newest when it is fetched. Raises `UsageError`.
+        """
+        folder = cache_folder_from(os.environ) if cache is None else Path(cache)
+        mirror = PublisherMirror(url, folder, allowed_origins=allowed_origins, token=token)
+        name = label or urlsplit(mirror.place).hostname or "web"
+        super().__init__(mirror, label=name, limits=limits, every=every, live=live)
 
 
 class PublisherMirror(Mirror):

@@ -1,0 +1,15 @@
+"""The folder for copies and digests. A module of its own, because every start needs it, and little else."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+CACHE_DIR = "SKILLWIRE_CACHE_DIR"
+
+
+def cache_folder_from(environment: Mapping[str, str]) -> Path:
+    """Return the cache folder: the one that the environment names, or the platform's."""
+    if chosen := environment.get(CACHE_DIR):
+        return Path(chosen)
+    from platformdirs import user_cache_path  # noqa: PLC0415 - only those who do not choose a folder need it
+
+    return user_cache_path("skillwire", appauthor=False)
