@@ -24,6 +24,8 @@ SkillwireError                  anything that Skillwire raises on purpose
 ├── DriveError                  something about live skills
 │   └── CallFailedError             a call to a running program failed
 ├── StateError                  the state on this machine cannot be read or written
+│   └── KeyringStateError           the system keyring cannot be read or written
+├── PlatformError               this operating system is not supported
 ├── UnreadError                 a client left answers unread
 └── UsageError                  an option or argument is wrong
 """
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from skillwire.contract.frontmatter import ContractError
     from skillwire.drive.errors import CallFailedError, DriveError
     from skillwire.host.login.record import LoginError
+    from skillwire.host.login.store import KeyringStateError
     from skillwire.host.refusing import (
         ChangedError,
         HostError,
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
         IntegrityError,
         InvalidValueError,
         NotServedError,
+        PlatformError,
         RequestError,
         SkillwireError,
         SourceError,
@@ -77,10 +81,12 @@ __all__ = [
     "HostError",
     "IntegrityError",
     "InvalidValueError",
+    "KeyringStateError",
     "LoginError",
     "LoginRequiredError",
     "NotApprovedError",
     "NotServedError",
+    "PlatformError",
     "RequestError",
     "SkillwireError",
     "SourceError",
@@ -103,6 +109,7 @@ __getattr__, __dir__ = exports(
         "DriveError": "skillwire.drive.errors",
         "FindingError": "skillwire.wire.findings",
         "HostError": "skillwire.host.refusing",
+        "KeyringStateError": "skillwire.host.login.store",
         "LoginError": "skillwire.host.login.record",
         "LoginRequiredError": "skillwire.host.refusing",
         "NotApprovedError": "skillwire.host.refusing",
