@@ -164,7 +164,7 @@ def test_conditional_requests_are_answered_without_the_content(web: httpx2.Clien
         assert head.headers[name] == whole.headers[name]
     for method in ("POST", "PUT", "DELETE", "PATCH"):
         refused = web.request(method, address)
-        assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
+        assert (refused.status_code, sorted(refused.headers["allow"].split(", "))) == (405, ["GET", "HEAD"])
 
 
 def test_no_file_of_a_skill_runs_in_a_browser(web: httpx2.Client) -> None:
