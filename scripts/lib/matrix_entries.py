@@ -358,6 +358,12 @@ def pytest_arguments(part: str, without: Mapping[str, Sequence[str]], workers: i
     return [*options, *runs, *(f"--ignore={place}" for place in ignored)]
 
 
+def node_id(name: str) -> str:
+    """Return what names a test on pytest's command line: `tests/test_a.py::test_b` for `tests.test_a::test_b`."""
+    module, colons, test = name.partition("::")
+    return f"{module.replace('.', '/')}.py{colons}{test}"
+
+
 def registry_versions(told: str) -> list[str]:
     """Return the versions in what `pip index versions` printed."""
     found = re.search(r"^Available versions: (.+)$", told, re.MULTILINE)
