@@ -359,7 +359,7 @@ def pytest_arguments(part: str, without: Mapping[str, Sequence[str]], workers: i
 
 
 def node_id(name: str) -> str:
-    """Return what names a test on pytest's command line: `tests/test_a.py::test_b` for `tests.test_a::test_b`."""
+    """Return a test as pytest's command line names it: `tests.a::b` is `tests/a.py::b`."""
     module, colons, test = name.partition("::")
     return f"{module.replace('.', '/')}.py{colons}{test}"
 
