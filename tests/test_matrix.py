@@ -29,7 +29,9 @@ JUNIT = """<testsuites><testsuite name="pytest">
 <testcase classname="tests.test_a" name="test_bad[1]"><failure message="no"/></testcase>
 <testcase classname="tests.test_a" name="test_torn"><error message="teardown"/></testcase>
 <testcase classname="tests.test_a" name="test_torn"><error message="setup"/></testcase>
+<testcase classname="tests.test_a" name="test_torn"/>
 <testcase classname="tests.test_a" name="test_left"><skipped message="not here"/></testcase>
+<testcase classname="" name="tests.test_b"><error message="collection failure"/></testcase>
 </testsuite></testsuites>"""
 
 
@@ -215,8 +217,21 @@ def test_tests_that_need_a_missing_module_are_left_out_by_name(matrix: Any, tmp_
     assert "--ignore=tests/test_plain.py" not in arguments
 
 
-def test_outcomes_of_tests_are_counted(results: Any) -> None:
-    assert results.read_junit(JUNIT) == (1, 1, ["tests.test_a::test_bad[1]", "tests.test_a::test_torn"])
+def test_outcomes_of_tests_are_read(results: Any) -> None:
+    ran = results.read_junit(JUNIT)
+    assert ran.passed == {"tests.test_a::test_good"}
+    assert ran.skipped == {"tests.test_a::test_left"}
+    assert ran.failed == {"tests.test_a::test_bad[1]", "tests.test_a::test_torn", "tests.test_b"}
+
+
+def test_what_does_not_run_again_has_not_passed(matrix: Any, results: Any) -> None:
+    first = results.read_junit(JUNIT)
+    again = results.Ran(passed=frozenset({"tests.test_a::test_bad[1]"}))
+    bad, torn = "tests.test_a::test_bad[1]", "tests.test_a::test_torn"
+    assert results.second_try(first, again) == ([bad], [torn, "tests.test_b"])
+    assert results.second_try(first, results.Ran()) == ([], [bad, torn, "tests.test_b"])
+    assert matrix.node_id(bad) == "tests/test_a.py::test_bad[1]"
+    assert matrix.node_id("tests.in_code.test_b") == "tests/in_code/test_b.py"
 
 
 def outcome(results: Any, entry: str, status: str = "passed", **more: Any) -> Any:

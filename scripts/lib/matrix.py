@@ -31,13 +31,14 @@ from matrix_entries import (
     in_range,
     left_out,
     missing_pythons,
+    node_id,
     not_in_registry,
     pytest_arguments,
     python_candidates,
     registry_versions,
     selected,
 )
-from matrix_report import Outcome, load, merged, read_junit, report
+from matrix_report import Outcome, Ran, load, merged, read_junit, report, second_try
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -97,38 +98,35 @@ class Bench:
         absent = [module for module in MODULES.values() if not self._has(python, module)]
         client_only = entry.part == "fastmcp-client"  # has the module, without its server
         outcome.left_out = {} if client_only else left_out(ROOT, part, absent)
-        passed, skipped, failures, note = self._pytest(
-            python, pytest_arguments(part, outcome.left_out, workers)
-        )
-        if failures:  # a busy machine makes some tests wait too long: those have a second try, alone
-            again = [
-                f"{name.partition('::')[0].replace('.', '/')}.py::{name.partition('::')[2]}"
-                for name in failures
-            ]
-            _, _, still, _ = self._pytest(python, ["-q", "-p", "no:cacheprovider", "-n", "0", *again])
-            outcome.second_try = sorted(set(failures) - set(still))
-            passed += len(outcome.second_try)
-            failures = still
-        outcome.passed, outcome.skipped, outcome.failures, outcome.note = passed, skipped, failures, note
-        outcome.status = "failed" if failures or note else "passed"
+        first, note = self._pytest(python, pytest_arguments(part, outcome.left_out, workers))
+        outcome.passed, outcome.skipped = len(first.passed), len(first.skipped)
+        if first.failed:  # a busy machine makes some tests wait too long: those have a second try, alone
+            options = ["-q", "-p", "no:cacheprovider", "-n", "0"]
+            again, _ = self._pytest(python, [*options, *map(node_id, sorted(first.failed))])
+            outcome.second_try, outcome.failures = second_try(first, again)
+            outcome.passed += len(outcome.second_try)
+        outcome.note = note
+        outcome.status = "failed" if outcome.failures or note else "passed"
 
-    def _pytest(self, python: Path, arguments: Sequence[str]) -> tuple[int, int, list[str], str]:
+    def _pytest(self, python: Path, arguments: Sequence[str]) -> tuple[Ran, str]:
+        """Run pytest; return what it reported, and what is wrong with the run itself."""
         environment = {
             key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "PYTHONHOME"}
         }
         environment["PATH"] = f"{python.parent}{os.pathsep}{environment.get('PATH', '')}"
         with tempfile.TemporaryDirectory() as scratch:
-            report = Path(scratch, "report.xml")
-            command = [python, "-m", "pytest", *arguments, f"--junitxml={report}"]
+            written = Path(scratch, "report.xml")
+            command = [python, "-m", "pytest", *arguments, f"--junitxml={written}"]
             try:
                 done = subprocess.run(command, cwd=ROOT, env=environment, timeout=SECONDS, check=False)
             except subprocess.TimeoutExpired:
-                return 0, 0, [], f"pytest did not end within {SECONDS} seconds"
-            if not report.is_file():
-                return 0, 0, [], f"pytest ended with exit code {done.returncode} and without a report"
-            passed, skipped, failures = read_junit(report.read_text(encoding="utf-8"))
-        note = "" if failures or done.returncode == 0 else f"pytest ended with exit code {done.returncode}"
-        return passed, skipped, failures, note
+                return Ran(), f"pytest did not end within {SECONDS} seconds"
+            if not written.is_file():
+                return Ran(), f"pytest ended with exit code {done.returncode} and without a report"
+            ran = read_junit(written.read_text(encoding="utf-8"))
+        if not ran.failed and (done.returncode or not ran.passed):
+            return ran, f"pytest ended with exit code {done.returncode}, and {len(ran.passed)} tests passed"
+        return ran, ""
 
     def _install(self, entry: Entry) -> Path:
         """Return the Python of the entry's environment. Raises `NotInstalledError`."""

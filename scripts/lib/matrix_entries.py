@@ -358,6 +358,12 @@ def pytest_arguments(part: str, without: Mapping[str, Sequence[str]], workers: i
     return [*options, *runs, *(f"--ignore={place}" for place in ignored)]
 
 
+def node_id(name: str) -> str:
+    """Return a test as pytest's command line names it: `tests.a::b` is `tests/a.py::b`."""
+    module, colons, test = name.partition("::")
+    return f"{module.replace('.', '/')}.py{colons}{test}"
+
+
 def registry_versions(told: str) -> list[str]:
     """Return the versions in what `pip index versions` printed."""
     found = re.search(r"^Available versions: (.+)$", told, re.MULTILINE)

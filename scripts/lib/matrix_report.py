@@ -35,19 +35,30 @@ class Outcome:
     seconds: int = 0
 
 
-def read_junit(text: str) -> tuple[int, int, list[str]]:
-    """Return how many tests passed, how many were skipped, and the names of those that failed."""
-    passed, skipped = 0, 0
-    failures: list[str] = []
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What one run of pytest reported: the names of the tests, by how they ended."""
+
+    passed: frozenset[str] = frozenset()
+    skipped: frozenset[str] = frozenset()
+    failed: frozenset[str] = frozenset()
+    """A test that failed in any way, and a file that could not be collected (without a `::`)."""
+
+
+def read_junit(text: str) -> Ran:
+    """Return what a report of pytest says."""
+    ended: dict[str, set[str]] = {"passed": set(), "skipped": set(), "failed": set()}
     for case in ElementTree.fromstring(text).iter("testcase"):
         kinds = {child.tag for child in case}
-        if kinds & {"failure", "error"}:
-            failures.append(f"{case.get('classname', '')}::{case.get('name', '')}")
-        elif "skipped" in kinds:
-            skipped += 1
-        else:
-            passed += 1
-    return passed, skipped, sorted(set(failures))
+        kind = "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
+        ended[kind].add("::".join(part for part in (case.get("classname"), case.get("name")) if part))
+    failed = frozenset(ended["failed"])
+    return Ran(frozenset(ended["passed"]) - failed, frozenset(ended["skipped"]) - failed, failed)
+
+
+def second_try(first: Ran, again: Ran) -> tuple[list[str], list[str]]:
+    """Return which failed tests passed when they ran again, and which did not: not run is not passed."""
+    return sorted(first.failed & again.passed), sorted(first.failed - again.passed)
 
 
 def merged(before: Iterable[Outcome], new: Iterable[Outcome], known: Iterable[str]) -> list[Outcome]:

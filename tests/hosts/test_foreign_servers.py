@@ -161,15 +161,16 @@ async def test_a_skill_of_somebody_else_is_loaded_once_it_is_approved(
     peer: Any, times: int, honest: Path, tmp_path: Path
 ) -> None:
     """Over stdio, with a process for each host. The second has the approval of the first."""
-    target, person, state = Target("peer", command=peer(honest)), Person(Answer.KEEP), State.open(tmp_path)
-    for _ in range(times):
-        async with Host([target], approve=person, state=state, drafts=True) as host:
-            assert len(await host.discover()) == 4
-            session = host.session()
-            assert (await session.load("plain")).content == PLAIN
-            guide = await session.read_file("plain", "references/guide.md")
-            assert (guide.content, "`peer`" in guide.text) == (b"# Guide\n", True)
-            assert (await session.read_file("plain", "with space & 100%.md")).content == b"percent\n"
-            with pytest.raises(VerificationError):
-                await session.read_file("plain", "none.md")
+    target, person = Target("peer", command=peer(honest)), Person(Answer.KEEP)
+    with State.open(tmp_path) as state:
+        for _ in range(times):
+            async with Host([target], approve=person, state=state, drafts=True) as host:
+                assert len(await host.discover()) == 4
+                session = host.session()
+                assert (await session.load("plain")).content == PLAIN
+                guide = await session.read_file("plain", "references/guide.md")
+                assert (guide.content, "`peer`" in guide.text) == (b"# Guide\n", True)
+                assert (await session.read_file("plain", "with space & 100%.md")).content == b"percent\n"
+                with pytest.raises(VerificationError):
+                    await session.read_file("plain", "none.md")
     assert [each.skill.skill.uri for each in person.loads] == [MAIN]

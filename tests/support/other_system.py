@@ -20,6 +20,7 @@ from typing import Any
 LOADED_FIRST = (
     "anyio._backends._asyncio",
     "cyclopts",
+    "httpcore2",
     "httpx2",
     "mcp.client.stdio",
     "mcp.client.streamable_http",

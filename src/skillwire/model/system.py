@@ -13,19 +13,21 @@ from skillwire.model.errors import PlatformError
 WINDOWS = "win32"
 
 
+_HERE = {
+    "file locks": find_spec("fcntl") is not None,
+    "file permissions": hasattr(os, "geteuid"),
+    "a way to read folders without following links": (
+        {os.open, os.stat} <= os.supports_dir_fd
+        and os.scandir in os.supports_fd
+        and hasattr(os, "O_NOFOLLOW")
+    ),
+}
+"""Whether this system has each of what is needed."""
+
+
 def missing_here() -> list[str]:
     """Return what this system does not have of what Skillwire needs."""
-    windows = sys.platform == WINDOWS
-    needed = {
-        "file locks": find_spec("fcntl") is not None,
-        "file permissions": hasattr(os, "geteuid"),
-        "a way to read folders without following links": (
-            {os.open, os.stat} <= os.supports_dir_fd
-            and os.scandir in os.supports_fd
-            and hasattr(os, "O_NOFOLLOW")
-        ),
-    }
-    return [what for what, there in needed.items() if windows or not there]
+    return [what for what, there in _HERE.items() if sys.platform == WINDOWS or not there]
 
 
 def require_posix(what: str) -> None:
