@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 from urllib.parse import urlsplit
 
 from tests.blackbox.product import PATIENCE, Person, command
@@ -53,9 +53,7 @@ class Peer(ABC):
             info = {"name": "peer", "version": "1"}
             asked = {"protocolVersion": self.version, "capabilities": {}, "clientInfo": info}
             self._handshake = {}  # so that this one waits for no other
-            answer = (
-                self.request("server/discover", {}) if self.modern else self.request("initialize", asked)
-            )
+            answer = self.request("server/discover", {}) if self.modern else self.request("initialize", asked)
             self._handshake = answer["result"]
             if not self.modern:
                 assert self._handshake["protocolVersion"] == self.version
@@ -97,8 +95,9 @@ class Peer(ABC):
         assert "error" in answer, answer
         return answer["error"]
 
-    def tool(self, name: str, **arguments: str) -> Any:
-        return self.result("tools/call", {"name": name, "arguments": arguments})
+    def tool(self, tool: str, /, **arguments: str) -> Any:
+        """Call a tool; return its result."""
+        return self.result("tools/call", {"name": tool, "arguments": arguments})
 
     def pages(self, method: str, key: str, params: Mapping[str, Any] | None = None) -> Iterator[list[Any]]:
         """Follow a list to its end, page by page."""
@@ -289,8 +288,9 @@ class HttpPeer(Peer):
         if self.modern:
             method = str(message.get("method"))
             sent |= {"mcp-protocol-version": self.version, "mcp-method": method}
-            params = message.get("params") or {}
-            name = params.get(_NAMED_BY.get(method, "")) if isinstance(params, dict) else None
+            params: Any = message.get("params")
+            given = cast("Message", params) if isinstance(params, dict) else {}
+            name = given.get(_NAMED_BY.get(method, ""))
             if isinstance(name, str) and len(name) < 8000:
                 sent["mcp-name"] = _field(name)
         return sent

@@ -1,7 +1,7 @@
 """The product as a person meets it: a command, its options, its files and its environment.
 
-The command is `python -m skillwire`, or what `SKILLWIRE_COMMAND` says: so any build can be tested. Every name that
-the product may change is spelled here and nowhere else in this suite.
+The command is `python -m skillwire`, or what `SKILLWIRE_COMMAND` says, so that any build can be tested. Names
+that the product may change are spelled here, and nowhere else in this suite.
 """
 
 import json

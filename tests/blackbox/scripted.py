@@ -1,8 +1,8 @@
 """An MCP server that says exactly what a test wants it to say, honest or not: raw JSON-RPC, no SDK.
 
-Over HTTP it runs in a thread of the test, over stdio as a process: `python scripted.py SCRIPT LOG`. The script of a
-process is a JSON file, read anew for each request, and what it is asked goes to the log, a line of JSON each.
-This file needs nothing but the standard library, and imports nothing of the suite, so that it runs by its path.
+Over HTTP it runs in a thread of the test, over stdio as a process: `python scripted.py SCRIPT LOG`. The
+script of a process is a JSON file that is read anew for each request. Each method that is asked for goes to
+the log. This file imports the standard library only, so that it runs by its path.
 """
 
 import base64
@@ -80,7 +80,7 @@ class Script:
         body: str = "# Steps\n",
         listing: bool = True,
     ) -> Message:
-        """Serve this skill honestly, in the place of what was there; return its entry, to be spoiled or not."""
+        """Serve this skill honestly, in the place of what was there; return its entry, to be spoiled."""
         root, name = f"{scheme}://{path}", path.rpartition("/")[2]
         uri = f"{root}/SKILL.md"
         files = {uri: document(name, fields, body)}
@@ -99,7 +99,7 @@ class Script:
         """Serve that skill no more."""
         uri = f"{scheme}://{path}/SKILL.md"
         for entries in (self.entries, self.unlisted):
-            entries[:] = [each for each in entries if not isinstance(each, dict) or _uri(each) != uri]
+            entries[:] = [each for each in entries if _uri(each) != uri]
         prefix = uri.removesuffix("SKILL.md")
         self.files = {each: content for each, content in self.files.items() if not each.startswith(prefix)}
 
@@ -132,7 +132,7 @@ class Script:
             return self.reads[uri] if uri in self.reads else self._file(uri)
         if method == "resources/directory/read":
             return self.folders.get(uri, _error("no such folder"))
-        lists = {
+        lists: dict[str, Message] = {
             "resources/list": {"resources": self.resources},
             "resources/templates/list": {"resourceTemplates": []},
             "prompts/list": {"prompts": []},
@@ -160,8 +160,7 @@ class Script:
         return {"skills": self.entries}
 
     def _entry(self, uri: str) -> Message:
-        known: list[Any] = [*self.entries, *self.unlisted]
-        found = [each for each in known if isinstance(each, dict) and _uri(cast("Message", each)) == uri]
+        found = [each for each in (*self.entries, *self.unlisted) if _uri(each) == uri]
         return {"skill": found[0]} if found else _error("no such skill")
 
     def _file(self, uri: str) -> Message:
@@ -170,8 +169,8 @@ class Script:
         return {"contents": [block(uri, base64.b64decode(self.files[uri]))]}
 
 
-def _uri(entry: Message) -> Any:
-    return entry.get("uri")
+def _uri(entry: Any) -> Any:
+    return cast("Message", entry).get("uri") if isinstance(entry, dict) else None
 
 
 def _error(message: str, code: int = -32602) -> Message:
@@ -223,7 +222,8 @@ class Site:
 
     def answer(self, message: Message) -> Message | None:
         if "method" in message and "id" in message:
-            params = {key: value for key, value in (message.get("params") or {}).items() if key != "_meta"}
+            given = cast("Message", message.get("params") or {})
+            params = {key: value for key, value in given.items() if key != "_meta"}
             with self._lock:
                 self.asked.append((str(message["method"]), copy.deepcopy(params)))
         return self.script.answer(message)
@@ -247,6 +247,7 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     server: _Server  # pyright: ignore[reportIncompatibleVariableOverride] - the one that made it
 
     def do_POST(self) -> None:
@@ -273,7 +274,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _listen(self, identity: object, wanted: Message) -> None:
         meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": identity}}
-        told = {"method": "notifications/subscriptions/acknowledged", "params": {**meta, "notifications": wanted}}
+        told = {
+            "method": "notifications/subscriptions/acknowledged",
+            "params": {**meta, "notifications": wanted},
+        }
         self._stream(meta, {"jsonrpc": "2.0", **told})
 
     def _stream(self, params: Message, first: Message | None = None) -> None:

@@ -181,8 +181,9 @@ def test_pages_hold_whole_entries_and_every_skill_once(peer: Peer) -> None:
 @pytest.mark.rule("S11", "S15")
 def test_unknown_and_foreign_cursors_are_refused(peer: Peer) -> None:
     own = peer.result("skills/list")["nextCursor"]
+    wrong: list[Any] = ["", "0", "x" * 50, own + "A", own[:-2], 5, {}]
     asked: list[tuple[str, dict[str, Any]]] = [
-        *[("skills/list", {"cursor": cursor}) for cursor in ("", "0", "x" * 50, own + "A", own[:-2], 5, {})],
+        *[("skills/list", {"cursor": cursor}) for cursor in wrong],
         ("resources/list", {"cursor": own}),
         ("resources/directory/read", {"uri": "skill://many", "cursor": own}),
         ("resources/directory/read", {"uri": REFUNDS, "cursor": "nonsense"}),
@@ -229,7 +230,13 @@ def test_get_returns_the_listed_entry_of_every_skill(peer: Peer) -> None:
 
 @pytest.mark.rule("S13")
 def test_get_of_no_skill_names_the_uri(peer: Peer) -> None:
-    for uri in ("skill://nobody/SKILL.md", REFUNDS, f"{REFUNDS}/references/policy.md", "", "file:///etc/passwd"):
+    for uri in (
+        "skill://nobody/SKILL.md",
+        REFUNDS,
+        f"{REFUNDS}/references/policy.md",
+        "",
+        "file:///etc/passwd",
+    ):
         error = peer.error("skills/get", {"uri": uri})
         assert (error["code"], uri in error["message"]) == (INVALID_PARAMS, True)
 
@@ -324,7 +331,15 @@ def test_every_level_of_every_skill_is_a_directory(peer: Peer) -> None:
 
 @pytest.mark.rule("S15")
 def test_what_is_no_directory_is_refused(peer: Peer) -> None:
-    for uri in (f"{REFUNDS}/SKILL.md", f"{REFUNDS}/nothing", "skill://", f"{REFUNDS}/", "file:///etc", "x", ""):
+    for uri in (
+        f"{REFUNDS}/SKILL.md",
+        f"{REFUNDS}/nothing",
+        "skill://",
+        f"{REFUNDS}/",
+        "file:///etc",
+        "x",
+        "",
+    ):
         error = peer.error("resources/directory/read", {"uri": uri})
         assert (uri, error["code"]) == (uri, INVALID_PARAMS)
 
