@@ -12,6 +12,7 @@ import json
 import queue
 import sys
 import threading
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -21,6 +22,8 @@ from typing import Any, Self, cast
 
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
 EXTENSION = "io.modelcontextprotocol/skills"
+HELD = 60.0
+"""Seconds after which a request that is held is answered all the same."""
 Message = dict[str, Any]
 
 
@@ -184,6 +187,11 @@ class Site:
         self.script = script
         self.asked: list[tuple[str, Message]] = []
         self._streams: list[queue.Queue[Message | None]] = []
+        self._held: str | None = None
+        self._free = threading.Event()
+        self._heard = threading.Event()
+        self._under_way: Counter[str] = Counter()
+        self._most: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.site = self
@@ -194,6 +202,7 @@ class Site:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.release()
         with self._lock:
             for stream in self._streams:
                 stream.put(None)
@@ -214,24 +223,55 @@ class Site:
         """The files that were read, in this order."""
         return [params["uri"] for method, params in self.asked if method == "resources/read"]
 
+    def await_listener(self) -> None:
+        """Wait until somebody listens."""
+        assert self._heard.wait(HELD)
+
     def say_changed(self) -> None:
         """Tell everybody who listens that the skills are others now."""
         with self._lock:
             for stream in self._streams:
                 stream.put({"jsonrpc": "2.0", "method": "notifications/resources/list_changed"})
 
+    def hold(self, method: str) -> None:
+        """Leave requests of a method without an answer, until `release`."""
+        self._free.clear()
+        self._held = method
+
+    def release(self) -> None:
+        self._held = None
+        self._free.set()
+
+    def most_at_once(self, method: str) -> int:
+        """Return how many requests of a method were ever under way at once."""
+        return self._most[method]
+
     def answer(self, message: Message) -> Message | None:
+        method = str(message.get("method"))
+        with self._lock:
+            self._under_way[method] += 1
+            self._most[method] = max(self._most[method], self._under_way[method])
+        try:
+            return self._answer(message)
+        finally:
+            with self._lock:
+                self._under_way[method] -= 1
+
+    def _answer(self, message: Message) -> Message | None:
         if "method" in message and "id" in message:
             given = cast("Message", message.get("params") or {})
             params = {key: value for key, value in given.items() if key != "_meta"}
             with self._lock:
                 self.asked.append((str(message["method"]), copy.deepcopy(params)))
+        if message.get("method") == self._held:
+            self._free.wait(HELD)
         return self.script.answer(message)
 
     def stream(self) -> "queue.Queue[Message | None]":
         stream: queue.Queue[Message | None] = queue.Queue()
         with self._lock:
             self._streams.append(stream)
+        self._heard.set()
         return stream
 
 
@@ -260,6 +300,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(202 if answer is None else 200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
+        if message.get("method") == "initialize":
+            self.send_header("mcp-session-id", "1")  # without one, a client opens no stream
         self.end_headers()
         self.wfile.write(body)
 
