@@ -176,5 +176,6 @@ def liar(version: str, **settings: Any) -> Script:
     for name, lie in LIES.items():
         lie.tell(script, name)
     script.entries.extend(EACH_BAD_ENTRY)
+    script.publish("live")["resources"] = "dynamic"
     script.publish("acme/deep/honest-too", {"references/a.md": A}, {"license": "MIT", "x": [1, None]})
     return script

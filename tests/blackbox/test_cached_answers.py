@@ -1,8 +1,8 @@
 """The server that keeps answers ready says the same as the one that makes each anew.
 
-Answers are compared byte for byte in one spelling: JSON leaves the order of keys and the escapes of characters
-open, and nothing else. Over HTTP the status and the headers are compared, too. Only dates, ids of sessions and
-the length, which depends on the spelling, may differ.
+Answers are compared byte for byte in one spelling: JSON leaves the order of keys and the escapes of
+characters open, and nothing else. Over HTTP the status and the headers are compared, too. Only dates, ids of
+sessions and the length, which depends on the spelling, may differ.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.blackbox.peers import MODERN, HttpPeer, Peer, StdioPeer
-from tests.blackbox.product import NO_CONFIG, UNCACHED, HttpService, Person
+from tests.blackbox.product import LOAD_TOOL, NO_CONFIG, PROBLEMS, UNCACHED, HttpService, Person
 from tests.blackbox.skills import block_bytes, digest, write_skill
 
 LEGACY = "2025-11-25"
@@ -129,13 +129,13 @@ ODD: list[Asked] = [
     ("resources/read", {"uri": "skill://bytes/ünïcode/naïve.md"}),
     ("resources/read", {"uri": ["x"]}),
     ("resources/read", {"uri": "x" * 5_000}),
-    ("resources/read", {"uri": "skillwire://problems"}),
+    ("resources/read", {"uri": PROBLEMS}),
     ("resources/read", {"uri": "skill://index.json"}),
     ("resources/directory/read", {"uri": REFUNDS}),
     ("resources/list", {}),
     ("resources/templates/list", {}),
     ("tools/list", {}),
-    ("tools/call", {"name": "load-skill", "arguments": {"name": "refunds"}}),
+    ("tools/call", {"name": LOAD_TOOL, "arguments": {"name": "refunds"}}),
     ("prompts/list", {}),
     ("prompts/get", {"name": "refunds"}),
     ("no/such/method", {}),

@@ -11,9 +11,9 @@ import pytest
 from tests.blackbox.lies import DOCUMENT_LIES, EACH_BAD_ENTRY, ENTRY_LIES, LIES, READ_LIES, A, liar
 from tests.blackbox.peers import MODERN, VERSIONS, StdioPeer
 from tests.blackbox.product import FILE_TOOL, LOAD_TOOL, Done, Person
-from tests.blackbox.scripted import LEGACY, Program, Script, Site
+from tests.blackbox.scripted import LEGACY, Program, Script, Site, document
 
-HONEST = {"skill://honest/SKILL.md", "skill://acme/deep/honest-too/SKILL.md"}
+HONEST = {"skill://honest/SKILL.md", "skill://live/SKILL.md", "skill://acme/deep/honest-too/SKILL.md"}
 WAYS = ("http-2026-07-28", "http-2025-11-25", "stdio-2026-07-28", "stdio-2025-11-25")
 
 
@@ -69,15 +69,15 @@ def test_each_lie_is_found_and_named(report: Report, lie: str) -> None:
 def test_no_lie_hides_an_honest_skill(report: Report) -> None:
     skills = {skill["uri"]: skill for skill in report.done.json["skills"]}
     assert set(skills) >= HONEST
-    assert [skills[uri]["findings"] for uri in HONEST] == [[], []]
+    assert [skills[uri]["findings"] for uri in HONEST] == [[], [], []]
     assert "-" in report.faults
-    assert not report.faults.keys() & {"honest", "acme"}
+    assert not report.faults.keys() & {"honest", "acme", "live"}
 
 
 @pytest.mark.rule("H6", "H7", "H8")
 def test_nothing_of_a_bad_entry_is_read(reports: "dict[str, Report]") -> None:
     reads = reports["http-2025-11-25"].reads or []
-    assert {uri.split("/")[2] for uri in reads} == {"honest", "acme", *READ_LIES, *DOCUMENT_LIES}
+    assert {uri.split("/")[2] for uri in reads} == {"honest", "acme", "live", *READ_LIES, *DOCUMENT_LIES}
     assert {uri.split(":")[0] for uri in reads} == {"skill"}
 
 
@@ -148,6 +148,17 @@ def test_a_bridge_passes_honest_skills_on(bridge: tuple[StdioPeer, Site]) -> Non
     assert "# Steps" in loaded["content"][0]["text"]
     uri = "skill://liar/acme/deep/honest-too/references/a.md"
     assert peer.result("resources/read", {"uri": uri})["contents"][0]["text"].encode() == A
+
+
+@pytest.mark.rule("S9")
+def test_content_made_when_read_is_listed_as_dynamic(bridge: tuple[StdioPeer, Site]) -> None:
+    peer, site = bridge
+    uri = "skill://liar/live/SKILL.md"
+    assert peer.skills()[uri]["resources"] == "dynamic"
+    assert peer.result("skills/get", {"uri": uri})["skill"]["resources"] == "dynamic"
+    for body in (b"# One\n", b"# Two\n"):
+        site.script.tamper("skill://live/SKILL.md", document("live") + body)
+        assert peer.result("resources/read", {"uri": uri})["contents"][0]["text"].encode().endswith(body)
 
 
 @pytest.mark.rule("H13", "H15")
