@@ -15,7 +15,7 @@ MANY = 120
 
 @pytest.fixture(scope="session")
 def somebody(tmp_path_factory: pytest.TempPathFactory) -> Person:
-    """A person whom tests share that leave nothing behind."""
+    """A user that tests share if they leave nothing behind."""
     return Person(tmp_path_factory.mktemp("somebody"))
 
 

@@ -16,9 +16,7 @@ MIB = 1024 * 1024
 EXTENSION = "io.modelcontextprotocol/skills"
 FLOODS: dict[str, dict[str, Any]] = {
     "pings": {"id": 1_000_000, "method": "ping"},
-    "sampling": {"id": 1_000_000, "method": "sampling/createMessage", "params": {}},
     "changes": {"method": "notifications/resources/list_changed"},
-    "logs": {"method": "notifications/message", "params": {"level": "info", "data": "x" * 1_000}},
     "answers": {"id": 1_000_000, "result": {}},
 }
 LARGE = ("values", "long")

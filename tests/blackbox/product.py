@@ -62,7 +62,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody with a home of their own, of whom nothing is remembered yet."""
+    """A user with a home folder of their own, and no state yet."""
 
     home: Path
 
@@ -76,7 +76,7 @@ class Person:
         return self.home / "work"
 
     def environment(self, variables: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return the environment of this person's processes: nothing of whoever runs the tests."""
+        """Return the environment of this person's processes: none of the settings of this machine."""
         self.work.mkdir(parents=True, exist_ok=True)
         kept = {name: value for name, value in os.environ.items() if not _OURS.match(name)}
         return {
@@ -92,7 +92,7 @@ class Person:
         }
 
     def run(self, *arguments: str | Path, variables: Mapping[str, str] | None = None) -> Done:
-        """Run a command to its end, with nobody at the terminal."""
+        """Run a command to its end, without a terminal."""
         done = subprocess.run(
             command(*arguments),
             capture_output=True,

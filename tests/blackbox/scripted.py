@@ -224,11 +224,11 @@ class Site:
         return [params["uri"] for method, params in self.asked if method == "resources/read"]
 
     def await_listener(self) -> None:
-        """Wait until somebody listens."""
+        """Wait until a client listens."""
         assert self._heard.wait(HELD)
 
     def say_changed(self) -> None:
-        """Tell everybody who listens that the skills are others now."""
+        """Notify every client that listens that the skills changed."""
         with self._lock:
             for stream in self._streams:
                 stream.put({"jsonrpc": "2.0", "method": "notifications/resources/list_changed"})

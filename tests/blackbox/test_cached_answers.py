@@ -8,6 +8,7 @@ sessions and the length, which depends on the spelling, may differ.
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,12 @@ def services(tree: Path, somebody: Person) -> Iterator[tuple[HttpService, HttpSe
         HttpService(somebody, tree, NO_CONFIG, UNCACHED, "--http", "0") as uncached,
     ):
         yield cached, uncached
+
+
+def on_http(tree: Path, person: Person, stack: ExitStack) -> Both:
+    cached = stack.enter_context(HttpService(person, tree, NO_CONFIG, "--http", "0"))
+    uncached = stack.enter_context(HttpService(person, tree, NO_CONFIG, UNCACHED, "--http", "0"))
+    return HttpPeer(MODERN, cached.url), HttpPeer(MODERN, uncached.url)
 
 
 def on_pipes(version: str, tree: Path, person: Person) -> Both:
@@ -240,28 +247,22 @@ def test_every_header_gets_the_same_answer(services: tuple[HttpService, HttpServ
 @pytest.mark.rule("S19")
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_edits_are_answered_alike(tmp_path: Path, person: Person, transport: str) -> None:
-    folder = write_skill(tmp_path / "tree", "one", {"a.md": "0"})
-    read, get = (
-        ("resources/read", {"uri": "skill://one/a.md"}),
-        ("skills/get", {"uri": "skill://one/SKILL.md"}),
-    )
-    with (
-        HttpService(person, tmp_path / "tree", NO_CONFIG, "--http", "0") as cached,
-        HttpService(person, tmp_path / "tree", NO_CONFIG, UNCACHED, "--http", "0") as uncached,
-    ):
-        web = HttpPeer(MODERN, cached.url), HttpPeer(MODERN, uncached.url)
-        both: Both = web if transport == "http" else on_pipes(MODERN, tmp_path / "tree", person)
+    tree = tmp_path / "tree"
+    folder = write_skill(tree, "one", {"a.md": "0"})
+    file, skill = {"uri": "skill://one/a.md"}, {"uri": "skill://one/SKILL.md"}
+    with ExitStack() as stack:
+        both = on_pipes(MODERN, tree, person) if transport == "stdio" else on_http(tree, person, stack)
+        for peer in both:
+            stack.enter_context(peer)
         for content in (b"1", b"2", b"22", b"", bytes(range(256))):
-            same(both, *read)
+            same(both, "resources/read", file)
             (folder / "a.md").write_bytes(content)
-            (block,) = same(both, *read)["result"]["contents"]
+            (block,) = same(both, "resources/read", file)["result"]["contents"]
             assert block_bytes(block) == content
-            listed = same(both, *get)["result"]["skill"]["resources"]
+            listed = same(both, "skills/get", skill)["result"]["skill"]["resources"]
             assert {each["digest"] for each in listed} >= {digest(content)}
         (folder / "a.md").unlink()
-        assert same(both, *read)["error"]["code"] == -32602
-        for peer in (*both, *web):
-            peer.close()
+        assert same(both, "resources/read", file)["error"]["code"] == -32602
 
 
 def test_the_two_servers_are_not_the_same(tree: Path, somebody: Person) -> None:

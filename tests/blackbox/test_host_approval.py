@@ -389,12 +389,12 @@ def test_changed_skills_are_withheld_while_they_are_served(
     """However long the answers were said to stay fresh."""
     with Site(Script(version=version)) as site:
         person.has_servers(acme=site.url)
-        for name in (*changes, "same"):
+        for name in changes:
             site.script.publish(name, {"references/a.md": A}, TOOLS)
-        for name in (*changes, "same"):
+        for name in changes:
             assert person.run("approve", f"acme:{name}", "--yes").code == 0
         with StdioPeer(version, person, "bridge", "acme") as peer:
-            for name in (*changes, "same"):
+            for name in changes:
                 assert peer.tool(LOAD_TOOL, name=f"acme/{name}")["isError"] is False
             site.await_listener()
             for name in changes:
@@ -405,7 +405,6 @@ def test_changed_skills_are_withheld_while_they_are_served(
                 assert peer.tool(FILE_TOOL, skill=f"acme/{name}", path="SKILL.md")["isError"] is True
             told = peer.result("resources/read", {"uri": PROBLEMS})["contents"][0]["text"]
             assert all(f"approve acme:{name}" in told for name in changes)
-            assert peer.tool(LOAD_TOOL, name="acme/same")["isError"] is False
 
 
 @pytest.mark.rule("H15")

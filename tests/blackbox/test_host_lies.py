@@ -1,4 +1,4 @@
-"""A server that lies: each lie is found and named, on every way, and hides no honest skill."""
+"""A server that lies: each lie is found on every transport and version, and hides no honest skill."""
 
 import json
 from collections.abc import Iterator
@@ -294,7 +294,6 @@ def test_an_unlisted_skill_is_reached_by_its_uri(person: Person) -> None:
     script.gets["skill://asked/SKILL.md"] = {"skill": posing}
     with Site(script) as site:
         person.has_servers(acme=site.url)
-        assert person.run("list", "acme", "--json").json == []
         done = person.run("read", "acme:skill://unlisted/SKILL.md", "a.md", "--raw")
         assert (done.code, done.out) == (0, A)
         refused = person.run("show", "acme:skill://asked/SKILL.md", "--json")
@@ -302,7 +301,7 @@ def test_an_unlisted_skill_is_reached_by_its_uri(person: Person) -> None:
     assert site.count("skills/get") >= 2
 
 
-def test_every_kind_of_bad_entry_was_told() -> None:
+def test_every_kind_of_bad_entry_is_tried() -> None:
     assert len(EACH_BAD_ENTRY) == 7
     assert {fault for lie in ENTRY_LIES.values() for fault in lie.faults} >= {
         "entry-resources",

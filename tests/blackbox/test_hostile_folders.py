@@ -1,4 +1,4 @@
-"""Folders, archives and web sites that mean ill: each trap is told, and the good skill is served."""
+"""Folders, archives and web sites that attack: each trap is reported, and the good skill is served."""
 
 import hashlib
 import io
@@ -117,7 +117,7 @@ def test_nothing_outside_the_folder_is_served(trapped: dict[str, Any]) -> None:
     assert all('"error"' in text and SECRET not in text for text in trapped["leaks"])
 
 
-def test_what_is_told_of_traps_has_no_control_characters(trapped: dict[str, Any]) -> None:
+def test_reports_of_traps_have_no_control_characters(trapped: dict[str, Any]) -> None:
     assert all(str(value).isprintable() for each in trapped["problems"] for value in each.values())
 
 

@@ -193,7 +193,7 @@ def test_unknown_and_foreign_cursors_are_refused(peer: Peer) -> None:
 
 
 @pytest.mark.rule("S12")
-def test_freshness_is_told_on_the_newest_version_only(peer: Peer) -> None:
+def test_freshness_is_sent_on_the_newest_version_only(peer: Peer) -> None:
     asked: list[tuple[str, dict[str, Any]]] = [
         ("skills/list", {}),
         ("skills/get", {"uri": f"{REFUNDS}/SKILL.md"}),
@@ -251,36 +251,36 @@ def test_a_served_skill_answers_though_it_is_unlisted(tmp_path: Path, person: Pe
         entry = peer.result("skills/get", {"uri": "skill://unlisted/SKILL.md"})["skill"]
         assert entry["uri"] == "skill://unlisted/SKILL.md"
         assert entry["frontmatter"]["license"] == ["MIT"]
-        assert [each["path"] for each in problems(peer)] == ["unlisted/SKILL.md"]
+        assert {each["path"] for each in problems(peer)} == {"unlisted/SKILL.md"}
         assert read(peer, "skill://unlisted/SKILL.md")[0] == document
 
 
-@pytest.mark.rule("S14")
-@pytest.mark.parametrize(
-    "uri",
-    [
-        f"{REFUNDS}/nothing.md",
-        f"{REFUNDS}/references/",
-        f"{REFUNDS}/references",
-        f"{REFUNDS}/../../../../../../etc/passwd",
-        f"{REFUNDS}/%2e%2e/%2e%2e/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
-        f"{REFUNDS}/references/../SKILL.md",
-        f"{REFUNDS}/references%2Fpolicy.md",
-        f"{REFUNDS}/SKILL.md?x",
-        f"{REFUNDS}/SKILL.md#x",
-        f"{REFUNDS}/SKILL.md%00",
-        "skill://localhost/etc/passwd",
-        "skill:///etc/passwd",
-        "skill://broken/SKILL.md",
-        "SKILL://acme/billing/refunds/SKILL.md",
-        "file:///etc/passwd",
-        "/etc/passwd",
-        "",
-        "\0",
-    ],
+NOT_SERVED = (
+    f"{REFUNDS}/nothing.md",
+    f"{REFUNDS}/references/",
+    f"{REFUNDS}/references",
+    f"{REFUNDS}/../../../../../../etc/passwd",
+    f"{REFUNDS}/%2e%2e/%2e%2e/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+    f"{REFUNDS}/references/../SKILL.md",
+    f"{REFUNDS}/references%2Fpolicy.md",
+    f"{REFUNDS}/SKILL.md?x",
+    f"{REFUNDS}/SKILL.md#x",
+    f"{REFUNDS}/SKILL.md%00",
+    "skill://localhost/etc/passwd",
+    "skill:///etc/passwd",
+    "skill://broken/SKILL.md",
+    "SKILL://acme/billing/refunds/SKILL.md",
+    "file:///etc/passwd",
+    "/etc/passwd",
+    "",
+    "\0",
 )
-def test_what_is_not_served_cannot_be_read(peer: Peer, uri: str) -> None:
-    assert peer.error("resources/read", {"uri": uri})["code"] == INVALID_PARAMS
+
+
+@pytest.mark.rule("S14")
+def test_what_is_not_served_cannot_be_read(peer: Peer) -> None:
+    for uri in NOT_SERVED:
+        assert (uri, peer.error("resources/read", {"uri": uri})["code"]) == (uri, INVALID_PARAMS)
     assert read(peer, f"{REFUNDS}/references/policy.md")[0] == b"# Policy\n"
 
 
@@ -443,7 +443,7 @@ def test_reads_agree_with_lists_while_files_change(tmp_path: Path, person: Perso
 
 
 @pytest.mark.rule("S13", "S19")
-def test_skills_that_come_and_go_are_told_and_followed(tmp_path: Path, person: Person) -> None:
+def test_added_and_removed_skills_are_announced(tmp_path: Path, person: Person) -> None:
     write_skill(tmp_path / "tree", "one")
     with StdioPeer("2025-11-25", person, "serve", tmp_path / "tree", NO_CONFIG) as peer:
         assert list(peer.skills()) == ["skill://one/SKILL.md"]
