@@ -375,7 +375,8 @@ def test_a_prompt_and_a_tool_send_the_same_document_on_the_wire(peer: Peer) -> N
         }
     ]
     called = peer.result("tools/call", {"name": "load-skill", "arguments": {"name": "refunds"}})
-    assert called["content"] == [{"type": "text", "text": text, "annotations": for_the_model}]
+    meta = {"dev.skillwire/uri": f"{REFUNDS}/SKILL.md"}
+    assert called["content"] == [{"type": "text", "text": text, "annotations": for_the_model, "_meta": meta}]
     assert called["isError"] is False
 
 

@@ -225,15 +225,15 @@ def test_a_list_in_the_description_of_no_tool_is_refused(skills: Path, cli: Cli)
 @pytest.mark.parametrize(
     ("given", "read"),
     [
-        (["serve", "--http", "./skills"], ["serve", "--http=", "./skills"]),
-        (["serve", "./skills", "--http"], ["serve", "./skills", "--http="]),
-        (["serve", "--http", "--static"], ["serve", "--http=", "--static"]),
-        (["serve", "--http", "C:/skills"], ["serve", "--http=", "C:/skills"]),
-        (["serve", "--http", "skills"], ["serve", "--http=", "skills"]),
-        (["serve", "--http", "github:acme/skills"], ["serve", "--http=", "github:acme/skills"]),
-        (["serve", "--http", "a/b:80"], ["serve", "--http=", "a/b:80"]),
-        (["bridge", "--http", "acme"], ["bridge", "--http=", "acme"]),
-        (["bridge", "--http", "--", "80"], ["bridge", "--http=", "--", "80"]),
+        (["serve", "--http", "./skills"], ["serve", "--http=default", "./skills"]),
+        (["serve", "./skills", "--http"], ["serve", "./skills", "--http=default"]),
+        (["serve", "--http", "--static"], ["serve", "--http=default", "--static"]),
+        (["serve", "--http", "C:/skills"], ["serve", "--http=default", "C:/skills"]),
+        (["serve", "--http", "skills"], ["serve", "--http=default", "skills"]),
+        (["serve", "--http", "github:acme/skills"], ["serve", "--http=default", "github:acme/skills"]),
+        (["serve", "--http", "a/b:80"], ["serve", "--http=default", "a/b:80"]),
+        (["bridge", "--http", "acme"], ["bridge", "--http=default", "acme"]),
+        (["bridge", "--http", "--", "80"], ["bridge", "--http=default", "--", "80"]),
         (["bridge", "x", "--", "serve", "--http"], ["bridge", "x", "--", "serve", "--http"]),
         *(
             ([verb, "--http", value], [verb, "--http", value])

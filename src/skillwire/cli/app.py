@@ -16,6 +16,7 @@ from cyclopts import App, CycloptsError, Parameter
 from skillwire import __version__
 from skillwire.cli.collecting import nothing_to_collect
 from skillwire.cli.missing import NoSuchSkillError
+from skillwire.config.settings import NO_ADDRESS
 from skillwire.model.display import quoted
 from skillwire.model.errors import InvalidValueError, SkillwireError, UsageError
 from skillwire.model.name import closest
@@ -140,14 +141,14 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def with_http(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with an empty value for every `--http` that has none: the parser wants one."""
+    """Return the arguments with a value for every `--http` that has none: the parser wants one."""
     verb = next((VERBS[each] for each in arguments if each in VERBS), None)
     if verb is None or not verb.over_http:
         return list(arguments)
     end = arguments.index("--") if "--" in arguments else len(arguments)
     given = [*arguments[:end], ""]
     spelled = (
-        f"{each}=" if each == "--http" and not _ADDRESS.fullmatch(following) else each
+        f"--http={NO_ADDRESS}" if each == "--http" and not _ADDRESS.fullmatch(following) else each
         for each, following in pairwise(given)
     )
     return [*spelled, *arguments[end:]]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from cyclopts import Parameter
 
-from skillwire.config.settings import DEFAULT_PORT
+from skillwire.config.settings import DEFAULT_PORT, NO_ADDRESS
 from skillwire.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Reachable:
     """What the options say of who can reach a server."""
 
     http: str | None = None
-    """None for stdio, empty for the default port."""
+    """None for stdio, `NO_ADDRESS` for the default port."""
     token_env: str | None = None
     allow_public: bool = False
     allow_host: list[str] | None = None
@@ -66,7 +66,8 @@ class Reachable:
             return None
         from skillwire.cli.listening import listen_at  # noqa: PLC0415 - stdio has no walls around it
 
-        return listen_at(self.http or str(DEFAULT_PORT), self, lets_in)
+        address = str(DEFAULT_PORT) if self.http == NO_ADDRESS else self.http
+        return listen_at(address, self, lets_in)
 
     def _refuse_without_http(self) -> None:
         given = {

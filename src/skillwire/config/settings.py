@@ -29,6 +29,8 @@ HTTP_PORT = ("SKILLWIRE_HTTP_PORT", "SKILLJACK_HTTP_PORT")
 """Options of `serve`. The second name of each is that of skilljack, which people switch from."""
 DEFAULT_PORT = 8765
 """Where `--http` without a value serves."""
+NO_ADDRESS = "default"
+"""The value of an `--http` that has none. An empty value is a mistake, such as a variable that is not set."""
 _LARGEST_PORT = 65535
 _YES, _NO = ("true", "1", "yes"), ("false", "0", "no")
 LIMITS = {
@@ -57,7 +59,7 @@ class ServeChoices:
     catalog: str
     tools: str
     http: str | None
-    """Where to serve over HTTP: `[HOST:]PORT`, or empty for the default port."""
+    """Where to serve over HTTP: `[HOST:]PORT`, or `NO_ADDRESS` for the default port."""
     told: tuple[str, ...]
     """Which variables changed something, for people to read."""
 
@@ -88,7 +90,7 @@ def serve_choices(
             told.append(f"`{found[0]}` is set, which means `--static`")
     catalog = catalog or chosen("--catalog", CATALOG, ("instructions", "tool-description"), "instructions")
     tools = tools or chosen("--tools", TOOLS, ("always", "auto", "never"), "always")
-    if not http and (found := _port(environment)) is not None:
+    if http in {None, NO_ADDRESS} and (found := _port(environment)) is not None:
         http = found[1]
         told.append(f"`{found[0]}` is set, which means `--http {http}`")
     return ServeChoices(static, catalog, tools, http, tuple(told))
