@@ -6,7 +6,9 @@ sessions and the length, which depends on the spelling, may differ.
 """
 
 import json
+import os
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,11 +17,13 @@ from typing import Any
 import pytest
 
 from tests.blackbox.peers import MODERN, HttpPeer, Peer, StdioPeer
-from tests.blackbox.product import LOAD_TOOL, NO_CONFIG, PROBLEMS, UNCACHED, HttpService, Person
+from tests.blackbox.product import LOAD_TOOL, NO_CONFIG, PROBLEMS, UNCACHED, HttpService, Person, eventually
 from tests.blackbox.skills import block_bytes, digest, write_skill
 
 LEGACY = "2025-11-25"
 REFUNDS = "skill://acme/billing/refunds"
+SETTLED = 3.0
+"""Seconds after which an answer from a file is kept: one that was just written is always read."""
 TIMES = 3
 """An answer is kept from the second time on, so the third one is a kept one."""
 
@@ -244,25 +248,48 @@ def test_every_header_gets_the_same_answer(services: tuple[HttpService, HttpServ
     assert answers[0] == answers[1]
 
 
+def replaced(file: Path, content: bytes) -> None:
+    other = file.with_name(".new")
+    other.write_bytes(content)
+    other.rename(file)
+
+
+def backdated(file: Path, content: bytes) -> None:
+    """Write, and set the time of the last change back to what it was."""
+    before = file.stat()
+    file.write_bytes(content)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+EDITS: dict[str, Callable[[Path, bytes], object]] = {
+    "written": Path.write_bytes,
+    "replaced": replaced,
+    "backdated": backdated,
+}
+
+
 @pytest.mark.rule("S19")
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_edits_are_answered_alike(tmp_path: Path, person: Person, transport: str) -> None:
-    tree = tmp_path / "tree"
-    folder = write_skill(tree, "one", {"a.md": "0"})
-    file, skill = {"uri": "skill://one/a.md"}, {"uri": "skill://one/SKILL.md"}
+    """Of the same length each, so that only the times or the inode of the file differ."""
+    tree, skill = tmp_path / "tree", {"uri": "skill://one/SKILL.md"}
+    folder = write_skill(tree, "one", dict.fromkeys(EDITS, "0"))
     with ExitStack() as stack:
         both = on_pipes(MODERN, tree, person) if transport == "stdio" else on_http(tree, person, stack)
         for peer in both:
             stack.enter_context(peer)
-        for content in (b"1", b"2", b"22", b"", bytes(range(256))):
-            same(both, "resources/read", file)
-            (folder / "a.md").write_bytes(content)
-            (block,) = same(both, "resources/read", file)["result"]["contents"]
-            assert block_bytes(block) == content
-            listed = same(both, "skills/get", skill)["result"]["skill"]["resources"]
-            assert {each["digest"] for each in listed} >= {digest(content)}
-        (folder / "a.md").unlink()
-        assert same(both, "resources/read", file)["error"]["code"] == -32602
+        eventually(lambda: time.time() - (folder / "SKILL.md").stat().st_ctime > SETTLED)
+        for edit, change in EDITS.items():
+            file = {"uri": f"skill://one/{edit}"}
+            same(both, "resources/read", file)  # and the answer is kept
+            for content in (b"1", b"22", b"", b"\xff"):
+                change(folder / edit, content)
+                (block,) = same(both, "resources/read", file)["result"]["contents"]
+                assert block_bytes(block) == content
+                listed = same(both, "skills/get", skill)["result"]["skill"]["resources"]
+                assert digest(content) in {each["digest"] for each in listed}
+        (folder / "written").unlink()
+        assert same(both, "resources/read", {"uri": "skill://one/written"})["error"]["code"] == -32602
 
 
 def test_the_two_servers_are_not_the_same(tree: Path, somebody: Person) -> None:

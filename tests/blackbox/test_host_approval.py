@@ -17,7 +17,6 @@ from tests.blackbox.product import (
     LOAD_TOOL,
     PATIENCE,
     PROBLEMS,
-    SERVER_META,
     Done,
     Person,
     command,
@@ -51,17 +50,15 @@ class Story:
     def __init__(self, person: Person, site: Site, twin: Site) -> None:
         self.done: dict[str, Done] = {}
         self._person = person
-        person.has_servers(acme=site.url, other=twin.url)
-        self._do("without anybody to ask", "approve", "acme:good")
+        person.has_servers(acme=site.url)
+        self._do("without anybody to ask", "approve", "acme:seen")
         self.reads_before = list(site.reads)
-        self._do("read", "read", "acme:good", "--raw")
-        self._do("approvals after the read", "approve", "--json")
+        self._do("read", "read", "acme:seen", "--raw")
         self._do("live", "approve", "acme:live", "--yes")
         site.asked.clear()
         self._do("approved", "approve", "acme:good", "--yes")
         self.reads_of_approval = list(site.reads)
         self._do("approvals", "approve", "--json")
-        self._do("the same on another server", "show", "other:good", "--json")
         site.script.entries[0]["resources"].reverse()
         self._do("reordered", "diff", "acme:good")
         site.script.publish("good", {"references/a.md": b"# B\n", "new.md": A}, TOOLS)
@@ -78,7 +75,7 @@ class Story:
         self._do("pulled after the move", "pull", "acme:good", person.home / "pulled", "--force")
         self._do("forgotten", "servers", "--forget", "acme")
         self._do("kept at the end", "cache", "--json")
-        self._do("approvals at the end", "approve", "--json")
+        self._do("forgotten too", "show", "acme:good", "--json")
 
     def _do(self, what: str, *arguments: str | Path) -> None:
         self.done[what] = self._person.run(*arguments)
@@ -101,6 +98,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
         for each in (site, twin):
             each.script.publish("good", {"references/a.md": A}, TOOLS)
             each.script.publish("live")["resources"] = "dynamic"
+            each.script.publish("seen")
         return Story(person, site, twin)
 
 
@@ -108,8 +106,8 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
 def test_without_an_approver_the_answer_is_no(story: Story) -> None:
     assert story.code("without anybody to ask") == 2
     assert story.reads_before == []
-    assert story.code("read") == 0  # which is no approval
-    assert story.json("approvals after the read") == []
+    assert story.code("read") == 0  # which is no approval either
+    assert "skill://seen/SKILL.md" not in {each["uri"] for each in story.json("approvals")}
 
 
 @pytest.mark.rule("H11", "H17", "H21", "H23")
@@ -144,7 +142,6 @@ def test_a_change_ends_an_approval_for_good(story: Story) -> None:
 @pytest.mark.rule("H9", "H28")
 def test_a_label_for_another_address_has_no_approvals(story: Story) -> None:
     """The same entry, by a server that calls itself the same: neither the name nor the URI counts."""
-    assert story.json("the same on another server")["approval"] == "unknown"
     assert story.json("kept")
     assert story.json("moved")["approval"] != "approved"
     assert story.json("kept after the move") == []
@@ -161,7 +158,8 @@ def test_forgetting_a_server_takes_its_files_along(story: Story) -> None:
         assert not Path(each["path"]).exists()
     assert story.code("approved after the move") == story.code("pulled after the move") == 0
     assert story.code("forgotten") == 0
-    assert story.json("kept at the end") == story.json("approvals at the end") == []
+    assert story.json("kept at the end") == []
+    assert story.json("forgotten too")["approval"] == "unknown"
 
 
 @pytest.mark.rule("H27", "H30")
@@ -212,9 +210,6 @@ def test_no_server_takes_the_place_of_an_own_skill(owner: Person, site: Site) ->
         mine = owner.run("read", "good", *places, "--raw")
         assert mine.out == (own / "good/SKILL.md").read_bytes()
         assert owner.run("read", "shared", *places, "--raw").out == b""
-        theirs = owner.run("read", "other:shared", *places, "--json")
-    assert "# Second" in theirs.json["contents"][0]["text"]
-    assert theirs.json["_meta"][SERVER_META] == "other"
 
 
 # The bridge: what models get

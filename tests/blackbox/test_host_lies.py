@@ -10,7 +10,7 @@ import pytest
 
 from tests.blackbox.lies import DOCUMENT_LIES, EACH_BAD_ENTRY, ENTRY_LIES, LIES, READ_LIES, A, liar
 from tests.blackbox.peers import MODERN, VERSIONS, StdioPeer
-from tests.blackbox.product import FILE_TOOL, LOAD_TOOL, Done, Person
+from tests.blackbox.product import FILE_TOOL, LOAD_TOOL, SERVER_META, Done, Person
 from tests.blackbox.scripted import LEGACY, Program, Script, Site, document
 
 HONEST = {"skill://honest/SKILL.md", "skill://live/SKILL.md", "skill://acme/deep/honest-too/SKILL.md"}
@@ -214,14 +214,11 @@ def test_a_list_tells_odd_entries_from_bad_ones(person: Person) -> None:
 @pytest.mark.rule("H8")
 def test_a_live_document_is_bounded_when_read(person: Person) -> None:
     script = Script()
-    for name, size in (("live", 100_000), ("huge", 16_777_216)):
-        entry = script.publish(name, body="x" * size)
-        entry["resources"] = "dynamic"
+    script.publish("huge", body="x" * 16_777_216)["resources"] = "dynamic"
     with Site(script) as site:
         person.has_servers(acme=site.url)
-        done = person.run("read", "acme:live", "--raw")
-        assert (done.code, len(done.out) > 100_000) == (0, True)
         refused = person.run("read", "acme:huge", "--raw")
+    assert site.reads == ["skill://huge/SKILL.md"]
     assert (refused.code, refused.out) == (1, b"")
 
 
@@ -294,8 +291,9 @@ def test_an_unlisted_skill_is_reached_by_its_uri(person: Person) -> None:
     script.gets["skill://asked/SKILL.md"] = {"skill": posing}
     with Site(script) as site:
         person.has_servers(acme=site.url)
-        done = person.run("read", "acme:skill://unlisted/SKILL.md", "a.md", "--raw")
-        assert (done.code, done.out) == (0, A)
+        done = person.run("read", "acme:skill://unlisted/SKILL.md", "a.md", "--json")
+        assert done.json["contents"][0]["text"].encode() == A
+        assert done.json["_meta"][SERVER_META] == "acme"
         refused = person.run("show", "acme:skill://asked/SKILL.md", "--json")
     assert (refused.code, refused.out) == (1, b"")
     assert site.count("skills/get") >= 2

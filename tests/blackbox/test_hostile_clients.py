@@ -275,19 +275,17 @@ def test_no_client_over_http_changes_anything_without_a_token(big: Path, person:
 # Clients that idle, stall and take too much
 
 
-@pytest.mark.parametrize(
-    "sent",
-    [
+def test_requests_that_stall_are_hung_up_on(limited: HttpService) -> None:
+    stalled = (
         b"",
         b"GET /healthz HTTP/1.1\r\nhost: local",
         POST + b"content-length: 1000\r\n\r\n{",
         POST + b"transfer-encoding: chunked\r\n\r\n1\r\n{\r\n",
-    ],
-    ids=["nothing", "half a head", "half a body", "half a chunk"],
-)
-def test_a_request_that_stalls_is_hung_up_on(limited: HttpService, sent: bytes) -> None:
-    with closing(connected(limited, sent)) as client:
-        assert b"408 Request Timeout" in until_closed(client)
+    )
+    with ExitStack() as stack:
+        clients = [stack.enter_context(closing(connected(limited, sent))) for sent in stalled]
+        for client in clients:
+            assert b"408 Request Timeout" in until_closed(client)
     assert healthy(limited)
 
 
@@ -360,8 +358,9 @@ def test_what_one_connection_sends_is_bounded(limited: HttpService, head: bytes,
 
 
 def test_bytes_that_are_not_http_do_no_harm(limited: HttpService) -> None:
-    for sent in (b"\x16\x03\x01\x02\x00\x01", b"\0" * 5_000, b"GET\r\n\r\n", b"\r\n" * 5_000, b"A" * 100_000):
-        with closing(connected(limited, sent)) as client:
+    garbage = (b"\x16\x03\x01\x02\x00\x01", b"\0" * 5_000, b"GET\r\n\r\n", b"\r\n" * 5_000, b"A" * 100_000)
+    with ExitStack() as stack:
+        for client in [stack.enter_context(closing(connected(limited, sent))) for sent in garbage]:
             until_closed(client)
     assert healthy(limited)
 
