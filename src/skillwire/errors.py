@@ -98,22 +98,23 @@ __all__ = [
     "VerificationError",
 ]
 
-__getattr__, __dir__ = exports(
-    __name__,
-    {
-        **dict.fromkeys(__all__, "skillwire.model.errors"),
-        "AuthoringError": "skillwire.authoring.rules",
-        "CallFailedError": "skillwire.drive.errors",
-        "ChangedError": "skillwire.host.refusing",
-        "ContractError": "skillwire.contract.frontmatter",
-        "DriveError": "skillwire.drive.errors",
-        "FindingError": "skillwire.wire.findings",
-        "HostError": "skillwire.host.refusing",
-        "KeyringStateError": "skillwire.host.login.store",
-        "LoginError": "skillwire.host.login.record",
-        "LoginRequiredError": "skillwire.host.refusing",
-        "NotApprovedError": "skillwire.host.refusing",
-        "UnavailableError": "skillwire.host.refusing",
-        "VerificationError": "skillwire.host.refusing",
-    },
-)
+if not TYPE_CHECKING:  # a type checker knows the names above, and no others
+    __getattr__, __dir__ = exports(
+        __name__,
+        {
+            **dict.fromkeys(__all__, "skillwire.model.errors"),
+            "AuthoringError": "skillwire.authoring.rules",
+            "CallFailedError": "skillwire.drive.errors",
+            "ChangedError": "skillwire.host.refusing",
+            "ContractError": "skillwire.contract.frontmatter",
+            "DriveError": "skillwire.drive.errors",
+            "FindingError": "skillwire.wire.findings",
+            "HostError": "skillwire.host.refusing",
+            "KeyringStateError": "skillwire.host.login.store",
+            "LoginError": "skillwire.host.login.record",
+            "LoginRequiredError": "skillwire.host.refusing",
+            "NotApprovedError": "skillwire.host.refusing",
+            "UnavailableError": "skillwire.host.refusing",
+            "VerificationError": "skillwire.host.refusing",
+        },
+    )

@@ -117,22 +117,28 @@ class Person:
         file.write_text(json.dumps({"mcpServers": named}), "utf-8")
 
 
+# A small process between: the peak of a process counts that of the one which started it.
+_MEASURE = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(process.pid, 0)
+print(os.waitstatus_to_exitcode(status), usage.ru_maxrss // 1024)
+"""
+
+
 def peak_memory(arguments: Sequence[str], person: Person) -> tuple[int, int, str]:
     """Run a command to its end; return its exit code, its peak memory in MiB, and what it said on stderr."""
-    process = subprocess.Popen(
-        command(*arguments),
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", _MEASURE, *command(*arguments)],
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         env=person.environment(),
         cwd=person.work,
+        timeout=PATIENCE,
+        check=True,
     )
-    assert process.stderr is not None
-    with process.stderr as pipe:
-        said = pipe.read().decode()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, usage.ru_maxrss // 1024, said
+    code, memory = map(int, done.stdout.split())
+    return code, memory, done.stderr.decode()
 
 
 class HttpService:

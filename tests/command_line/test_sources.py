@@ -75,7 +75,7 @@ def test_a_path_that_cannot_be_is_wrong_usage(good: Path, cli: Cli, argument: st
 def test_a_local_path_that_holds_a_host_name_is_a_folder(good: Path, cli: Cli) -> None:
     write_skill(good / "github.com/acme", "inside")
     assert [skill["name"] for skill in cli("list", "github.com/acme", "--json").json] == ["inside"]
-    assert "`github.com/none` is not `github:owner/repo" in cli("list", "github.com/none").err
+    assert "the folder `github.com/none` does not exist" in cli("list", "github.com/none").err
 
 
 def test_an_archive_is_served_like_the_folder_that_it_was_made_of(

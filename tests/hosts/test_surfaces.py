@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters
 
-from skillwire import AuthoringError, Skill, Skills
+from skillwire import Skill, Skills
+from skillwire.errors import AuthoringError
 from skillwire.host.reaching.client import SkillsClient
 from skillwire.host.surfaces import SurfaceReport, compare_surfaces
 from skillwire.server import SkillServer

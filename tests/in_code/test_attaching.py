@@ -14,7 +14,8 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
-from skillwire import AuthoringError, LiveSkill, Skill, SkillRequest, Skills
+from skillwire import LiveSkill, Skill, SkillRequest, Skills
+from skillwire.errors import AuthoringError
 from skillwire.host.reaching.asking import ask
 from skillwire.model.errors import ConflictError
 from skillwire.server import ServeOptions, SkillServer, attach

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
-from skillwire import AuthoringError, Skill, SkillReference, Skills
+from skillwire import Skill, SkillReference, Skills
 from skillwire.authoring.source import CodeSource
+from skillwire.errors import AuthoringError
 from skillwire.model.errors import BadParamsError, ConflictError, NotServedError, UsageError
 from skillwire.server import SkillServer
 from tests.support.clients import ERAS

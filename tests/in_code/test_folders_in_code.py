@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from skillwire import AuthoringError, Skill, SkillRequest
+from skillwire import Skill, SkillRequest
+from skillwire.errors import AuthoringError
 from skillwire.server import SkillServer
 from tests.support.skills import skill_md, write, write_skill
 

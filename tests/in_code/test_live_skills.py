@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from skillwire import AuthoringError, LiveSkill, Skill, SkillRequest, Skills
+from skillwire import LiveSkill, Skill, SkillRequest, Skills
 from skillwire.authoring.live import Resolver
 from skillwire.authoring.threads import MOST
+from skillwire.errors import AuthoringError
 from skillwire.host.reaching.asking import ask
 from skillwire.model.errors import ConflictError
 from skillwire.server import SkillServer

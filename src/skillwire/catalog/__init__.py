@@ -11,13 +11,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Catalog", "Change", "Edit", "Library", "Reading"]
 
-__getattr__, __dir__ = exports(
-    __name__,
-    {
-        "Catalog": "skillwire.catalog.snapshot",
-        "Change": "skillwire.catalog.change",
-        "Edit": "skillwire.catalog.change",
-        "Library": "skillwire.catalog.library",
-        "Reading": "skillwire.catalog.library",
-    },
-)
+if not TYPE_CHECKING:  # a type checker knows the names above, and no others
+    __getattr__, __dir__ = exports(
+        __name__,
+        {
+            "Catalog": "skillwire.catalog.snapshot",
+            "Change": "skillwire.catalog.change",
+            "Edit": "skillwire.catalog.change",
+            "Library": "skillwire.catalog.library",
+            "Reading": "skillwire.catalog.library",
+        },
+    )

@@ -12,4 +12,5 @@ if TYPE_CHECKING:
 
 __all__ = ["ContractError", "SkillFrontmatter", "validate_skill_frontmatter"]
 
-__getattr__, __dir__ = exports(__name__, dict.fromkeys(__all__, "skillwire.contract.frontmatter"))
+if not TYPE_CHECKING:  # a type checker knows the names above, and no others
+    __getattr__, __dir__ = exports(__name__, dict.fromkeys(__all__, "skillwire.contract.frontmatter"))

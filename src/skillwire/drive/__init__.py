@@ -32,22 +32,23 @@ __all__ = [
     "bridge_tools",
 ]
 
-__getattr__, __dir__ = exports(
-    __name__,
-    {
-        "Auth": "skillwire.drive.registration",
-        "Backoff": "skillwire.drive.client",
-        "ClientInfo": "skillwire.drive.registration",
-        "DeniedError": "skillwire.drive.errors",
-        "DriveClient": "skillwire.drive.client",
-        "DriveLimits": "skillwire.drive.limits",
-        "Hooks": "skillwire.drive.hooks",
-        "Invocation": "skillwire.drive.hooks",
-        "LiveContext": "skillwire.drive.exposing",
-        "LiveRequest": "skillwire.drive.exposing",
-        "LiveSkills": "skillwire.drive.live",
-        "Options": "skillwire.drive.exposing",
-        "RefusedByServerError": "skillwire.drive.carrying",
-        "bridge_tools": "skillwire.drive.bridge",
-    },
-)
+if not TYPE_CHECKING:  # a type checker knows the names above, and no others
+    __getattr__, __dir__ = exports(
+        __name__,
+        {
+            "Auth": "skillwire.drive.registration",
+            "Backoff": "skillwire.drive.client",
+            "ClientInfo": "skillwire.drive.registration",
+            "DeniedError": "skillwire.drive.errors",
+            "DriveClient": "skillwire.drive.client",
+            "DriveLimits": "skillwire.drive.limits",
+            "Hooks": "skillwire.drive.hooks",
+            "Invocation": "skillwire.drive.hooks",
+            "LiveContext": "skillwire.drive.exposing",
+            "LiveRequest": "skillwire.drive.exposing",
+            "LiveSkills": "skillwire.drive.live",
+            "Options": "skillwire.drive.exposing",
+            "RefusedByServerError": "skillwire.drive.carrying",
+            "bridge_tools": "skillwire.drive.bridge",
+        },
+    )

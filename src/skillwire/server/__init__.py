@@ -31,20 +31,21 @@ __all__ = [
     "skills_server",
 ]
 
-__getattr__, __dir__ = exports(
-    __name__,
-    {
-        "Address": "skillwire.server.address",
-        "HostPolicy": "skillwire.server.address",
-        "PromptContent": "skillwire.surfaces.prompts",
-        "ServeOptions": "skillwire.server.serve_options",
-        "SkillServer": "skillwire.server.skill_server",
-        "attach": "skillwire.server.attaching",
-        "drive_annex": "skillwire.server.drive",
-        "http_app": "skillwire.server.http",
-        "listen": "skillwire.server.port",
-        "serve_http": "skillwire.server.http",
-        "serve_stdio": "skillwire.server.stdio",
-        "skills_server": "skillwire.server.skills",
-    },
-)
+if not TYPE_CHECKING:  # a type checker knows the names above, and no others
+    __getattr__, __dir__ = exports(
+        __name__,
+        {
+            "Address": "skillwire.server.address",
+            "HostPolicy": "skillwire.server.address",
+            "PromptContent": "skillwire.surfaces.prompts",
+            "ServeOptions": "skillwire.server.serve_options",
+            "SkillServer": "skillwire.server.skill_server",
+            "attach": "skillwire.server.attaching",
+            "drive_annex": "skillwire.server.drive",
+            "http_app": "skillwire.server.http",
+            "listen": "skillwire.server.port",
+            "serve_http": "skillwire.server.http",
+            "serve_stdio": "skillwire.server.stdio",
+            "skills_server": "skillwire.server.skills",
+        },
+    )

@@ -40,21 +40,22 @@ __all__ = [
     "unwatched",
 ]
 
-__getattr__, __dir__ = exports(
-    __name__,
-    {
-        **dict.fromkeys(["LiveFile", "SkillFile", "SkillRecord"], "skillwire.model.entry"),
-        "Limits": "skillwire.model.limits",
-        "ArchiveSource": "skillwire.sources.archive",
-        **dict.fromkeys(
-            ["EVERYWHERE", "Attention", "Locations", "Progress", "Scan", "Source", "unwatched"],
-            "skillwire.sources.base",
-        ),
-        "FolderSource": "skillwire.sources.directory",
-        "GitSource": "skillwire.sources.git.mirror",
-        **dict.fromkeys(["MemorySkill", "MemorySource"], "skillwire.sources.memory"),
-        **dict.fromkeys(["Copy", "Mirror", "MountedSource"], "skillwire.sources.mount"),
-        "PrefixedSource": "skillwire.sources.prefix",
-        "WebSource": "skillwire.sources.publisher.mirror",
-    },
-)
+if not TYPE_CHECKING:  # a type checker knows the names above, and no others
+    __getattr__, __dir__ = exports(
+        __name__,
+        {
+            **dict.fromkeys(["LiveFile", "SkillFile", "SkillRecord"], "skillwire.model.entry"),
+            "Limits": "skillwire.model.limits",
+            "ArchiveSource": "skillwire.sources.archive",
+            **dict.fromkeys(
+                ["EVERYWHERE", "Attention", "Locations", "Progress", "Scan", "Source", "unwatched"],
+                "skillwire.sources.base",
+            ),
+            "FolderSource": "skillwire.sources.directory",
+            "GitSource": "skillwire.sources.git.mirror",
+            **dict.fromkeys(["MemorySkill", "MemorySource"], "skillwire.sources.memory"),
+            **dict.fromkeys(["Copy", "Mirror", "MountedSource"], "skillwire.sources.mount"),
+            "PrefixedSource": "skillwire.sources.prefix",
+            "WebSource": "skillwire.sources.publisher.mirror",
+        },
+    )

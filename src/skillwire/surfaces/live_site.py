@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import anyio
 import anyio.to_thread
 
+from skillwire.catalog.change import Change
 from skillwire.catalog.derived import Derived
 from skillwire.catalog.library import Library
 from skillwire.catalog.snapshot import Catalog
@@ -21,7 +22,7 @@ from skillwire.model.digest import Digest
 from skillwire.model.display import quoted, visible
 from skillwire.model.entry import SkillRecord
 from skillwire.model.errors import NotServedError, SkillwireError
-from skillwire.surfaces.website import choose, download_of, files_of, index_of, left_out
+from skillwire.surfaces.website import LeftOut, choose, download_of, files_of, index_of, left_out
 from skillwire.wire.archive_rules import ArchiveError
 from skillwire.wire.discovery import INDEX_FILE, Artifact
 
@@ -85,6 +86,11 @@ class _Cached:
     download: Download
     entry: SkillRecord
     old_since: float | None = None
+    """When its skill changed; None while it is current."""
+
+    @property
+    def expired(self) -> bool:
+        return self.old_since is not None and time.monotonic() - self.old_since > _OLD_SECONDS
 
 
 class LiveSite:
@@ -103,7 +109,8 @@ class LiveSite:
         self._making: dict[str, tuple[anyio.Lock, int]] = {}
         self._reading = anyio.Semaphore(_AT_ONCE)
         self._packing = anyio.CapacityLimiter(_PACKED_AT_ONCE)
-        self._told: dict[str, str] = {}
+        self._logged: dict[str, str] = {}
+        library.listen(self._age)
 
     async def index(self) -> Index:
         """Return the current index. Several requests at once wait for the same one."""
@@ -181,6 +188,8 @@ class LiveSite:
     async def _make_all(self, entries: Mapping[str, SkillRecord]) -> None:
         """Make every download that is not known yet, a few at the same time. Forget all others."""
         self._forget_others(entries)
+        for each in choose(self._library.catalog).left_out:
+            self._log_once(each)
         unknown = iter([entry for entry in entries.values() if not self._is_known(entry)])
 
         async def work(entries: Iterator[SkillRecord]) -> None:
@@ -205,7 +214,7 @@ class LiveSite:
                     artifact, content = await self._made(entry)
                     self._known[entry.uri] = _Published(entry, artifact, len(content))
                 except SkillwireError as error:
-                    self._tell(entry, error)
+                    self._log_once(left_out(entry, error))
                     again = None if isinstance(error, ArchiveError) else time.monotonic() + _RETRY_SECONDS
                     self._known[entry.uri] = _Failed(entry, again)
             return self._known[entry.uri]
@@ -249,11 +258,9 @@ class LiveSite:
         """
         if (cached := self._cache.get(path)) is None or cached.entry.uri != entry.uri:
             return None
-        if cached.entry is not entry:
-            cached.old_since = cached.old_since or time.monotonic()
-            if time.monotonic() - cached.old_since > _OLD_SECONDS:
-                self._drop(path)
-                return None
+        if cached.expired:
+            self._drop(path)
+            return None
         self._cache.move_to_end(path)
         return cached.download
 
@@ -262,19 +269,25 @@ class LiveSite:
             self._cached -= cached.download.size
 
     def _forget_others(self, entries: Mapping[str, SkillRecord]) -> None:
-        """Forget skills that are not published any more."""
+        """Forget skills that are not published any more, and versions that are too old."""
         uris = {entry.uri for entry in entries.values()}
         self._known = {uri: known for uri, known in self._known.items() if uri in uris}
-        self._told = {uri: told for uri, told in self._told.items() if uri in uris}
-        for path in [path for path, cached in self._cache.items() if cached.entry.uri not in uris]:
-            self._drop(path)
+        for path, cached in list(self._cache.items()):
+            if cached.entry.uri not in uris or cached.expired:
+                self._drop(path)
 
-    def _tell(self, entry: SkillRecord, error: SkillwireError) -> None:
-        """Log once why a skill is not in the index."""
-        why = left_out(entry, error).message
-        if self._told.get(entry.uri) != why:
-            self._told[entry.uri] = why
-            _log.warning("%s is not in the index for the web: %s", quoted(entry.path), visible(why))
+    def _age(self, change: Change) -> None:
+        """Start the time for which the former download of a changed skill is given out."""
+        changed = {entry.uri for edit in change.edits for entry in edit.entries}
+        for cached in self._cache.values():
+            if cached.entry.uri in changed and cached.old_since is None:
+                cached.old_since = time.monotonic()
+
+    def _log_once(self, skill: LeftOut) -> None:
+        """Log why a skill is not in the index, unless that is the last that was logged of it."""
+        if self._logged.get(skill.path) != skill.message:
+            self._logged[skill.path] = skill.message
+            _log.warning("%s is not in the index for the web: %s", quoted(skill.path), visible(skill.message))
 
 
 def _chosen(catalog: Catalog) -> dict[str, SkillRecord]:
