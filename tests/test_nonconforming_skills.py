@@ -191,9 +191,9 @@ def test_the_problem_says_why_and_what_to_do(tmp_path: Path) -> None:
     catalog = Served(folder(tmp_path, FAULT)).library.catalog
     (problem,) = [each for each in catalog.problems if each.rule is Rule.NOT_LISTED]
     assert problem.path == "odd/SKILL.md"
-    assert "`metadata` does not map text to text" in problem.message
+    assert "`metadata` has values that are not text" in problem.message
     assert "`--list-nonconforming`" in problem.message
-    assert problem.hint == "put its values in quotes"
+    assert problem.hint == "put the values of `metadata` in quotes"
     assert problem in catalog.problems_of(catalog.entries[ODD])
 
 

@@ -191,3 +191,10 @@ def test_wrong_usage_exits_with_2_and_points_at_the_help(good: Path, cli: Cli, a
     assert (done.code, done.raw) == (2, b"")
     assert done.err.startswith("error: ")
     assert "--help`" in done.err
+
+
+def test_a_source_between_options_is_explained(cli: Cli, good: Path) -> None:
+    done = cli("check", "good", "--strict", "other")
+    assert done.code == 2
+    assert "`other` is not expected here" in done.err
+    assert "side by side" in done.err

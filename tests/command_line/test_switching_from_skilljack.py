@@ -317,3 +317,24 @@ def test_two_spellings_are_one_source_also_behind_a_comma(separator: str) -> Non
         "github.com/acme/skills",
         "./mine",
     ]
+
+
+@pytest.mark.parametrize("host", ["localhost", "0.0.0.0", "127.0.0.1", "[::1]", "::1"])
+def test_a_host_without_a_port_is_refused(cli: Cli, good: Path, host: str) -> None:
+    done = cli("serve", "--http", host, "good")
+    assert done.code == 2
+    assert f"`--http {host}` has no port" in done.err
+    assert f"write `--http {host}:8765`" in done.err
+
+
+@pytest.mark.parametrize("arguments", [["--http", "", "good"], ["good", "--http="]])
+def test_an_empty_address_is_refused(cli: Cli, good: Path, arguments: list[str]) -> None:
+    done = cli("serve", *arguments)
+    assert done.code == 2
+    assert "`HOST:PORT`" in done.err
+
+
+def test_a_folder_called_like_a_host_is_a_folder(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good)
+    (good / "localhost").mkdir()
+    assert with_http(["serve", "--http", "localhost"]) == ["serve", "--http=default", "localhost"]

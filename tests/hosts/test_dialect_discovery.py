@@ -321,3 +321,12 @@ def test_whatever_a_server_says_a_search_ends_with_a_listing(
     listing = anyio.run(search)
     assert all(each.dialect is listing.dialect for each in listing.skills)
     assert len(script.asked) < 40
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_server_without_skills_has_no_fault(mode: Any) -> None:
+    async with Client(skills_server(await library_of()), mode=mode) as client:
+        listing = await discover(SkillsClient(client))
+    assert listing.skills == []
+    assert listing.findings.kept == []

@@ -7,16 +7,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import pairwise
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from skillwire import __version__
 from skillwire.cli.collecting import nothing_to_collect
 from skillwire.cli.missing import NoSuchSkillError
-from skillwire.config.settings import NO_ADDRESS
+from skillwire.config.settings import DEFAULT_PORT, NO_ADDRESS
 from skillwire.model.display import quoted
 from skillwire.model.errors import InvalidValueError, SkillwireError, UsageError
 from skillwire.model.name import closest
@@ -33,6 +32,7 @@ INTERRUPTED = 130
 
 # What `--http` takes for its value. Anything else behind it is an argument of its own, such as a folder.
 _ADDRESS = re.compile(r"(?:(?:\[[^\]]*\]|[^\s/\\:\[\]]*):)?[0-9]+", re.ASCII)
+_HOST = re.compile(r"localhost|[0-9]+(?:\.[0-9]*)+|\[[0-9A-Fa-f:.]*\]|[0-9A-Fa-f]*::[0-9A-Fa-f:]*", re.ASCII)
 _HELP, _VERSION = ("--help", "-h"), ("--version",)
 
 
@@ -141,17 +141,30 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def with_http(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with a value for every `--http` that has none: the parser wants one."""
+    """Return the arguments with a value for every `--http` that has none: the parser wants one.
+
+    Raises `UsageError` for a host without a port.
+    """
     verb = next((VERBS[each] for each in arguments if each in VERBS), None)
     if verb is None or not verb.over_http:
         return list(arguments)
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    given = [*arguments[:end], ""]
+    following = [*arguments[1:end], None]
     spelled = (
-        f"--http={NO_ADDRESS}" if each == "--http" and not _ADDRESS.fullmatch(following) else each
-        for each, following in pairwise(given)
+        f"--http={NO_ADDRESS}" if each == "--http" and not _is_address(after) else each
+        for each, after in zip(arguments[:end], following, strict=True)
     )
     return [*spelled, *arguments[end:]]
+
+
+def _is_address(word: str | None) -> bool:
+    """Whether the word behind `--http` is its value: an address, or an empty word, which is refused later."""
+    if word is None or os.path.exists(word):  # noqa: PTH110 - `Path` raises
+        return word is not None and _ADDRESS.fullmatch(word) is not None
+    if _HOST.fullmatch(word):
+        hint = f"write `--http {word}:{DEFAULT_PORT}`; if it is a folder, write `./{word}`"
+        raise UsageError(f"`--http {word}` has no port", hint=hint)
+    return not word or _ADDRESS.fullmatch(word) is not None
 
 
 def with_command(arguments: Sequence[str]) -> list[str]:
@@ -169,6 +182,10 @@ def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) ->
     from skillwire.cli.output import print_error, print_problems, talk  # noqa: PLC0415 - colours are slow to load
 
     match error:
+        case UnusedCliTokensError(unused_tokens=[unexpected, *_]):
+            hint = f"write names side by side, before or after all options; {_help_hint(arguments)}"
+            print_error(f"{quoted(unexpected)} is not expected here", hint=hint)
+            return WRONG_USAGE
         case CycloptsError() | InvalidValueError():
             print_error(str(error), hint=_help_hint(arguments))
             return WRONG_USAGE

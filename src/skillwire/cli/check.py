@@ -69,6 +69,8 @@ def check(
     errors = sum(problem.severity is Severity.ERROR for problem in found.problems)
     warnings = len(found.problems) - errors
     good = f"{counted(found.good, 'skill')} {_KEEPS[found.good == 1] if contract else 'can be served'}"
+    if hidden := len(found.library.catalog.nonconforming):
+        good += f", {hidden} of them not listed to clients"
     talk().print(f"{good}; {counted(errors, 'error')}, {counted(warnings, 'warning')}")
     if not found.good and not found.problems:
         talk().print(NO_SKILLS)

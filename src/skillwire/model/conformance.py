@@ -26,6 +26,8 @@ _UNPORTABLE = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _RESERVED_FILE = ".skill-source.json"
+_NAMED = 3
+"""Files that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,10 @@ def _compatibility(value: object) -> tuple[str, str] | None:
 def _metadata(value: object) -> tuple[str, str] | None:
     if isinstance(value, Mapping) and all(isinstance(each, str) for each in value.values()):  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
         return None
-    return "`metadata` does not map text to text", "put its values in quotes"
+    if isinstance(value, Mapping):
+        return "`metadata` has values that are not text", "put the values of `metadata` in quotes"
+    fix = 'write one indented `key: "value"` on each line below `metadata:`'
+    return "`metadata` does not map keys to values", fix
 
 
 def _license(value: object) -> tuple[str, str] | None:
@@ -104,10 +109,11 @@ _FIELDS: Mapping[str, Callable[[object], tuple[str, str] | None]] = {
 
 def _in_paths(paths: Collection[str]) -> Iterator[Nonconformity]:
     if _UNPORTABLE.search("/".join(paths)) is not None:
-        bad = next((path for path in paths if _UNPORTABLE.search(path)), "")
-        yield Nonconformity(
-            f"the file {_shown(bad)} has a name that Windows does not allow", "rename the file or its folder"
-        )
+        bad = [path for path in paths if _UNPORTABLE.search(path)]
+        more = f" and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
+        named = ", ".join(map(_shown, bad[:_NAMED])) + more
+        what = f"the files {named} have names" if len(bad) > 1 else f"the file {named} has a name"
+        yield Nonconformity(f"{what} that Windows does not allow", "rename the files or their folders")
     for path in paths:
         if len(path) > MAX_FILE_PATH:
             told = f"the path of {_shown(path)} has more than {MAX_FILE_PATH:,} characters"

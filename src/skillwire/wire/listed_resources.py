@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from skillwire.model.entry import Json
 from skillwire.model.uri import SCHEME, SKILL_FILE
 from skillwire.wire.dialect import Dialect
+from skillwire.wire.drafts import INDEX_URI
 from skillwire.wire.entry_rules import is_object, is_uri_text, name_faults, uri_faults
 from skillwire.wire.findings import Finding
 from skillwire.wire.remote import RemoteDelivery, RemoteSkill
@@ -34,7 +35,7 @@ class ListedResources:
             self.manifests.append(uri)
         elif uri.startswith(SCHEME) and uri.endswith(f"/{SKILL_FILE}"):
             self.documents.setdefault(uri, told)
-        elif _OLD_URI.fullmatch(uri):
+        elif _OLD_URI.fullmatch(uri) and uri != INDEX_URI:
             self.old_uris.setdefault(uri, told)
 
     def told_of(self, document: str) -> dict[str, Json]:
