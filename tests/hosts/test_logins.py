@@ -162,8 +162,13 @@ async def test_unavailable_login_server_does_not_end_a_login(site: LoginSite, lo
     [
         (400, "invalid_grant", True),
         (401, "invalid_client", True),
-        (200, "bad_refresh_token", True),  # as GitHub answers
+        (400, "unauthorized_client", True),
+        (200, "invalid_grant", True),
+        (200, "bad_refresh_token", False),  # as GitHub answers
         (400, "temporarily_unavailable", False),
+        (403, "Forbidden", False),
+        (403, "rate_limit_exceeded", False),
+        (401, "unknown", False),
         (429, "rate_limited", False),
     ],
 )
@@ -181,6 +186,19 @@ async def test_only_a_final_refusal_ends_a_login(
         assert "try again later, or log in with `skillwire login acme`" in str(failed.value)
         assert logins.with_tokens("acme", record.identity) == record
         await reach(with_login(target_of(site), logins))
+
+
+async def test_refused_token_without_a_refresh_token_is_kept_until_it_expires(
+    site: LoginSite, logins: Logins
+) -> None:
+    site.control(no_refresh=True)
+    record = await logged_in(site, logins)
+    site.control(answers={"server /mcp": {"status": 401, "body": {}}})
+    with pytest.raises(WantsLoginError, match="refuses yours: try again later, or log in with"):
+        await reach(with_login(target_of(site), logins))
+    assert logins.with_tokens("acme", record.identity) == record
+    site.control()
+    await reach(with_login(target_of(site), logins))
 
 
 async def test_cancelled_renewal_keeps_the_new_refresh_token(site: LoginSite, logins: Logins) -> None:

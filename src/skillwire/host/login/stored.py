@@ -65,6 +65,8 @@ class StoredLogin:
                 return None
             if record.tokens.access != refused and not record.expired:
                 return record.tokens.access  # another task or process has renewed it
+            if not record.tokens.refresh and not record.expired:
+                raise WantsLoginError(self._advice.refused())  # the token may work later
             # From the request on, the old refresh token may be used up. A cancelled request would lose the
             # new one, and the login with it. The request has a time limit of its own.
             with anyio.CancelScope(shield=True):
