@@ -1,6 +1,7 @@
 """Logins with a real login server in a process of its own, honest and hostile."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,7 @@ async def test_concurrent_renewals_use_the_refresh_token_once(site: LoginSite, l
     found: set[str | None] = set()
 
     async def renew() -> None:
-        found.add(await StoredLogin(logins, target_of(site), "acme").renewed(refused))
+        found.add(await StoredLogin(logins, target_of(site)).renewed(refused))
 
     async with anyio.create_task_group() as tasks:
         for _ in range(8):
@@ -204,7 +205,7 @@ async def test_refused_token_without_a_refresh_token_is_kept_until_it_expires(
 async def test_cancelled_renewal_keeps_the_new_refresh_token(site: LoginSite, logins: Logins) -> None:
     record = await logged_in(site, logins)
     assert record.tokens is not None
-    stored = StoredLogin(logins, target_of(site), "acme")
+    stored = StoredLogin(logins, target_of(site))
     site.control(forget_access=True, hold=["login /token"])
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(stored.renewed, record.tokens.access)
@@ -309,7 +310,7 @@ async def test_token_is_bound_to_label_and_url(site: LoginSite, logins: Logins) 
     assert record.tokens is not None
     elsewhere = [
         Target("acme", url=site.url.replace("127.0.0.1", "localhost")),
-        Target("acme", url=f"{site.url}?tenant=other"),
+        Target("acme", url=f"{site.url}/other"),
         Target("other", url=site.url),
     ]
     for target in elsewhere:
@@ -319,6 +320,17 @@ async def test_token_is_bound_to_label_and_url(site: LoginSite, logins: Logins) 
     await reach(with_login(target_of(site), logins))
     assert site.tokens_at("server") == {record.tokens.access}
     assert site.tokens_at("login") == set()
+
+
+async def test_login_is_for_every_query_of_a_url(site: LoginSite, tmp_path: Path) -> None:
+    tenants = [Target.parse(f"{site.url}?tenant={name}") for name in ("a", "b")]
+    with State.open(tmp_path / "state") as state:
+        await keep_login(state.logins, await log_in(Target.parse(site.url), Visitor()))
+        for tenant in (*tenants, Target.parse(site.url), replace(tenants[0], label="another")):
+            async with Host([tenant], state=state) as host:
+                assert len(await host.discover()) == 1
+        state.bind(site.label, "https://other.example/mcp")
+        assert state.logins.find(site.label) is None
 
 
 async def test_a_token_is_never_sent_over_plain_http(logins: Logins) -> None:

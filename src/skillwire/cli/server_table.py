@@ -140,7 +140,7 @@ def _login(target: Target, logins: Logins) -> str:
     if target.url is None or target.has_token:
         return ""
     try:
-        record = logins.find(target.label, target.identity)
+        record = logins.find(target.login_label, target.login_identity)
     except StateError:  # its file is damaged, or others can read it
         return "login needed"
     if record is None:

@@ -14,14 +14,11 @@ _KEYRING_PAUSE = 60.0
 """Seconds before a keyring that failed is asked again."""
 
 
-def with_login(target: Target, logins: Logins, label: str = "") -> Target:
-    """Return a target that uses its stored login, if it is reached by a URL and has no token of its own.
-
-    `label` is the label of the login, if it is not the target's.
-    """
+def with_login(target: Target, logins: Logins) -> Target:
+    """Return a target that uses its stored login, if it is reached by a URL and has no token of its own."""
     if target.url is None or target.has_token or target.tokens is not None:
         return target
-    return replace(target, tokens=StoredLogin(logins, target, label or target.label))
+    return replace(target, tokens=StoredLogin(logins, target))
 
 
 async def keep_login(logins: Logins, record: LoginRecord) -> LoginRecord:
@@ -33,8 +30,8 @@ async def keep_login(logins: Logins, record: LoginRecord) -> LoginRecord:
 class StoredLogin:
     """Reads the login of one server, and again whenever it changes: another process may log in or out."""
 
-    def __init__(self, logins: Logins, target: Target, label: str) -> None:
-        self._logins, self._label, self._identity = logins, label, target.identity
+    def __init__(self, logins: Logins, target: Target) -> None:
+        self._logins, self._label, self._identity = logins, target.login_label, target.login_identity
         self._url, self._advice = target.url or "", target.advice
         self._stamp: tuple[int, ...] | None = None
         self._known: LoginRecord | None = None
