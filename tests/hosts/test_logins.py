@@ -56,6 +56,16 @@ async def logged_in(site: LoginSite, logins: Logins, label: str = "acme", **opti
     return await keep_login(logins, record)
 
 
+class OwnTokens:
+    """Tokens that the program supplies. The server refuses them."""
+
+    async def token(self) -> str | None:
+        return "bad"
+
+    async def renewed(self, refused: str) -> str | None:
+        return None
+
+
 async def reach(target: Target) -> None:
     async with connected(target):
         pass
@@ -85,6 +95,26 @@ async def test_host_with_a_handler_logs_in_on_discovery(site: LoginSite, tmp_pat
             assert len(await host.discover()) == 1
     (shown,) = visitor.shown
     assert (shown.label, shown.server, shown.issuer) == ("acme", site.url, site.issuer)
+
+
+async def test_no_login_is_asked_for_where_it_would_not_be_used(site: LoginSite, tmp_path: Path) -> None:
+    visitor = Visitor()
+    targets = [
+        target_of(site, "token").with_token("bad"),
+        Target("header", url=site.url, headers={"authorization": "Bearer bad"}),
+        Target("source", url=site.url, tokens=OwnTokens()),
+        Target("command", command=("false",)),
+    ]
+    with State.open(tmp_path / "state") as state:
+        async with Host([*targets, target_of(site)], state=state, login=visitor) as host:
+            for _ in range(2):
+                registry = await host.discover()
+                assert [each.handle for each in registry] == ["acme:refunds"]
+                assert {each.label for each in registry.problems} == {each.label for each in targets}
+            for target in targets:
+                with pytest.raises(UsageError, match=f"a login to `{target.label}` would not be used"):
+                    await host.log_in(target.label, visitor)
+    assert [each.label for each in visitor.shown] == ["acme"]
 
 
 async def test_failed_login_is_a_problem_of_the_host(site: LoginSite, tmp_path: Path) -> None:

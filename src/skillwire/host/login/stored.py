@@ -21,6 +21,11 @@ def with_login(target: Target, logins: Logins) -> Target:
     return replace(target, tokens=StoredLogin(logins, target))
 
 
+def uses_login(target: Target) -> bool:
+    """Whether a target that `with_login` returned uses a stored login."""
+    return isinstance(target.tokens, StoredLogin) and not target.has_token
+
+
 async def keep_login(logins: Logins, record: LoginRecord) -> LoginRecord:
     """Store a new login, and return it as stored. Raises `StateError`."""
     async with logins.locked(record.label):
