@@ -203,6 +203,21 @@ def test_logout_by_url_ends_the_login_of_that_url_only(home: Path, site: LoginSi
     assert cli("logout", site.url).code == 0
 
 
+def test_servers_lists_a_login_by_url(home: Path, site: LoginSite, cli: Cli) -> None:
+    assert log_in(home, site.url).returncode == 0
+    assert log_in(home, "acme").returncode == 0
+    told = cli("logout", "nowhere").err
+    assert "hint: `skillwire servers` shows where you are logged in" in told
+    ran = cli("servers", "--json").json
+    rows = [(each["label"], each["file"] is None, each["login"]) for each in ran["servers"]]
+    assert rows == [("acme", False, "logged in"), (site.label, True, "logged in")]
+    assert ran["servers"][1]["address"] == site.url
+    assert f"{site.label}\t\tready, logged in\t{site.url}\t" in cli("servers").out
+    assert ran["remembered"] == [site.label]
+    assert cli("servers", "--forget", site.label).code == 0
+    assert [each["label"] for each in cli("servers", "--json").json["servers"]] == ["acme"]
+
+
 def test_login_named_by_the_advice_serves_a_url_with_a_query(home: Path, site: LoginSite, cli: Cli) -> None:
     tenants = [f"{site.url}?tenant=a", f"{site.url}?tenant=b"]
     assert log_in(home, site.url).returncode == 0

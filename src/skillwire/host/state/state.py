@@ -92,7 +92,8 @@ class State:
         """Say which server a label means, before anything else is asked about it.
 
         If it meant another one, its approvals, grants and cached files go (H28), and its login unless only
-        the query of the URL differs. Return whether it did. The identity itself is not written down, only its hash.
+        the query of the URL differs. Return whether it did. The identity itself is not written
+        down, only its hash.
         """
         with self._database.reading() as connection:
             if self._labels.is_bound(connection, label, identity):
