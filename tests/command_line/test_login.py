@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from skillwire.host import State, Target
 from skillwire.host.login.store import Logins
 from tests.support.command_line import Cli
 from tests.support.foreign_servers import ROOT
@@ -197,9 +198,39 @@ def test_logout_reports_tokens_that_are_not_revoked(home: Path, site: LoginSite,
 
 def test_logout_by_url_ends_the_login_of_that_url_only(home: Path, site: LoginSite, cli: Cli) -> None:
     assert log_in(home, site.url).returncode == 0
-    assert cli("logout", f"{site.url}?tenant=other").code == 2
+    assert cli("logout", f"{site.url}/").code == 2, "the same label, but not the same URL"
     assert Logins(home / "state").find(site.label) is not None
     assert cli("logout", site.url).code == 0
+
+
+def test_servers_lists_a_login_by_url(home: Path, site: LoginSite, cli: Cli) -> None:
+    assert log_in(home, site.url).returncode == 0
+    assert log_in(home, "acme").returncode == 0
+    told = cli("logout", "nowhere").err
+    assert "hint: `skillwire servers` shows where you are logged in" in told
+    ran = cli("servers", "--json").json
+    rows = [(each["label"], each["file"] is None, each["login"]) for each in ran["servers"]]
+    assert rows == [("acme", False, "logged in"), (site.label, True, "logged in")]
+    assert ran["servers"][1]["address"] == site.url
+    assert f"{site.label}\t\tready, logged in\t{site.url}\t" in cli("servers").out
+    assert ran["remembered"] == [site.label]
+    assert cli("servers", "--forget", site.label).code == 0
+    assert [each["label"] for each in cli("servers", "--json").json["servers"]] == ["acme"]
+
+
+def test_login_named_by_the_advice_serves_a_url_with_a_query(home: Path, site: LoginSite, cli: Cli) -> None:
+    tenants = [f"{site.url}?tenant=a", f"{site.url}?tenant=b"]
+    assert log_in(home, site.url).returncode == 0
+    approved = cli("approve", "refunds", "--from", tenants[0], "--yes")
+    assert approved.code == 0, approved.err
+    assert cli("logout", tenants[0]).code == 0
+    assert f"log in with `skillwire login {site.url}`" in cli("list", f"mcp+{tenants[0]}").err
+    assert log_in(home, site.url).returncode == 0
+    with State.open(home / "state") as state:
+        assert not state.bind(site.label, Target.parse(tenants[0]).identity), "its approvals are kept"
+    both = cli("list", *(f"mcp+{each}" for each in tenants))
+    assert (both.code, both.out.count(":refunds")) == (0, 2), both
+    assert cli("check", f"mcp+{tenants[1]}").code == 0, "a source"
 
 
 def test_label_of_a_different_server_sends_it_no_token(home: Path, site: LoginSite, cli: Cli) -> None:

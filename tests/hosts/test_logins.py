@@ -1,6 +1,7 @@
 """Logins with a real login server in a process of its own, honest and hostile."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,16 @@ async def logged_in(site: LoginSite, logins: Logins, label: str = "acme", **opti
     return await keep_login(logins, record)
 
 
+class OwnTokens:
+    """Tokens that the program supplies. The server refuses them."""
+
+    async def token(self) -> str | None:
+        return "bad"
+
+    async def renewed(self, refused: str) -> str | None:
+        return None
+
+
 async def reach(target: Target) -> None:
     async with connected(target):
         pass
@@ -84,6 +95,26 @@ async def test_host_with_a_handler_logs_in_on_discovery(site: LoginSite, tmp_pat
             assert len(await host.discover()) == 1
     (shown,) = visitor.shown
     assert (shown.label, shown.server, shown.issuer) == ("acme", site.url, site.issuer)
+
+
+async def test_no_login_is_asked_for_where_it_would_not_be_used(site: LoginSite, tmp_path: Path) -> None:
+    visitor = Visitor()
+    targets = [
+        target_of(site, "token").with_token("bad"),
+        Target("header", url=site.url, headers={"authorization": "Bearer bad"}),
+        Target("source", url=site.url, tokens=OwnTokens()),
+        Target("command", command=("false",)),
+    ]
+    with State.open(tmp_path / "state") as state:
+        async with Host([*targets, target_of(site)], state=state, login=visitor) as host:
+            for _ in range(2):
+                registry = await host.discover()
+                assert [each.handle for each in registry] == ["acme:refunds"]
+                assert {each.label for each in registry.problems} == {each.label for each in targets}
+            for target in targets:
+                with pytest.raises(UsageError, match=f"a login to `{target.label}` would not be used"):
+                    await host.log_in(target.label, visitor)
+    assert [each.label for each in visitor.shown] == ["acme"]
 
 
 async def test_failed_login_is_a_problem_of_the_host(site: LoginSite, tmp_path: Path) -> None:
@@ -124,7 +155,7 @@ async def test_concurrent_renewals_use_the_refresh_token_once(site: LoginSite, l
     found: set[str | None] = set()
 
     async def renew() -> None:
-        found.add(await StoredLogin(logins, target_of(site), "acme").renewed(refused))
+        found.add(await StoredLogin(logins, target_of(site)).renewed(refused))
 
     async with anyio.create_task_group() as tasks:
         for _ in range(8):
@@ -162,8 +193,13 @@ async def test_unavailable_login_server_does_not_end_a_login(site: LoginSite, lo
     [
         (400, "invalid_grant", True),
         (401, "invalid_client", True),
-        (200, "bad_refresh_token", True),  # as GitHub answers
+        (400, "unauthorized_client", True),
+        (200, "invalid_grant", True),
+        (200, "bad_refresh_token", False),  # as GitHub answers
         (400, "temporarily_unavailable", False),
+        (403, "Forbidden", False),
+        (403, "rate_limit_exceeded", False),
+        (401, "unknown", False),
         (429, "rate_limited", False),
     ],
 )
@@ -183,10 +219,23 @@ async def test_only_a_final_refusal_ends_a_login(
         await reach(with_login(target_of(site), logins))
 
 
+async def test_refused_token_without_a_refresh_token_is_kept_until_it_expires(
+    site: LoginSite, logins: Logins
+) -> None:
+    site.control(no_refresh=True)
+    record = await logged_in(site, logins)
+    site.control(answers={"server /mcp": {"status": 401, "body": {}}})
+    with pytest.raises(WantsLoginError, match="refuses yours: try again later, or log in with"):
+        await reach(with_login(target_of(site), logins))
+    assert logins.with_tokens("acme", record.identity) == record
+    site.control()
+    await reach(with_login(target_of(site), logins))
+
+
 async def test_cancelled_renewal_keeps_the_new_refresh_token(site: LoginSite, logins: Logins) -> None:
     record = await logged_in(site, logins)
     assert record.tokens is not None
-    stored = StoredLogin(logins, target_of(site), "acme")
+    stored = StoredLogin(logins, target_of(site))
     site.control(forget_access=True, hold=["login /token"])
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(stored.renewed, record.tokens.access)
@@ -291,7 +340,7 @@ async def test_token_is_bound_to_label_and_url(site: LoginSite, logins: Logins) 
     assert record.tokens is not None
     elsewhere = [
         Target("acme", url=site.url.replace("127.0.0.1", "localhost")),
-        Target("acme", url=f"{site.url}?tenant=other"),
+        Target("acme", url=f"{site.url}/other"),
         Target("other", url=site.url),
     ]
     for target in elsewhere:
@@ -301,6 +350,17 @@ async def test_token_is_bound_to_label_and_url(site: LoginSite, logins: Logins) 
     await reach(with_login(target_of(site), logins))
     assert site.tokens_at("server") == {record.tokens.access}
     assert site.tokens_at("login") == set()
+
+
+async def test_login_is_for_every_query_of_a_url(site: LoginSite, tmp_path: Path) -> None:
+    tenants = [Target.parse(f"{site.url}?tenant={name}") for name in ("a", "b")]
+    with State.open(tmp_path / "state") as state:
+        await keep_login(state.logins, await log_in(Target.parse(site.url), Visitor()))
+        for tenant in (*tenants, Target.parse(site.url), replace(tenants[0], label="another")):
+            async with Host([tenant], state=state) as host:
+                assert len(await host.discover()) == 1
+        state.bind(site.label, "https://other.example/mcp")
+        assert state.logins.find(site.label) is None
 
 
 async def test_a_token_is_never_sent_over_plain_http(logins: Logins) -> None:

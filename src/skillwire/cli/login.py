@@ -104,7 +104,7 @@ def logout(
     ```
     """
     target = Target.parse(server) if is_address(server) else None
-    label = (label_in(server) if target is None else target.label) or ""
+    label = (label_in(server) if target is None else target.login_label) or ""
     logins = Logins(state_folder_from(os.environ))
     return anyio.run(_log_out, logins, label, target, server)
 
@@ -163,8 +163,6 @@ class _Login:
 
     async def run(self) -> None:
         target, logins = self.target, self.state.logins
-        if self.state.bind(target.label, target.identity):
-            talk().print(f"{quoted(target.label)} means a different server now; its approvals are removed")
         async with browser_login(self.show, port=self.port, patience=self.patience) as handler:
             record = await log_in(
                 target,
@@ -175,21 +173,21 @@ class _Login:
             )
         kept = await keep_login(logins, record)
         where = "the system keyring" if kept.in_keyring else quoted(str(logins.folder))
-        talk().print(Text(f"logged in to {quoted(target.label)}; the tokens are in {where}"))
+        talk().print(Text(f"logged in to {quoted(kept.label)}; the tokens are in {where}"))
 
     def _with_earlier(self) -> str:
         """Return the scopes to request. A login with more scopes keeps those of the earlier one."""
         earlier = None
         if self.scope:
             with suppress(StateError):
-                earlier = self.state.logins.find(self.target.label, self.target.identity)
+                earlier = self.state.logins.find(self.target.login_label, self.target.login_identity)
         return checked_scopes([*([] if earlier is None else [earlier.scope]), self.scope])
 
 
 async def _log_out(logins: Logins, label: str, target: Target | None, server: str) -> int:
     async with logins.locked(label):
         record, code = _stored(logins, label), 0
-        if record is not None and target is not None and record.identity != target.identity:
+        if record is not None and target is not None and record.identity != target.login_identity:
             raise _not_logged_in(server)
         try:
             if not logins.remove(label):

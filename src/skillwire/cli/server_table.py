@@ -12,6 +12,7 @@ from rich.text import Text
 from skillwire.cli.output import data, print_error, print_json, print_line, talk
 from skillwire.cli.saying import counted
 from skillwire.config.clients.known import KnownServer, UnreadableFile
+from skillwire.host.login.record import LoginRecord
 from skillwire.host.login.store import Logins
 from skillwire.host.reaching.target import Target
 from skillwire.model.display import quoted, visible
@@ -102,6 +103,14 @@ class ServerRow:
         transport = "stdio" if target.url is None else "http"
         return cls(target.label, "", "the command line", "", transport, visible(target.spelled), "ready")
 
+    @classmethod
+    def of_login(cls, record: LoginRecord) -> "ServerRow":
+        """Return the row of a login for a server that no file names."""
+        login = _login_state(record)
+        return cls(
+            record.label, "", "logins by URL", "", "http", visible(record.server), "ready", login=login
+        )
+
     def asked(self, probe: Probe) -> "ServerRow":
         return replace(self, probe=probe)
 
@@ -129,10 +138,18 @@ class ServerRow:
 
 
 def with_logins(rows: Sequence[ServerRow], servers: Sequence[KnownServer], logins: Logins) -> list[ServerRow]:
-    """Return the rows of these servers with what is known of logins. Nobody is asked, and no keyring."""
+    """Return the rows of these servers with what is known of logins, and rows for all other logins.
+
+    No server is asked, and no keyring.
+    """
+    named = {(each.target.login_label, each.target.login_identity) for each in servers if each.target}
+    others = (each for each in logins.all() if (each.label, each.identity) not in named)
     return [
-        replace(row, login=_login(server.target, logins)) if server.target and not server.same_as else row
-        for row, server in zip(rows, servers, strict=True)
+        *(
+            replace(row, login=_login(server.target, logins)) if server.target and not server.same_as else row
+            for row, server in zip(rows, servers, strict=True)
+        ),
+        *map(ServerRow.of_login, others),
     ]
 
 
@@ -140,11 +157,13 @@ def _login(target: Target, logins: Logins) -> str:
     if target.url is None or target.has_token:
         return ""
     try:
-        record = logins.find(target.label, target.identity)
+        record = logins.find(target.login_label, target.login_identity)
     except StateError:  # its file is damaged, or others can read it
         return "login needed"
-    if record is None:
-        return ""
+    return "" if record is None else _login_state(record)
+
+
+def _login_state(record: LoginRecord) -> str:
     return "login needed" if record.needs_login else "logged in"
 
 

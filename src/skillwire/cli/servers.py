@@ -40,7 +40,7 @@ def servers(
     token_env: TokenEnv = None,
     json: AsJson = False,
 ) -> int:
-    """List the servers that the files of other clients name, or ask some what they offer.
+    """List the servers that the files of other clients name, and your logins, or ask some what they offer.
 
     The files of Claude Code, Claude Desktop, VS Code, Cursor, Codex, Gemini CLI, Goose, and `.mcp.json` are
     read, and never written. Without `--probe` or a name, nothing is started and nobody is asked. If you

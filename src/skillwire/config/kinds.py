@@ -205,12 +205,10 @@ def _open_server(address: Address, options: SourceOptions) -> Source:
         from skillwire.host.login.store import Logins  # noqa: PLC0415
         from skillwire.host.login.stored import with_login  # noqa: PLC0415
         from skillwire.host.reaching.link import ServerLink  # noqa: PLC0415 - the SDK is loaded by who asks the server
-        from skillwire.host.reaching.slug import url_slug  # noqa: PLC0415
         from skillwire.host.reaching.target import Target  # noqa: PLC0415
 
         target = Target(address.label, url=url, token=address.token, typed=True)
-        # Its label here depends on what else is served; that of a login does not.
-        target = with_login(target, Logins(state_folder_from(options.environment)), url_slug(url))
+        target = with_login(target, Logins(state_folder_from(options.environment)))
         return ServerSource(ServerLink(target, limits=options.limits), live=options.live)
 
     return DeferredSource(address.label, address.text.partition("?")[0], make)

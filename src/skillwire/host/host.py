@@ -18,7 +18,7 @@ from skillwire.host.judging.consent import Consent
 from skillwire.host.judging.inspection import Inspection, inspected
 from skillwire.host.judging.keeping import Keeping
 from skillwire.host.login.flow import KnownClient, LoginHandler, checked_scopes, log_in
-from skillwire.host.login.stored import keep_login, with_login
+from skillwire.host.login.stored import keep_login, uses_login, with_login
 from skillwire.host.paths import listed_file, live_uri, unlisted
 from skillwire.host.places import Places
 from skillwire.host.pull import pulled
@@ -122,7 +122,7 @@ class Host:
         A place that cannot be reached, or says what makes no sense, is a problem beside the skills of others.
         """
         registry = await self._places.discover()
-        if self._login is None or not any(each.wants_login for each in registry.problems):
+        if self._login is None or not self._wanting_login():
             return registry
         rounds = self._login_rounds
         async with self._login_turn:
@@ -130,9 +130,14 @@ class Host:
                 await self._log_in_where_needed(self._login)
         return self._places.registry
 
+    def _wanting_login(self) -> set[str]:
+        """Return the servers that require a login, except those for which a login would not be used."""
+        wanted = {each.label for each in self._places.registry.problems if each.wants_login}
+        return wanted - {each.label for each in self._links if not uses_login(each.target)}
+
     async def _log_in_where_needed(self, handler: LoginHandler) -> None:
         notes = self._places.notes
-        wanted = {each.label for each in self._places.registry.problems if each.wants_login}
+        wanted = self._wanting_login()
         notes[:] = [each for each in notes if not each.wants_login]
         for label in sorted(wanted):
             try:
@@ -154,12 +159,16 @@ class Host:
         """Log a person in to a server, and store the login in the state.
 
         `client` is for login servers that do not register clients. With `allow_private`, a public server may
-        name a login server in a private network. Raises `LoginError`, `StateError` or `UsageError`.
+        name a login server in a private network. Raises `LoginError` or `StateError`, and `UsageError` for a
+        server that would not use the login: its target has a token of its own, or no URL.
         """
         link = next((each for each in self._links if each.label == label), None)
         if link is None or self._state is None:
             hint = "name the server by a `Target`, and give the host a `State`"
             raise UsageError(f"a login to {quoted(label)} cannot be stored", hint=hint)
+        if not uses_login(link.target):
+            hint = "log in to a `Target` with a URL, without a `token`, `tokens` or `Authorization` header"
+            raise UsageError(f"a login to {quoted(label)} would not be used", hint=hint)
         asked = checked_scopes([scope])
         record = await log_in(link.target, handler, scope=asked, client=client, allow_private=allow_private)
         await keep_login(self._state.logins, record)

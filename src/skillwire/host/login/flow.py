@@ -270,8 +270,8 @@ class _Login:
         if known is None or client is None or tokens is None or not is_usable(tokens):
             raise self._failed("the login server issued a token that cannot be sent")
         record = LoginRecord(
-            label=self._target.label,
-            identity=self._target.identity,
+            label=self._target.login_label,
+            identity=self._target.login_identity,
             server=without_query(self._server),
             issuer=str(known.issuer),
             client_id=client.client_id,

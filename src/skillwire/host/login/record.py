@@ -69,7 +69,7 @@ class LoginRecord:
 
     label: str
     identity: str
-    """The server that the label means: `Target.identity`."""
+    """The server that the label means: `Target.login_identity`."""
     server: str
     """The URL of the server, without query and secrets."""
     issuer: str
@@ -98,6 +98,10 @@ class LoginRecord:
     def needs_login(self) -> bool:
         """Whether a new login is needed, as far as the record shows."""
         return not self.renewable and (self.expired or (not self.in_keyring and self.tokens is None))
+
+    def is_for(self, identity: str) -> bool:
+        """Whether it is for the server with this `Target.identity`, which has a digest of the query."""
+        return identity == self.identity or identity.startswith(f"{self.identity} ")
 
     @property
     def keyring_name(self) -> str:

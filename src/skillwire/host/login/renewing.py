@@ -24,8 +24,12 @@ from skillwire.model.display import quoted
 
 _ERRORS = frozenset({200, 400, 401, 403})
 """Statuses of OAuth errors. Some login servers send them with 200."""
-_TEMPORARY = frozenset({"temporarily_unavailable", "server_error", "slow_down"})
-"""Errors after which the same refresh token may work later."""
+_FINAL = frozenset({"invalid_grant", "invalid_client", "unauthorized_client"})
+"""Errors after which no renewal of the login can work (RFC 6749, section 5.2).
+
+The refresh token is not valid, the client is not known, or the client may not renew. Any other error may be
+of a proxy, or of a limit.
+"""
 
 
 async def renew(record: LoginRecord, server: str) -> LoginRecord:
@@ -43,9 +47,9 @@ async def renew(record: LoginRecord, server: str) -> LoginRecord:
                 request = await _Stored.of(record, server).refresh_request()
             response = await fetcher.send(request)
     if response.status_code in _ERRORS and (error := error_code(response)):
-        if error in _TEMPORARY:
-            raise LoginServerError(f"the login server says {quoted(error)}")
-        raise LoginExpiredError
+        if error in _FINAL:
+            raise LoginExpiredError
+        raise LoginServerError(f"the login server says {quoted(error)}")
     if response.status_code != 200:
         raise LoginServerError(f"the login server answers with HTTP {response.status_code}")
     try:

@@ -123,6 +123,23 @@ class Logins:
                 hint=f"remove the entry {name} of `skillwire` from the keyring",
             ) from error
 
+    def remove_of_others(self, label: str, identity: str) -> None:
+        """Remove the login of a label unless it is for the server with this identity. Raises as `remove`."""
+        before = self._earlier(label)
+        if before is None or not before.is_for(identity):
+            self.remove(label)
+
+    def all(self) -> list[LoginRecord]:
+        """Return every login that can be read, without tokens that are in the keyring, in order of labels."""
+        found: list[LoginRecord] = []
+        for path in self.folder.glob("*.json"):
+            with suppress(BrokenRecordError):
+                content = _read_private(path)
+                record = None if content is None else LoginRecord.from_bytes(content)
+                if record is not None and self._path(record.label) == path:
+                    found.append(record)
+        return sorted(found, key=lambda record: record.label)
+
     def stamp(self, label: str) -> tuple[int, ...] | None:
         """Return a value that changes whenever the login of a label does; None if there is none."""
         try:

@@ -14,14 +14,16 @@ _KEYRING_PAUSE = 60.0
 """Seconds before a keyring that failed is asked again."""
 
 
-def with_login(target: Target, logins: Logins, label: str = "") -> Target:
-    """Return a target that uses its stored login, if it is reached by a URL and has no token of its own.
-
-    `label` is the label of the login, if it is not the target's.
-    """
+def with_login(target: Target, logins: Logins) -> Target:
+    """Return a target that uses its stored login, if it is reached by a URL and has no token of its own."""
     if target.url is None or target.has_token or target.tokens is not None:
         return target
-    return replace(target, tokens=StoredLogin(logins, target, label or target.label))
+    return replace(target, tokens=StoredLogin(logins, target))
+
+
+def uses_login(target: Target) -> bool:
+    """Whether a target that `with_login` returned uses a stored login."""
+    return isinstance(target.tokens, StoredLogin) and not target.has_token
 
 
 async def keep_login(logins: Logins, record: LoginRecord) -> LoginRecord:
@@ -33,8 +35,8 @@ async def keep_login(logins: Logins, record: LoginRecord) -> LoginRecord:
 class StoredLogin:
     """Reads the login of one server, and again whenever it changes: another process may log in or out."""
 
-    def __init__(self, logins: Logins, target: Target, label: str) -> None:
-        self._logins, self._label, self._identity = logins, label, target.identity
+    def __init__(self, logins: Logins, target: Target) -> None:
+        self._logins, self._label, self._identity = logins, target.login_label, target.login_identity
         self._url, self._advice = target.url or "", target.advice
         self._stamp: tuple[int, ...] | None = None
         self._known: LoginRecord | None = None
@@ -65,6 +67,8 @@ class StoredLogin:
                 return None
             if record.tokens.access != refused and not record.expired:
                 return record.tokens.access  # another task or process has renewed it
+            if not record.tokens.refresh and not record.expired:
+                raise WantsLoginError(self._advice.refused())  # the token may work later
             # From the request on, the old refresh token may be used up. A cancelled request would lose the
             # new one, and the login with it. The request has a time limit of its own.
             with anyio.CancelScope(shield=True):

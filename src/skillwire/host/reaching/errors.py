@@ -43,6 +43,10 @@ class LoginAdvice:
     def expired(self) -> str:
         return f"{quoted(self.label)} requires a login, and yours has expired: log in with {self.command()}"
 
+    def refused(self) -> str:
+        told = f"{quoted(self.label)} requires a login, and refuses yours"
+        return f"{told}: try again later, or log in with {self.command()}"
+
     def not_renewed(self, why: str) -> str:
         told = f"{quoted(self.label)} requires a login, and yours could not be renewed: {why}"
         return f"{told}; try again later, or log in with {self.command()}"

@@ -142,6 +142,16 @@ class Target:
         folder = "" if self.cwd is None else str(self.cwd)
         return f"{COMMAND}{self.command[0]} {_digest([*self.command, folder])}"
 
+    @property
+    def login_label(self) -> str:
+        """The label of its login. That of a typed URL does not depend on other servers of the command."""
+        return url_slug(self.url) if self.typed and self.url is not None else self.label
+
+    @property
+    def login_identity(self) -> str:
+        """The server that a login is for: the URL without its query, as in `skillwire login URL`."""
+        return self.identity if self.url is None else without_query(self.url)
+
 
 def _words(text: str) -> tuple[str, ...]:
     try:

@@ -91,8 +91,9 @@ class State:
     def bind(self, label: str, identity: str) -> bool:
         """Say which server a label means, before anything else is asked about it.
 
-        If it meant another one, its approvals, grants, cached files and login go (H28); return whether it
-        did. The identity itself is not written down, only its hash.
+        If it meant another one, its approvals, grants and cached files go (H28), and its login unless only
+        the query of the URL differs. Return whether it did. The identity itself is not written
+        down, only its hash.
         """
         with self._database.reading() as connection:
             if self._labels.is_bound(connection, label, identity):
@@ -103,7 +104,7 @@ class State:
         self.cache.throw_away(leaving)
         if dropped:
             with suppress(KeyringStateError):  # nothing leads to those tokens any more
-                self.logins.remove(label)
+                self.logins.remove_of_others(label, identity)
         return dropped
 
     def forget(self, label: str) -> None:
@@ -117,7 +118,8 @@ class State:
     def labels(self) -> list[str]:
         """Return every label that something may be remembered of."""
         with self._database.reading() as connection:
-            return all_labels(connection)
+            bound = all_labels(connection)
+        return sorted({*bound, *(each.label for each in self.logins.all())})
 
     def keep_apart(self, skills: Path) -> None:
         """Raise `StateError` if a folder of skills overlaps with this one (H24)."""
