@@ -108,7 +108,7 @@ def _composed(found: Sequence[Place]) -> View:
 
 def _prompt_content(all_options: Sequence[ServeOptions]) -> PromptContent:
     """Return text if one server wants it: every client can read that."""
-    wanted = {PromptContent(each.prompt_content) for each in all_options}
+    wanted = {each.prompt_content for each in all_options}
     return PromptContent.TEXT if PromptContent.TEXT in wanted else PromptContent.RESOURCE
 
 
