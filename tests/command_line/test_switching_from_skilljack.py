@@ -210,13 +210,16 @@ def test_a_value_that_means_nothing_is_reported_with_what_to_do(
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"error: the environment variable `{variable}` is `")
     assert told in done.stderr.split("hint: ")[1]
+    if variable.endswith("_PORT"):
+        assert f"is `{value}`, which is not a port (1 to 65535)\n" in done.stderr
     assert "\x1b[31m" not in done.stderr
 
 
 def test_a_list_in_the_description_of_no_tool_is_refused(skills: Path, cli: Cli) -> None:
     done = cli("serve", str(skills), "--no-config", "--tools=never", "--catalog=tool-description")
     assert done.code == 2
-    assert "contradict each other" in done.err
+    assert "`--catalog tool-description` needs the tool `load-skill`, which `--tools never` removes" in done.err
+    assert "hint: drop one of the two options" in done.err
 
 
 # --http without a port
