@@ -3,7 +3,8 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skillwire.contract.terms import Terms
+from skillwire.server.lane import Lane, Question
 from skillwire.server.serve_options import ServeOptions
+from skillwire.sources.base import Seal
+from skillwire.surfaces.base import Answer, Call, Method, Surface
+from skillwire.wire.messages import Freshness
 from tests.support.lanes import PREFIX, Both, both, envelope, headers_for, modern
 from tests.support.peers import VERSIONS
 from tests.support.skills import write, write_skill
@@ -560,3 +565,48 @@ def test_what_the_contract_adds_to_a_read_is_there_with_the_lane(tree: Path) -> 
         for uri in ("skill://odd/SKILL.md", "skill://many/skill-000/SKILL.md"):
             same_answers(served, modern("resources/read", uri=uri))
         same_answers(served, modern("skills/list"))
+
+
+class ForOneClient(Surface):
+    """Answers each client differently."""
+
+    name = "one"
+
+    def methods(self) -> Mapping[str, Method]:
+        return {"skills/list": self.list}
+
+    def seal(self, method: str, call: Call) -> Seal | None:
+        return Lasting()
+
+    async def list(self, _call: Call) -> Answer:
+        return Answer({"skills": []}, private=True)
+
+
+class Lasting(Seal):
+    def holds(self) -> bool:
+        return True
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("is_modern", [True, False])
+async def test_an_answer_for_one_client_is_left_to_the_sdk(*, is_modern: bool) -> None:
+    lane = Lane([ForOneClient()], Freshness(), name="x", version="1")
+    question = Question("skills/list", None, is_modern)
+    for _ in range(3):
+        assert await lane.prepare(question) is None
+        assert lane.ready(question) is None
+    assert lane.kept == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (Answer({}), Freshness(7)),
+        (Answer({}, live=True), Freshness(0)),
+        (Answer({}, private=True), Freshness(7, private=True)),
+        (Answer({}, live=True, private=True), Freshness(0, private=True)),
+    ],
+)
+def test_an_answer_narrows_what_its_server_allows(answer: Answer, expected: Freshness) -> None:
+    assert answer.freshness(Freshness(7)) == expected
+    assert answer.freshness(Freshness(7, private=True)) == replace(expected, private=True)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 from mcp_types import BlobResourceContents, TextResourceContents
 
-from skillwire.server.serve_options import Channel, ServeOptions
+from skillwire.errors import InvalidValueError
+from skillwire.server import Channel, PromptContent, ServeOptions, SkillTools
 from skillwire.sources.memory import MemorySkill
 from tests.support.clients import ERAS, connected, refusal, skill, text_of
 from tests.support.peers import VERSIONS, Peer, StdioPeer, skillwire
@@ -380,3 +381,40 @@ async def test_the_environment_moves_the_limit(
         results = [read_file(peer, "large", path) for path in ("just.bin", "more.bin")]
     assert [result["isError"] for result in results] == [False, True]
     assert f"the limit is {limit * 2**20:,} bytes" in json.dumps(results[1])
+
+
+async def test_options_can_be_plain_text(mode: Any) -> None:
+    plain: Any = {"skill_tools": "never", "channel": "instructions", "prompt_content": "text"}
+    options = ServeOptions(**plain, catalog_tokens=1)
+    assert options.skill_tools is SkillTools.NEVER
+    assert options.channel is Channel.INSTRUCTIONS
+    assert options.prompt_content is PromptContent.TEXT
+    async with connected(mode, REFUNDS, options=options) as client:
+        assert (await client.list_tools()).tools == []
+        assert client.instructions is not None
+        assert "load-skill" not in client.instructions
+        (message,) = (await client.get_prompt("refunds")).messages
+        assert message.content.type == "text"
+
+
+async def test_the_list_of_skills_moves_with_plain_text_as_well(mode: Any) -> None:
+    plain: Any = {"channel": "tool-description"}
+    async with connected(mode, REFUNDS, options=ServeOptions(**plain)) as client:
+        assert "<available_skills>" not in (client.instructions or "")
+        load = (await client.list_tools()).tools[0]
+        assert "<available_skills>" in (load.description or "")
+
+
+@pytest.mark.parametrize(
+    ("option", "values"),
+    [
+        ("channel", "`instructions` or `tool-description`"),
+        ("skill_tools", "`always`, `auto` or `never`"),
+        ("prompt_content", "`resource` or `text`"),
+    ],
+)
+@pytest.mark.parametrize("value", ["Sometimes", 1, None])
+def test_an_option_with_an_unknown_value_is_refused(mode: Any, option: str, values: str, value: Any) -> None:
+    assert mode
+    with pytest.raises(InvalidValueError, match=f"^{option} `{value}` is not {values}$"):
+        ServeOptions(**{option: value})

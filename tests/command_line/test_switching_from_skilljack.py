@@ -152,6 +152,34 @@ def test_the_tools_that_load_skills_are_for_those_that_the_environment_says(
             assert peer.result("prompts/get", {"name": "refunds"})["messages"]
 
 
+@pytest.mark.rule("S12")
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize(
+    ("options", "scope"),
+    [
+        (["--tools=auto"], "private"),
+        (["--tools=auto", "--static"], "private"),
+        (["--tools=auto", "--catalog=tool-description"], "public"),  # all clients get the same list
+        (["--tools=always"], "public"),
+        (["--tools=never"], "public"),
+    ],
+    ids=str,
+)
+def test_a_list_of_tools_that_depends_on_the_client_is_not_shared(
+    transport: str, options: list[str], scope: str, skills: Path
+) -> None:
+    nothing: Message = {}
+    with served(transport, VERSIONS[0], skills, *options, env={}) as peer:
+        for declares in (nothing, KNOWS_SKILLS):
+            peer.declares = declares
+            listed = peer.result("tools/list")
+            assert (listed["cacheScope"], listed["ttlMs"]) == (
+                scope,
+                3_600_000 if "--static" in options else 5000,
+            )
+            assert peer.result("prompts/list")["cacheScope"] == "public"
+
+
 @in_both_eras
 def test_without_tools_the_instructions_name_none(version: str, skills: Path) -> None:
     with served("stdio", version, skills, "--tools=never", "--catalog-tokens=1", env={}) as peer:
@@ -210,13 +238,18 @@ def test_a_value_that_means_nothing_is_reported_with_what_to_do(
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"error: the environment variable `{variable}` is `")
     assert told in done.stderr.split("hint: ")[1]
+    if variable.endswith("_PORT"):
+        assert f"is `{value}`, which is not a port (1 to 65535)\n" in done.stderr
     assert "\x1b[31m" not in done.stderr
 
 
 def test_a_list_in_the_description_of_no_tool_is_refused(skills: Path, cli: Cli) -> None:
     done = cli("serve", str(skills), "--no-config", "--tools=never", "--catalog=tool-description")
     assert done.code == 2
-    assert "contradict each other" in done.err
+    assert "`--catalog tool-description` needs the tool `load-skill`, which `--tools never` removes\n" in (
+        done.err
+    )
+    assert "hint: drop one of the two options" in done.err
 
 
 # --http without a port

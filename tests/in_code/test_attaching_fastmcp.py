@@ -10,13 +10,16 @@ from fastmcp.server.middleware import Middleware
 from fastmcp.server.providers.skills import SkillsDirectoryProvider
 from fastmcp.skills.extension import SkillsExtension
 from mcp import Client
+from mcp.client.extension import advertise
 from mcp.shared.exceptions import MCPError
 
 from skillwire import LiveSkill, Skill, Skills
 from skillwire.contract.terms import Terms
 from skillwire.host.reaching.asking import ask
 from skillwire.model.errors import ConflictError
-from skillwire.server import PromptContent, ServeOptions, SkillServer, attach
+from skillwire.server import PromptContent, ServeOptions, SkillServer, SkillTools, attach
+from skillwire.server.build import all_instructions
+from skillwire.server.fastmcp.view import view_of
 from tests.in_code.conftest import REFUNDS as REFUNDS_TEXT
 from tests.in_code.conftest import refunds
 from tests.support.clients import ERAS, text_of
@@ -119,13 +122,69 @@ async def test_clients_without_the_extension_are_offered_skills_if_the_author_wa
 async def test_prompts_of_a_mounted_server_are_text_if_its_author_wants(mode: Any, skills: Skills) -> None:
     child, parent = fastmcp_server(), FastMCP("parent")
     attach(child, skills, options=ServeOptions(prompt_content=PromptContent.TEXT))
-    attach(parent, Skill("own", "---\nname: own\ndescription: Own.\n---\n# Own\n"), options=ServeOptions())
+    attach(parent, OWN, options=ServeOptions())
     parent.mount(child, namespace="team")
     for server, name in ((child, "skill"), (parent, "team_skill")):
         async with client_of(server, mode) as client:
             (message,) = (await client.get_prompt(name, {"name": "for-people"})).messages
         assert message.content.type == "text"
         assert message.content.text.startswith("---\nname: for-people\n")
+
+
+KNOWS_SKILLS = [advertise("io.modelcontextprotocol/skills", {})]
+OWN = Skill("own", "---\nname: own\ndescription: Own.\n---\n# Own\n")
+
+
+@every_era
+@pytest.mark.parametrize("extensions", [[], KNOWS_SKILLS], ids=["plain", "knowing"])
+@pytest.mark.parametrize("mounted", [False, True])
+async def test_the_tools_of_skills_follow_what_a_client_declares(
+    mode: Any, extensions: list[Any], *, mounted: bool, skills: Skills
+) -> None:
+    server, prefix = fastmcp_server(), ""
+    attach(server, skills, options=ServeOptions(skill_tools=SkillTools.AUTO))
+    if mounted:
+        parent, prefix = FastMCP("parent"), "team_"
+        parent.mount(server, namespace="team")
+        server = parent
+    async with client_of(server, mode, extensions=extensions) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        assert (f"{prefix}load-skill" in names) is not bool(extensions)
+        assert f"{prefix}add" in names
+        answer = await client.call_tool(f"{prefix}load-skill", {"name": "refunds"})
+        assert ("Unknown tool" if extensions else "Read the policy.") in text_of(answer)
+
+
+async def test_a_tool_that_a_client_kept_asks_who_calls(skills: Skills) -> None:
+    server = fastmcp_server()
+    attach(server, skills, options=ServeOptions(skill_tools=SkillTools.AUTO))
+    tool = next(each for each in await server.list_tools() if each.name == "load-skill")
+
+    @server.tool
+    async def kept() -> Any:
+        return await tool.run({"name": "refunds"})
+
+    assert kept
+    async with client_of(server, extensions=KNOWS_SKILLS) as client:
+        assert (await client.call_tool("kept")).is_error
+    async with client_of(server) as client:
+        assert not (await client.call_tool("kept")).is_error
+
+
+@pytest.mark.parametrize("first", list(SkillTools))
+@pytest.mark.parametrize("second", list(SkillTools))
+async def test_all_skills_together_name_no_tool_that_one_server_lacks(
+    first: SkillTools, second: SkillTools, skills: Skills
+) -> None:
+    child, parent = fastmcp_server(), FastMCP("parent")
+    attach(child, skills, options=ServeOptions(skill_tools=second))
+    attach(parent, OWN, options=ServeOptions(skill_tools=first, catalog_tokens=1))
+    parent.mount(child, namespace="team")
+    view = await view_of(parent, None)
+    await view.catch_up()
+    instructions = all_instructions(None, view.surfaces) or ""
+    assert "resources/list" in instructions
+    assert ("load-skill" in instructions) is (SkillTools.NEVER not in (first, second))
 
 
 @every_era

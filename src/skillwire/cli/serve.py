@@ -188,8 +188,10 @@ def _choices(*, static: bool, catalog: str | None, tools: str | None, http: str 
     for line in choices.told:
         say(line)
     if choices.tools == "never" and choices.catalog == "tool-description":
-        hint = "the list of skills would be in the description of a tool that there is not: leave one out"
-        raise UsageError("`--tools never` and `--catalog tool-description` contradict each other", hint=hint)
+        raise UsageError(
+            "`--catalog tool-description` needs the tool `load-skill`, which `--tools never` removes",
+            hint="drop one of the two options",
+        )
     return choices
 
 

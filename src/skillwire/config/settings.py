@@ -124,7 +124,8 @@ def _port(environment: Mapping[str, str]) -> tuple[str, str] | None:
     variable, text = found
     if not _WHOLE_NUMBER.fullmatch(text) or int(text) > _LARGEST_PORT:
         raise UsageError(
-            f"the environment variable `{variable}` is {quoted(text)}, and no port from 1 to {_LARGEST_PORT}",
+            f"the environment variable `{variable}` is {quoted(text)}, "
+            f"which is not a port (1 to {_LARGEST_PORT})",
             hint="correct it, or unset it to serve over stdio",
         )
     return variable, str(int(text))

@@ -74,7 +74,7 @@ class LiveContext:
 Resolver: TypeAlias = Callable[..., "Json | Awaitable[Json]"]
 """Takes a `LiveRequest` and a `LiveContext`, or the first, or nothing; returns the answer, now or later.
 
-Of a skill, that is Markdown. Of a prompt or an endpoint, it is any JSON. None is no answer but "done".
+Of a skill, that is Markdown. Of a prompt or an endpoint, it is any JSON. `None` means success without data.
 """
 
 

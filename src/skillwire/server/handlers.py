@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import mcp_types as types
@@ -55,7 +54,7 @@ async def respond(
         return answer.result
     if name not in CACHEABLE:
         return complete(answer.result, None)
-    return complete(answer.result, replace(freshness, ttl_ms=0) if answer.live else freshness)
+    return complete(answer.result, answer.freshness(freshness))
 
 
 def may_change(context: Context) -> bool:

@@ -6,7 +6,6 @@ Whatever is not exactly a request of a kind known here is left to the SDK, which
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple, TypeGuard, cast
 
 import orjson
@@ -102,10 +101,11 @@ class Lane:
             answer = await surface.methods()[question.method](call)
         except SkillwireError:
             return None
+        if answer.private:  # a question does not say who asks
+            return None
         result = answer.result
         if question.modern:
-            fresh = replace(self._freshness, ttl_ms=0) if answer.live else self._freshness
-            result = complete(result, fresh)
+            result = complete(result, answer.freshness(self._freshness))
             result["_meta"] = {**cast("dict[str, Json]", result.get("_meta") or {}), **self._stamp}
         try:
             made = orjson.dumps(result)

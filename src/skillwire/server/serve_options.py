@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillwire.catalog.library import Library
 from skillwire.contract.terms import Terms
+from skillwire.model.errors import InvalidValueError
 from skillwire.surfaces.authored_prompts import AuthoredPromptsSurface
 from skillwire.surfaces.base import Surface
 from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
@@ -70,6 +71,28 @@ class ServeOptions:
     frame: Frame | None = None
     """Says from whom a skill is, where its text enters the context of a model and is somebody else's."""
 
+    def __post_init__(self) -> None:
+        """Take the values of enums as plain text, too. Raises `InvalidValueError`."""
+        for option, kind in _ENUMS.items():
+            object.__setattr__(self, option, _member(option, kind, getattr(self, option)))
+
+
+_ENUMS: Mapping[str, type[StrEnum]] = {
+    "channel": Channel,
+    "skill_tools": SkillTools,
+    "prompt_content": PromptContent,
+}
+"""The options that have one of a few values."""
+
+
+def _member(option: str, kind: type[StrEnum], value: object) -> StrEnum:
+    """Return what `value` says of an option. Raises `InvalidValueError`."""
+    try:
+        return kind(value)
+    except ValueError:
+        *others, last = (f"`{each}`" for each in kind)
+        raise InvalidValueError(option, str(value), f"{', '.join(others)} or {last}") from None
+
 
 def all_surfaces(
     library: Library, options: ServeOptions, prompts: "Mapping[str, Skill] | None" = None
@@ -108,9 +131,7 @@ def _for_every_client(
         frame=options.frame,
         offered=options.skill_tools,
     )
-    yield PromptsSurface(
-        offer, options.catalog_tokens, prompts, options.frame, PromptContent(options.prompt_content)
-    )
+    yield PromptsSurface(offer, options.catalog_tokens, prompts, options.frame, options.prompt_content)
     yield CompletionSurface(library, offer)
     if not in_tools:
         yield InstructionsSurface(

@@ -11,6 +11,7 @@ from skillwire.model.entry import Json
 from skillwire.model.errors import BadCursorError, BadParamsError, ConflictError
 from skillwire.sources.base import Seal
 from skillwire.wire.bounds import check_text
+from skillwire.wire.messages import Freshness
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,14 @@ class Answer:
     result: dict[str, Json]
     live: bool = False
     """Made for this request alone: a client that kept it would show something old."""
+    private: bool = False
+    """Made for this client alone: a cache must not give it to another."""
+
+    def freshness(self, usual: Freshness) -> Freshness:
+        """Return what a client may do with it on a server that says `usual` of its answers."""
+        if not self.live and not self.private:
+            return usual
+        return Freshness(0 if self.live else usual.ttl_ms, self.private or usual.private)
 
 
 class ListKind(StrEnum):

@@ -110,7 +110,11 @@ class ToolsSurface(Surface):
         offered = (tool for tool in self._more.values() if call.may_change or not tool.changes)
         more: list[Json] = [tool.to_json() for tool in offered]
         own: list[Json] = [self._load_skill_tool(), _skill_resource_tool()] if self._offers_to(call) else []
-        return Answer({"tools": [*own, *more]})
+        return Answer({"tools": [*own, *more]}, private=self._depends_on_client())
+
+    def _depends_on_client(self) -> bool:
+        """Whether some clients get the tools that load skills, and others do not."""
+        return self._offered is SkillTools.AUTO and not self._describe_skills
 
     def _offers_to(self, call: Call) -> bool:
         """Whether the client that asks gets the tools that load skills."""

@@ -9,12 +9,22 @@ from fastmcp.exceptions import PromptError, ResourceError
 from fastmcp.prompts.base import Message, Prompt, PromptArgument, PromptResult
 from fastmcp.resources.base import Resource, ResourceContent, ResourceResult
 from fastmcp.resources.template import ResourceTemplate
+from fastmcp.server.dependencies import get_context
 from fastmcp.tools.base import Tool, ToolResult
 from mcp.shared.exceptions import MCPError
 from pydantic import AnyUrl, PrivateAttr
 
 from skillwire.model.errors import NotServedError, RequestError, SkillwireError
 from skillwire.surfaces.base import Call, Method
+from skillwire.wire.messages import EXTENSION
+
+
+def knows_skills() -> bool:
+    """Return whether the client that FastMCP answers declares the extension."""
+    try:
+        return get_context().client_supports_extension(EXTENSION)
+    except RuntimeError:  # no client asks
+        return False
 
 
 class SkillResource(Resource):
@@ -132,5 +142,5 @@ class SkillTool(Tool):
 
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
         call, name = self._asked
-        answer = await call(Call({"name": name, "arguments": arguments}))
+        answer = await call(Call({"name": name, "arguments": arguments}, knows_skills=knows_skills()))
         return ToolResult.from_mcp_result(types.CallToolResult.model_validate(answer.result))

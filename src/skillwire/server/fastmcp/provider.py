@@ -14,7 +14,13 @@ from fastmcp.utilities.versions import VersionSpec
 
 from skillwire.catalog.snapshot import Catalog
 from skillwire.server.fastmcp.background import background
-from skillwire.server.fastmcp.components import SkillPrompt, SkillResource, SkillTemplates, SkillTool
+from skillwire.server.fastmcp.components import (
+    SkillPrompt,
+    SkillResource,
+    SkillTemplates,
+    SkillTool,
+    knows_skills,
+)
 from skillwire.server.fastmcp.extension import SkillsExtension
 from skillwire.server.fastmcp.selection import Selections, hidden_from
 from skillwire.server.fastmcp.tree import SkillHolder
@@ -141,7 +147,8 @@ class SkillsProvider(SkillHolder):
 async def _pages(method: Method, part: str) -> AsyncGenerator[Mapping[str, Any]]:
     cursor: str | None = None
     while True:
-        result = (await method(Call({} if cursor is None else {"cursor": cursor}))).result
+        params = {} if cursor is None else {"cursor": cursor}
+        result = (await method(Call(params, knows_skills=knows_skills()))).result
         for item in cast("list[Mapping[str, Any]]", result[part]):
             yield item
         if (following := result.get("nextCursor")) is None:

@@ -18,6 +18,7 @@ from skillwire.sources.prefix import PrefixedSource
 from skillwire.surfaces.base import Method, Surface, all_methods
 from skillwire.surfaces.prompts import PromptContent
 from skillwire.surfaces.resources import ResourcesSurface
+from skillwire.surfaces.tools import SkillTools
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,7 @@ def _composed(found: Sequence[Place]) -> View:
         every_client=any(each.every_client for each in all_options),
         list_nonconforming=all(each.list_nonconforming for each in all_options),
         prompt_content=_prompt_content(all_options),
+        skill_tools=_skill_tools(all_options),
     )
     surfaces = all_surfaces(library, options)
     selections = Selections(library, surfaces, options, {})
@@ -108,8 +110,18 @@ def _composed(found: Sequence[Place]) -> View:
 
 def _prompt_content(all_options: Sequence[ServeOptions]) -> PromptContent:
     """Return text if one server wants it: every client can read that."""
-    wanted = {PromptContent(each.prompt_content) for each in all_options}
+    wanted = {each.prompt_content for each in all_options}
     return PromptContent.TEXT if PromptContent.TEXT in wanted else PromptContent.RESOURCE
+
+
+def _skill_tools(all_options: Sequence[ServeOptions]) -> SkillTools:
+    """Return what holds for the skills of all servers: text about them must name no tool that is not there.
+
+    Each server still lists its own tools, as its author wants.
+    """
+    wanted = {each.skill_tools for each in all_options}
+    careful = (SkillTools.NEVER, SkillTools.AUTO)
+    return next((each for each in careful if each in wanted), SkillTools.ALWAYS)
 
 
 def _inside(prefix: str, uri: str) -> str:
