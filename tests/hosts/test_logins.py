@@ -195,7 +195,7 @@ async def test_unavailable_login_server_does_not_end_a_login(site: LoginSite, lo
         (401, "invalid_client", True),
         (400, "unauthorized_client", True),
         (200, "invalid_grant", True),
-        (200, "bad_refresh_token", False),  # as GitHub answers
+        (200, "bad_refresh_token", True),  # as GitHub answers
         (400, "temporarily_unavailable", False),
         (403, "Forbidden", False),
         (403, "rate_limit_exceeded", False),

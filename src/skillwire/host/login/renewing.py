@@ -24,8 +24,8 @@ from skillwire.model.display import quoted
 
 _ERRORS = frozenset({200, 400, 401, 403})
 """Statuses of OAuth errors. Some login servers send them with 200."""
-_FINAL = frozenset({"invalid_grant", "invalid_client", "unauthorized_client"})
-"""Errors after which no renewal of the login can work (RFC 6749, section 5.2).
+_FINAL = frozenset({"invalid_grant", "invalid_client", "unauthorized_client", "bad_refresh_token"})
+"""Errors after which no renewal of the login can work (RFC 6749, section 5.2; the last is GitHub's).
 
 The refresh token is not valid, the client is not known, or the client may not renew. Any other error may be
 of a proxy, or of a limit.
