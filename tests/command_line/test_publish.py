@@ -143,6 +143,7 @@ def test_what_is_gone_is_removed_and_what_others_put_there_stays(good: Path, cli
     shutil.rmtree(good / "good/returns")
     done = cli("publish", "good", "--out", "site")
     assert done.code == 0
+    assert "1 skill published to `site`, 2 old files removed;" in done.err
     assert list(published()) == ["refunds"]
     left = {path.relative_to(WELL_KNOWN).as_posix() for path in WELL_KNOWN.rglob("*") if path.is_file()}
     url = published()["refunds"].url

@@ -202,7 +202,7 @@ async def test_a_large_body_cannot_begin_a_session() -> None:
 
 
 async def test_a_token_of_the_server_alone_is_enough_for_its_own_check() -> None:
-    """The routes ask for the token even where no guard stands before them."""
+    """The routes check the token themselves, without an outer guard."""
     live = LiveSkills()
     app = Starlette(routes=list(drive_routes(live.hub, TOKEN).routes))
     transport = httpx2.ASGITransport(app=app)

@@ -232,7 +232,7 @@ async def main(folder: str) -> None:
         login_app(login, issuer),
         resource_app(login, library, issuer, f"{server}/mcp"),
     ]
-    print(json.dumps({"issuer": issuer, "url": f"{server}/mcp"}), flush=True)  # noqa: T201 - for whoever started it
+    print(json.dumps({"issuer": issuer, "url": f"{server}/mcp"}), flush=True)  # noqa: T201 - for the test that started it
     async with anyio.create_task_group() as tasks:
         for app, port in zip(apps, ports, strict=True):
             serving = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="auto"))

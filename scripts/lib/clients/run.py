@@ -42,7 +42,7 @@ ADDRESS = re.compile(rb"http://127\.0\.0\.1:\d+|(?<=127\.0\.0\.1 port )\d+")
 
 
 class ServerError(Exception):
-    """A server of ours did not start."""
+    """A server of Skillwire did not start."""
 
 
 class Trial:

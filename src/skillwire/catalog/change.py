@@ -81,7 +81,7 @@ def _uris(edits: tuple[Edit, ...]) -> Iterator[str]:
 
 
 def _promise(file: SkillFile | LiveFile | None) -> object:
-    """Return what clients are told of a file. Whether it can be run is not among it."""
+    """Return what clients see of a file. They do not see whether it is executable."""
     return (file.mime_type, file.digest, file.size) if isinstance(file, SkillFile) else file
 
 

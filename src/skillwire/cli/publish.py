@@ -58,7 +58,8 @@ def publish(
     for each in left_out:
         print_error(f"{quoted(each.path)} is not published: {each.message}", hint=each.hint)
     where = "serve this folder at the root of your web site"
-    talk().print(f"{counted(len(artifacts), 'skill')} published to {quoted(str(out))}; {where}")
+    removed = f", {counted(len(site.removed), 'old file')} removed" if site.removed else ""
+    talk().print(f"{counted(len(artifacts), 'skill')} published to {quoted(str(out))}{removed}; {where}")
     return 1 if errors or left_out else 0
 
 

@@ -97,7 +97,7 @@ def _relations(
         hint = "give one of the two another id, name and folder"
         yield Fault((key, "id"), Rule.CONTRACT_ID_TAKEN, message, hint)
     for needed in skill.depends_on:
-        if needed not in first and is_id(needed):  # what is no id is told of already
+        if needed not in first and is_id(needed):  # a bad id is already reported
             message = f"there is no skill {quoted(needed)} here"
             hint = "mend the id, or remove it; `skillwire graph` shows the ids that there are"
             yield Fault(_way(skill, key, needed), Rule.CONTRACT_DEPENDENCY_UNKNOWN, message, hint)

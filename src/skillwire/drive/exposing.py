@@ -86,7 +86,7 @@ class Exposed:
     type: PathType
     method: str
     descriptor: Mapping[str, Json]
-    """What the server is told of it."""
+    """What is sent to the server."""
     resolver: Resolver
     takes: int
     """How many arguments the resolver wants."""
@@ -194,7 +194,7 @@ def _type(path: LivePath, options: Options) -> PathType:
 
 
 def _descriptor(path: LivePath, kind: PathType, options: Options) -> Mapping[str, Json]:
-    """Return what the server is told of a path. Raises `InvalidValueError` for what no server takes."""
+    """Return the descriptor of a path. Raises `InvalidValueError` if no server accepts it."""
     default = MARKDOWN if kind is PathType.SKILL else None
     schemas = {"inputSchema": options.input_schema, "outputSchema": options.output_schema}
     told: dict[str, Json] = {

@@ -148,7 +148,7 @@ class Session:
         self.fail_calls()
 
     def fail_calls(self) -> None:
-        """Fail what is unanswered: whoever was asked is no longer there."""
+        """Fail unanswered calls: the client is gone."""
         client_id = "" if self.client is None else self.client.id
         for pending in self._pending.values():
             pending.answer(GoneError(client_id))

@@ -212,7 +212,7 @@ class _Login:
         """Return the metadata of the login server. Raises `LoginError` before anything is sent there."""
         known = self._provider.context.oauth_metadata
         if known is None:
-            hint = "if you have a token for it, name its variable with `--token-env`"
+            hint = "if you have a token, pass its variable to other commands with `--token-env`"
             raise self._failed("the server does not say where to log in (it has no OAuth metadata)", hint)
         if "S256" not in (known.code_challenge_methods_supported or ()):
             raise self._failed("the login server does not say that it supports PKCE with `S256`")
