@@ -12,8 +12,30 @@ from tests.support.skills import skill_md, write, write_skill
 settings.register_profile("skillwire", deadline=None)  # machines are noisy: no example is timed
 settings.load_profile("skillwire")
 
+SLOW = (
+    "blackbox/test_host",
+    "command_line/test_login.py",
+    "command_line/test_switching_from_skilljack.py",
+    "drive/test_hostile.py",
+    "pages/",
+    "security/test_http_limits.py",
+    "test_benchmarks.py",
+    "test_clients_runner.py",
+    "test_plain_clients.py",
+    "test_speed_benchmark.py",
+    "test_stdio_serving.py",
+)
+"""Where tests start many processes or browsers. `scripts/test --fast` leaves them out."""
 MANY = 230
 """Skills in the folder `many`: three pages."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the slow tests, by their files."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here) and item.path.relative_to(here).as_posix().startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture
