@@ -75,6 +75,8 @@ FOR_OTHERS = {
     "tomllib",
     "uvicorn",
     "yaml",  # a frontmatter that is not plain
+    "secrets",  # marks around files that look like several
+    "skillwire.wire.remote",  # what other servers list
     "zipfile",
 }
 """What a server of a plain folder on stdio has no use for. Each takes time and memory at every start."""

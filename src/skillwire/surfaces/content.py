@@ -1,6 +1,6 @@
 """Pieces of content for tool results and prompts."""
 
-import secrets
+import os
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -55,9 +55,9 @@ def _between_marks(_entry: SkillRecord, _path: str, text: str) -> str:
     """Return a text; if a line in it looks like the header of a file, between marks that it cannot fake."""
     if not any(map(_looks_like_a_header, text.splitlines())):
         return text
-    mark = secrets.token_hex(16)
+    mark = os.urandom(16).hex()
     while mark in text:
-        mark = secrets.token_hex(16)
+        mark = os.urandom(16).hex()
     told = f"This file has lines that look like the one above. It ends at the line with {mark}."
     return f"{told}\n--- {mark} begins ---\n{text}\n--- {mark} ends ---"
 

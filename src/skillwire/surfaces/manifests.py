@@ -14,11 +14,12 @@ from skillwire.catalog.library import Library
 from skillwire.model.display import quoted
 from skillwire.model.entry import Json, LiveFile, SkillFile, SkillRecord
 from skillwire.model.errors import NotServedError
+from skillwire.model.json_text import json_bytes
 from skillwire.model.mime import JSON
 from skillwire.model.uri import SKILL_FILE
 from skillwire.surfaces.content import with_meta
 from skillwire.surfaces.documents import Unlisted
-from skillwire.wire.skill_manifest import MANIFEST, render_manifest
+from skillwire.wire.messages import MANIFEST
 from skillwire.wire.translate import contents
 
 _VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
@@ -49,7 +50,7 @@ class SkillManifests(Unlisted):
         if (entry := self._listed_at(uri)) is not None:
             if fault := _fault(entry):
                 raise NotServedError(uri, "manifest", fault)
-            return [contents(uri, JSON, render_manifest(entry.name, entry.files))]
+            return [contents(uri, JSON, _manifest(entry))]
         if (spelled := self._spelled(uri)) is None:
             raise NotServedError(uri)
         entry, file = spelled
@@ -83,6 +84,21 @@ class SkillManifests(Unlisted):
                 if rest in _spellings(entry, file):
                     return entry, file
         return None
+
+
+def _manifest(entry: SkillRecord) -> bytes:
+    """Return the manifest of a skill.
+
+    A file that is made when it is read has no hash. Without a manifest, one such skill would end FastMCP's
+    `sync_skills` for all skills of the server.
+    """
+    return json_bytes({"skill": entry.name, "files": list(map(_listed, entry.files))}, indented=True)
+
+
+def _listed(file: SkillFile | LiveFile) -> dict[str, Json]:
+    if isinstance(file, LiveFile):
+        return {"path": file.path, "size": 0, "hash": ""}
+    return {"path": file.path, "size": file.size, "hash": file.digest.text}
 
 
 def _spellings(entry: SkillRecord, file: SkillFile | LiveFile) -> Collection[str]:

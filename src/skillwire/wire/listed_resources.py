@@ -11,8 +11,8 @@ from skillwire.wire.dialect import Dialect
 from skillwire.wire.drafts import INDEX_URI
 from skillwire.wire.entry_rules import is_object, is_uri_text, name_faults, uri_faults
 from skillwire.wire.findings import Finding
+from skillwire.wire.messages import MANIFEST
 from skillwire.wire.remote import RemoteDelivery, RemoteSkill
-from skillwire.wire.skill_manifest import MANIFEST
 
 _OLD_URI = re.compile(r"skill://([^/?#]+)")
 

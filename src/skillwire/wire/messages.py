@@ -30,6 +30,8 @@ PROMPTS_GET = "prompts/get"
 COMPLETE = "completion/complete"
 LISTEN = "subscriptions/listen"
 
+MANIFEST = "_manifest"
+"""The last segment of a skill's list of files, as clients from before the extension ask for it."""
 FILE_TEMPLATE = "skill://{+skill}/{+file}"
 """Every file of every skill, for clients that fill in templates."""
 

@@ -1,22 +1,21 @@
-"""The manifest of a skill as FastMCP had it before the extension: `skill://{name}/_manifest`."""
+"""Reads the manifest of a skill as FastMCP had it before the extension: `skill://{name}/_manifest`."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import cast
 from urllib.parse import quote
 
 import orjson
 
 from skillwire.model.display import quoted
-from skillwire.model.entry import Json, LiveFile, SkillFile
-from skillwire.model.json_text import JsonTooLargeError, json_bytes, load_bounded_json
+from skillwire.model.entry import Json
+from skillwire.model.json_text import JsonTooLargeError, load_bounded_json
 from skillwire.model.limits import Limits
 from skillwire.model.uri import SKILL_FILE
 from skillwire.wire.dialect import Dialect
 from skillwire.wire.entry_rules import is_object, name_faults, path_fault, uri_faults
 from skillwire.wire.findings import Fault, Finding
+from skillwire.wire.messages import MANIFEST
 from skillwire.wire.remote import RemoteFile, RemoteSkill, checked_files, promised_file
-
-MANIFEST = "_manifest"
 
 _MAX_VALUES = 20_000
 """JSON values in one manifest."""
@@ -46,21 +45,6 @@ def read_manifest(
     if found or isinstance(files, list):
         return [*found, *(files if isinstance(files, list) else ())]
     return RemoteSkill(main, {**told, "name": str(document["skill"])}, files, Dialect.MANIFEST)
-
-
-def render_manifest(name: str, files: Iterable[SkillFile | LiveFile]) -> bytes:
-    """Return the manifest of a skill.
-
-    A file that is made when it is read has no hash. Without a manifest, one such skill would end FastMCP's
-    `sync_skills` for all skills of the server.
-    """
-    return json_bytes({"skill": name, "files": list(map(_listed, files))}, indented=True)
-
-
-def _listed(file: SkillFile | LiveFile) -> dict[str, Json]:
-    if isinstance(file, LiveFile):
-        return {"path": file.path, "size": 0, "hash": ""}
-    return {"path": file.path, "size": file.size, "hash": file.digest.text}
 
 
 def _file(root: str, item: object) -> RemoteFile | Finding:

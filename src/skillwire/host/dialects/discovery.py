@@ -13,9 +13,9 @@ from skillwire.wire.draft_index import read_draft_index
 from skillwire.wire.drafts import INDEX_URI
 from skillwire.wire.findings import Fault, Finding, FindingError, Findings
 from skillwire.wire.listed_resources import ListedResources
-from skillwire.wire.messages import EXTENSION, RESOURCES_LIST, SKILLS_LIST
+from skillwire.wire.messages import EXTENSION, MANIFEST, RESOURCES_LIST, SKILLS_LIST
 from skillwire.wire.remote import RemoteSkill, parse_entry
-from skillwire.wire.skill_manifest import MANIFEST, read_manifest
+from skillwire.wire.skill_manifest import read_manifest
 
 _INDEX, _MANIFEST = 16 * 1024 * 1024, 4 * 1024 * 1024
 """Bytes of the answer that holds an index, and of one that holds a manifest."""
