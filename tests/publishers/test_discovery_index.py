@@ -1,5 +1,6 @@
 """The index of a publisher: what is good in it is used, and what is not is told with its place."""
 
+import re
 from typing import Any
 
 import orjson
@@ -186,8 +187,11 @@ def test_any_bytes_are_an_index_or_an_error_of_its_own(content: bytes) -> None:
 NAMES = st.from_regex(r"[a-z0-9]{1,8}(-[a-z0-9]{1,8}){0,3}", fullmatch=True)
 TEXTS = st.text(min_size=1, max_size=100).filter(lambda text: bool(text.strip()))
 ARTIFACTS = st.builds(Artifact, NAMES, st.sampled_from(Delivery), TEXTS, TEXTS, st.binary().map(Digest.of))
+FILES = NAMES.filter(lambda name: not DEVICE.fullmatch(name))
+DEVICE = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]")
+"""No file on Windows has these names, so they are refused."""
 LOOSE = st.builds(
-    LooseSkill, NAMES, TEXTS, st.lists(NAMES, unique=True).map(lambda names: ("SKILL.md", *names))
+    LooseSkill, NAMES, TEXTS, st.lists(FILES, unique=True).map(lambda names: ("SKILL.md", *names))
 )
 
 
