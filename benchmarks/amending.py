@@ -18,11 +18,11 @@ from benchmarks.plan import Plan, turns
 from benchmarks.results import Growth, Series, Table, series_of
 from benchmarks.stdio import PATIENCE
 from benchmarks.trees import Tree
-from skillwire.catalog.change import Change
-from skillwire.catalog.compose import Labelled, compose
-from skillwire.catalog.library import Library
-from skillwire.sources.base import EVERYWHERE, Attention, Locations, Scan
-from skillwire.sources.directory import FolderSource
+from skillwire.library.change import Change
+from skillwire.library.compose import LabelledScan, compose
+from skillwire.library.library import Library
+from skillwire.sources.base import EVERYWHERE, Locations, Scan, WatchFilter
+from skillwire.sources.folder.source import FolderSource
 
 _COMPOSE = "compose the whole catalogue"
 _COMPOSED = 3
@@ -53,7 +53,7 @@ class _Told(FolderSource):
         self.tell, self._told = anyio.create_memory_object_stream[Locations](1)
         self.looks: list[Cost] = []
 
-    async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
+    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
         async for where in self._told:
             yield where
 
@@ -107,7 +107,7 @@ async def _round(tree: Tree, edits: int) -> dict[str, Cost]:
     composed: list[Cost] = []
     for _ in range(_COMPOSED):
         with timed(composed):
-            compose([Labelled(source.label, scan)])
+            compose([LabelledScan(source.label, scan)])
     return {name: Cost.median(costs) for name, costs in (updates.costs | {_COMPOSE: composed}).items()}
 
 

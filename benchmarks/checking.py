@@ -17,12 +17,11 @@ from benchmarks.costs import Cost, timed
 from benchmarks.floors import read_and_hash, walk_and_stat
 from benchmarks.plan import Plan
 from benchmarks.results import Growth, Series, Table, Unit, ratio, series_of
-from skillwire.catalog.library import Library
-from skillwire.cli.contract.folders import look
-from skillwire.cli.contract.texts import all_problems
-from skillwire.cli.library import load
-from skillwire.contract.terms import BLOCK_KEY
-from skillwire.sources.directory import FolderSource
+from skillwire.config.library import load
+from skillwire.contract.folders import all_problems, look
+from skillwire.contract.options import BLOCK_KEY
+from skillwire.library.library import Library
+from skillwire.sources.folder.source import FolderSource
 
 _FLOOR = "floor: walk, read and hash every file"
 _LOAD = "load the library, as `check` does without the contract"

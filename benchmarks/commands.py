@@ -10,9 +10,9 @@ from pathlib import Path
 from benchmarks.costs import Cost
 from benchmarks.results import Growth, Series, Table, series_of
 
-_WITH_SDK = "import mcp, sys; from skillwire.cli.app import run; sys.exit(run(sys.argv[1:]))"
+_WITH_SDK = "import mcp, sys; from skillwire.cli.main import run; sys.exit(run(sys.argv[1:]))"
 _LOADED = (
-    "import sys; from skillwire.cli.app import run; code = run(sys.argv[1:]); "
+    "import sys; from skillwire.cli.main import run; code = run(sys.argv[1:]); "
     "print('mcp' in sys.modules or 'mcp_types' in sys.modules); sys.exit(code)"
 )
 

@@ -18,7 +18,7 @@ from benchmarks.plan import Plan
 from benchmarks.programs import SKILLS_EACH, crowd
 from benchmarks.results import Unit
 from benchmarks.talk import say
-from skillwire.server.descriptors import allowed_connections
+from skillwire.server.http.connections import allowed_connections
 
 _PATIENCE = 120.0
 _VERSION = "2026-07-28"

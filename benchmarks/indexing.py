@@ -20,11 +20,11 @@ from benchmarks.floors import read_and_hash, walk_and_stat
 from benchmarks.plan import Plan, turns
 from benchmarks.results import Growth, Series, Table, Unit, ratio, series_of
 from benchmarks.trees import FILES, Tree
-from skillwire.catalog.compose import Labelled, compose
-from skillwire.catalog.library import Library
-from skillwire.model.limits import Limits
+from skillwire.core.record import Limits
+from skillwire.library.compose import LabelledScan, compose
+from skillwire.library.library import Library
 from skillwire.sources.base import Scan
-from skillwire.sources.directory import FolderSource
+from skillwire.sources.folder.source import FolderSource
 
 WALK = "floor: walk and stat every file"
 READ = "floor: open, read and hash every file"
@@ -91,7 +91,7 @@ async def _round(tree: Tree) -> dict[str, Cost]:
     scan = await cost_of(WARM, source.scan)
 
     async def make() -> None:
-        compose([Labelled(source.label, scan)])
+        compose([LabelledScan(source.label, scan)])
 
     await cost_of(_COMPOSE, make, _OFTEN)
     return costs | await _after_edits(tree, source, scan)

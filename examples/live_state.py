@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import anyio
 
-from skillwire.drive.carrying import RefusedByServerError
 from skillwire.drive.client import DriveClient
-from skillwire.drive.exposing import LiveRequest
+from skillwire.drive.exposed_paths import LiveRequest
+from skillwire.drive.transports import RefusedByServerError
 
 
 @dataclass

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from skillwire.model.limits import Limits
-from skillwire.sources.folder.remembered import Remembered
-from skillwire.sources.hold import Hold
-from skillwire.sources.replace import (
+from skillwire.core.atomic_write import (
     ABANDONED_SECONDS,
     MOVED_AWAY,
-    folder_aside,
+    Hold,
     remove_abandoned,
     replace_file,
+    staging_folder,
 )
+from skillwire.core.record import Limits
+from skillwire.sources.folder.scan_cache import ScanCache
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no process can be killed like that there")
 
@@ -90,7 +90,7 @@ def test_the_next_scan_that_is_remembered_cleans_up(tmp_path: Path) -> None:
     half = cache / ".0123.jsonl.abcdefgh.skillwire-tmp"
     half.touch()
     _grow_old(half)
-    Remembered(cache, tmp_path, Limits()).save({}, {})
+    ScanCache(cache, tmp_path, Limits()).save({}, {})
     assert [path.suffix for path in cache.iterdir()] == [".jsonl"]
 
 
@@ -101,7 +101,7 @@ def test_a_killed_pull_is_cleaned_up_unless_it_has_the_only_copy(tmp_path: Path)
     (keeping / MOVED_AWAY).mkdir()
     for path in tmp_path.iterdir():
         _grow_old(path)
-    with folder_aside(tmp_path) as aside:
+    with staging_folder(tmp_path) as aside:
         assert set(tmp_path.iterdir()) == {aside, keeping}
     assert list(tmp_path.iterdir()) == [keeping]
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from skillwire.model.errors import InvalidValueError, UsageError
-from skillwire.server.address import Address, HostPolicy, check_origin
-from skillwire.server.port import listen
+from skillwire.errors import InvalidValueError, UsageError
+from skillwire.server.http.address import Address, HostPolicy, check_origin, listen
 
 LOOPBACK = Address("127.0.0.1", 8765)
 PUBLIC = Address("0.0.0.0", 8765)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillwire.catalog.compose import Labelled, compose
-from skillwire.catalog.snapshot import Catalog
-from skillwire.model.entry import SkillRecord
-from skillwire.model.errors import NotServedError
-from skillwire.model.uri import parent_uri, parents
+from skillwire.core.names import parent_uri, parents
+from skillwire.core.record import SkillRecord
+from skillwire.errors import NotServedError
+from skillwire.library.catalog import Catalog
+from skillwire.library.compose import LabelledScan, compose
 from skillwire.sources.memory import MemorySkill, MemorySource
 from tests.support.skills import skill_md
 
@@ -20,7 +20,7 @@ FILES = ("notes.md", "more/notes.md", "more/deep/list.txt", "a b.md", "é/ü.md"
 
 
 def _catalog(skills: list[MemorySkill]) -> Catalog:
-    return compose([Labelled("x", anyio.run(MemorySource(skills).scan))])
+    return compose([LabelledScan("x", anyio.run(MemorySource(skills).scan))])
 
 
 def _nested(random: Random) -> list[MemorySkill]:
@@ -124,6 +124,6 @@ def test_a_skill_that_stands_around_others_is_found_to_contradict_them_at_any_de
     inner = MemorySkill("a/b/c/d", {"SKILL.md": skill_md("d")})
     source = MemorySource([inner], label="inner")
     outer = MemorySource([MemorySkill("a", {"SKILL.md": skill_md("a")})], label="outer")
-    scans = [Labelled(each.label, anyio.run(each.scan)) for each in (source, outer)]
+    scans = [LabelledScan(each.label, anyio.run(each.scan)) for each in (source, outer)]
     catalog = compose(scans)
     assert list(catalog.entries) == ["skill://a/b/c/d/SKILL.md", "skill://outer/a/SKILL.md"]

@@ -9,8 +9,8 @@ from fastmcp.skills._snapshot import parse_frontmatter as fastmcp_frontmatter
 from hypothesis import example, given, reject
 from hypothesis import strategies as st
 
-from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.skillmd.document import read_document
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.frontmatter.document import read_document
 
 HEAD = "name: odd\ndescription: Does one thing.\n"
 

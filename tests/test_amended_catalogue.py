@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillwire.catalog.amend import amended
-from skillwire.catalog.compose import Labelled, compose
-from skillwire.sources.directory import FolderSource
+from skillwire.library.compose import LabelledScan, amended, compose
+from skillwire.sources.folder.source import FolderSource
 from skillwire.sources.memory import MemorySkill, MemorySource
 from tests.support.skills import skill_md, write, write_skill
 
@@ -40,11 +39,11 @@ def test_one_change_gives_the_same_catalogue_either_way(tmp_path: Path, change: 
     write(tmp_path, {"broken/SKILL.md": "broken"})
     source = FolderSource(tmp_path)
     before = anyio.run(source.scan)
-    catalog = compose([Labelled("x", before)])
+    catalog = compose([LabelledScan("x", before)])
     CHANGES[change](tmp_path)
     after = anyio.run(source.rescan, frozenset({str(tmp_path / "one")}))
     assert after == anyio.run(FolderSource(tmp_path).scan)
-    scans = [Labelled("x", after)]
+    scans = [LabelledScan("x", after)]
     found = amended(catalog, before, after, scans)
     assert found in (None, compose(scans))
     assert found is not None, "a small change should not need a new catalogue"
@@ -56,7 +55,7 @@ def test_random_changes_in_several_sources_give_the_same_catalogue_either_way(
 ) -> None:
     sources = [MemorySource(_skills(random), label=f"s{number}") for number in range(count)]
     scans = {source.label: anyio.run(source.scan) for source in sources}
-    catalog = compose([Labelled(*item) for item in scans.items()])
+    catalog = compose([LabelledScan(*item) for item in scans.items()])
     for _ in range(4):
         source = random.choice(sources)
         for skill in _skills(random):
@@ -66,7 +65,7 @@ def test_random_changes_in_several_sources_give_the_same_catalogue_either_way(
                 source.remove(entry.origin.location)
         before, after = scans[source.label], anyio.run(source.scan)
         scans[source.label] = after
-        labelled = [Labelled(*item) for item in scans.items()]
+        labelled = [LabelledScan(*item) for item in scans.items()]
         found = amended(catalog, before, after, labelled)
         catalog = compose(labelled)
         assert found in (None, catalog)
@@ -77,7 +76,7 @@ def test_skills_that_stand_apart_come_and_go_without_a_new_catalogue(random: Ran
     paths = ["a", "b", "org/c", "org/team/d", "org/team/e", "other/f"]
     source = MemorySource([MemorySkill(path, _alone(random, path)) for path in paths[:3]])
     scan = anyio.run(source.scan)
-    catalog = compose([Labelled("x", scan)])
+    catalog = compose([LabelledScan("x", scan)])
     for _ in range(5):
         present = {entry.origin.location for entry in scan.entries}
         path = random.choice(paths)
@@ -86,8 +85,8 @@ def test_skills_that_stand_apart_come_and_go_without_a_new_catalogue(random: Ran
         else:
             source.put(MemorySkill(path, _alone(random, path)))
         before, scan = scan, anyio.run(source.scan)
-        amended_catalog = amended(catalog, before, scan, [Labelled("x", scan)])
-        assert amended_catalog == compose([Labelled("x", scan)])
+        amended_catalog = amended(catalog, before, scan, [LabelledScan("x", scan)])
+        assert amended_catalog == compose([LabelledScan("x", scan)])
         assert amended_catalog is not None
         catalog = amended_catalog
 

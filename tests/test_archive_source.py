@@ -10,15 +10,15 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from skillwire.model.errors import NotThereError, SourceError
-from skillwire.model.limits import Limits
-from skillwire.model.problem import Rule, Severity
-from skillwire.sources.archive import ArchiveMirror
+from skillwire.core.problem import Rule, Severity
+from skillwire.core.record import Limits
+from skillwire.errors import SourceError, SourceMissingError
+from skillwire.protocol.archive_rules import ArchiveBounds
+from skillwire.protocol.delivery import ArchiveForm
+from skillwire.protocol.packing import pack
+from skillwire.sources.archive import ArchiveFetcher
 from skillwire.sources.base import EVERYWHERE
-from skillwire.sources.mount import MountedSource
-from skillwire.wire.archive_form import ArchiveForm
-from skillwire.wire.archive_rules import ArchiveBounds
-from skillwire.wire.packing import pack
+from skillwire.sources.fetched import FetchedSource
 from tests.support.scans import faults, problems, uris
 from tests.support.skills import LONG_AGO, skill_md, tree_stamps
 
@@ -52,10 +52,10 @@ class Shelf:
         written.write_bytes(content)
         return written.replace(path)
 
-    def source(self, name: str = "skills.zip", limits: Limits | None = None) -> MountedSource:
+    def source(self, name: str = "skills.zip", limits: Limits | None = None) -> FetchedSource:
         """Return a source of the archive of this name, as a new process would."""
-        return MountedSource(
-            ArchiveMirror(self.root / name, self.cache), label="x", limits=limits, every=0.01
+        return FetchedSource(
+            ArchiveFetcher(self.root / name, self.cache), label="x", limits=limits, every=0.01
         )
 
     def copies(self) -> set[str]:
@@ -67,7 +67,7 @@ def shelf(tmp_path: Path) -> Shelf:
     return Shelf(tmp_path)
 
 
-async def next_change(source: MountedSource) -> None:
+async def next_change(source: FetchedSource) -> None:
     with anyio.fail_after(SOON):
         async with aclosing(source.changes()) as changes:
             assert await anext(changes) == EVERYWHERE
@@ -175,7 +175,7 @@ async def test_a_replaced_archive_is_noticed(shelf: Shelf) -> None:
 
 async def test_an_archive_that_was_replaced_before_anybody_listened_is_noticed(shelf: Shelf) -> None:
     shelf.put(REFUNDS)
-    mirror = ArchiveMirror(shelf.root / "skills.zip", shelf.cache)
+    mirror = ArchiveFetcher(shelf.root / "skills.zip", shelf.cache)
     await mirror.fetch()
     shelf.put(SEVERAL)
     with anyio.fail_after(SOON):
@@ -187,7 +187,7 @@ async def test_nothing_is_said_while_the_archive_is_the_same(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf.put(REFUNDS)
-    mirror = ArchiveMirror(shelf.root / "skills.zip", shelf.cache)
+    mirror = ArchiveFetcher(shelf.root / "skills.zip", shelf.cache)
     await mirror.fetch()
     looks: list[float] = []
 
@@ -209,7 +209,7 @@ async def test_nothing_is_said_while_the_archive_is_the_same(
 
 async def test_an_archive_that_appears_is_noticed(shelf: Shelf) -> None:
     source = shelf.source()
-    with pytest.raises(NotThereError, match=r"^`skills\.zip` is not there, or cannot be reached$"):
+    with pytest.raises(SourceMissingError, match=r"^`skills\.zip` is not there, or cannot be reached$"):
         await source.scan()
     shelf.put(REFUNDS)
     await next_change(source)
@@ -280,7 +280,7 @@ async def test_the_last_good_copy_is_that_of_the_same_archive(shelf: Shelf) -> N
 async def test_an_archive_that_cannot_be_served_says_why(
     shelf: Shelf, name: str, content: bytes, message: str
 ) -> None:
-    mirror = ArchiveMirror(shelf.put(content, name), shelf.cache, ArchiveBounds(entries=2))
+    mirror = ArchiveFetcher(shelf.put(content, name), shelf.cache, ArchiveBounds(entries=2))
     with pytest.raises(SourceError) as caught:
         await mirror.fetch()
     assert str(caught.value) == message
@@ -305,9 +305,9 @@ async def test_a_cache_that_cannot_be_written_says_so(shelf: Shelf) -> None:
 
 async def test_an_archive_is_unpacked_once(shelf: Shelf) -> None:
     archive = shelf.put(SEVERAL)
-    first = await ArchiveMirror(archive, shelf.cache).fetch()
+    first = await ArchiveFetcher(archive, shelf.cache).fetch()
     written = tree_stamps(first.root)
-    again = await ArchiveMirror(archive, shelf.cache).fetch()
+    again = await ArchiveFetcher(archive, shelf.cache).fetch()
     assert again == first
     assert tree_stamps(again.root) == written
 
@@ -317,7 +317,7 @@ async def test_many_can_unpack_one_archive_at_once(shelf: Shelf) -> None:
     roots: list[Path] = []
 
     async def fetch() -> None:
-        roots.append((await ArchiveMirror(archive, shelf.cache).fetch()).root)
+        roots.append((await ArchiveFetcher(archive, shelf.cache).fetch()).root)
 
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
@@ -343,14 +343,14 @@ async def test_what_a_crash_left_behind_is_never_served(
         patch.setattr(os, "fsync", crash)
         patch.setattr(shutil, "rmtree", clean_up_nothing)
         with pytest.raises(KeyboardInterrupt):
-            await ArchiveMirror(archive, shelf.cache).fetch()
+            await ArchiveFetcher(archive, shelf.cache).fetch()
     assert len(shelf.copies()) == 1
-    assert ArchiveMirror(archive, shelf.cache).last() is None
+    assert ArchiveFetcher(archive, shelf.cache).last() is None
     assert uris(await shelf.source().scan()) == ["acme/refunds", "hello", "triage"]
 
 
 async def test_copies_go_when_nobody_has_wanted_them_for_long(shelf: Shelf) -> None:
-    mirror = ArchiveMirror(shelf.put(REFUNDS), shelf.cache)
+    mirror = ArchiveFetcher(shelf.put(REFUNDS), shelf.cache)
     versions: list[str] = []
     for number in range(4):
         shelf.put({"SKILL.md": skill_md("refunds", f"Version {number}.")})
@@ -368,7 +368,7 @@ async def test_a_copy_that_another_archive_needs_stays(shelf: Shelf) -> None:
     shelf.put(REFUNDS, "other.zip")
     await shelf.source("other.zip").scan()
     (kept,) = shelf.copies()
-    mirror = ArchiveMirror(shelf.root / "skills.zip", shelf.cache)
+    mirror = ArchiveFetcher(shelf.root / "skills.zip", shelf.cache)
     for number in range(4):
         shelf.put(REFUNDS if number == 0 else {"SKILL.md": skill_md("refunds", f"Version {number}.")})
         await mirror.fetch()

@@ -17,11 +17,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from skillwire.model.path import folded, prefixes
-from skillwire.wire.archive_form import ArchiveForm, archive_form
-from skillwire.wire.archive_rules import ArchiveBounds, ArchiveError
-from skillwire.wire.packing import pack, pack_skill, widest_form
-from skillwire.wire.unpacking import unpack, unpack_with_modes
+from skillwire.core.names import folded, prefixes
+from skillwire.protocol.archive_rules import ArchiveBounds, ArchiveError
+from skillwire.protocol.delivery import ArchiveForm, archive_form
+from skillwire.protocol.packing import pack, pack_skill, widest_form
+from skillwire.protocol.unpacking import unpack, unpack_with_modes
 from tests.support.skills import skill_md
 
 TAR, ZIP = ArchiveForm.TAR_GZ, ArchiveForm.ZIP

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillwire.model.errors import SkillwireError
-from skillwire.model.json_text import JsonTooLargeError, load_bounded_json
+from skillwire.core.json_text import JsonTooLargeError, load_bounded_json
+from skillwire.errors import SkillwireError
 
 _TEXT = st.text(alphabet='",[]{}:\\\\ aé\n', max_size=8)
 _SCALARS = st.none() | st.booleans() | st.integers(-9, 9) | _TEXT

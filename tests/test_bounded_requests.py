@@ -15,21 +15,21 @@ from mcp.shared.exceptions import MCPError
 
 from skillwire.authoring.live import LiveSkill
 from skillwire.authoring.skill import Skill
-from skillwire.catalog.addresses import concerned
-from skillwire.catalog.library import Library
-from skillwire.catalog.names import AmbiguousNameError
-from skillwire.model.entry import SkillRecord
-from skillwire.model.errors import BadParamsError
-from skillwire.model.name import closest
-from skillwire.model.template import SkillTemplate, TemplateIndex
+from skillwire.core.names import closest
+from skillwire.core.record import SkillRecord
+from skillwire.core.template import SkillTemplate, TemplateIndex
+from skillwire.errors import BadParamsError
+from skillwire.features.base import Call
+from skillwire.library.catalog import concerned
+from skillwire.library.library import Library
+from skillwire.library.names import AmbiguousNameError
+from skillwire.protocol.bounds import NESTING, SUBSCRIPTION_BYTES, SUBSCRIPTIONS, VALUES
 from skillwire.server import SkillServer, attach
-from skillwire.server.inbound import read_message
+from skillwire.server.build import skills_server
+from skillwire.server.jsonrpc import read_message
 from skillwire.server.serve_options import ServeOptions
-from skillwire.server.skills import skills_server
-from skillwire.sources.base import Attention, Locations
+from skillwire.sources.base import Locations, WatchFilter
 from skillwire.sources.memory import MemorySkill, MemorySource
-from skillwire.surfaces.base import Call
-from skillwire.wire.bounds import NESTING, SUBSCRIPTION_BYTES, SUBSCRIPTIONS, VALUES
 from tests.support.clients import library_of, skill
 from tests.support.listening import listening
 from tests.support.peers import MODERN, HttpPeer, HttpServer, Peer, StdioPeer
@@ -221,7 +221,7 @@ async def test_a_uri_that_is_never_served_is_not_acknowledged() -> None:
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_all_clients_together_have_a_limit(mode: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skillwire.server.announce.ALL_SUBSCRIPTION_BYTES", 1000)
+    monkeypatch.setattr("skillwire.server.notifications.ALL_SUBSCRIPTION_BYTES", 1000)
     skills = [skill(f"skill-{number}") for number in range(4)]
     library = await library_of(*skills)
     uris = list(library.catalog.entries)
@@ -252,9 +252,9 @@ class Watched(MemorySource):
     def __init__(self, skills: list[MemorySkill]) -> None:
         super().__init__(skills)
         self.begun = anyio.Event()
-        self.only = Attention()
+        self.only = WatchFilter()
 
-    async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:
+    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:
         assert only is not None
         self.only = only
         self.begun.set()

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import Client
 
-from skillwire.catalog.library import Library
-from skillwire.catalog.names import Names
-from skillwire.model.entry import SkillRecord
+from skillwire.core.record import SkillRecord
+from skillwire.features.catalog_text import USAGE, available_skills
+from skillwire.library.library import Library
+from skillwire.library.names import Names
+from skillwire.server.build import skills_server
 from skillwire.server.serve_options import Channel, ServeOptions
-from skillwire.server.skills import skills_server
-from skillwire.sources.directory import FolderSource
+from skillwire.sources.folder.source import FolderSource
 from skillwire.sources.memory import MemorySource
-from skillwire.surfaces.catalog_text import USAGE, available_skills
 from tests.support.clients import ERAS, connected, library_of, skill, text_of
 from tests.support.skills import write_skill
 

@@ -9,12 +9,12 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from skillwire.catalog.library import Library
-from skillwire.model.entry import SkillFile
-from skillwire.model.errors import NotServedError, UnsettledError
-from skillwire.model.problem import Rule
+from skillwire.core.problem import Rule
+from skillwire.core.record import SkillFile
+from skillwire.errors import NotServedError, UnsettledError
+from skillwire.library.library import Library
 from skillwire.sources.base import EVERYWHERE, Locations, Scan
-from skillwire.sources.directory import FolderSource
+from skillwire.sources.folder.source import FolderSource
 from tests.support.liars import Failing, Liar
 from tests.support.skills import make_fifo, skill_md, write, write_skill
 

@@ -8,14 +8,14 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from skillwire.catalog.change import Change
-from skillwire.catalog.library import Library
-from skillwire.catalog.visibility import Override, VisibilityPolicy
-from skillwire.model.errors import ConflictError, NotServedError
-from skillwire.server.skills import skills_server
-from skillwire.sources.directory import FolderSource
+from skillwire.errors import ConflictError, NotServedError
+from skillwire.library.change import Change
+from skillwire.library.library import Library
+from skillwire.library.visibility import Override, VisibilityPolicy
+from skillwire.server.build import skills_server
+from skillwire.sources.folder.source import FolderSource
 from skillwire.sources.memory import MemorySource
-from skillwire.sources.unavailable import UnavailableSource
+from skillwire.sources.placeholder import UnavailableSource
 from tests.support.clients import skill
 from tests.support.listening import listening
 from tests.support.peers import PATIENCE

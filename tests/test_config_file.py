@@ -15,12 +15,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tomlkit import TOMLDocument
 
-from skillwire.catalog.visibility import Override
-from skillwire.config.configured import Configured, write_allowed_origins, write_static
-from skillwire.config.file import ConfigFile, default_config
-from skillwire.config.visibility import decide, overrides_in
-from skillwire.model.errors import UsageError
-from skillwire.sources.replace import replace_file
+from skillwire.config.file import (
+    ConfigFile,
+    SourceSettings,
+    decide,
+    default_config,
+    overrides_in,
+    write_allowed_origins,
+    write_static,
+)
+from skillwire.core.atomic_write import replace_file
+from skillwire.errors import UsageError
+from skillwire.library.visibility import Override
 
 URI = "skill://acme/refunds/SKILL.md"
 OTHER = "skill://other/SKILL.md"
@@ -205,7 +211,7 @@ def test_writers_at_the_same_time_lose_nothing(path: Path) -> None:
     program = (
         "import sys; from pathlib import Path\n"
         "from skillwire.config.file import ConfigFile\n"
-        "from skillwire.config.visibility import decide\n"
+        "from skillwire.config.file import decide\n"
         "_, path, name, side = sys.argv\n"
         "for n in range(10): decide(ConfigFile(Path(path)), f'skill://{name}-{n}', {side: False})\n"
     )
@@ -349,7 +355,7 @@ def test_a_last_line_without_an_end_can_be_followed(path: Path, end: str) -> Non
     write_static(file, static=True)
     decide(file, URI, {"user": False})
     assert path.read_text().count(end) == 1
-    configured = Configured.read(file)
+    configured = SourceSettings.read(file)
     assert (configured.static, configured.allowed_origins) == (True, ("https://a.example",))
     assert overrides_in(file) == {URI: Override(user=False)}
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from skillwire.catalog.library import Library
-from skillwire.contract.terms import Terms
+from skillwire.contract.options import ContractOptions
+from skillwire.library.library import Library
+from skillwire.protocol.messages import Freshness
+from skillwire.server.build import skills_server
 from skillwire.server.serve_options import ServeOptions
-from skillwire.server.skills import skills_server
 from skillwire.sources.memory import MemorySkill, MemorySource
-from skillwire.wire.messages import Freshness
 from tests.support.contracts import POLICY, block, frontmatter, skill_md
 from tests.support.listening import Heard, listening
 
@@ -80,7 +80,7 @@ async def stage(mode: Any = "auto", *, tolerant: bool = False) -> AsyncGenerator
     source = MemorySource([skill("refunds", refunds()), skill("orders"), skill("sentinel")])
     library = Library([source])
     await library.load()
-    options = ServeOptions(contract=Terms(tolerant=tolerant))
+    options = ServeOptions(contract=ContractOptions(tolerant=tolerant))
     server = skills_server(library, options=options, freshness=Freshness(0))
     uris = [SENTINEL, INDEX, CARD, DOCUMENT, REFERENCE, ORDERS, PROBLEMS]
     async with listening(server, mode, uris) as (client, heard):

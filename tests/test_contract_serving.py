@@ -10,16 +10,15 @@ import pytest
 from hypothesis import given
 from mcp import Client
 
-from skillwire.catalog.library import Library
-from skillwire.catalog.register import Register
-from skillwire.contract.registry import ContractResource, Registry
-from skillwire.contract.repository import check_together
-from skillwire.contract.terms import BLOCK_KEY, Terms
+from skillwire.contract.feature import as_resource
+from skillwire.contract.options import BLOCK_KEY, ContractOptions
+from skillwire.contract.publishing import ContractResource, Register, Registry
+from skillwire.contract.repository import check_repository
+from skillwire.library.library import Library
+from skillwire.server.build import skills_server
 from skillwire.server.serve_options import ServeOptions
-from skillwire.server.skills import skills_server
-from skillwire.sources.directory import FolderSource
+from skillwire.sources.folder.source import FolderSource
 from skillwire.sources.memory import MemorySkill, MemorySource
-from skillwire.surfaces.contract import as_resource
 from tests.support.clients import ERAS
 from tests.support.contracts import (
     POLICY,
@@ -71,7 +70,7 @@ async def serving(
 ) -> AsyncGenerator[tuple[Client, Library]]:
     library = Library([FolderSource(root, keep_good=True)])
     await library.load()
-    server = skills_server(library, options=ServeOptions(contract=Terms(tolerant=tolerant)))
+    server = skills_server(library, options=ServeOptions(contract=ContractOptions(tolerant=tolerant)))
     async with Client(server, mode=mode) as client:
         yield client, library
 
@@ -247,7 +246,7 @@ async def test_a_tolerant_server_leaves_out_what_is_broken_and_shows_it(team: Pa
 def test_what_has_no_hard_error_serves(raw: dict[str, Any]) -> None:
     name = raw["name"]
     skill = check(raw, path=f"{name}/SKILL.md", files=(POLICY, "references/a/b.md"))
-    registry = Registry.of(check_together([skill], BLOCK_KEY).sound)
+    registry = Registry.of(check_repository([skill], BLOCK_KEY).sound)
     assert list(registry.skills) == [name]
     served = {uri for uri, each in registry.resources.items() if each.path is not None}
     assert served >= set(raw[BLOCK_KEY]["capabilities"])
@@ -270,7 +269,7 @@ async def test_unknown_fields_are_published_verbatim(tmp_path: Path) -> None:
 
 
 def test_a_resource_is_one_plain_value() -> None:
-    registry = Registry.of(check_together([check(frontmatter())], BLOCK_KEY).sound)
+    registry = Registry.of(check_repository([check(frontmatter())], BLOCK_KEY).sound)
     resource = registry.resources[DOCUMENT]
     assert isinstance(resource, ContractResource)
     assert (resource.version, resource.tags, resource.title) == ("1.0.0", (), "Refunds")

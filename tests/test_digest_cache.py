@@ -6,8 +6,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillwire.sources.directory import FolderSource
-from skillwire.sources.folder.stamp import Stamp
+from skillwire.sources.folder.files import Stamp
+from skillwire.sources.folder.source import FolderSource
 from tests.support.reading import noted_reads
 from tests.support.skills import skill_md, write, write_skill
 
@@ -17,7 +17,7 @@ SECOND = 1_000_000_000
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files count as settled at once, so that no test has to wait for it."""
-    monkeypatch.setattr("skillwire.sources.folder.stamp._SETTLED_AFTER_NS", -SECOND)
+    monkeypatch.setattr("skillwire.sources.folder.files._SETTLED_AFTER_NS", -SECOND)
 
 
 @pytest.mark.usefixtures("settled")

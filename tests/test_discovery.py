@@ -5,11 +5,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillwire.catalog.library import Library
-from skillwire.model.limits import Limits
-from skillwire.model.name import is_skill_name
-from skillwire.model.problem import Rule, Severity
-from skillwire.sources.directory import FolderSource
+from skillwire.core.names import is_skill_name
+from skillwire.core.problem import Rule, Severity
+from skillwire.core.record import Limits
+from skillwire.library.library import Library
+from skillwire.sources.folder.source import FolderSource
 from tests.support.scans import catalog, faults, problems, scan, uris
 from tests.support.skills import make_fifo, skill_md, write, write_skill
 

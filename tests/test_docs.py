@@ -17,12 +17,12 @@ import cyclopts
 import pytest
 import yaml
 
-from skillwire.cli.app import VERBS, run
+from skillwire.cli.main import COMMANDS, run
 from skillwire.config import settings
-from skillwire.model.limits import Limits
-from skillwire.model.problem import Rule, Severity
-from skillwire.server.connections import HttpLimits
-from skillwire.skillmd.document import read_document
+from skillwire.core.problem import Rule, Severity
+from skillwire.core.record import Limits
+from skillwire.frontmatter.document import read_document
+from skillwire.server.http.connections import HttpLimits
 from tests.support.contracts import block, write_contract_skill
 
 ROOT = Path(__file__).parents[1]
@@ -63,7 +63,7 @@ def anchors(text: str) -> set[str]:
 
 
 def verb_function(verb: str) -> Callable[..., int]:
-    module, _, function = VERBS[verb].function.partition(":")
+    module, _, function = COMMANDS[verb].function.partition(":")
     return getattr(import_module(module), function)
 
 
@@ -239,10 +239,10 @@ VERB_SECTIONS = sections(COMMAND_LINE, 2)
 
 
 def test_the_command_line_page_has_a_section_for_every_verb_and_for_nothing_else() -> None:
-    assert list(VERB_SECTIONS) == list(VERBS)
+    assert list(VERB_SECTIONS) == list(COMMANDS)
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", COMMANDS)
 def test_every_argument_and_option_of_a_verb_is_in_its_table_and_no_other(verb: str) -> None:
     rows = re.findall(r"^\| `([^` …]+)", VERB_SECTIONS[verb], re.MULTILINE)
     assert rows == list(parameters_of(verb))
@@ -256,7 +256,7 @@ def test_every_command_that_is_shown_exists(document: Path) -> None:
             assert os.access(ROOT / program, os.X_OK), command
         if program != "skillwire" or words[0].startswith("-"):
             continue
-        assert words[0] in VERBS, command
+        assert words[0] in COMMANDS, command
         own = words[1 : words.index("--")] if "--" in words else words[1:]  # the rest is another command
         options = {word.partition("=")[0] for word in own if word.startswith("--")}
         assert options <= {*parameters_of(words[0]), "--help"}, command
@@ -311,7 +311,7 @@ def test_the_hooks_for_pre_commit_exist_and_run_commands_that_exist() -> None:
     assert shown <= hooks.keys()
     for hook in hooks.values():
         program, verb, *options = hook["entry"].split()
-        assert (program, verb in VERBS) == ("skillwire", True)
+        assert (program, verb in COMMANDS) == ("skillwire", True)
         assert set(options) <= set(parameters_of(verb))
 
 

@@ -10,14 +10,14 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from skillwire.catalog.library import Library
+from skillwire.library.library import Library
+from skillwire.protocol.archive_rules import ArchiveBounds
+from skillwire.protocol.delivery import ArchiveForm
+from skillwire.protocol.discovery import read_index
+from skillwire.protocol.unpacking import unpack
+from skillwire.server.build import skills_server
 from skillwire.server.serve_options import ServeOptions
-from skillwire.server.skills import skills_server
 from skillwire.sources.memory import MemorySkill, MemorySource
-from skillwire.wire.archive_form import ArchiveForm
-from skillwire.wire.archive_rules import ArchiveBounds
-from skillwire.wire.discovery import read_index
-from skillwire.wire.unpacking import unpack
 from tests.support.clients import ERAS, connected, library_of, skill
 from tests.support.listening import listening
 from tests.support.peers import StdioPeer, skillwire

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from skillwire.catalog.library import Library
-from skillwire.cli.app import VERBS
+from skillwire.cli.main import COMMANDS
 from skillwire.config.clients.known import CLIENTS
-from skillwire.config.kinds import KINDS
-from skillwire.model.problem import Rule
-from skillwire.server.serve_options import Channel, ServeOptions, all_surfaces
-from skillwire.wire.findings import Fault
+from skillwire.config.source_kinds import KINDS
+from skillwire.core.problem import Rule
+from skillwire.library.library import Library
+from skillwire.protocol.findings import Fault
+from skillwire.server.serve_options import Channel, ServeOptions, all_features
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src/skillwire"
@@ -41,7 +41,7 @@ def loaded_by(code: str) -> set[str]:
 
 def test_every_source_passes_the_contract_suite() -> None:
     contract = (Path(__file__).parent / "test_source_contract.py").read_text(encoding="utf-8")
-    sources = classes("sources", "Source") | classes("sources", "Mirror") | classes("authoring", "Source")
+    sources = classes("sources", "Source") | classes("sources", "Fetcher") | classes("authoring", "Source")
     sources |= classes("host", "Source")
     sources -= {"UnavailableSource", "_WithoutState"}  # which serve nothing, on purpose
     assert len(sources) > 6
@@ -49,16 +49,16 @@ def test_every_source_passes_the_contract_suite() -> None:
 
 
 def test_every_method_of_every_surface_is_called_by_a_test() -> None:
-    surfaces = all_surfaces(Library([]), ServeOptions(channel=Channel.INSTRUCTIONS))
-    in_code = {"AuthoredPromptsSurface"}  # which stands in the place of the gateway's prompts
-    assert {type(surface).__name__ for surface in surfaces} | in_code == classes("surfaces", "Surface")
+    surfaces = all_features(Library([]), ServeOptions(channel=Channel.INSTRUCTIONS))
+    in_code = {"AuthoredPromptsFeature"}  # which stands in the place of the gateway's prompts
+    assert {type(surface).__name__ for surface in surfaces} | in_code == classes("surfaces", "Feature")
     methods = {method for surface in surfaces for method in surface.methods()}
     assert {method for method in methods if f'"{method}"' not in TESTS} == set()
 
 
 def test_every_verb_is_in_the_table_and_in_the_docs() -> None:
     page = (ROOT / "docs/command-line.md").read_text(encoding="utf-8")
-    assert set(VERBS) == {
+    assert set(COMMANDS) == {
         "serve",
         "check",
         "list",
@@ -83,7 +83,7 @@ def test_every_verb_is_in_the_table_and_in_the_docs() -> None:
         "visibility",
         "drive",
     }
-    assert all(f"skillwire {verb}" in page for verb in VERBS)
+    assert all(f"skillwire {verb}" in page for verb in COMMANDS)
 
 
 def test_every_client_whose_files_are_read_is_in_the_docs_and_in_the_tests() -> None:
@@ -126,9 +126,9 @@ def test_there_is_no_drawer_for_odds_and_ends() -> None:
     [
         "skillwire",
         "skillwire.host",
-        "skillwire.sources.directory",
-        "skillwire.catalog.library",
-        "skillwire.surfaces.resources",
+        "skillwire.sources.folder.source",
+        "skillwire.library.library",
+        "skillwire.features.resources",
     ],
 )
 def test_reading_skills_never_loads_the_sdk(module: str) -> None:

@@ -6,13 +6,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillwire.catalog.library import Library
-from skillwire.model.errors import SourceError
-from skillwire.server.skills import skills_server
-from skillwire.sources.git.mirror import GitMirror
-from skillwire.sources.git.repository import Repository
-from skillwire.sources.mount import Copy, Mirror, MountedSource
-from skillwire.sources.publisher.mirror import PublisherMirror
+from skillwire.errors import SourceError
+from skillwire.library.library import Library
+from skillwire.server.build import skills_server
+from skillwire.sources.fetched import Copy, FetchedSource, Fetcher
+from skillwire.sources.git.address import Repository
+from skillwire.sources.git.source import GitFetcher
+from skillwire.sources.web.source import WebFetcher
 from tests.support.git_mirrors import plain_git, skill
 from tests.support.git_server import Origin
 from tests.support.listening import listening
@@ -29,8 +29,8 @@ async def test_a_push_reaches_the_clients_of_a_running_server(
     plain_git(monkeypatch)
     origin = Origin(tmp_path / "origin")
     origin.commit(skill("first"))
-    mirror = GitMirror(Repository.parse(f"git+file://{origin.folder}"), tmp_path / "cache")
-    library = Library([MountedSource(mirror, label="repo", every=0.05, live=True)])
+    mirror = GitFetcher(Repository.parse(f"git+file://{origin.folder}"), tmp_path / "cache")
+    library = Library([FetchedSource(mirror, label="repo", every=0.05, live=True)])
     await library.load()
     async with listening(skills_server(library), "auto") as (client, heard):
         origin.commit(skill("second"))
@@ -42,8 +42,8 @@ async def test_a_push_reaches_the_clients_of_a_running_server(
 async def test_a_publisher_that_goes_away_is_told_and_what_it_published_stays(tmp_path: Path) -> None:
     with Publisher() as site:
         site.index(site.offer("first", {"SKILL.md": skill_md("first")}))
-        mirror = PublisherMirror(site.origin, tmp_path / "cache")
-        library = Library([MountedSource(mirror, label="site", every=0.05)])
+        mirror = WebFetcher(site.origin, tmp_path / "cache")
+        library = Library([FetchedSource(mirror, label="site", every=0.05)])
         await library.load()
         async with listening(skills_server(library), "auto", ["skillwire://problems"]) as (client, heard):
             site.index(
@@ -58,7 +58,7 @@ async def test_a_publisher_that_goes_away_is_told_and_what_it_published_stays(tm
             assert read.contents
 
 
-class Scripted(Mirror):
+class Scripted(Fetcher):
     """Fetches what a test says, when it says so."""
 
     place = "elsewhere"
@@ -88,7 +88,7 @@ async def test_a_live_start_serves_the_last_copy_at_once_and_asks_then(tmp_path:
     write_skill(tmp_path / "1", "old")
     write_skill(tmp_path / "2", "new")
     mirror = Scripted(last=Copy(tmp_path / "1", "1"))
-    library = Library([MountedSource(mirror, label="x", live=True)])
+    library = Library([FetchedSource(mirror, label="x", live=True)])
     with anyio.fail_after(PATIENCE):
         assert list((await library.load()).entries) == ["skill://old/SKILL.md"]
     assert mirror.fetched == 0
@@ -110,17 +110,17 @@ async def test_who_looks_once_asks_first(tmp_path: Path) -> None:
     mirror = Scripted(last=Copy(tmp_path / "1", "1"))
     mirror.next = Copy(tmp_path / "2", "2")
     mirror.may_fetch.set()
-    scan = await MountedSource(mirror, label="x").scan()
+    scan = await FetchedSource(mirror, label="x").scan()
     assert [entry.name for entry in scan.entries] == ["new"]
 
 
 async def test_a_slow_first_fetch_does_not_hold_up_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("skillwire.sources.mount._START_SECONDS", 0.01)
+    monkeypatch.setattr("skillwire.sources.fetched._START_SECONDS", 0.01)
     write_skill(tmp_path / "1", "late")
     mirror = Scripted()
-    library = Library([MountedSource(mirror, label="x", live=True)])
+    library = Library([FetchedSource(mirror, label="x", live=True)])
     with anyio.fail_after(PATIENCE):
         (problem,) = (await library.load()).problems
         assert "it is still being fetched" in problem.message
@@ -158,13 +158,13 @@ async def test_a_copy_that_somebody_serves_from_is_not_thrown_away(
     origin = Origin(tmp_path / "origin")
     origin.commit(skill("first"))
     address = Repository.parse(f"git+file://{origin.folder}")
-    library = Library([MountedSource(GitMirror(address, tmp_path / "cache"), label="repo")], frozen=True)
+    library = Library([FetchedSource(GitFetcher(address, tmp_path / "cache"), label="repo")], frozen=True)
     await library.load()
     for number in range(3):  # others share the cache, and move on
         origin.commit({"first/SKILL.md": skill_md("first", f"Version {number}.")})
-        await GitMirror(address, tmp_path / "cache").fetch()
+        await GitFetcher(address, tmp_path / "cache").fetch()
     assert (await library.read("skill://first/SKILL.md")).content == skill_md("first")
     del library
     origin.commit({"first/SKILL.md": skill_md("first", "The last.")})
-    await GitMirror(address, tmp_path / "cache").fetch()
+    await GitFetcher(address, tmp_path / "cache").fetch()
     assert len(list((tmp_path / "cache/git").glob("*/commit-*"))) == 2

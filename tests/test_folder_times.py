@@ -8,8 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from skillwire.sources.directory import FolderSource
-from skillwire.sources.folder import folder_times
+from skillwire.sources.folder import walk as folder_times
+from skillwire.sources.folder.source import FolderSource
 from tests.support.reading import noted_reads
 from tests.support.skills import write, write_skill
 
@@ -35,8 +35,8 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
             return Frozen(found) if stat.S_ISDIR(found.st_mode) else found
 
         monkeypatch.setattr(os, name, status)
-    monkeypatch.setattr("skillwire.sources.folder.stamp._SETTLED_AFTER_NS", -1_000_000_000)
-    monkeypatch.setattr("skillwire.sources.folder.look.devices_with_honest_folders", frozenset[int])
+    monkeypatch.setattr("skillwire.sources.folder.files._SETTLED_AFTER_NS", -1_000_000_000)
+    monkeypatch.setattr("skillwire.sources.folder.walk.devices_with_honest_folders", frozenset[int])
 
 
 @pytest.mark.usefixtures("frozen")

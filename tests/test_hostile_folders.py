@@ -9,12 +9,12 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from skillwire.model.errors import SourceError
-from skillwire.model.limits import Limits
-from skillwire.model.problem import Rule, Severity
+from skillwire.core.problem import Rule, Severity
+from skillwire.core.record import Limits
+from skillwire.errors import SourceError
 from skillwire.sources.folder.facts import FactCache
 from skillwire.sources.folder.ignore import Ignored
-from skillwire.sources.folder.look import Look
+from skillwire.sources.folder.walk import Look
 from tests.support.peers import MODERN, StdioPeer, skillwire
 from tests.support.scans import catalog, faults, scan, uris
 from tests.support.scans import problems as problems_of

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skillwire.server.inbound import read_message
-from skillwire.server.lines import LineSplitter, LineTooLongError
+from skillwire.server.jsonrpc import read_message
+from skillwire.server.stdio.lines import LineSplitter, LineTooLongError
 from tests.support.peers import MODERN, StdioPeer, skillwire
 
 PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS = -32700, -32600, -32602

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from skillwire.cli.app import run
+from skillwire.cli.main import run
 from tests.support.peers import MODERN, PATIENCE, VERSIONS, HttpPeer, HttpServer, skillwire
 from tests.support.skills import write, write_skill
 

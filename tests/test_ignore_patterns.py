@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skillwire.model.problem import Rule, Severity
-from skillwire.sources.folder.patterns import PathPatterns
+from skillwire.core.problem import Rule, Severity
+from skillwire.sources.folder.ignore_patterns import PathPatterns
 from tests.support.scans import faults, scan, uris
 from tests.support.skills import write, write_skill
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillwire.model.errors import CannotLookNowError
-from skillwire.model.limits import Limits
-from skillwire.model.problem import Rule
+from skillwire.core.problem import Rule
+from skillwire.core.record import Limits
+from skillwire.errors import SourceBusyError
 from skillwire.sources.base import Scan
-from skillwire.sources.directory import FolderSource
+from skillwire.sources.folder.source import FolderSource
 from tests.support.skills import skill_md, write, write_skill
 
 
@@ -278,7 +278,7 @@ def test_a_look_that_failed_half_way_is_made_up_for(tmp_path: Path, monkeypatch:
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", exhausted)
-        with pytest.raises(CannotLookNowError):
+        with pytest.raises(SourceBusyError):
             rescanned(source, *files)
     assert rescanned(source, files[1]) == scan_of(tmp_path)
 

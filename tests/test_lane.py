@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skillwire.contract.terms import Terms
-from skillwire.server.lane import Lane, Question
+from skillwire.contract.options import ContractOptions
+from skillwire.features.base import Answer, Call, Feature, Method
+from skillwire.protocol.messages import Freshness
+from skillwire.server.response_cache import Question, ResponseCache
 from skillwire.server.serve_options import ServeOptions
-from skillwire.sources.base import Seal
-from skillwire.surfaces.base import Answer, Call, Method, Surface
-from skillwire.wire.messages import Freshness
+from skillwire.sources.base import Validator
 from tests.support.lanes import PREFIX, Both, both, envelope, headers_for, modern
 from tests.support.peers import VERSIONS
 from tests.support.skills import write, write_skill
@@ -58,7 +58,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def settled() -> Iterator[None]:
     """Files count as settled at once, so that no test has to wait for it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("skillwire.sources.folder.stamp._SETTLED_AFTER_NS", -SECOND)
+        patch.setattr("skillwire.sources.folder.files._SETTLED_AFTER_NS", -SECOND)
         yield
 
 
@@ -517,7 +517,7 @@ def test_an_edit_is_seen_at_once_and_bytes_and_entry_agree(tmp_path: Path) -> No
 
 
 def test_a_file_that_was_just_written_is_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skillwire.sources.folder.stamp._SETTLED_AFTER_NS", 3600 * SECOND)
+    monkeypatch.setattr("skillwire.sources.folder.files._SETTLED_AFTER_NS", 3600 * SECOND)
     skill = write_skill(tmp_path, "notes", {"a.md": "first"})
     read = json.dumps(modern("resources/read", uri="skill://notes/a.md")).encode()
     with both(tmp_path) as served:
@@ -561,13 +561,13 @@ def test_the_lane_keeps_no_more_than_its_budget(tree: Path) -> None:
 
 
 def test_what_the_contract_adds_to_a_read_is_there_with_the_lane(tree: Path) -> None:
-    with both(tree, ServeOptions(contract=Terms(tolerant=True))) as served:
+    with both(tree, ServeOptions(contract=ContractOptions(tolerant=True))) as served:
         for uri in ("skill://odd/SKILL.md", "skill://many/skill-000/SKILL.md"):
             same_answers(served, modern("resources/read", uri=uri))
         same_answers(served, modern("skills/list"))
 
 
-class ForOneClient(Surface):
+class ForOneClient(Feature):
     """Answers each client differently."""
 
     name = "one"
@@ -575,14 +575,14 @@ class ForOneClient(Surface):
     def methods(self) -> Mapping[str, Method]:
         return {"skills/list": self.list}
 
-    def seal(self, method: str, call: Call) -> Seal | None:
+    def seal(self, method: str, call: Call) -> Validator | None:
         return Lasting()
 
     async def list(self, _call: Call) -> Answer:
         return Answer({"skills": []}, private=True)
 
 
-class Lasting(Seal):
+class Lasting(Validator):
     def holds(self) -> bool:
         return True
 
@@ -590,7 +590,7 @@ class Lasting(Seal):
 @pytest.mark.anyio
 @pytest.mark.parametrize("is_modern", [True, False])
 async def test_an_answer_for_one_client_is_left_to_the_sdk(*, is_modern: bool) -> None:
-    lane = Lane([ForOneClient()], Freshness(), name="x", version="1")
+    lane = ResponseCache([ForOneClient()], Freshness(), name="x", version="1")
     question = Question("skills/list", None, is_modern)
     for _ in range(3):
         assert await lane.prepare(question) is None

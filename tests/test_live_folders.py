@@ -10,10 +10,10 @@ import anyio
 import pytest
 from mcp import Client
 
-from skillwire.catalog.library import Library
-from skillwire.server.skills import skills_server
-from skillwire.sources.base import Attention, Locations
-from skillwire.sources.directory import FolderSource
+from skillwire.library.library import Library
+from skillwire.server.build import skills_server
+from skillwire.sources.base import Locations, WatchFilter
+from skillwire.sources.folder.source import FolderSource
 from tests.support.clients import text_of
 from tests.support.listening import Heard, listening
 from tests.support.skills import make_fifo, skill_md, write, write_skill
@@ -240,7 +240,7 @@ async def test_a_source_that_fails_while_it_is_followed_ends_nothing(tmp_path: P
     write_skill(tmp_path, "one")
 
     class Fragile(FolderSource):
-        async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:
+        async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:
             async for where in super().changes(only):
                 yield where
                 raise RuntimeError("no more")
@@ -315,12 +315,12 @@ async def test_a_folder_far_above_the_root_may_come_and_go(tmp_path: Path) -> No
 async def test_a_source_that_could_not_be_followed_is_followed_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("skillwire.catalog.library._PAUSE", 0.01)
+    monkeypatch.setattr("skillwire.library.library._PAUSE", 0.01)
     write_skill(tmp_path, "one")
     failures = iter([True, False])
 
     class Moody(FolderSource):
-        async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:
+        async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:
             if next(failures, False):
                 raise RuntimeError("not today")
             async for where in super().changes(only):

@@ -9,14 +9,14 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillwire.catalog.library import Library
-from skillwire.model.errors import CannotLookNowError
-from skillwire.model.problem import Rule
-from skillwire.server.skills import skills_server
-from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, unwatched
-from skillwire.sources.directory import FolderSource
+from skillwire.core.problem import Rule
+from skillwire.errors import SourceBusyError
+from skillwire.library.library import Library
+from skillwire.server.build import skills_server
+from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, ignore_progress
+from skillwire.sources.fetched import Copy, FetchedSource, Fetcher
+from skillwire.sources.folder.source import FolderSource
 from skillwire.sources.memory import MemorySkill, MemorySource
-from skillwire.sources.mount import Copy, Mirror, MountedSource
 from tests.support.clients import skill
 from tests.support.listening import listening
 from tests.support.peers import MODERN, PATIENCE, StdioPeer, skillwire
@@ -27,7 +27,7 @@ ONE, TWO = "skill://one/SKILL.md", "skill://two/SKILL.md"
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction] - a fixture
-    monkeypatch.setattr("skillwire.catalog.failures._FIRST_RETRY", 0.01)
+    monkeypatch.setattr("skillwire.library.scanning._FIRST_RETRY", 0.01)
 
 
 class Moody(MemorySource):
@@ -38,7 +38,7 @@ class Moody(MemorySource):
         self.failures = failures
         self.looks: list[Locations] = []
 
-    async def scan(self, progress: Progress = unwatched) -> Scan:
+    async def scan(self, progress: Progress = ignore_progress) -> Scan:
         self._fail()
         return await super().scan(progress)
 
@@ -50,7 +50,7 @@ class Moody(MemorySource):
     def _fail(self) -> None:
         if self.failures:
             self.failures -= 1
-            raise CannotLookNowError("too many open files")
+            raise SourceBusyError("too many open files")
 
 
 class Following:
@@ -143,7 +143,7 @@ async def test_reading_one_skill_does_not_lose_the_change_of_another(tmp_path: P
 
         async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
             if self.failing:
-                raise CannotLookNowError("too many open files")
+                raise SourceBusyError("too many open files")
             return await super().rescan(where)
 
     source = Exhausted(tmp_path)
@@ -159,7 +159,7 @@ async def test_reading_one_skill_does_not_lose_the_change_of_another(tmp_path: P
     assert library.catalog.problems == ()
 
 
-class Exhausting(Mirror):
+class Exhausting(Fetcher):
     """Has one folder after the other, and cannot fetch the second at first."""
 
     place = "somewhere"
@@ -172,7 +172,7 @@ class Exhausting(Mirror):
     async def fetch(self) -> Copy:
         self._fetched += 1
         if 1 < self._fetched <= 1 + self._failures:
-            raise CannotLookNowError("too many open files")
+            raise SourceBusyError("too many open files")
         folder = next(self._folders)
         return Copy(folder, folder.name)
 
@@ -188,11 +188,11 @@ class Exhausting(Mirror):
 async def test_a_fetch_that_fails_for_a_moment_is_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("skillwire.sources.mount._FIRST_RETRY", 0.01)
+    monkeypatch.setattr("skillwire.sources.fetched._FIRST_RETRY", 0.01)
     for name in ("one", "two"):
         write_skill(tmp_path / f"copy-{name}", name)
     mirror = Exhausting(tmp_path / "copy-one", tmp_path / "copy-two", failures=2)
-    library = Library([MountedSource(mirror, label="fetched")])
+    library = Library([FetchedSource(mirror, label="fetched")])
     await library.load()
     assert list(library.catalog.entries) == [ONE]
     async with followed(library) as following:

@@ -23,17 +23,17 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from pydantic import AnyUrl
 
-from skillwire.catalog.library import Library
-from skillwire.model.limits import Limits
-from skillwire.model.path import name_fault
+from skillwire.core.names import name_fault
+from skillwire.core.record import Limits
+from skillwire.features.drafts import SkillManifests
+from skillwire.library.library import Library
+from skillwire.protocol.legacy import read_manifest
+from skillwire.protocol.remote import RemoteSkill
 from skillwire.server import attach
+from skillwire.server.build import skills_server
 from skillwire.server.serve_options import ServeOptions
-from skillwire.server.skills import skills_server
-from skillwire.sources.directory import FolderSource
+from skillwire.sources.folder.source import FolderSource
 from skillwire.sources.memory import MemorySkill, MemorySource
-from skillwire.surfaces.manifests import SkillManifests
-from skillwire.wire.remote import RemoteSkill
-from skillwire.wire.skill_manifest import read_manifest
 from tests.support.clients import ERAS, connected, library_of, skill
 from tests.support.listening import listening
 from tests.support.peers import MODERN, HttpServer, StdioPeer, skillwire

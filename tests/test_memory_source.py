@@ -8,9 +8,9 @@ import pytest
 from mcp import Client
 from pydantic import ConfigDict
 
-from skillwire.catalog.library import Library
-from skillwire.model.problem import Rule
-from skillwire.server.skills import skills_server
+from skillwire.core.problem import Rule
+from skillwire.library.library import Library
+from skillwire.server.build import skills_server
 from skillwire.sources.memory import MemorySkill, MemorySource
 from tests.support.skills import skill_md
 

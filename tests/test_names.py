@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillwire.catalog.names import AmbiguousNameError, Names, UnknownNameError, did_you_mean
-from skillwire.catalog.snapshot import Catalog
+from skillwire.library.catalog import Catalog
+from skillwire.library.names import AmbiguousNameError, Names, UnknownNameError, did_you_mean
 from skillwire.sources.memory import MemorySource
 from tests.support.clients import library_of, skill
 from tests.support.scans import catalog

@@ -15,16 +15,16 @@ from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import MCPServer
 
 from skillwire import Skill
-from skillwire.catalog.compose import Labelled, compose
-from skillwire.catalog.library import Library
-from skillwire.host.reaching.asking import ask
-from skillwire.model.conformance import nonconformities
-from skillwire.model.problem import Rule
+from skillwire.core.conformance import nonconformities
+from skillwire.core.problem import Rule
+from skillwire.features.base import Answer, Call, all_methods
+from skillwire.host.dialects.client import ask
+from skillwire.library.compose import LabelledScan, compose
+from skillwire.library.library import Library
 from skillwire.server import SkillServer, attach
-from skillwire.server.serve_options import ServeOptions, all_surfaces
-from skillwire.server.skills import skills_server
-from skillwire.sources.directory import FolderSource
-from skillwire.surfaces.base import Answer, Call, all_methods
+from skillwire.server.build import skills_server
+from skillwire.server.serve_options import ServeOptions, all_features
+from skillwire.sources.folder.source import FolderSource
 from tests.support.bridges import bridging
 from tests.support.clients import ERAS
 from tests.support.fastmcp_servers import client_of, fastmcp_server
@@ -145,7 +145,7 @@ class Served:
     def __init__(self, root: Path, *, list_nonconforming: bool = False) -> None:
         self.library = Library([FolderSource(root)])
         anyio.run(self.library.load)
-        self.surfaces = all_surfaces(self.library, ServeOptions(list_nonconforming=list_nonconforming))
+        self.surfaces = all_features(self.library, ServeOptions(list_nonconforming=list_nonconforming))
         self._methods = all_methods(self.surfaces)
 
     def ask(self, method: str, **params: object) -> dict[str, object]:
@@ -235,7 +235,7 @@ def test_a_file_that_comes_and_goes_decides_too(tmp_path: Path) -> None:
 
 
 def _composed(library: Library) -> object:
-    return compose([Labelled(label, scan) for label, scan in library.scans.items()])
+    return compose([LabelledScan(label, scan) for label, scan in library.scans.items()])
 
 
 def test_a_cursor_outlives_the_listing_of_its_skill(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from skillwire.catalog.library import Library
-from skillwire.catalog.visibility import Override, VisibilityPolicy
+from skillwire.library.library import Library
+from skillwire.library.visibility import Override, VisibilityPolicy
+from skillwire.server.build import skills_server
 from skillwire.server.serve_options import Channel, ServeOptions
-from skillwire.server.skills import skills_server
 from skillwire.sources.memory import MemorySkill, MemorySource
 from tests.support.clients import ERAS, skill
 from tests.support.listening import Heard, listening

@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from skillwire.cli.app import VERBS
+from skillwire.cli.main import COMMANDS
 from tests.support.peers import MODERN, PATIENCE, StdioPeer
 from tests.support.skills import write_skill
 
@@ -49,7 +49,7 @@ def test_every_module_can_be_imported(program: Path, system: str) -> None:
         dedent("""
         import importlib, pkgutil, sys, skillwire
         # The first needs `httptools`, which only POSIX has, and is not used without; the others need extras.
-        NOT_HERE = {"skillwire.server.httptools_protocol", "skillwire.__main__"}
+        NOT_HERE = {"skillwire.server.http.httptools_protocol", "skillwire.__main__"}
         OPTIONAL = ("skillwire.adapters.", "skillwire.server.fastmcp")
         count = 0
         for module in pkgutil.walk_packages(skillwire.__path__, "skillwire."):
@@ -67,14 +67,16 @@ def test_every_module_can_be_imported(program: Path, system: str) -> None:
 def test_every_command_says_that_windows_needs_wsl(program: Path) -> None:
     program.write_text(
         dedent("""
-        from skillwire.cli.app import VERBS, run
-        for verb in VERBS:
+        from skillwire.cli.app import COMMANDS, run
+        for verb in COMMANDS:
             print(verb, run([verb, "somewhere"]))
         """)
     )
     done = ran("windows", program)
-    assert done.stdout.splitlines() == [f"{verb} 1" for verb in VERBS]
-    assert " ".join(done.stderr.split()) == " ".join(f"error: `skillwire {verb}` {REFUSED}" for verb in VERBS)
+    assert done.stdout.splitlines() == [f"{verb} 1" for verb in COMMANDS]
+    assert " ".join(done.stderr.split()) == " ".join(
+        f"error: `skillwire {verb}` {REFUSED}" for verb in COMMANDS
+    )
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["serve", "--help"]])

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillwire.model.errors import BadCursorError
-from skillwire.surfaces.paging import Page, page
+from skillwire.errors import BadParamsError
+from skillwire.features.base import Page, page
 
 pytestmark = pytest.mark.rule("S11")
 
@@ -44,7 +44,7 @@ def test_what_is_there_before_and_after_a_change_is_never_skipped_or_doubled(
     while cursor is not None:
         try:
             shown = turn(after, cursor, size)
-        except BadCursorError:
+        except BadParamsError:
             assert seen[-1] not in after
             return
         seen += shown.keys
@@ -60,7 +60,7 @@ def test_any_text_as_a_cursor_is_refused_or_was_given_out(cursor: str) -> None:
     given_out = {turn(items, None, size).next_cursor for size in range(1, 10)}
     if cursor in given_out:
         return
-    with pytest.raises(BadCursorError):
+    with pytest.raises(BadParamsError):
         turn(items, cursor, 3)
 
 
@@ -68,5 +68,5 @@ def test_a_cursor_with_other_padding_or_noise_is_refused() -> None:
     cursor = turn(["a", "b", "c"], None, 1).next_cursor
     assert cursor is not None
     for forged in (cursor + "=", cursor + "\n", " " + cursor, cursor.rstrip("=") + "!" * 4):
-        with pytest.raises(BadCursorError):
+        with pytest.raises(BadParamsError):
             turn(["a", "b", "c"], forged, 1)

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillwire.model.limits import Limits
-from skillwire.model.problem import Rule
+from skillwire.core.problem import Rule
+from skillwire.core.record import Limits
 from skillwire.sources.base import Scan
-from skillwire.sources.directory import FolderSource
 from skillwire.sources.folder.facts import FactCache
+from skillwire.sources.folder.files import PACKED
 from skillwire.sources.folder.ignore import Ignored
-from skillwire.sources.folder.look import Look
-from skillwire.sources.folder.stamp import PACKED
+from skillwire.sources.folder.source import FolderSource
 from skillwire.sources.folder.tree import Tree
+from skillwire.sources.folder.walk import Look
 from skillwire.sources.folder.watch_plan import WatchPlan
 from tests.support.skills import make_fifo, skill_md, write, write_skill
 
@@ -43,7 +43,7 @@ def tree_of(root: Path, limits: Limits) -> Tree:
 
 
 def careful(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skillwire.sources.folder.tree.read_in_one_pass", Mock(return_value=None))
+    monkeypatch.setattr("skillwire.sources.folder.tree.read_plain_skill", Mock(return_value=None))
 
 
 def grow(folder: Path, random: Random, depth: int = 0) -> None:
@@ -191,7 +191,7 @@ def test_times_that_no_stamp_can_hold_are_no_obstacle(tmp_path: Path) -> None:
 
 
 def test_a_changed_file_alone_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skillwire.sources.folder.stamp._SETTLED_AFTER_NS", -1_000_000_000)
+    monkeypatch.setattr("skillwire.sources.folder.files._SETTLED_AFTER_NS", -1_000_000_000)
     one = write_skill(tmp_path, "one", {"large.bin": bytes(1000), "refs/a.md": "a"})
     source = FolderSource(tmp_path)
     anyio.run(source.scan)
@@ -213,7 +213,7 @@ def test_a_changed_file_alone_is_read_again(tmp_path: Path, monkeypatch: pytest.
 def test_a_skill_whose_folder_got_another_name_is_judged_by_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("skillwire.sources.folder.stamp._SETTLED_AFTER_NS", -1_000_000_000)
+    monkeypatch.setattr("skillwire.sources.folder.files._SETTLED_AFTER_NS", -1_000_000_000)
     write_skill(tmp_path, "one")
     (tmp_path / "link").symlink_to("one")
     source = FolderSource(tmp_path / "link", label="x")
@@ -229,8 +229,8 @@ def test_a_skill_whose_folder_got_another_name_is_judged_by_that(
 def test_what_changed_without_a_trace_is_found_by_a_look_at_that_very_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("skillwire.sources.folder.stamp._SETTLED_AFTER_NS", -1_000_000_000)
-    monkeypatch.setattr("skillwire.sources.folder.stamp._pack", Mock(return_value=b"\1" * PACKED))
+    monkeypatch.setattr("skillwire.sources.folder.files._SETTLED_AFTER_NS", -1_000_000_000)
+    monkeypatch.setattr("skillwire.sources.folder.files._pack", Mock(return_value=b"\1" * PACKED))
     one = write_skill(tmp_path, "one", {"a.md": "a"})
     source = FolderSource(tmp_path)
     anyio.run(source.scan)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillwire.model.entry import Json
-from skillwire.skillmd.plain import read_plain
-from skillwire.skillmd.yaml12 import load
+from skillwire.core.record import Json
+from skillwire.frontmatter.simple_yaml import read_simple_yaml
+from skillwire.frontmatter.yaml12 import load
 from tests.oracles.yaml_corpus import CORPUS
 
 PLAIN = [
@@ -73,7 +73,7 @@ def exact(value: Json) -> object:
 def assert_means_the_same(text: str) -> bool:
     """Compare with the parser; return whether there was something to compare."""
     document = f"---\n{text}"
-    plain = read_plain(document)
+    plain = read_simple_yaml(document)
     if plain is None:
         return False
     parsed = load(document)
@@ -90,7 +90,7 @@ def test_plain_fields_need_no_parser(text: str) -> None:
 
 @pytest.mark.parametrize("text", LEFT_TO_THE_PARSER)
 def test_everything_else_is_left_to_the_parser(text: str) -> None:
-    assert read_plain(f"---\n{text}") is None
+    assert read_simple_yaml(f"---\n{text}") is None
 
 
 @pytest.mark.parametrize("text", [text for text, _ in CORPUS.values()])

@@ -22,7 +22,7 @@ MODULES = [
     "skillwire.server",
     "skillwire.host",
     "skillwire.sources",
-    "skillwire.catalog",
+    "skillwire.library",
     "skillwire.drive",
     "skillwire.contract",
 ]

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skillwire.catalog.library import Library
-from skillwire.model.limits import Limits
+from skillwire.core.record import Limits
+from skillwire.library.library import Library
 from skillwire.sources.base import Scan
-from skillwire.sources.directory import FolderSource
+from skillwire.sources.folder.source import FolderSource
 from tests.support.reading import noted_reads
 from tests.support.skills import skill_md, write, write_skill
 
@@ -27,7 +27,7 @@ SECOND = 1_000_000_000
 @pytest.fixture(autouse=True)
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files count as settled at once, so that no test has to wait for it."""
-    monkeypatch.setattr("skillwire.sources.folder.stamp._SETTLED_AFTER_NS", -SECOND)
+    monkeypatch.setattr("skillwire.sources.folder.files._SETTLED_AFTER_NS", -SECOND)
 
 
 @pytest.fixture

@@ -8,14 +8,13 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from skillwire.catalog.library import Library
-from skillwire.model.errors import ConflictError
-from skillwire.server.build import build_server
-from skillwire.server.skills import skills_server
-from skillwire.sources.directory import FolderSource
-from skillwire.surfaces.base import Answer, Call, Method, Surface
-from skillwire.surfaces.extension import ExtensionSurface
-from skillwire.surfaces.resources import ResourcesSurface
+from skillwire.errors import ConflictError
+from skillwire.features.base import Answer, Call, Feature, Method
+from skillwire.features.extension import ExtensionFeature
+from skillwire.features.resources import ResourcesFeature
+from skillwire.library.library import Library
+from skillwire.server.build import build_server, skills_server
+from skillwire.sources.folder.source import FolderSource
 from tests.support.liars import Liar
 from tests.support.skills import write_skill
 
@@ -29,7 +28,7 @@ async def library(root: Path) -> Library:
     return found
 
 
-class Broken(Surface):
+class Broken(Feature):
     """Fails in a way that nobody foresaw."""
 
     name = "broken"
@@ -53,7 +52,7 @@ async def test_instructions_may_point_at_skills(tmp_path: Path, mode: Any) -> No
 @pytest.mark.rule("S1")
 async def test_only_what_is_there_is_declared(tmp_path: Path, mode: Any) -> None:
     skills = await library(tmp_path)
-    server = build_server([ExtensionSurface(skills), ResourcesSurface(skills)], name="x", version="1")
+    server = build_server([ExtensionFeature(skills), ResourcesFeature(skills)], name="x", version="1")
     async with Client(server, mode=mode) as client:
         assert client.server_capabilities.extensions == {"io.modelcontextprotocol/skills": {}}
         assert client.server_capabilities.resources is not None
@@ -65,7 +64,7 @@ async def test_two_surfaces_that_answer_one_method_are_refused_by_name(tmp_path:
     del mode
     skills = await library(tmp_path)
     with pytest.raises(ConflictError, match="`resources/list` is answered by both `resources` and `broken`"):
-        build_server([ResourcesSurface(skills), Broken()], name="x", version="1")
+        build_server([ResourcesFeature(skills), Broken()], name="x", version="1")
 
 
 @pytest.mark.rule("S14")

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillwire.catalog.library import Library
-from skillwire.model.errors import ConflictError
-from skillwire.model.problem import Rule, Severity
-from skillwire.sources.directory import FolderSource
+from skillwire.core.problem import Rule, Severity
+from skillwire.errors import ConflictError
+from skillwire.library.library import Library
+from skillwire.sources.folder.source import FolderSource
 from skillwire.sources.memory import MemorySkill, MemorySource
 from tests.support.scans import catalog, uris
 from tests.support.skills import skill_md, write_skill

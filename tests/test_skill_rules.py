@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.skillmd.document import SkillDocument, read_document
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.frontmatter.document import SkillDocument, read_document
 
 NAME, DESCRIPTION = "name: refunds", "description: Handles refunds."
 

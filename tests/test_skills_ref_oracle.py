@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from skills_ref import validate  # pyright: ignore[reportMissingTypeStubs] - it has annotations, but no marker
 
-from skillwire.skillmd.document import read_document
+from skillwire.frontmatter.document import read_document
 
 Validate = Callable[[str, str], tuple[bool, list[str]]]
 

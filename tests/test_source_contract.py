@@ -11,28 +11,28 @@ import pytest
 
 from skillwire import Skill, Skills
 from skillwire.authoring.source import CodeSource
-from skillwire.catalog.library import Library
-from skillwire.host.bridge.gated import GatedSource
-from skillwire.host.bridge.source import ServerSource
-from skillwire.host.hosted import HostedSkill
-from skillwire.host.judging.keeping import Keeping
-from skillwire.host.state.state import State
-from skillwire.model.entry import SkillFile
-from skillwire.model.errors import SourceError
-from skillwire.model.problem import Severity
-from skillwire.server.skills import skills_server
-from skillwire.sources.archive import ArchiveMirror
+from skillwire.core.problem import Severity
+from skillwire.core.record import SkillFile
+from skillwire.errors import SourceError
+from skillwire.host.approvals.approval_store import ApprovalStore
+from skillwire.host.bridge import ApprovalGate
+from skillwire.host.hosted_skill import HostedSkill
+from skillwire.host.servers.source import ServerSource
+from skillwire.host.store.state import State
+from skillwire.library.library import Library
+from skillwire.protocol.delivery import ArchiveForm
+from skillwire.protocol.packing import pack
+from skillwire.server.build import skills_server
+from skillwire.sources.archive import ArchiveFetcher
 from skillwire.sources.base import Source
-from skillwire.sources.deferred import DeferredSource
-from skillwire.sources.directory import FolderSource
-from skillwire.sources.git.mirror import GitMirror
-from skillwire.sources.git.repository import Repository
+from skillwire.sources.fetched import FetchedSource
+from skillwire.sources.folder.source import FolderSource
+from skillwire.sources.git.address import Repository
+from skillwire.sources.git.source import GitFetcher
 from skillwire.sources.memory import MemorySkill, MemorySource
-from skillwire.sources.mount import MountedSource
+from skillwire.sources.placeholder import DeferredSource
 from skillwire.sources.prefix import PrefixedSource
-from skillwire.sources.publisher.mirror import PublisherMirror
-from skillwire.wire.archive_form import ArchiveForm
-from skillwire.wire.packing import pack
+from skillwire.sources.web.source import WebFetcher
 from tests.support.git_server import Origin
 from tests.support.links import Wire
 from tests.support.publisher import Publisher
@@ -113,7 +113,7 @@ def archive(tmp_path: Path, _stack: ExitStack) -> Made:
     files = {f"{path}/{name}": content for path, held in SKILLS.items() for name, content in held.items()}
     file = tmp_path / "skills.zip"
     file.write_bytes(pack(files, ArchiveForm.ZIP))
-    return Made(MountedSource(ArchiveMirror(file, tmp_path / "cache"), label="archive"))
+    return Made(FetchedSource(ArchiveFetcher(file, tmp_path / "cache"), label="archive"))
 
 
 def repository(tmp_path: Path, _stack: ExitStack) -> Made:
@@ -121,7 +121,7 @@ def repository(tmp_path: Path, _stack: ExitStack) -> Made:
     tree(origin.folder)
     origin.commit({})
     address = Repository.parse(f"git+file://{origin.folder}")
-    return Made(MountedSource(GitMirror(address, tmp_path / "cache"), label="repository"))
+    return Made(FetchedSource(GitFetcher(address, tmp_path / "cache"), label="repository"))
 
 
 def publisher(tmp_path: Path, stack: ExitStack) -> Made:
@@ -129,8 +129,8 @@ def publisher(tmp_path: Path, stack: ExitStack) -> Made:
     skills = {"refunds": SKILLS["acme/refunds"], "hello": SKILLS["hello"]}
     site = stack.enter_context(Publisher())
     site.index(*(site.offer(name, files, form=ArchiveForm.TAR_GZ) for name, files in skills.items()))
-    mirror = PublisherMirror(site.origin, tmp_path / "cache")
-    return Made(MountedSource(mirror, label="publisher"), skills, broken=frozenset())
+    mirror = WebFetcher(site.origin, tmp_path / "cache")
+    return Made(FetchedSource(mirror, label="publisher"), skills, broken=frozenset())
 
 
 def deferred(tmp_path: Path, _stack: ExitStack) -> Made:
@@ -151,12 +151,12 @@ def gated(tmp_path: Path, stack: ExitStack) -> Made:
     """What is approved passes as it is. What is not has a warning more: `tests/hosts/test_bridge.py`."""
     made = server(tmp_path, stack)
     assert isinstance(made.source, ServerSource)
-    keeping = Keeping(stack.enter_context(State.open(tmp_path / "state")))
+    keeping = ApprovalStore(stack.enter_context(State.open(tmp_path / "state")))
     anyio.run(_approve_all, made.source, keeping)
-    return replace(made, source=GatedSource(made.source, keeping, str))
+    return replace(made, source=ApprovalGate(made.source, keeping, str))
 
 
-async def _approve_all(source: ServerSource, keeping: Keeping) -> None:
+async def _approve_all(source: ServerSource, keeping: ApprovalStore) -> None:
     await keeping.bind(source.label, "somewhere")
     for entry in (await source.scan()).entries:
         remote = source.remote(entry)

@@ -10,22 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillwire.model.errors import SourceError
-from skillwire.sources.directory import FolderSource
-from skillwire.sources.folder.spool import Spool
+from skillwire.errors import SourceError
+from skillwire.sources.folder.last_good import SpillFile
+from skillwire.sources.folder.source import FolderSource
 from tests.support.skills import write, write_skill
 
 
 @given(st.lists(st.binary(max_size=200)), st.integers(0, 1000))
 def test_all_that_is_put_by_comes_back_also_when_the_file_is_full(contents: list[bytes], most: int) -> None:
-    spool = Spool(most)
+    spool = SpillFile(most)
     shelved = [spool.put(content) for content in contents]
     pairs = zip(shelved, map(len, contents), strict=True)
     assert [spool.take(each, length) for each, length in reversed(list(pairs))] == contents[::-1]
 
 
 def test_many_threads_may_put_things_by() -> None:
-    spool = Spool()
+    spool = SpillFile()
     contents = [bytes([number % 256]) * (number * 7 % 5000) for number in range(400)]
     with ThreadPoolExecutor(8) as pool:
         shelved = list(pool.map(spool.put, contents))
@@ -34,14 +34,14 @@ def test_many_threads_may_put_things_by() -> None:
 
 def test_a_system_without_room_for_a_file_keeps_it_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "TemporaryFile", Mock(side_effect=OSError("no room")))
-    spool = Spool()
+    spool = SpillFile()
     assert spool.take(spool.put(b"content"), 7) == b"content"
 
 
 def test_what_is_lost_is_an_error_and_no_other_content(monkeypatch: pytest.MonkeyPatch) -> None:
     with tempfile.TemporaryFile(buffering=0) as file:
         monkeypatch.setattr(tempfile, "TemporaryFile", Mock(return_value=file))
-        spool = Spool()
+        spool = SpillFile()
         shelved = spool.put(b"content")
         file.truncate(3)
         with pytest.raises(SourceError, match="lost"):

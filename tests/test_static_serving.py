@@ -8,10 +8,10 @@ import anyio
 import pytest
 from mcp import Client
 
-from skillwire.catalog.library import Library
+from skillwire.library.library import Library
+from skillwire.server.build import skills_server
 from skillwire.server.serve_options import Channel, ServeOptions
-from skillwire.server.skills import skills_server
-from skillwire.sources.directory import FolderSource
+from skillwire.sources.folder.source import FolderSource
 from tests.support.clients import ERAS, text_of
 from tests.support.listening import Heard, listening
 from tests.support.peers import StdioPeer, skillwire

@@ -8,12 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from skillwire.model.digest import Digest
-from skillwire.model.entry import Json, LiveFile, Origin, SkillFile, SkillRecord
-from skillwire.model.json_text import json_bytes
-from skillwire.model.path import folded, path_fault
-from skillwire.model.uri import root_uri
-from skillwire.wire.translate import skill_entry
+from skillwire.core.json_text import json_bytes
+from skillwire.core.names import folded, path_fault, root_uri
+from skillwire.core.record import Digest, Json, LiveFile, Origin, SkillFile, SkillRecord
+from skillwire.protocol.translate import skill_entry
 from tests.support.foreign_servers import typescript_entries
 from tests.support.peers import StdioPeer
 

@@ -10,16 +10,15 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference
 
-from skillwire.catalog.library import Library
-from skillwire.catalog.visibility import Override, Visibility, VisibilityPolicy
-from skillwire.config.file import ConfigFile
-from skillwire.config.visibility import decide
-from skillwire.model.errors import BadParamsError
-from skillwire.server.serve_options import Channel, ServeOptions, all_surfaces
-from skillwire.server.skills import skills_server
-from skillwire.sources.directory import FolderSource
+from skillwire.config.file import ConfigFile, decide
+from skillwire.errors import BadParamsError
+from skillwire.features.base import Call, all_methods
+from skillwire.library.library import Library
+from skillwire.library.visibility import Override, Visibility, VisibilityPolicy
+from skillwire.server.build import skills_server
+from skillwire.server.serve_options import Channel, ServeOptions, all_features
+from skillwire.sources.folder.source import FolderSource
 from skillwire.sources.memory import MemorySkill
-from skillwire.surfaces.base import Call, all_methods
 from tests.support.clients import ERAS, connected, library_of, refusal, skill, text_of
 from tests.support.peers import VERSIONS, HttpPeer, HttpServer, StdioPeer, skillwire
 from tests.support.skills import write
@@ -232,7 +231,7 @@ async def test_an_edit_that_hides_a_skill_counts_before_anybody_noticed_it(tmp_p
     folder = on_disk(tmp_path / "skills", skill("both"))
     library = Library([FolderSource(folder)])
     await library.load()
-    surfaces = all_surfaces(library, ServeOptions())
+    surfaces = all_features(library, ServeOptions())
     methods = all_methods(surfaces)
     hidden = "disable-model-invocation: true\nuser-invocable: false\n"
     main = skill("both", hidden).files["SKILL.md"]

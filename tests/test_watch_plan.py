@@ -6,12 +6,12 @@ from pathlib import Path
 
 import anyio
 
-from skillwire.model.limits import Limits
-from skillwire.sources.directory import FolderSource
+from skillwire.core.record import Limits
 from skillwire.sources.folder.facts import FactCache
 from skillwire.sources.folder.ignore import Ignored
-from skillwire.sources.folder.look import Look
+from skillwire.sources.folder.source import FolderSource
 from skillwire.sources.folder.tree import Tree
+from skillwire.sources.folder.walk import Look
 from skillwire.sources.folder.watch_plan import WatchPlan
 from tests.support.skills import skill_md, write, write_skill
 

@@ -18,19 +18,17 @@ import httpx2
 import pytest
 from mcp import Client
 
-from skillwire.catalog.library import Library
-from skillwire.host.state.state import State
-from skillwire.model.digest import Digest
-from skillwire.model.entry import SkillRecord
-from skillwire.model.limits import Limits
+from skillwire.core.record import Digest, Limits, SkillRecord
+from skillwire.features import live_site, website
+from skillwire.features.live_site import LiveSite, NotPublishedError
+from skillwire.host.store.state import State
+from skillwire.library.library import Library
+from skillwire.protocol.delivery import Delivery
+from skillwire.protocol.discovery import Artifact, read_index
+from skillwire.protocol.remote import RemoteSkill, parse_entry
+from skillwire.sources.fetched import FetchedSource
 from skillwire.sources.memory import MemorySkill, MemorySource
-from skillwire.sources.mount import MountedSource
-from skillwire.sources.publisher.mirror import PublisherMirror
-from skillwire.surfaces import live_site, website
-from skillwire.surfaces.live_site import LiveSite, NotPublishedError
-from skillwire.wire.delivery import Delivery
-from skillwire.wire.discovery import Artifact, read_index
-from skillwire.wire.remote import RemoteSkill, parse_entry
+from skillwire.sources.web.source import WebFetcher
 from tests.support.bridges import bridging
 from tests.support.clients import library_of, skill
 from tests.support.liars import Liar
@@ -117,7 +115,7 @@ async def test_our_own_web_source_reads_a_running_server(
     server: HttpServer, skills: Path, tmp_path: Path
 ) -> None:
     with anyio.fail_after(PATIENCE):
-        scan = await MountedSource(PublisherMirror(server.base, tmp_path), label="site").scan()
+        scan = await FetchedSource(WebFetcher(server.base, tmp_path), label="site").scan()
     assert scan.problems == ()
     assert sorted(entry.name for entry in scan.entries) == ["refunds", "returns", "shared"]
     refunds = next(entry for entry in scan.entries if entry.name == "refunds")

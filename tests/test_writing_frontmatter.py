@@ -7,9 +7,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillwire.skillmd.document import read_document
-from skillwire.skillmd.scalar_text import scalar
-from skillwire.skillmd.write import write_frontmatter
+from skillwire.frontmatter.document import read_document
+from skillwire.frontmatter.writer import scalar, write_frontmatter
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
 TRAPS = [

@@ -9,10 +9,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillwire.model.entry import Json
-from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.skillmd import loader
-from skillwire.skillmd.document import read_document
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import Json
+from skillwire.frontmatter import pyyaml as loader
+from skillwire.frontmatter.document import read_document
 from tests.oracles.yaml_corpus import CORPUS
 
 

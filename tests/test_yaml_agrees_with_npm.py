@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillwire.model.entry import Json
-from skillwire.skillmd.document import read_document
+from skillwire.core.record import Json
+from skillwire.frontmatter.document import read_document
 from tests.oracles.npm_yaml import NpmYaml, running
 from tests.oracles.yaml_corpus import CORPUS
 

@@ -5,14 +5,14 @@ import anyio
 from skillwire import Library, MemorySource, SkillRecord, Source
 from skillwire.sources import (
     EVERYWHERE,
-    Attention,
     LiveFile,
     Locations,
     MemorySkill,
     Progress,
     Scan,
     SkillFile,
-    unwatched,
+    WatchFilter,
+    ignore_progress,
 )
 
 
@@ -37,7 +37,7 @@ class TableSource(Source):
         self._every = every
         self._held = MemorySource(label=label)
 
-    async def scan(self, progress: Progress = unwatched) -> Scan:
+    async def scan(self, progress: Progress = ignore_progress) -> Scan:
         skills = [MemorySkill(path, {"SKILL.md": text.encode()}) for path, text in self._table.rows.items()]
         self._held = MemorySource(skills, label=self.label)
         return await self._held.scan(progress)
@@ -45,7 +45,7 @@ class TableSource(Source):
     async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         return await self._held.read(entry, file)
 
-    async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
+    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
         seen = -1  # so that the first look finds what was written before anybody followed
         while True:
             if (now := self._table.version) != seen:

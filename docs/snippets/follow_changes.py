@@ -1,7 +1,7 @@
 import anyio
 
 from skillwire import Library, MemorySource
-from skillwire.catalog import Change
+from skillwire.library import Change
 from skillwire.sources import MemorySkill
 
 

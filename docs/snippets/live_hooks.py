@@ -4,7 +4,7 @@ import anyio
 
 from skillwire import Library, ServeOptions
 from skillwire.drive import Auth, ClientInfo, DeniedError, Hooks, Invocation, LiveSkills, bridge_tools
-from skillwire.server import Address, HostPolicy, drive_annex, http_app, skills_server
+from skillwire.server import Address, HostPolicy, drive_mount, http_app, skills_server
 
 
 class OurHooks(Hooks):
@@ -31,5 +31,5 @@ app = http_app(
     skills_server(library, options=ServeOptions(tools=bridge_tools(live.hub))),
     HostPolicy(Address("127.0.0.1", 8765)),
     token=token,
-    annex=drive_annex(live, token),
+    mount=drive_mount(live, token),
 )

@@ -3,7 +3,7 @@ from collections.abc import Mapping
 import anyio
 
 from skillwire import Library, MemorySource, SkillRecord, Source
-from skillwire.sources import LiveFile, MemorySkill, Progress, Scan, SkillFile, unwatched
+from skillwire.sources import LiveFile, MemorySkill, Progress, Scan, SkillFile, ignore_progress
 
 
 class TableSource(Source):
@@ -14,7 +14,7 @@ class TableSource(Source):
         self._rows = rows
         self._held = MemorySource(label=label)
 
-    async def scan(self, progress: Progress = unwatched) -> Scan:
+    async def scan(self, progress: Progress = ignore_progress) -> Scan:
         skills = [MemorySkill(path, {"SKILL.md": text.encode()}) for path, text in self._rows.items()]
         self._held = MemorySource(skills, label=self.label)
         return await self._held.scan(progress)

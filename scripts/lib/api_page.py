@@ -10,7 +10,7 @@ MODULES = {
     "skillwire.server": "More control over how skills are served.",
     "skillwire.host": "Questions and answers of approval, logins, and the clients below a host.",
     "skillwire.sources": "To write a source of your own, or to combine sources.",
-    "skillwire.catalog": "What a library returns and reports.",
+    "skillwire.library": "What a library returns and reports.",
     "skillwire.drive": "Live skills from running programs.",
     "skillwire.contract": "The repository contract.",
     "skillwire.adapters.openai_agents": "Tools for the OpenAI Agents SDK.",

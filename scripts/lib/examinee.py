@@ -13,13 +13,13 @@ from functools import partial
 import anyio
 from grades import NEWEST, NO_PREFETCH
 
+from skillwire.errors import VerificationError
+from skillwire.host.approvals.questions import Answer, Request
+from skillwire.host.connections.connect import connected
+from skillwire.host.connections.target import Target
 from skillwire.host.host import Host
-from skillwire.host.hosted import HostedSkill
-from skillwire.host.judging.approval import Answer, Request
-from skillwire.host.reaching.connecting import connected
-from skillwire.host.reaching.link import ServerLink
-from skillwire.host.reaching.target import Target
-from skillwire.host.refusing import VerificationError
+from skillwire.host.hosted_skill import HostedSkill
+from skillwire.host.servers.link import ServerLink
 
 
 async def approve(_: Request) -> Answer:

@@ -17,8 +17,7 @@ from mcp.server.mcpserver import MCPServer
 
 from skillwire import Skill, SkillRequest
 from skillwire.server import SkillServer, attach
-from skillwire.server.address import Address
-from skillwire.server.port import listen
+from skillwire.server.http.address import Address, listen
 
 
 def collected(folder: Path) -> SkillServer:

@@ -12,28 +12,28 @@ from skillwire.lazy import exports
 if TYPE_CHECKING:
     from skillwire import errors
     from skillwire.authoring.live import LiveSkill, SkillRequest
-    from skillwire.authoring.registry import Skills
     from skillwire.authoring.skill import Skill, SkillReference
-    from skillwire.catalog.library import Library
-    from skillwire.catalog.snapshot import Catalog
+    from skillwire.authoring.skills import Skills
+    from skillwire.core.problem import Problem
+    from skillwire.core.record import SkillRecord
     from skillwire.drive.client import DriveClient
-    from skillwire.host.bridge.source import ServerSource
+    from skillwire.host.connections.target import Target
     from skillwire.host.host import Host
-    from skillwire.host.reaching.target import Target
+    from skillwire.host.servers.source import ServerSource
     from skillwire.host.session.session import Session
     from skillwire.host.session.tools import AgentTool
-    from skillwire.host.state.state import State
-    from skillwire.model.entry import SkillRecord
-    from skillwire.model.problem import Problem
-    from skillwire.server.attaching import attach
+    from skillwire.host.store.state import State
+    from skillwire.library.catalog import Catalog
+    from skillwire.library.library import Library
+    from skillwire.server.attaching.attach import attach
     from skillwire.server.serve_options import ServeOptions
     from skillwire.server.skill_server import SkillServer
     from skillwire.sources.archive import ArchiveSource
     from skillwire.sources.base import Source
-    from skillwire.sources.directory import FolderSource
-    from skillwire.sources.git.mirror import GitSource
+    from skillwire.sources.folder.source import FolderSource
+    from skillwire.sources.git.source import GitSource
     from skillwire.sources.memory import MemorySource
-    from skillwire.sources.publisher.mirror import WebSource
+    from skillwire.sources.web.source import WebSource
 
 __version__ = "0.1.0"
 __all__ = [
@@ -72,29 +72,29 @@ if not TYPE_CHECKING:  # a type checker knows the names above, and no others
         {
             "AgentTool": "skillwire.host.session.tools",
             "ArchiveSource": "skillwire.sources.archive",
-            "Catalog": "skillwire.catalog.snapshot",
+            "Catalog": "skillwire.library.catalog",
             "DriveClient": "skillwire.drive.client",
-            "FolderSource": "skillwire.sources.directory",
-            "GitSource": "skillwire.sources.git.mirror",
+            "FolderSource": "skillwire.sources.folder.source",
+            "GitSource": "skillwire.sources.git.source",
             "Host": "skillwire.host.host",
-            "Library": "skillwire.catalog.library",
+            "Library": "skillwire.library.library",
             "LiveSkill": "skillwire.authoring.live",
             "MemorySource": "skillwire.sources.memory",
-            "Problem": "skillwire.model.problem",
+            "Problem": "skillwire.core.problem",
             "ServeOptions": "skillwire.server.serve_options",
-            "ServerSource": "skillwire.host.bridge.source",
+            "ServerSource": "skillwire.host.servers.source",
             "Session": "skillwire.host.session.session",
             "Skill": "skillwire.authoring.skill",
-            "SkillRecord": "skillwire.model.entry",
+            "SkillRecord": "skillwire.core.record",
             "SkillReference": "skillwire.authoring.skill",
             "SkillRequest": "skillwire.authoring.live",
             "SkillServer": "skillwire.server.skill_server",
-            "Skills": "skillwire.authoring.registry",
+            "Skills": "skillwire.authoring.skills",
             "Source": "skillwire.sources.base",
-            "State": "skillwire.host.state.state",
-            "Target": "skillwire.host.reaching.target",
-            "WebSource": "skillwire.sources.publisher.mirror",
-            "attach": "skillwire.server.attaching",
+            "State": "skillwire.host.store.state",
+            "Target": "skillwire.host.connections.target",
+            "WebSource": "skillwire.sources.web.source",
+            "attach": "skillwire.server.attaching.attach",
             "errors": "skillwire.errors",
         },
     )

@@ -4,14 +4,14 @@ import gc
 import os
 import sys
 
-from skillwire.cli.collecting import nothing_to_collect
+from skillwire.core.collector import gc_paused
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
     _open_what_is_closed()
-    with nothing_to_collect():
-        from skillwire.cli.app import run  # noqa: PLC0415 - the parser is much to load
+    with gc_paused():
+        from skillwire.cli.main import run  # noqa: PLC0415 - the parser is much to load
 
         gc.collect()  # once: what is left over from making it would stay for good
 

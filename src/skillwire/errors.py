@@ -3,8 +3,7 @@
 SkillwireError                  anything that Skillwire raises on purpose
 ├── RequestError                a request makes no sense
 │   ├── NotServedError              no skill, file or directory is served at a URI
-│   ├── BadCursorError              a cursor does not continue a list
-│   └── BadParamsError              parameters have the wrong shape
+│   └── BadParamsError              parameters have the wrong shape, or a cursor continues no list
 ├── ContentError                content is not what was listed
 │   ├── IntegrityError              bytes do not have the listed digest
 │   └── UnsettledError              a file changed while it was read
@@ -12,7 +11,8 @@ SkillwireError                  anything that Skillwire raises on purpose
 ├── InvalidValueError           a value breaks a rule (also a `ValueError`)
 ├── AuthoringError              a skill in code breaks a rule (also a `ValueError`)
 ├── ConflictError               two parts claim the same URI, name or server
-├── ContractError               frontmatter breaks the contract (also an `ExceptionGroup`)
+├── ContractError               frontmatter breaks the contract: a group of `FieldError`s
+├── FieldError                  one field breaks the contract (also a `ValueError`)
 ├── HostError                   a host cannot do what it was asked for
 │   ├── NotApprovedError            a skill is not approved
 │   │   └── ChangedError                it changed after it was approved
@@ -26,50 +26,114 @@ SkillwireError                  anything that Skillwire raises on purpose
 ├── StateError                  the state on this machine cannot be read or written
 │   └── KeyringStateError           the system keyring cannot be read or written
 ├── PlatformError               this operating system is not supported
-├── UnreadError                 a client left answers unread
 └── UsageError                  an option or argument is wrong
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar, Self, cast
 
-from skillwire.lazy import exports
+from skillwire.safe_text import quoted, visible
 
 if TYPE_CHECKING:
-    from skillwire.authoring.rules import AuthoringError
-    from skillwire.contract.frontmatter import ContractError
-    from skillwire.drive.errors import CallFailedError, DriveError
-    from skillwire.host.login.record import LoginError
-    from skillwire.host.login.store import KeyringStateError
-    from skillwire.host.refusing import (
-        ChangedError,
-        HostError,
-        LoginRequiredError,
-        NotApprovedError,
-        UnavailableError,
-        VerificationError,
-    )
-    from skillwire.model.errors import (
-        BadCursorError,
-        BadParamsError,
-        ConflictError,
-        ContentError,
-        IntegrityError,
-        InvalidValueError,
-        NotServedError,
-        PlatformError,
-        RequestError,
-        SkillwireError,
-        SourceError,
-        StateError,
-        UnreadError,
-        UnsettledError,
-        UsageError,
-    )
-    from skillwire.wire.findings import FindingError
+    from skillwire.core.problem import Problem
+    from skillwire.host.hosted_skill import HostedSkill
+    from skillwire.protocol.findings import Finding
+
+
+class SkillwireError(Exception):
+    """Anything that Skillwire raises on purpose."""
+
+
+class RequestError(SkillwireError):
+    """A request is wrong. Clients get invalid params (-32602)."""
+
+
+class NotServedError(RequestError):
+    """Nothing is served at this URI."""
+
+    def __init__(self, uri: str, what: str = "resource", hint: str = "") -> None:
+        self.uri = uri
+        super().__init__(f"no {what} is served at {quoted(uri)}" + (f"; {hint}" if hint else ""))
+
+
+class BadParamsError(RequestError):
+    """The parameters do not have the shape that the method takes, or a cursor does not continue the list."""
+
+
+class ContentError(SkillwireError):
+    """Content differs from what was listed. Clients get an internal error (-32603)."""
+
+
+class IntegrityError(ContentError):
+    """Bytes do not have the listed digest."""
+
+    def __init__(self, uri: str, *, expected: object, found: object) -> None:
+        self.uri = uri
+        super().__init__(f"{quoted(uri)} was listed as {expected} but its bytes are {found}")
+
+
+class UnsettledError(ContentError):
+    """A file kept changing while it was read (S19)."""
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        super().__init__(f"{quoted(uri)} changed while being read, list again")
+
+
+class RefusedError(ContentError):
+    """What somebody else delivered is not what they promised. It says what is wrong."""
+
+
+class SourceError(SkillwireError):
+    """A source cannot deliver its skills."""
+
+
+class SourceBusyError(SourceError):
+    """What was known before is still the best that is known."""
+
+
+class SourceUnavailableError(SourceError):
+    """Whoever holds the skills does not answer. They may be asked again in a while."""
+
+
+class SourceMissingError(SourceError):
+    """There is nothing where the source should be. It may come, or come back."""
+
+
+class InvalidValueError(SkillwireError, ValueError):
+    """A value that breaks a rule."""
+
+    def __init__(self, field: str, value: str, rule: str) -> None:
+        self.field, self.value, self.rule = field, value, rule
+        super().__init__(f"{field} {quoted(value)} is not {rule}")
+
+
+class ConflictError(SkillwireError):
+    """Two parts claim the same URI, name or server."""
+
+
+class StateError(SkillwireError):
+    """The state on this machine cannot be read or written."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        self.hint = hint
+        super().__init__(message)
+
+
+class PlatformError(SkillwireError):
+    """The operating system does not have what is needed. It says what, and where it works."""
+
+
+class UsageError(SkillwireError):
+    """An argument or option is wrong. Commands exit with 2."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        self.hint = hint
+        super().__init__(message)
+
 
 __all__ = [
     "AuthoringError",
-    "BadCursorError",
     "BadParamsError",
     "CallFailedError",
     "ChangedError",
@@ -77,6 +141,7 @@ __all__ = [
     "ContentError",
     "ContractError",
     "DriveError",
+    "FieldError",
     "FindingError",
     "HostError",
     "IntegrityError",
@@ -92,29 +157,122 @@ __all__ = [
     "SourceError",
     "StateError",
     "UnavailableError",
-    "UnreadError",
     "UnsettledError",
     "UsageError",
     "VerificationError",
 ]
 
-if not TYPE_CHECKING:  # a type checker knows the names above, and no others
-    __getattr__, __dir__ = exports(
-        __name__,
-        {
-            **dict.fromkeys(__all__, "skillwire.model.errors"),
-            "AuthoringError": "skillwire.authoring.rules",
-            "CallFailedError": "skillwire.drive.errors",
-            "ChangedError": "skillwire.host.refusing",
-            "ContractError": "skillwire.contract.frontmatter",
-            "DriveError": "skillwire.drive.errors",
-            "FindingError": "skillwire.wire.findings",
-            "HostError": "skillwire.host.refusing",
-            "KeyringStateError": "skillwire.host.login.store",
-            "LoginError": "skillwire.host.login.record",
-            "LoginRequiredError": "skillwire.host.refusing",
-            "NotApprovedError": "skillwire.host.refusing",
-            "UnavailableError": "skillwire.host.refusing",
-            "VerificationError": "skillwire.host.refusing",
-        },
-    )
+
+class FindingError(SkillwireError):
+    """Something that a server sent cannot be used."""
+
+    def __init__(self, finding: "Finding") -> None:
+        self.finding = finding
+        super().__init__(str(finding))
+
+
+class AuthoringError(SkillwireError, ValueError):
+    """A skill that cannot be: the value, the rule that it breaks, and what to write instead."""
+
+    def __init__(self, what: str, value: str, rule: str, fix: str) -> None:
+        self.value, self.rule, self.fix = value, rule, fix
+        super().__init__(f"{what} {quoted(value)} {rule}; {fix}")
+
+
+class FieldError(SkillwireError, ValueError):
+    """One field that breaks the contract."""
+
+    def __init__(self, problem: "Problem") -> None:
+        self.problem = problem
+        self.field, self.rule = problem.field, problem.rule
+        super().__init__(f"{problem.field}: {problem.message}; {problem.hint}")
+
+
+class ContractError(ExceptionGroup[FieldError], SkillwireError):
+    """A group with one error for each way in which a frontmatter breaks the contract."""
+
+    def __new__(cls, problems: "Iterable[Problem]") -> Self:
+        errors = [FieldError(problem) for problem in problems]
+        return super().__new__(cls, "the frontmatter breaks the contract", errors)
+
+    def __init__(self, problems: "Iterable[Problem]") -> None:
+        """`problems` are errors, at least one."""
+
+    @property
+    def problems(self) -> "tuple[Problem, ...]":
+        return tuple(error.problem for error in cast("Sequence[FieldError]", self.exceptions))
+
+    def derive(self, excs: Sequence[FieldError], /) -> "ContractError":  # pyright: ignore[reportIncompatibleMethodOverride]
+        return ContractError([error.problem for error in excs])
+
+
+_SHOWN_FINDINGS, _MAX_FINDING_LENGTH = 3, 400
+"""Findings that a message names, and characters of each: the words in them are those of a server."""
+
+
+class HostError(SkillwireError):
+    """A host cannot do what it was asked for, because of one server or skill."""
+
+    def __init__(self, origin: str, message: str) -> None:
+        self.origin, self.told = origin, message
+        super().__init__(f"{origin}: {message}")
+
+
+class NotApprovedError(HostError):
+    """The skill or the action is not approved (H30)."""
+
+
+class ChangedError(NotApprovedError):
+    """The skill changed after it was approved (H15)."""
+
+    def __init__(self, skill: "HostedSkill", what: str) -> None:
+        told = f"the skill {skill.quoted} has changed and needs to be approved again: {what}"
+        super().__init__(skill.origin, told)
+
+
+class VerificationError(HostError):
+    """A server sent something else than it listed. Nothing of it is used (H13, H14, H15)."""
+
+    def __init__(self, origin: str, *findings: "Finding") -> None:
+        self.findings = findings
+        told = [
+            visible(str(each), _MAX_FINDING_LENGTH) for each in findings[:_SHOWN_FINDINGS]
+        ]  # for the model to read, too
+        more = len(findings) - _SHOWN_FINDINGS
+        super().__init__(origin, "; ".join(told) + (f"; and {more:,} more" if more > 0 else ""))
+
+
+class UnavailableError(HostError):
+    """A server did not answer, or refused."""
+
+
+class LoginRequiredError(UnavailableError):
+    """The server requires a login, or one with more scopes. The message names the command."""
+
+    def __init__(self, origin: str, message: str, scope: str = "") -> None:
+        self.scope = scope
+        """The scopes that the server asks for, if it names any."""
+        super().__init__(origin, message)
+
+
+class LoginError(SkillwireError):
+    """A login failed. Nothing of it is stored."""
+
+    def __init__(self, label: str, message: str, hint: str = "") -> None:
+        self.label, self.hint = label, hint
+        super().__init__(f"cannot log in to {quoted(label)}: {message}")
+
+
+class KeyringStateError(StateError):
+    """The system keyring fails, or is not available here."""
+
+
+class DriveError(SkillwireError):
+    """Anything about live skills."""
+
+
+class CallFailedError(DriveError):
+    """A call to a running program failed."""
+
+    code: ClassVar[str] = "transport_error"
+    """The code that readers and other programs get."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from skillwire.cli.app import run
+from skillwire.cli.main import run
 from tests.support.command_line import BLOB, Cli, Ran
 from tests.support.skills import write, write_skill
 

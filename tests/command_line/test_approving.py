@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from skillwire.cli.app import VERBS
+from skillwire.cli.main import COMMANDS
 from tests.support.client_files import Machine
 from tests.support.command_line import Cli, on_terminal
 from tests.support.scripted import ScriptedServer, entry_of, files_of
@@ -158,7 +158,7 @@ def test_a_server_must_be_named(machine: Machine, cli: Cli) -> None:
 def test_nothing_is_ever_called_safe(machine: Machine, cli: Cli) -> None:
     said = [cli(*words) for words in (["approve", "acme:good", "--yes"], ["pull", "acme:good", "out"])]
     helped = [
-        cli(verb, "--help") for verb in VERBS if verb in {"approve", "diff", "revoke", "pull", "verify"}
+        cli(verb, "--help") for verb in COMMANDS if verb in {"approve", "diff", "revoke", "pull", "verify"}
     ]
     for done in [*said, *helped]:
         assert re.search(r"\b(safe|trusted)\b", done.out + done.err, re.IGNORECASE) is None

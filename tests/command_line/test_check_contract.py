@@ -372,7 +372,7 @@ def test_a_repository_of_somebody_else_needs_the_trust_of_the_user(
 ) -> None:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.fspath(repository.parent / "settings"))
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    monkeypatch.setattr("skillwire.cli.contract.worktree.local_environment", lambda: dict(os.environ))
+    monkeypatch.setattr("skillwire.contract.changes.local_environment", lambda: dict(os.environ))
     done = cli("check", "skills", "--changed-since", "HEAD")
     assert done.code == 2
     assert "git does not trust `skills`" in done.err

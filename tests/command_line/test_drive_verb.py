@@ -6,9 +6,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillwire.cli.app import run
-from skillwire.drive import bridge
-from skillwire.drive.tree import ListedPath, tree_lines
+from skillwire.cli.main import run
+from skillwire.drive import tools as bridge
+from skillwire.drive.command import ListedPath, tree_lines
 from tests.support.command_line import Cli
 from tests.support.drive import Drive, driving, program, registration, skills
 from tests.support.peers import HttpServer

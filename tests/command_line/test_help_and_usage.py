@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from skillwire.cli.app import VERBS
+from skillwire.cli.main import COMMANDS
 from tests.support.command_line import Cli
 
 OPTIONS = {
@@ -98,10 +98,10 @@ OPTIONS = {
 
 
 def test_every_verb_has_its_options_listed_here() -> None:
-    assert set(OPTIONS) == set(VERBS)
+    assert set(OPTIONS) == set(COMMANDS)
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", COMMANDS)
 def test_the_help_of_a_verb_mentions_every_option(cli: Cli, verb: str) -> None:
     done = cli(verb, "--help")
     assert (done.code, done.err) == (0, "")
@@ -118,7 +118,7 @@ def test_the_help_of_a_verb_mentions_every_option(cli: Cli, verb: str) -> None:
     assert re.findall(r"--no-[a-z-]+", done.out) == expected
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", COMMANDS)
 def test_the_help_of_a_verb_shows_examples(cli: Cli, verb: str) -> None:
     shown = cli(verb, "--help").out
     assert "example" in shown.lower()
@@ -132,7 +132,7 @@ def test_the_help_of_a_verb_shows_examples(cli: Cli, verb: str) -> None:
 def test_help_lists_every_verb_with_a_line(cli: Cli, arguments: list[str]) -> None:
     done = cli(*arguments)
     assert (done.code, done.err) == (0, "")
-    for name, verb in VERBS.items():
+    for name, verb in COMMANDS.items():
         assert re.search(rf"\b{name}\b +{re.escape(verb.help)}", done.out)
 
 

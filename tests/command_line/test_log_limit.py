@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from skillwire.cli.log_limit import LimitedHandler
+from skillwire.app.process import RateLimitedHandler
 from tests.support.peers import PATIENCE, HttpServer
 from tests.support.skills import write_skill
 
@@ -47,7 +47,7 @@ def test_two_thousand_bad_requests_are_few_lines_on_stderr(tmp_path: Path, extra
 @contextmanager
 def logged(**limits: float) -> Generator[tuple[logging.Logger, io.StringIO]]:
     written = io.StringIO()
-    handler = LimitedHandler(written, **limits)  # pyright: ignore[reportArgumentType] - two are whole numbers
+    handler = RateLimitedHandler(written, **limits)  # pyright: ignore[reportArgumentType] - two are whole numbers
     log = logging.getLogger("limited")
     log.propagate = False
     log.addHandler(handler)

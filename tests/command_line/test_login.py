@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from skillwire.host import State, Target
-from skillwire.host.login.store import Logins
+from skillwire.host.store.logins import Logins
 from tests.support.command_line import Cli
 from tests.support.foreign_servers import ROOT
 from tests.support.keyrings import FOLDER

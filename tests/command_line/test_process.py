@@ -41,7 +41,7 @@ from tests.support.skills import write_skill
 )
 def test_only_serving_and_asking_servers_loads_the_mcp_sdk(here: Path, arguments: list[str]) -> None:
     program = (
-        "import sys; from skillwire.cli.app import run; run(sys.argv[1:]);"
+        "import sys; from skillwire.cli.main import run; run(sys.argv[1:]);"
         "loaded = {name.partition('.')[0] for name in sys.modules};"
         "sys.exit(str(loaded & {'mcp', 'mcp_types', 'pydantic', 'uvicorn', 'starlette', 'httpx2'}))"
     )
@@ -58,25 +58,25 @@ FOR_OTHERS = {
     "pydantic",
     "rich",  # colours
     "skillwire.authoring",  # skills in code
-    "skillwire.catalog.register",  # the contract
-    "skillwire.cli.listening",  # HTTP
-    "skillwire.cli.output",
-    "skillwire.config.changing",  # changes of the configuration
+    "skillwire.contract.publishing",  # the contract
+    "skillwire.app.http",  # HTTP
+    "skillwire.terminal.output",
+    "skillwire.config.toml_edit",  # changes of the configuration
     "skillwire.contract.frontmatter",
     "skillwire.host",  # other servers
-    "skillwire.server.address",
-    "skillwire.sources.mount",  # what is fetched
-    "skillwire.surfaces.archives",
-    "skillwire.surfaces.contract",
-    "skillwire.wire.discovery",  # publishers
-    "skillwire.wire.packing",
+    "skillwire.server.http.address",
+    "skillwire.sources.fetched",  # what is fetched
+    "skillwire.features.archives",
+    "skillwire.contract.feature",
+    "skillwire.protocol.discovery",  # publishers
+    "skillwire.protocol.packing",
     "tarfile",
     "tomlkit",
     "tomllib",
     "uvicorn",
     "yaml",  # a frontmatter that is not plain
     "secrets",  # marks around files that look like several
-    "skillwire.wire.remote",  # what other servers list
+    "skillwire.protocol.remote",  # what other servers list
     "zipfile",
 }
 """What a server of a plain folder on stdio has no use for. Each takes time and memory at every start."""
@@ -85,7 +85,7 @@ FOR_OTHERS = {
 def test_a_server_on_stdio_loads_only_what_it_uses(tmp_path: Path) -> None:
     write_skill(tmp_path / "skills", "refunds")
     program = (
-        "import sys; from skillwire.cli.app import run; code = run(sys.argv[1:]);"
+        "import sys; from skillwire.cli.main import run; code = run(sys.argv[1:]);"
         "print(*sys.modules, file=sys.stderr); sys.exit(code)"
     )
     done = subprocess.run(
@@ -99,7 +99,7 @@ def test_a_server_on_stdio_loads_only_what_it_uses(tmp_path: Path) -> None:
     (skill,) = json.loads(done.stdout)["result"]["skills"]
     assert skill["uri"] == "skill://refunds/SKILL.md"
     loaded = set(done.stderr.decode().splitlines()[-1].split())
-    assert "skillwire.server.lane" in loaded
+    assert "skillwire.server.response_cache" in loaded
     assert loaded & FOR_OTHERS == set()
 
 

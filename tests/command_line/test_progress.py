@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from skillwire.cli.progress import scanning
+from skillwire.config.library import scanning
 
 
 class Terminal(io.StringIO):
@@ -28,7 +28,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("skillwire.cli.progress_bar.time", SimpleNamespace(monotonic=clock.monotonic))
+    monkeypatch.setattr("skillwire.terminal.progress_bar.time", SimpleNamespace(monotonic=clock.monotonic))
     return clock
 
 

@@ -8,13 +8,12 @@ import anyio
 import pytest
 from skills_ref import validate  # pyright: ignore[reportMissingTypeStubs] - it has annotations, but no marker
 
-from skillwire.cli.contract.projecting import plan_for
-from skillwire.cli.contract.projecting import write as write_projection
-from skillwire.cli.library import load_library
-from skillwire.cli.site_folder import LIST_OF_OURS, SiteFolder
-from skillwire.contract.projection import restored
-from skillwire.contract.terms import BLOCK_KEY
-from skillwire.skillmd.document import read_document
+from skillwire.config.library import load_library
+from skillwire.contract.options import BLOCK_KEY
+from skillwire.contract.projection import plan_for, restored
+from skillwire.contract.projection import write as write_projection
+from skillwire.core.output_folder import LIST_OF_OURS, SiteFolder
+from skillwire.frontmatter.document import read_document
 from tests.support.command_line import Cli
 from tests.support.contracts import block, write_contract_skill
 from tests.support.skills import tree_stamps, write, write_skill
@@ -227,7 +226,7 @@ def test_a_projection_that_was_ended_is_finished_by_the_next_one(
     library = load_library(["skills"], follow_links=False)
     site = SiteFolder(team / "upload", "project")
     with monkeypatch.context() as dying:
-        dying.setattr("skillwire.cli.contract.projecting._set_mode", ended)
+        dying.setattr("skillwire.contract.projection._set_mode", ended)
         dying.setattr(SiteFolder, "note", ended)  # as after `kill -9`: nobody writes down what is there
         with pytest.raises(RuntimeError, match="ended"):
             anyio.run(write_projection, library, plan_for(library, BLOCK_KEY), site)

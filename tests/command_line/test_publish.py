@@ -7,18 +7,18 @@ import anyio
 import orjson
 import pytest
 
-from skillwire.catalog.library import Library
-from skillwire.cli import publish, site_folder
-from skillwire.model.digest import Digest
-from skillwire.model.entry import SkillRecord
-from skillwire.model.uri import SKILL_FILE
+from skillwire.cli import publish
+from skillwire.core import output_folder as site_folder
+from skillwire.core.atomic_write import replace_file
+from skillwire.core.names import SKILL_FILE
+from skillwire.core.record import Digest, SkillRecord
+from skillwire.features.website import LeftOut, choose, page_of
+from skillwire.library.library import Library
+from skillwire.protocol.delivery import Delivery
+from skillwire.protocol.discovery import FOLDER, Artifact, read_index
+from skillwire.sources.fetched import FetchedSource
 from skillwire.sources.memory import MemorySkill, MemorySource
-from skillwire.sources.mount import MountedSource
-from skillwire.sources.publisher.mirror import PublisherMirror
-from skillwire.sources.replace import replace_file
-from skillwire.surfaces.website import LeftOut, choose, page_of
-from skillwire.wire.delivery import Delivery
-from skillwire.wire.discovery import FOLDER, Artifact, read_index
+from skillwire.sources.web.source import WebFetcher
 from tests.support.command_line import Cli
 from tests.support.liars import Failing
 from tests.support.peers import PATIENCE
@@ -54,8 +54,8 @@ def test_what_is_published_is_read_back_with_the_same_digests(
     async def read_back() -> list[SkillRecord]:
         with anyio.fail_after(PATIENCE), Publisher() as site:
             site.show_folder(tmp_path / "site")
-            mirror = PublisherMirror(site.origin, tmp_path / "cache")
-            scan = await MountedSource(mirror, label="site").scan()
+            mirror = WebFetcher(site.origin, tmp_path / "cache")
+            scan = await FetchedSource(mirror, label="site").scan()
             assert scan.problems == ()
             return list(scan.entries)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from skillwire.contract.semver import is_semver
-from skillwire.contract.standard import CLAUDE_FIELDS
+from skillwire.contract.rules.block import is_semver
+from skillwire.contract.rules.standard import CLAUDE_FIELDS
 from tests.support.command_line import Cli
 
 KINDS = {"string": str, "boolean": bool, "array": list, "object": dict, "integer": int}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from skillwire.model.digest import Digest
+from skillwire.core.record import Digest
 from tests.support.client_files import Machine
 from tests.support.command_line import BLOB, Cli, on_terminal
 from tests.support.draft_servers import entry_b, indexed

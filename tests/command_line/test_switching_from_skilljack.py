@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from skillwire.cli.app import with_http
-from skillwire.config.kinds import kind_of, real_place
-from skillwire.config.wanted import wanted_sources
+from skillwire.cli.main import with_http
+from skillwire.config.source_config import source_specs
+from skillwire.config.source_kinds import canonical_place, kind_of
 from tests.support.command_line import Cli
 from tests.support.peers import (
     PATIENCE,
@@ -315,7 +315,7 @@ def test_http_without_a_value_serves_at_port_8765(skills: Path) -> None:
 def test_a_page_of_github_is_the_repository(argument: str) -> None:
     assert kind_of(argument).name == "repository"
     assert kind_of(argument).label(argument) == "skills"
-    assert real_place(argument) == "github:acme/skills"
+    assert canonical_place(argument) == "github:acme/skills"
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_a_folder_of_that_name_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("separator", [",", ", "])
 def test_two_spellings_are_one_source_also_behind_a_comma(separator: str) -> None:
     first = separator.join(["github:acme/skills/a,b", "github.com/acme/skills", "./mine"])
-    wanted = wanted_sources([first, "https://github.com/acme/skills"], {})
+    wanted = source_specs([first, "https://github.com/acme/skills"], {})
     assert [each.argument for each in wanted] == [
         "github:acme/skills/a,b",
         "github.com/acme/skills",

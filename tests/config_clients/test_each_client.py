@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from skillwire.config.clients.files import ClientEnvironment
 from skillwire.config.clients.known import CLIENTS
-from skillwire.config.clients.surroundings import Surroundings
 from tests.support.client_files import PROGRAM, Machine
 
 SITE = {"type": "http", "url": "https://acme.example/mcp", "headers": {"X-Key": "${ACME_KEY}"}}
@@ -40,7 +40,7 @@ def test_a_projects_file(machine: Machine) -> None:
     ],
 )
 def test_claude_desktop_on_every_platform(tmp_path: Path, platform: str, place: str) -> None:
-    around = Surroundings(tmp_path, tmp_path, {}, platform)
+    around = ClientEnvironment(tmp_path, tmp_path, {}, platform)
     client = next(each for each in CLIENTS if each.name == "claude-desktop")
     assert [each.path for each in client.places(around)] == [tmp_path / place]
 

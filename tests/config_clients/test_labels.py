@@ -4,12 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillwire.config.clients.choosing import targets
-from skillwire.config.clients.known import KnownServer
-from skillwire.host.reaching.label import is_label
-from skillwire.host.reaching.slug import command_slug, free_label, slug, url_slug
-from skillwire.host.reaching.target import Target
-from skillwire.model.errors import InvalidValueError, UsageError
+from skillwire.config.clients.known import KnownServer, targets
+from skillwire.errors import InvalidValueError, UsageError
+from skillwire.host.connections.labels import command_slug, free_label, is_label, slug, url_slug
+from skillwire.host.connections.target import Target
 from tests.support.client_files import PROGRAM, Machine
 
 OTHER = {"command": "another-server"}

@@ -8,15 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillwire.config.clients.jsonc import parse_jsonc
-from skillwire.config.clients.variables import (
-    BRACES,
-    BRACES_AND_BARE,
-    EDITOR,
-    NONE,
-    EntryError,
-    Variables,
-)
+from skillwire.config.clients.base import BRACES, BRACES_AND_BARE, EDITOR, NONE, EntryError, Variables
+from skillwire.config.clients.files import parse_jsonc
 from tests.support.client_files import Machine
 
 ENVIRONMENT = {"A": "1", "EMPTY": "", "NESTED": "${A}$A"}

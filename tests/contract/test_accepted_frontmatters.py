@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skillwire.contract import ContractError, validate_skill_frontmatter
-from skillwire.contract.terms import BLOCK_KEY
-from skillwire.model.problem import Rule
+from skillwire.contract.options import BLOCK_KEY
+from skillwire.core.problem import Rule
 from tests.support.contracts import block, check, errors, frontmatter, repository
 
 WORDS = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from skillwire.contract.body_rules import Text, check_text
-from skillwire.contract.links import names_in, read_body
+from skillwire.contract.options import BLOCK_KEY
 from skillwire.contract.projection import projection_problems
-from skillwire.contract.repository import check_together
-from skillwire.contract.severity import SEVERITIES
-from skillwire.contract.terms import BLOCK_KEY
-from skillwire.model.problem import Problem, Rule
-from skillwire.skillmd.yaml12 import load
+from skillwire.contract.repository import check_repository
+from skillwire.contract.rules.body import Text, check_text, names_in, read_body
+from skillwire.contract.rules.skill import SEVERITIES
+from skillwire.core.problem import Problem, Rule
+from skillwire.frontmatter.yaml12 import load
 from tests.support.contracts import POLICY, block, check, frontmatter
 from tests.test_docs import DOCS, fences, sections, text_of
 
@@ -46,7 +45,7 @@ def judged(rule: Rule, example: str) -> list[Problem]:
         return list(projection_problems(raw, BLOCK_KEY, "refunds/SKILL.md"))
     first, *others = PATH.split(example)
     skills = dict(zip(others[::2], others[1::2], strict=True)) or {"refunds/SKILL.md": first}
-    return list(check_together([skill(rule, *each) for each in skills.items()], BLOCK_KEY).problems)
+    return list(check_repository([skill(rule, *each) for each in skills.items()], BLOCK_KEY).problems)
 
 
 def skill(rule: Rule, path: str, example: str) -> Any:

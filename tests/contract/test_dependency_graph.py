@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillwire.contract.drawing import as_dot, as_json, as_mermaid, as_tree
-from skillwire.contract.graph import Graph
-from skillwire.contract.terms import BLOCK_KEY
-from skillwire.model.problem import Rule
+from skillwire.contract.graph import Graph, as_dot, as_json, as_mermaid, as_tree
+from skillwire.contract.options import BLOCK_KEY
+from skillwire.core.problem import Rule
 from tests.support.contracts import errors, repository
 
 DIAMOND = Graph.of(

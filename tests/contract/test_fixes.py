@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillwire.contract.fixes import FIXES, fixed
-from skillwire.contract.terms import BLOCK_KEY
-from skillwire.skillmd.document import read_document
-from skillwire.skillmd.frontmatter import split
+from skillwire.contract.options import BLOCK_KEY
+from skillwire.frontmatter.document import read_document
+from skillwire.frontmatter.split import split
 from tests.support.contracts import skill_md as as_skill_md
 from tests.support.contracts import sound_frontmatters
 

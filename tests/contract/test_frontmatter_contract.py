@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given
 
 from skillwire.contract import ContractError, SkillFrontmatter, validate_skill_frontmatter
-from skillwire.contract.frontmatter import FieldError
-from skillwire.contract.semver import is_semver
-from skillwire.contract.standard import CLAUDE_FIELDS
-from skillwire.contract.terms import BLOCK_KEY
-from skillwire.model.errors import SkillwireError
-from skillwire.model.problem import Rule, Severity
+from skillwire.contract.options import BLOCK_KEY
+from skillwire.contract.rules.block import is_semver
+from skillwire.contract.rules.standard import CLAUDE_FIELDS
+from skillwire.core.problem import Rule, Severity
+from skillwire.errors import FieldError, SkillwireError
 from tests.support.contracts import (
     POLICY,
     any_frontmatters,

@@ -4,8 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from skillwire.config.clients.variables import BRACES, BRACES_AND_BARE, EDITOR, Variables
-from skillwire.model.display import without_secrets
+from skillwire.config.clients.base import BRACES, BRACES_AND_BARE, EDITOR, Variables
+from skillwire.safe_text import without_secrets
 from tests.support.skills import skill_md, write
 
 _TOKENS = (

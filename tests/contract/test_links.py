@@ -2,9 +2,8 @@
 
 import pytest
 
-from skillwire.contract.body_rules import Text, check_text
-from skillwire.contract.links import Mention, read_body
-from skillwire.model.problem import Rule
+from skillwire.contract.rules.body import Mention, Text, check_text, read_body
+from skillwire.core.problem import Rule
 
 FILES = frozenset(
     {"SKILL.md", "references/policy.md", "references/a b.md", "scripts/go.sh", "helpers/tools.py"}

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from skills_ref import validate  # pyright: ignore[reportMissingTypeStubs] - it has annotations, but no marker
 
+from skillwire.contract.options import BLOCK_KEY, STANDARD
 from skillwire.contract.projection import project, projection_problems, restored
-from skillwire.contract.terms import BLOCK_KEY, STANDARD
-from skillwire.model.problem import Rule, Severity
-from skillwire.skillmd.document import read_document
+from skillwire.core.problem import Rule, Severity
+from skillwire.frontmatter.document import read_document
 from tests.support.contracts import block, check, frontmatter, skill_md, sound_frontmatters
 
 

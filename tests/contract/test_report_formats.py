@@ -3,7 +3,7 @@
 from typing import Any
 
 from skillwire.contract.report import github, sarif
-from skillwire.model.problem import Problem, Rule, Severity
+from skillwire.core.problem import Problem, Rule, Severity
 
 PROBLEMS = [
     Problem(

@@ -10,15 +10,14 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult
 
-from skillwire.catalog.library import Library
-from skillwire.drive import bridge
-from skillwire.drive.carrying import ServerAddress
+from skillwire.drive import tools as bridge
+from skillwire.drive.command import listed_paths, tree_lines
 from skillwire.drive.hub import Hub
-from skillwire.drive.limits import DriveLimits
-from skillwire.drive.listing import listed_paths
-from skillwire.drive.tree import tree_lines
-from skillwire.model.errors import ConflictError
-from skillwire.server.serve_options import ServeOptions, all_surfaces
+from skillwire.drive.policy import DriveLimits
+from skillwire.drive.transports import ServerAddress
+from skillwire.errors import ConflictError
+from skillwire.library.library import Library
+from skillwire.server.serve_options import ServeOptions, all_features
 from tests.support.clients import ERAS, text_of
 from tests.support.drive import driving, echo, program, registration, silent, skills
 from tests.support.recorded import frames, recorded, recorded_answers, registrations
@@ -177,7 +176,7 @@ async def test_a_wrong_call_is_told_so_that_the_next_is_right(
 async def test_a_tool_that_is_there_already_is_refused() -> None:
     (first, *_) = bridge.bridge_tools(Hub())
     with pytest.raises(ConflictError, match="the tool `load-skill` is there already"):
-        all_surfaces(Library([]), ServeOptions(tools=[replace(first, name="load-skill")]))
+        all_features(Library([]), ServeOptions(tools=[replace(first, name="load-skill")]))
 
 
 async def test_a_dead_client_fails_alone() -> None:

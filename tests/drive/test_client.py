@@ -10,21 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client
 
-from skillwire.drive.carrying import (
-    LoopCarrier,
-    LostError,
+from skillwire.drive.client import Backoff, DriveClient
+from skillwire.drive.errors import DeniedError
+from skillwire.drive.exposed_paths import MAX_RESULT, LiveContext, LiveRequest, Options
+from skillwire.drive.policy import Hooks
+from skillwire.drive.registration import Auth, ClientInfo
+from skillwire.drive.transports import (
+    ConnectionLostError,
+    LoopTransport,
     RefusedByServerError,
     ReplacedError,
     ServerAddress,
 )
-from skillwire.drive.client import Backoff, DriveClient
-from skillwire.drive.errors import DeniedError
-from skillwire.drive.exposing import MAX_RESULT, LiveContext, LiveRequest, Options
-from skillwire.drive.hooks import Hooks
-from skillwire.drive.registration import Auth, ClientInfo
-from skillwire.model.errors import InvalidValueError, UsageError
-from skillwire.server.address import Address
-from skillwire.server.port import listen
+from skillwire.errors import InvalidValueError, UsageError
+from skillwire.server.http.address import Address, listen
 from tests.support.drive import Drive, driving
 from tests.support.peers import PATIENCE
 from tests.support.recorded import path_vectors
@@ -497,8 +496,8 @@ async def test_a_server_that_begins_no_session_is_no_connection(body: bytes) -> 
 
     transport = httpx2.MockTransport(answer)
     async with httpx2.AsyncClient(base_url="http://127.0.0.1:1/", transport=transport) as http:
-        with pytest.raises(LostError, match="began no session"):
-            await LoopCarrier(http).begin()
+        with pytest.raises(ConnectionLostError, match="began no session"):
+            await LoopTransport(http).begin()
 
 
 @pytest.mark.parametrize("url", ["http://[", "http://x:port", "ws://x:99999", "http://x:0"])

@@ -15,15 +15,14 @@ from mcp import Client
 from starlette.datastructures import Headers
 from websockets.asyncio.client import connect
 
-from skillwire.drive import bridge
+from skillwire.drive import tools as bridge
 from skillwire.drive.errors import UnsendableError
-from skillwire.drive.hooks import Hooks, Invocation, Request
-from skillwire.drive.limits import DriveLimits
-from skillwire.drive.reading import Fields, ShapeError
+from skillwire.drive.fields import Fields, ShapeError
+from skillwire.drive.identity import NAME, Tickets
+from skillwire.drive.live import restart_on_crash
+from skillwire.drive.policy import DriveLimits, Hooks, Invocation, Request
 from skillwire.drive.registration import MAX_ABOUT, MAX_DESCRIPTOR
-from skillwire.drive.supervision import supervised
-from skillwire.drive.tickets import NAME, Tickets
-from skillwire.server import socket_protocol
+from skillwire.server.http import websocket_protocol as socket_protocol
 from tests.support.drive import Drive, driving, ending, program, registration, skills
 from tests.support.peers import PATIENCE, HttpServer
 
@@ -104,7 +103,7 @@ async def test_work_that_crashes_is_logged_and_begins_again(caplog: pytest.LogCa
             raise RuntimeError("a bug")
 
     with caplog.at_level(logging.ERROR), anyio.fail_after(PATIENCE):
-        await supervised(work, "the work", pause=0)
+        await restart_on_crash(work, "the work", pause=0)
     assert begun == 3
     assert caplog.text.count("the work failed; it begins again") == 2
 
@@ -130,7 +129,7 @@ async def test_a_body_that_cannot_be_sent_reaches_no_program(body: Any) -> None:
     async with driving() as drive, program(drive, registration("app", ENDPOINT)) as client:
         with pytest.raises(UnsendableError) as caught:
             await drive.hub.call("app", Request("POST", "/act", body=body))
-        assert caught.value.error.code == "bad_request"
+        assert caught.value.code == "bad_request"
         assert await drive.hub.call("app", Request("POST", "/act")) == "# /act"
         assert len(client.calls) == 1
 

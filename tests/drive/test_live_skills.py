@@ -7,16 +7,16 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from skillwire.catalog.library import Library
+from skillwire.core.problem import Rule, Severity
+from skillwire.core.record import Json
 from skillwire.drive.documents import description_in, document, head
 from skillwire.drive.hub import Hub
-from skillwire.drive.limits import DriveLimits
+from skillwire.drive.policy import DriveLimits
 from skillwire.drive.session import Connection, Mode
 from skillwire.drive.source import DriveSource
-from skillwire.model.entry import Json
-from skillwire.model.errors import NotServedError, SourceError
-from skillwire.model.problem import Rule, Severity
-from skillwire.skillmd.document import read_document
+from skillwire.errors import NotServedError, SourceError
+from skillwire.frontmatter.document import read_document
+from skillwire.library.library import Library
 from skillwire.sources.memory import MemorySkill, MemorySource
 from tests.support.clients import ERAS
 from tests.support.drive import Answers, Drive, driving, program, registration, silent, skills

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillwire.drive.fields import ShapeError
 from skillwire.drive.messages import (
     NOTHING,
     CallClient,
@@ -19,7 +20,6 @@ from skillwire.drive.messages import (
     read_client_message,
     read_server_message,
 )
-from skillwire.drive.reading import ShapeError
 from skillwire.drive.registration import MAX_PATHS, RESERVED_IDS
 from tests.support.recorded import frames, recorded
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillwire.drive.paths import MAX_PATH, LivePath, best_match
-from skillwire.model.errors import InvalidValueError
+from skillwire.errors import InvalidValueError
 from tests.support.recorded import path_vectors
 
 static = st.from_regex(r"\A\.?[a-z0-9][a-z0-9_-]{0,5}\Z").map(str)

@@ -10,13 +10,12 @@ import pytest
 from starlette.applications import Starlette
 from websockets.asyncio.client import connect
 
-from skillwire.drive import loop
-from skillwire.drive.hooks import Hooks
-from skillwire.drive.limits import DriveLimits
+from skillwire.drive import endpoints as loop
+from skillwire.drive.http import drive_routes
 from skillwire.drive.live import LiveSkills
+from skillwire.drive.policy import DriveLimits, Hooks
 from skillwire.drive.registration import Auth, ClientInfo
-from skillwire.drive.routes import drive_routes
-from skillwire.server.connections import HttpLimits
+from skillwire.server.http.connections import HttpLimits
 from tests.support.drive import Drive, driving, ending, program, registration, skills
 from tests.support.peers import PATIENCE
 

@@ -13,8 +13,7 @@ import pytest
 from websockets.asyncio.client import connect
 
 from skillwire.drive.errors import DeniedError
-from skillwire.drive.hooks import Hooks, Invocation
-from skillwire.drive.limits import DriveLimits
+from skillwire.drive.policy import DriveLimits, Hooks, Invocation
 from skillwire.drive.registration import Auth, ClientInfo
 from tests.support.drive import Drive, Program, driving, ending, program, registration
 from tests.support.recorded import frames, recorded, recorded_answers, registrations

@@ -13,7 +13,7 @@ from mcp import Client
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from skillwire.cli.app import run
+from skillwire.cli.main import run
 from tests.support.drive import registration, skills
 from tests.support.peers import PATIENCE, HttpServer
 from tests.support.skills import write_skill

@@ -13,12 +13,11 @@ from starlette.datastructures import Headers
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from skillwire.drive.hooks import Hooks
-from skillwire.drive.limits import DriveLimits
+from skillwire.drive.headers import HeaderRule
+from skillwire.drive.identity import MAX_CLAIM, MAX_CLAIM_VALUES, TICKET_SECONDS, Tickets
+from skillwire.drive.policy import DriveLimits, Hooks
 from skillwire.drive.registration import MAX_PATHS, RESERVED_IDS, Auth, ClientInfo
-from skillwire.drive.tickets import MAX_CLAIM, MAX_CLAIM_VALUES, TICKET_SECONDS, Tickets
-from skillwire.drive.web import HeaderRule
-from skillwire.model.errors import InvalidValueError
+from skillwire.errors import InvalidValueError
 from tests.support.drive import Drive, driving, echo, ending, program, registration, silent, skills
 from tests.support.peers import PATIENCE
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from skillwire.host.reaching.asking import ask
+from skillwire.host.dialects.client import ask
 from tests.examples.servers import SERVERS, SKILLS, listed, read, started
 from tests.support.clients import ERAS
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from skillwire.host.state.state import State
+from skillwire.host.store.state import State
 
 
 @pytest.fixture

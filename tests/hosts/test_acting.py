@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from skillwire.host.judging.approval import Answer
-from skillwire.host.refusing import ChangedError, NotApprovedError, UnavailableError, VerificationError
-from skillwire.model.errors import RequestError
-from skillwire.wire.findings import Fault
+from skillwire.errors import ChangedError, NotApprovedError, RequestError, UnavailableError, VerificationError
+from skillwire.host.approvals.questions import Answer
+from skillwire.protocol.findings import Fault
 from tests.support.clients import ERAS
 from tests.support.hosts import Person, honest, hosting
 from tests.support.scripted import ScriptedServer

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from skillwire.core.record import Json
+from skillwire.errors import BadParamsError, InvalidValueError
 from skillwire.host.session.tools import AgentTool
-from skillwire.model.entry import Json
-from skillwire.model.errors import BadParamsError, InvalidValueError
 
 pytestmark = pytest.mark.anyio
 

@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 from mcp import Client
 
+from skillwire.errors import ChangedError, NotApprovedError, StateError, UsageError
+from skillwire.host.approvals.questions import Answer, Changes, nobody
 from skillwire.host.host import Host
-from skillwire.host.judging.approval import Answer, nobody
-from skillwire.host.judging.changes import Changes
-from skillwire.host.reaching.connected import ConnectedServer
-from skillwire.host.refusing import ChangedError, NotApprovedError
-from skillwire.host.state.approvals import Standing
-from skillwire.host.state.state import State
-from skillwire.model.errors import StateError, UsageError
+from skillwire.host.servers.connected import ConnectedServer
+from skillwire.host.store.approvals import ApprovalStatus
+from skillwire.host.store.state import State
 from tests.support.clients import ERAS
 from tests.support.hosts import Person, honest, hosting
 from tests.support.scripted import ScriptedServer
@@ -44,12 +42,12 @@ async def test_an_approval_that_is_kept_holds_in_every_session_for_these_very_fi
         async with hosting(mode, person, remembered, acme=script) as host:
             await host.session().load("acme:refunds")
             await host.session().load("acme:refunds")
-            assert (await host.discover()).resolve("acme:refunds").standing is Standing.APPROVED
+            assert (await host.discover()).resolve("acme:refunds").standing is ApprovalStatus.APPROVED
     assert [asked.can_be_kept for asked in person.loads] == [True]
     script.publish("refunds", {"references/guide.md": b"other"})
     async with hosting(mode, person, remembered, acme=script) as host:
         skill = host.registry.resolve("acme:refunds")
-        assert skill.standing is Standing.CHANGED
+        assert skill.standing is ApprovalStatus.CHANGED
         assert str(await host.diff(skill)) == "`references/guide.md` has other bytes"
         person.answer = Answer.NO
         with pytest.raises(NotApprovedError):
@@ -63,7 +61,7 @@ async def test_what_was_kept_needs_nobody_to_ask_and_what_was_not_does(mode: Any
     script = honest("refunds", "orders")
     async with hosting(mode, None, remembered, acme=script) as host:
         await host.approve(host.registry.resolve("acme:refunds"))
-        assert [each.standing for each in host.registry] == [Standing.APPROVED, Standing.UNKNOWN]
+        assert [each.standing for each in host.registry] == [ApprovalStatus.APPROVED, ApprovalStatus.UNKNOWN]
     async with hosting(mode, None, remembered, acme=script) as host:
         session = host.session()
         assert "# Steps" in (await session.load("acme:refunds")).text
@@ -83,7 +81,7 @@ async def test_going_back_to_what_was_approved_does_not_bring_the_approval_back(
         await host.lookup("acme", "skill://refunds/SKILL.md")  # one fresh entry is enough
         script.publish("refunds", {"references/guide.md": b"# Guide\n"})
         await host.discover()
-        assert host.registry.resolve("acme:refunds").standing is Standing.CHANGED
+        assert host.registry.resolve("acme:refunds").standing is ApprovalStatus.CHANGED
         with pytest.raises(NotApprovedError):
             await host.session().load("acme:refunds")
 
@@ -103,7 +101,7 @@ async def test_an_approval_that_ends_while_it_is_used_ends_the_use(mode: Any, re
         await host.approve(skill)
         assert (await session.read_file("acme:refunds", "references/guide.md")).content == b"# Guide\n"
         await host.revoke(skill)
-        assert host.registry.resolve("acme:refunds").standing is Standing.REVOKED
+        assert host.registry.resolve("acme:refunds").standing is ApprovalStatus.REVOKED
         with pytest.raises(NotApprovedError):
             await session.read_file("acme:refunds", "references/guide.md")
 
@@ -119,7 +117,7 @@ async def test_once_is_taken_back_by_a_revocation_elsewhere_and_may_be_given_aga
         await session.load("acme:refunds")
         assert len(person.asked) == 1
         assert (await session.read_file("acme:refunds", "references/guide.md")).content == b"# Guide\n"
-        assert remembered.approvals.standing("acme", skill.skill) is Standing.REVOKED
+        assert remembered.approvals.standing("acme", skill.skill) is ApprovalStatus.REVOKED
         await host.approve(skill)
         script.publish("refunds", {"references/guide.md": b"other"})
         await host.discover()
@@ -256,11 +254,11 @@ async def test_a_label_for_another_server_has_nothing_approved_and_the_person_is
     async with hosting(mode, None, remembered, acme=script) as host:
         await host.approve(host.registry.resolve("acme:refunds"))
     async with hosting(mode, None, remembered, acme=script) as host:
-        assert host.registry.resolve("acme:refunds").standing is Standing.APPROVED
+        assert host.registry.resolve("acme:refunds").standing is ApprovalStatus.APPROVED
         assert host.registry.problems == ()
     remembered.bind("acme", "https://elsewhere.example/mcp")
     async with hosting(mode, None, remembered, acme=script) as host:
-        assert host.registry.resolve("acme:refunds").standing is Standing.UNKNOWN
+        assert host.registry.resolve("acme:refunds").standing is ApprovalStatus.UNKNOWN
         assert "another server than before" in str(host.registry.problems[0])
         with pytest.raises(NotApprovedError):
             await host.session().load("acme:refunds")

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from skillwire.host.reaching.client import MAX_ENTRIES, Listing, SkillsClient
-from skillwire.host.surfaces import compare_surfaces
-from skillwire.host.verifying import Outcome, Report, verify_server
-from skillwire.wire.findings import MAX_FINDINGS, Fault, Finding
+from skillwire.host.compare_prompts import compare_prompts
+from skillwire.host.dialects.client import MAX_ENTRIES, Listing, SkillsClient
+from skillwire.host.verify import Outcome, Report, verify_server
+from skillwire.protocol.findings import MAX_FINDINGS, Fault, Finding
 from tests.support.scripted import ScriptedServer, block_of, entry_of, files_of
 
 pytestmark = pytest.mark.anyio
@@ -38,7 +38,7 @@ async def test_bad_entries_count_like_good_ones_and_a_full_list_is_complete() ->
 
 @pytest.mark.rule("H2")
 async def test_a_list_of_exactly_as_many_good_entries_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skillwire.host.reaching.client.MAX_ENTRIES", 2)
+    monkeypatch.setattr("skillwire.host.dialects.client.MAX_ENTRIES", 2)
     entries = [entry_of(name, files_of(name)) for name in ("a", "b", "c")]
     full, _ = await listed({"skills": entries[:2]})
     assert (full.complete, len(full.skills), full.findings.kept) == (True, 2, [])
@@ -48,7 +48,7 @@ async def test_a_list_of_exactly_as_many_good_entries_is_complete(monkeypatch: p
 
 @pytest.mark.rule("H2", "H25")
 async def test_a_list_ends_when_it_has_brought_too_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skillwire.host.reaching.client.MAX_LIST", 5_000)
+    monkeypatch.setattr("skillwire.host.dialects.client.MAX_LIST", 5_000)
     first, junk = entry_of("a", files_of("a")), {"junk": [["x" * 1_000] * 9]}
     listing, script = await listed({"skills": [first, junk], "nextCursor": "1"}, {"skills": [first]})
     assert (listing.complete, [each.name for each in listing.skills]) == (False, ["a"])
@@ -121,7 +121,7 @@ async def test_a_budget_holds_exactly_what_fits() -> None:
 async def surfaces(meta: dict[str, Any], budget: int = 10_000) -> tuple[set[Fault], int]:
     script = ScriptedServer([entry_of("x", FILES)], FILES, prompts={"start": (meta, "")})
     async with Client(script.server()) as client:
-        reports = [each async for each in compare_surfaces(SkillsClient(client, budget=budget))]
+        reports = [each async for each in compare_prompts(SkillsClient(client, budget=budget))]
     reads = sum(method == "resources/read" for method, _ in script.asked)
     return {each.finding.fault for each in reports if each.finding}, reads
 
@@ -142,7 +142,7 @@ async def test_a_prompt_names_no_more_files_than_a_skill_may_have() -> None:
 async def test_a_prompt_with_a_name_without_end_is_told_shortly() -> None:
     script = ScriptedServer(prompts={"p" * 100_000: ({"dev.skillwire/skill": MAIN}, "")})
     async with Client(script.server()) as client:
-        (report,) = [each async for each in compare_surfaces(SkillsClient(client))]
+        (report,) = [each async for each in compare_prompts(SkillsClient(client))]
     assert report.finding is not None
     assert (report.finding.fault, len(str(report.finding)) < 200) == (Fault.SURFACE_SHAPE, True)
     assert [method for method, _ in script.asked] == ["prompts/list"]

@@ -9,18 +9,17 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from skillwire.catalog.library import Library
-from skillwire.host.reaching.asking import ask
-from skillwire.host.reaching.client import SkillsClient
-from skillwire.host.state.state import State
-from skillwire.host.verifying import Outcome, verify_server
-from skillwire.model.problem import Rule
-from skillwire.server.lane import Lane, Question
-from skillwire.server.serve_options import Channel, all_surfaces
-from skillwire.server.skills import skills_server
+from skillwire.core.problem import Rule
+from skillwire.host.dialects.client import SkillsClient, ask
+from skillwire.host.store.state import State
+from skillwire.host.verify import Outcome, verify_server
+from skillwire.library.library import Library
+from skillwire.protocol.messages import Freshness
+from skillwire.protocol.remote import RemoteSkill
+from skillwire.server.build import skills_server
+from skillwire.server.response_cache import Question, ResponseCache
+from skillwire.server.serve_options import Channel, all_features
 from skillwire.sources.memory import MemorySource
-from skillwire.wire.messages import Freshness
-from skillwire.wire.remote import RemoteSkill
 from tests.support.bridges import Bridge, bridging
 from tests.support.clients import ERAS, refusal, skill, text_of
 from tests.support.links import Wire
@@ -40,8 +39,8 @@ def mode(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look again soon: how long a pause is proves nothing."""
-    monkeypatch.setattr("skillwire.host.bridge.gated._LOOK_SECONDS", 0.05)
-    monkeypatch.setattr("skillwire.host.reaching.link._FIRST_PAUSE", 0.05)
+    monkeypatch.setattr("skillwire.host.bridge._LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("skillwire.host.servers.link._FIRST_PAUSE", 0.05)
 
 
 @pytest.fixture
@@ -101,7 +100,9 @@ async def test_a_number_that_is_too_long_for_many_hides_no_other_skill(mode: str
         assert [each["url"] for each in index["skills"]].count(ONE) == 1
         assert len(index["skills"]) == 4
         assert index["skills"][0]["frontmatter"]["number"] == 10**30
-        lane = Lane(all_surfaces(bridge.library, bridge.options), Freshness(0), name="b", version="1")
+        lane = ResponseCache(
+            all_features(bridge.library, bridge.options), Freshness(0), name="b", version="1"
+        )
         assert await lane.prepare(Question("skills/get", ONE, modern=True)) is None  # the SDK knows how
         assert await lane.prepare(Question("skills/get", TWO, modern=True)) is not None
 

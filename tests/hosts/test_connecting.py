@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from skillwire.host.reaching.last_words import LastWords
-from skillwire.wire.findings import Fault
+from skillwire.host.connections.stdio import StderrTail
+from skillwire.protocol.findings import Fault
 from tests.support.peers import HttpServer, skillwire
 from tests.support.posting import PostingSite
 
@@ -63,7 +63,7 @@ def test_a_loud_program_is_neither_kept_waiting_nor_kept_whole(tmp_path: Path) -
 
 
 def test_of_what_a_program_says_only_the_tail_is_kept() -> None:
-    with LastWords() as words:
+    with StderrTail() as words:
         words.file.write("a\n" * 1_000_000 + "the \x1b[31mend\n")
         assert words.last_line() == "the \\x1b[31mend"
         kept: bytes = words._tail  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - it is the point

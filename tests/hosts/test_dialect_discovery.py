@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from skillwire.host.dialects.client import DraftsClient
-from skillwire.host.dialects.discovery import discover
-from skillwire.host.reaching.client import Listing, SkillsClient
+from skillwire.errors import FindingError
+from skillwire.host.dialects.client import Listing, SkillsClient
+from skillwire.host.dialects.drafts import DraftsClient, discover
+from skillwire.protocol.delivery import ArchiveForm
+from skillwire.protocol.findings import Fault
+from skillwire.protocol.remote import Dialect, Integrity
+from skillwire.server.build import skills_server
 from skillwire.server.serve_options import ServeOptions
-from skillwire.server.skills import skills_server
-from skillwire.wire.archive_form import ArchiveForm
-from skillwire.wire.dialect import Dialect, Integrity
-from skillwire.wire.findings import Fault, FindingError
 from tests.support.clients import ERAS, library_of, skill
 from tests.support.draft_servers import (
     FILES,
@@ -204,7 +204,7 @@ async def test_an_endless_list_of_resources_ends_and_what_it_had_counts(cursor: 
 
 
 async def test_no_more_manifests_are_read_than_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skillwire.host.dialects.discovery.MAX_MANIFESTS", 2)
+    monkeypatch.setattr("skillwire.host.dialects.drafts.MAX_MANIFESTS", 2)
     script = with_manifests(None, *(f"skill://m{number}/_manifest" for number in range(5)))
     listing = await discovered(script)
     reads = [params["uri"] for method, params in script.asked if method == "resources/read"]

@@ -7,13 +7,12 @@ from typing import Any
 import anyio
 import pytest
 
+from skillwire.core.record import Digest
+from skillwire.errors import ChangedError, FindingError, HostError, VerificationError
+from skillwire.host.approvals.questions import Answer, Request
 from skillwire.host.host import Host
-from skillwire.host.judging.approval import Answer, Request
-from skillwire.host.reaching.link import ServerLink
-from skillwire.host.refusing import ChangedError, HostError, VerificationError
-from skillwire.model.digest import Digest
-from skillwire.wire.archive_form import ArchiveForm
-from skillwire.wire.findings import FindingError
+from skillwire.host.servers.link import ServerLink
+from skillwire.protocol.delivery import ArchiveForm
 from tests.support.clients import ERAS
 from tests.support.draft_servers import (
     FILES,

@@ -7,15 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillwire.model.limits import Limits
-from skillwire.wire.archive_form import ArchiveForm
-from skillwire.wire.declaring import declared_settings, reads_directories
-from skillwire.wire.dialect import Dialect
-from skillwire.wire.draft_index import MAX_INDEXED, DraftIndex, read_draft_index
-from skillwire.wire.findings import Fault
-from skillwire.wire.listed_resources import ListedResources
-from skillwire.wire.remote import RemoteSkill, parse_entry
-from skillwire.wire.skill_manifest import read_manifest
+from skillwire.core.record import Limits
+from skillwire.protocol.delivery import ArchiveForm
+from skillwire.protocol.draft_index import MAX_INDEXED, DraftIndex, read_draft_index
+from skillwire.protocol.findings import Fault
+from skillwire.protocol.legacy import ListedResources, read_manifest
+from skillwire.protocol.messages import declared_settings, reads_directories
+from skillwire.protocol.remote import Dialect, RemoteSkill, parse_entry
 from tests.support.draft_servers import MAIN, ROOT, archive_a, archive_b, entry_a, entry_b, index_of, manifest
 
 ZIP = ArchiveForm.ZIP

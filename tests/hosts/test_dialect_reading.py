@@ -11,16 +11,17 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from skillwire.host.dialects.client import DraftsClient
-from skillwire.host.reaching.client import SkillsClient
-from skillwire.host.verifying import Outcome, Report, verify_server
-from skillwire.model.limits import Limits
+from skillwire.core.record import Limits
+from skillwire.errors import FindingError
+from skillwire.host.dialects.client import SkillsClient
+from skillwire.host.dialects.drafts import DraftsClient
+from skillwire.host.verify import Outcome, Report, verify_server
+from skillwire.protocol.delivery import ArchiveForm
+from skillwire.protocol.findings import Fault
+from skillwire.protocol.packing import pack
+from skillwire.protocol.remote import Dialect, Integrity
+from skillwire.server.build import skills_server
 from skillwire.server.serve_options import ServeOptions
-from skillwire.server.skills import skills_server
-from skillwire.wire.archive_form import ArchiveForm
-from skillwire.wire.dialect import Dialect, Integrity
-from skillwire.wire.findings import Fault, FindingError
-from skillwire.wire.packing import pack
 from tests.support.clients import ERAS, library_of, skill
 from tests.support.draft_servers import (
     FILES,

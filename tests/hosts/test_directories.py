@@ -6,9 +6,9 @@ import pytest
 from mcp import Client
 
 from skillwire import Skill
-from skillwire.host.reaching.client import SkillsClient
+from skillwire.errors import FindingError
+from skillwire.host.dialects.client import SkillsClient
 from skillwire.server import SkillServer
-from skillwire.wire.findings import FindingError
 from tests.support.scripted import ScriptedServer
 
 pytestmark = pytest.mark.anyio

@@ -7,18 +7,17 @@ from typing import Any
 
 import pytest
 
-from skillwire.host.dialects.client import DraftsClient
-from skillwire.host.dialects.discovery import discover
+from skillwire.errors import VerificationError
+from skillwire.host.approvals.questions import Answer
+from skillwire.host.connections.connect import connected
+from skillwire.host.connections.target import Target
+from skillwire.host.dialects.client import SkillsClient
+from skillwire.host.dialects.drafts import DraftsClient, discover
 from skillwire.host.host import Host
-from skillwire.host.judging.approval import Answer
-from skillwire.host.reaching.client import SkillsClient
-from skillwire.host.reaching.connecting import connected
-from skillwire.host.reaching.target import Target
-from skillwire.host.refusing import VerificationError
-from skillwire.host.state.state import State
-from skillwire.host.verifying import Outcome, Report, verify_server
-from skillwire.wire.dialect import Dialect, Integrity
-from skillwire.wire.findings import Fault
+from skillwire.host.store.state import State
+from skillwire.host.verify import Outcome, Report, verify_server
+from skillwire.protocol.findings import Fault
+from skillwire.protocol.remote import Dialect, Integrity
 from tests.support.clients import ERAS
 from tests.support.fastmcp_server import server_of
 from tests.support.fastmcp_servers import client_of

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from mcp import Client
 
+from skillwire.host.approvals.questions import Answer, ExecutionRequest, ForeignReadRequest, Request
+from skillwire.host.dialects.client import ask
 from skillwire.host.host import Host
-from skillwire.host.judging.approval import Answer, ExecutionRequest, ForeignReadRequest, Request
-from skillwire.host.reaching.asking import ask
-from skillwire.host.reaching.connected import ConnectedServer
-from skillwire.model.display import bare, quoted
+from skillwire.host.servers.connected import ConnectedServer
+from skillwire.protocol.findings import Fault, Finding
+from skillwire.safe_text import bare, quoted
 from skillwire.server.serve_options import Channel
-from skillwire.wire.findings import Fault, Finding
 from tests.support.bridges import bridging
 from tests.support.links import Wire
 from tests.support.scripted import ScriptedServer, entry_of

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from skillwire.host.judging.approval import Answer, ExecutionRequest, Request
-from skillwire.host.refusing import NotApprovedError, VerificationError
-from skillwire.host.state.state import State
-from skillwire.model.errors import BadParamsError, StateError, UsageError
-from skillwire.wire.findings import Fault
+from skillwire.errors import BadParamsError, NotApprovedError, StateError, UsageError, VerificationError
+from skillwire.host.approvals.questions import Answer, ExecutionRequest, Request
+from skillwire.host.store.state import State
+from skillwire.protocol.findings import Fault
 from tests.support.clients import ERAS
 from tests.support.hosts import Person, honest, hosting
 from tests.support.scripted import ScriptedServer

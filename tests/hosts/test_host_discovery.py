@@ -6,12 +6,11 @@ from typing import Any
 import anyio
 import pytest
 
+from skillwire.errors import ConflictError, InvalidValueError, UnavailableError, VerificationError
 from skillwire.host import State, Target
+from skillwire.host.dialects.client import Listing
 from skillwire.host.host import Host
-from skillwire.host.reaching.client import Listing
-from skillwire.host.refusing import UnavailableError, VerificationError
-from skillwire.model.errors import ConflictError, InvalidValueError
-from skillwire.wire.remote import RemoteSkill
+from skillwire.protocol.remote import RemoteSkill
 from tests.support.clients import ERAS
 from tests.support.hosts import Person, honest, hosting
 from tests.support.scripted import ScriptedServer, entry_of, files_of

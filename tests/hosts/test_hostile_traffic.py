@@ -18,11 +18,12 @@ import anyio
 import pytest
 from mcp import Client
 
-from skillwire.host.reaching.connecting import UnreachableError, connected
-from skillwire.host.reaching.link import ServerLink
-from skillwire.host.reaching.target import Target
-from skillwire.host.reaching.traffic import Answer, JsonCounter, Meter, TooMuchError, TrafficLimits
-from skillwire.wire.findings import FindingError
+from skillwire.errors import FindingError
+from skillwire.host.connections.connect import connected
+from skillwire.host.connections.errors import UnreachableError
+from skillwire.host.connections.target import Target
+from skillwire.host.connections.traffic import Answer, JsonValueCounter, Meter, TooMuchError, TrafficLimits
+from skillwire.host.servers.link import ServerLink
 from tests.support.peers import PATIENCE, StdioPeer, skillwire
 from tests.support.skills import write_skill
 
@@ -253,7 +254,7 @@ def test_the_values_of_json_are_counted_whatever_the_pieces() -> None:
     for number in range(300):
         document = value(5)
         text = json.dumps(document, ensure_ascii=bool(number % 2)).encode()
-        counter, rest = JsonCounter(), text
+        counter, rest = JsonValueCounter(), text
         while rest:
             size = chance.randrange(1, 9)
             counter.feed(rest[:size])
@@ -270,7 +271,7 @@ def marks(value: Any) -> int:
 
 
 def test_a_run_of_backslashes_is_counted_in_little_space() -> None:
-    counter = JsonCounter()
+    counter = JsonValueCounter()
     counter.feed(b'"')
     for _ in range(2000):
         counter.feed(b"\\" * 1001)

@@ -13,13 +13,14 @@ import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from skillwire.catalog.library import Library
-from skillwire.host.reaching.connecting import UnreachableError, connected
-from skillwire.host.reaching.link import ServerLink
-from skillwire.host.reaching.target import Target
-from skillwire.server.skills import skills_server
+from skillwire.errors import FindingError
+from skillwire.host.connections.connect import connected
+from skillwire.host.connections.errors import UnreachableError
+from skillwire.host.connections.target import Target
+from skillwire.host.servers.link import ServerLink
+from skillwire.library.library import Library
+from skillwire.server.build import skills_server
 from skillwire.sources.memory import MemorySource
-from skillwire.wire.findings import FindingError
 from tests.support.clients import ERAS, skill
 from tests.support.links import Wire
 from tests.support.peers import PATIENCE, HttpServer
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try again soon: how long a pause is proves nothing."""
-    monkeypatch.setattr("skillwire.host.reaching.link._FIRST_PAUSE", 0.05)
+    monkeypatch.setattr("skillwire.host.servers.link._FIRST_PAUSE", 0.05)
 
 
 FILES = files_of("x", {"a.md": b"A"})
@@ -92,7 +93,7 @@ class Dripping(ScriptedServer):
 
 @pytest.mark.rule("H2")
 async def test_a_list_that_never_ends_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skillwire.host.reaching.link._LONGEST_LISTING", 0.1)
+    monkeypatch.setattr("skillwire.host.servers.link._LONGEST_LISTING", 0.1)
     async with Wire(Dripping().server()).link() as link:
         with pytest.raises(UnreachableError, match=r"`upstream` did not list its skills in 0\.1 s"):
             await link.list()

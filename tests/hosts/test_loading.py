@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from skillwire.host.judging.approval import Answer
-from skillwire.host.refusing import HostError, NotApprovedError, UnavailableError, VerificationError
+from skillwire.core.record import Limits
+from skillwire.errors import HostError, NotApprovedError, UnavailableError, VerificationError
+from skillwire.host.approvals.questions import Answer
 from skillwire.host.session.session import Session
 from skillwire.host.session.tools import AgentTool
-from skillwire.model.limits import Limits
-from skillwire.wire.findings import Fault
+from skillwire.protocol.findings import Fault
 from tests.support.clients import ERAS
 from tests.support.hosts import Person, honest, hosting
 from tests.support.scripted import ScriptedServer, block_of, document_of

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from skillwire.errors import KeyringStateError, StateError
 from skillwire.host import State
-from skillwire.host.login import system_keyring
-from skillwire.host.login.record import LoginRecord, Tokens
-from skillwire.host.login.store import KeyringStateError, Logins
-from skillwire.model.errors import StateError
+from skillwire.host.store import logins as system_keyring
+from skillwire.host.store.login_record import LoginRecord, Tokens
+from skillwire.host.store.logins import Logins
 from tests.support.foreign_servers import ROOT
 from tests.support.keyrings import FOLDER, FolderKeyring, HangingKeyring, LockedKeyring
 from tests.support.logins import NO_KEYRING

@@ -10,17 +10,16 @@ import httpx2
 import pytest
 from anyio.abc import TaskGroup
 
+from skillwire.errors import LoginError, UsageError
 from skillwire.host import Host, LoginRequiredError, State, Target
-from skillwire.host.login.fetching import LoginFetcher
+from skillwire.host.connections.connect import connected
+from skillwire.host.connections.errors import UnreachableError, WantsLoginError
+from skillwire.host.login.browser import browser_login
 from skillwire.host.login.flow import KnownClient, LoginRequest, log_in
-from skillwire.host.login.loopback import browser_login
-from skillwire.host.login.record import LoginError, LoginRecord
-from skillwire.host.login.renewing import revoke
-from skillwire.host.login.store import Logins
-from skillwire.host.login.stored import StoredLogin, keep_login, with_login
-from skillwire.host.reaching.connecting import connected
-from skillwire.host.reaching.errors import UnreachableError, WantsLoginError
-from skillwire.model.errors import UsageError
+from skillwire.host.login.login_server import LoginFetcher, revoke
+from skillwire.host.login.tokens import StoredLogin, keep_login, with_login
+from skillwire.host.store.login_record import LoginRecord
+from skillwire.host.store.logins import Logins
 from tests.support.logins import NO_KEYRING, LoginSite, Visitor, login_site
 from tests.support.peers import PATIENCE
 from tests.support.skills import write_skill
@@ -488,7 +487,7 @@ async def test_client_that_cannot_be_stored_is_refused(site: LoginSite) -> None:
 async def test_login_server_that_never_answers_is_given_up(
     site: LoginSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("skillwire.host.login.fetching._REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr("skillwire.host.login.login_server._REQUEST_SECONDS", 0.2)
     told = await failure(site, hold=["login /.well-known/oauth-authorization-server"])
     assert told.endswith("does not answer in time")
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from skillwire.host.refusing import HostError, UnavailableError, VerificationError
-from skillwire.model.errors import UsageError
+from skillwire.errors import HostError, UnavailableError, UsageError, VerificationError
 from tests.support.clients import ERAS
 from tests.support.hosts import Person, honest, hosting
 from tests.support.scripted import ScriptedServer

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from skillwire.host.reaching.quiet import quiet
+from skillwire.host.connections.sdk_logging import quiet
 
 
 def heard(caplog: pytest.LogCaptureFixture) -> bool:
@@ -25,5 +25,5 @@ def test_the_logs_speak_again_when_the_last_connection_ends(caplog: pytest.LogCa
 
 def test_what_we_log_ourselves_is_not_lost(caplog: pytest.LogCaptureFixture) -> None:
     with quiet():
-        logging.getLogger("skillwire.server.handlers").error("of our own")
+        logging.getLogger("skillwire.server.build").error("of our own")
     assert [record.getMessage() for record in caplog.records] == ["of our own"]

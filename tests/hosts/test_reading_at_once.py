@@ -9,15 +9,15 @@ import anyio
 import pytest
 from mcp import Client
 
-from skillwire.catalog.in_order import READS_AT_ONCE, UNSIZED_AT_ONCE, in_order
+from skillwire.core.concurrency import READS_AT_ONCE, UNSIZED_AT_ONCE, in_order
+from skillwire.errors import VerificationError
 from skillwire.host import ConnectedServer, Host, Target
-from skillwire.host.dialects.client import DraftsClient
-from skillwire.host.reaching.client import SkillsClient
-from skillwire.host.reaching.connecting import connected as connected_to
-from skillwire.host.refusing import VerificationError
-from skillwire.host.verifying import Outcome, Report, SkillReport, verify_server
-from skillwire.wire.archive_form import ArchiveForm
-from skillwire.wire.findings import Fault, Finding
+from skillwire.host.connections.connect import connected as connected_to
+from skillwire.host.dialects.client import SkillsClient
+from skillwire.host.dialects.drafts import DraftsClient
+from skillwire.host.verify import Outcome, Report, SkillReport, verify_server
+from skillwire.protocol.delivery import ArchiveForm
+from skillwire.protocol.findings import Fault, Finding
 from tests.support.bridges import bridging
 from tests.support.clients import ERAS
 from tests.support.draft_servers import FILES as DRAFT_FILES

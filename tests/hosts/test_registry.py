@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillwire.catalog.names import AmbiguousNameError, UnknownNameError
-from skillwire.host.hosted import HostedSkill
+from skillwire.errors import RequestError
+from skillwire.host.hosted_skill import HostedSkill
 from skillwire.host.registry import HostProblem, NoLabelError, Registry
-from skillwire.model.errors import RequestError
-from skillwire.wire.remote import RemoteSkill
+from skillwire.library.names import AmbiguousNameError, UnknownNameError
+from skillwire.protocol.remote import RemoteSkill
 from tests.support.hosts import Person, honest, hosting
 from tests.support.skills import write_skill
 

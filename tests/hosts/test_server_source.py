@@ -6,16 +6,16 @@ from typing import Any
 import anyio
 import pytest
 
-from skillwire.catalog.change import Change
-from skillwire.catalog.library import Library
-from skillwire.host.bridge.source import ServerSource
-from skillwire.model.errors import AwayError, NotServedError, RefusedError, SkillwireError
-from skillwire.model.limits import Limits
-from skillwire.model.problem import Rule, Severity
-from skillwire.server.skills import skills_server
+from skillwire.core.problem import Rule, Severity
+from skillwire.core.record import Limits
+from skillwire.errors import NotServedError, RefusedError, SkillwireError, SourceUnavailableError
+from skillwire.host.servers.source import ServerSource
+from skillwire.library.change import Change
+from skillwire.library.library import Library
+from skillwire.protocol.remote import RemoteFile
+from skillwire.protocol.translate import skill_entry
+from skillwire.server.build import skills_server
 from skillwire.sources.memory import MemorySource
-from skillwire.wire.remote import RemoteFile
-from skillwire.wire.translate import skill_entry
 from tests.support.clients import ERAS, skill
 from tests.support.links import Wire
 from tests.support.peers import PATIENCE
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try again soon: how long a pause is proves nothing."""
-    monkeypatch.setattr("skillwire.host.reaching.link._FIRST_PAUSE", 0.05)
+    monkeypatch.setattr("skillwire.host.servers.link._FIRST_PAUSE", 0.05)
 
 
 FILES = files_of("x", {"refs/a.md": b"A", "logo.png": b"\x89PNG\0", "with space & 100%.md": b"odd"})
@@ -246,7 +246,7 @@ async def test_what_was_verified_once_comes_from_the_cache_also_without_the_serv
     wire.up = False
     wire.cut()
     assert (await library.read("skill://upstream/x/a.md")).content == b"A"
-    with pytest.raises(AwayError, match="the wire is cut"):
+    with pytest.raises(SourceUnavailableError, match="the wire is cut"):
         await library.read(OURS)
 
 
@@ -316,7 +316,7 @@ async def test_a_server_that_comes_goes_and_changes_is_followed(mode: str) -> No
         wire.cut()
         await followed.until(mine, one, two, failing=True)
         assert (await library.read(mine)).content
-        with pytest.raises(AwayError):
+        with pytest.raises(SourceUnavailableError):
             await library.read(one)
         upstream.remove("two")
         wire.up = True

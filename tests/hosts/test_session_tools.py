@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillwire.host.hosted import HostedSkill
+from skillwire.host.hosted_skill import HostedSkill
 from skillwire.host.registry import Registry
-from skillwire.host.session.prompt import catalog_prompt
+from skillwire.host.session.model_text import catalog_prompt, file_text, resource_text, skill_text
 from skillwire.host.session.session import Session
-from skillwire.host.session.tagging import file_text, resource_text, skill_text
-from skillwire.model.plain import plain
-from skillwire.wire.remote import RemoteSkill
+from skillwire.protocol.remote import RemoteSkill
+from skillwire.safe_text import plain
 from tests.support.clients import ERAS
 from tests.support.hosts import Person, honest, hosting
 from tests.support.scripted import ScriptedServer

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from skillwire.host.state.state import State
-from skillwire.sources.directory import FolderSource
-from skillwire.wire.findings import FindingError
+from skillwire.errors import FindingError
+from skillwire.host.store.state import State
+from skillwire.sources.folder.source import FolderSource
 from tests.support.remote_skills import remote_file
 
 pytestmark = [pytest.mark.rule("H24"), pytest.mark.anyio]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from skillwire.host.state.cache_path import cache_path, file_name, label_folder
-from skillwire.model.path import folded, portable_fault
+from skillwire.core.names import folded, portable_fault
+from skillwire.host.store.cache import cache_path, file_name, label_folder
 
 pytestmark = pytest.mark.rule("H24")
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillwire.cli.app import run
+from skillwire.cli.main import run
 from skillwire.config.settings import STATE_DIR, state_folder_from
-from skillwire.host.state.approvals import Standing
-from skillwire.host.state.folder import keep_apart
-from skillwire.host.state.schema import VERSION
-from skillwire.host.state.state import State
-from skillwire.model.errors import StateError
+from skillwire.errors import StateError
+from skillwire.host.store.approvals import ApprovalStatus
+from skillwire.host.store.database import VERSION
+from skillwire.host.store.folder import keep_apart
+from skillwire.host.store.state import State
 from tests.support.remote_skills import FILES, remote_file, remote_skill
 
 SKILL = remote_skill()
@@ -33,7 +33,7 @@ def approve(folder: Path, *names: str) -> None:
         state.cache.put("shop", DOCUMENT, FILES["SKILL.md"])
 
 
-def standing(state: State) -> Standing:
+def standing(state: State) -> ApprovalStatus:
     state.bind("shop", "https://shop.example/mcp")
     return state.approvals.standing("shop", SKILL)
 
@@ -68,7 +68,7 @@ def test_a_state_that_others_could_read_is_closed_to_them(tmp_path: Path) -> Non
     tmp_path.chmod(0o755)
     (tmp_path / "state.db").chmod(0o644)
     with State.open(tmp_path) as state:
-        assert standing(state) is Standing.APPROVED
+        assert standing(state) is ApprovalStatus.APPROVED
         modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob("state.db*")}
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
     assert modes == {0o600}
@@ -198,12 +198,12 @@ def test_a_damaged_database_is_moved_aside_and_nothing_is_approved(
         assert state.damaged.path.read_bytes() == left
         assert "every approval begins from none" in str(state.damaged)
         assert "approve your skills again" in state.damaged.hint
-        assert standing(state) is Standing.UNKNOWN
+        assert standing(state) is ApprovalStatus.UNKNOWN
         assert state.cache.get("shop", DOCUMENT) is None
         state.approvals.approve("shop", SKILL)
     with State.open(tmp_path) as state:
         assert state.damaged is None
-        assert standing(state) is Standing.APPROVED
+        assert standing(state) is ApprovalStatus.APPROVED
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +241,7 @@ def test_whatever_bytes_are_damaged_nothing_is_approved_by_it_and_everything_ans
             state.bind("shop", "https://shop.example/mcp")
             never = [remote_skill({"SKILL.md": b"evil"}, name=f"skill-{number}") for number in range(5)]
             for skill in [*never, remote_skill(name="skill-4"), remote_skill(name="other")]:
-                assert state.approvals.standing("shop", skill) is not Standing.APPROVED
+                assert state.approvals.standing("shop", skill) is not ApprovalStatus.APPROVED
                 assert state.grants.granted("shop", skill) == frozenset()
             for approval in state.approvals.all():
                 state.approvals.approved(approval.label, approval.uri)
@@ -291,7 +291,7 @@ def test_a_damaged_entry_is_not_shown_as_what_was_approved(tmp_path: Path) -> No
     connection.close()
     with State.open(tmp_path) as state:
         assert state.approvals.approved("shop", SKILL.uri) is None
-        assert standing(state) is Standing.APPROVED, "its files are still those that were approved"
+        assert standing(state) is ApprovalStatus.APPROVED, "its files are still those that were approved"
 
 
 # Other versions
@@ -311,7 +311,7 @@ def test_a_newer_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     assert caught.value.hint.startswith("update Skillwire, or name another folder")
     change(tmp_path, f"user_version = {VERSION}")
     with State.open(tmp_path) as state:
-        assert standing(state) is Standing.APPROVED
+        assert standing(state) is ApprovalStatus.APPROVED
 
 
 def test_a_database_of_another_program_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
@@ -331,6 +331,6 @@ def test_the_command_line_tells_what_to_do(
     def refuse(_: object) -> int:
         raise StateError("it is damaged", hint="mend it")
 
-    monkeypatch.setattr("skillwire.cli.app._run", refuse)
+    monkeypatch.setattr("skillwire.cli.main._run", refuse)
     assert run(["list"]) == 1
     assert capsys.readouterr().err == "error: it is damaged\nhint: mend it\n"

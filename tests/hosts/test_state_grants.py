@@ -2,8 +2,8 @@
 
 import pytest
 
-from skillwire.host.state.approvals import NotKeptError, Standing
-from skillwire.host.state.state import State
+from skillwire.host.store.approvals import ApprovalStatus, CannotStoreError
+from skillwire.host.store.state import State
 from tests.support.remote_skills import FILES, URI, dynamic_skill, remote_skill
 
 pytestmark = pytest.mark.rule("H21")
@@ -37,10 +37,10 @@ def test_a_later_grant_replaces_an_earlier_one(state: State) -> None:
 
 def test_nothing_is_granted_to_what_is_not_approved(state: State) -> None:
     for skill in (SKILL, dynamic_skill()):
-        with pytest.raises(NotKeptError, match="not approved"):
+        with pytest.raises(CannotStoreError, match="not approved"):
             state.grants.grant("shop", skill, ["Read"])
     state.approvals.approve("shop", SKILL)
-    with pytest.raises(NotKeptError):
+    with pytest.raises(CannotStoreError):
         state.grants.grant("shop", CHANGED, ["Read"])
 
 
@@ -82,4 +82,4 @@ def test_a_grant_can_be_taken_back_while_the_approval_stays(state: State) -> Non
     state.grants.grant("shop", SKILL, ["Read"])
     assert state.grants.withdraw("shop", URI)
     assert state.grants.granted("shop", SKILL) == frozenset()
-    assert state.approvals.standing("shop", SKILL) is Standing.APPROVED
+    assert state.approvals.standing("shop", SKILL) is ApprovalStatus.APPROVED

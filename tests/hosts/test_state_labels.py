@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from skillwire.host.state.approvals import Standing
-from skillwire.host.state.state import State
-from skillwire.model.errors import StateError
+from skillwire.errors import StateError
+from skillwire.host.store.approvals import ApprovalStatus
+from skillwire.host.store.state import State
 from tests.support.remote_skills import FILES, URI, remote_file, remote_skill
 
 SKILL = remote_skill()
@@ -23,7 +23,7 @@ def remember(state: State, label: str) -> None:
     assert state.cache.put(label, MAIN, CONTENT)
 
 
-def remembered(state: State, label: str) -> tuple[Standing, frozenset[str], bytes | None]:
+def remembered(state: State, label: str) -> tuple[ApprovalStatus, frozenset[str], bytes | None]:
     return (
         state.approvals.standing(label, SKILL),
         state.grants.granted(label, SKILL),
@@ -31,8 +31,8 @@ def remembered(state: State, label: str) -> tuple[Standing, frozenset[str], byte
     )
 
 
-ALL = (Standing.APPROVED, frozenset({"Read"}), CONTENT)
-NOTHING = (Standing.UNKNOWN, frozenset[str](), None)
+ALL = (ApprovalStatus.APPROVED, frozenset({"Read"}), CONTENT)
+NOTHING = (ApprovalStatus.UNKNOWN, frozenset[str](), None)
 
 
 @pytest.mark.rule("H28")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from skillwire.host.state.approvals import Standing
-from skillwire.host.state.state import State
-from skillwire.model.digest import Digest
+from skillwire.core.record import Digest
+from skillwire.host.store.approvals import ApprovalStatus
+from skillwire.host.store.state import State
 from tests.support.remote_skills import remote_skill
 from tests.support.state_writer import content_number, file_number, skill_number
 
@@ -31,7 +31,7 @@ def check(folder: Path, label: str, approved: Iterable[int], kept: Iterable[int]
         assert state.damaged is None
         assert state.bind(label, f"https://{label}.example/mcp") is False
         for number in approved:
-            assert state.approvals.standing(label, skill_number(number)) is Standing.APPROVED
+            assert state.approvals.standing(label, skill_number(number)) is ApprovalStatus.APPROVED
         for number in kept:
             assert state.cache.get(label, file_number(number)) == content_number(number)
         for approval in state.approvals.all():
@@ -70,13 +70,13 @@ def test_a_process_that_is_killed_at_any_moment_leaves_everything_that_it_acknow
 
 
 def test_many_threads_share_one_state(state: State) -> None:
-    def approve(number: int) -> Standing:
+    def approve(number: int) -> ApprovalStatus:
         skill = remote_skill({"SKILL.md": b"%d" % number}, name=f"skill-{number}")
         state.approvals.approve("shop", skill)
         return state.approvals.standing("shop", skill)
 
     with ThreadPoolExecutor(8) as pool:
-        assert set(pool.map(approve, range(60))) == {Standing.APPROVED}
+        assert set(pool.map(approve, range(60))) == {ApprovalStatus.APPROVED}
     assert len(state.approvals.all()) == 60
 
 

@@ -15,10 +15,10 @@ from mcp import Client, StdioServerParameters
 
 from skillwire import Skill, Skills
 from skillwire.errors import AuthoringError
-from skillwire.host.reaching.client import SkillsClient
-from skillwire.host.surfaces import SurfaceReport, compare_surfaces
+from skillwire.host.compare_prompts import PromptReport, compare_prompts
+from skillwire.host.dialects.client import SkillsClient
+from skillwire.protocol.findings import Fault
 from skillwire.server import SkillServer
-from skillwire.wire.findings import Fault
 from tests.support.peers import skillwire
 from tests.support.scripted import ScriptedServer, entry_of, files_of
 
@@ -70,7 +70,7 @@ def test_every_prompt_is_its_resources_in_process(drawn: Any) -> None:
         async with Client(SkillServer("x").add(skills).build()) as client:
             if not prompts:
                 return
-            reports = [each async for each in compare_surfaces(SkillsClient(client))]
+            reports = [each async for each in compare_prompts(SkillsClient(client))]
             assert [each.finding for each in reports] == [None] * prompts
             assert [each.size for each in reports] == [
                 len(skill.prompt_text().encode()) for skill in skills.prompts.values()
@@ -114,10 +114,10 @@ def test_every_prompt_is_its_resources_over_stdio(tmp_path: Path, drawn: Any) ->
     ]
     (tmp_path / "skills.json").write_text(json.dumps(saved), "utf-8")
 
-    async def compare() -> list[SurfaceReport]:
+    async def compare() -> list[PromptReport]:
         arguments = ["-c", PROGRAM, str(tmp_path / "skills.json")]
         async with Client(StdioServerParameters(command=sys.executable, args=arguments)) as client:
-            return [each async for each in compare_surfaces(SkillsClient(client))]
+            return [each async for each in compare_prompts(SkillsClient(client))]
 
     reports = anyio.run(compare) if prompts else []
     assert [each.finding for each in reports] == [None] * prompts
@@ -156,10 +156,10 @@ MAIN = "skill://x/SKILL.md"
 HONEST = FILES[MAIN].decode() + "\n--- a.md ---\nA\n\n--- b.md ---\nB\n"
 
 
-async def report_of(meta: dict[str, Any], text: str, **more: Any) -> SurfaceReport:
+async def report_of(meta: dict[str, Any], text: str, **more: Any) -> PromptReport:
     script = ScriptedServer([entry_of("x", FILES)], FILES, prompts={"start": (meta, text)}, **more)
     async with Client(script.server()) as client:
-        (report,) = [each async for each in compare_surfaces(SkillsClient(client))]
+        (report,) = [each async for each in compare_prompts(SkillsClient(client))]
     return report
 
 
@@ -210,7 +210,7 @@ async def test_a_file_that_cannot_be_read_is_found() -> None:
 
 async def asked_of(script: ScriptedServer) -> list[str]:
     async with Client(script.server()) as client:
-        assert [each async for each in compare_surfaces(SkillsClient(client))] == []
+        assert [each async for each in compare_prompts(SkillsClient(client))] == []
     return [method for method, _ in script.asked]
 
 

@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client
 
-from skillwire.host.reaching.client import MAX_PAGES, SkillsClient
-from skillwire.host.verifying import Outcome, Report, verify_server
-from skillwire.wire.findings import Fault, FindingError
-from skillwire.wire.remote import RemoteSkill, parse_entry
-from skillwire.wire.verify import same
+from skillwire.core.json_text import same
+from skillwire.errors import FindingError
+from skillwire.host.dialects.client import MAX_PAGES, SkillsClient
+from skillwire.host.verify import Outcome, Report, verify_server
+from skillwire.protocol.findings import Fault
+from skillwire.protocol.remote import RemoteSkill, parse_entry
 from tests.support.clients import ERAS
 from tests.support.peers import skillwire
 from tests.support.scripted import ScriptedServer, entry_of, files_of

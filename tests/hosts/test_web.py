@@ -9,13 +9,14 @@ import httpx2
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
-from skillwire.host.reaching.connecting import UnreachableError, connected
-from skillwire.host.reaching.inside import is_inside
-from skillwire.host.reaching.target import Target
-from skillwire.host.reaching.traffic import TrafficLimits
-from skillwire.host.reaching.web import (
+from skillwire.host.connections.addresses import is_private_address
+from skillwire.host.connections.connect import connected
+from skillwire.host.connections.errors import UnreachableError
+from skillwire.host.connections.http import (
     _OwnOrigin,  # pyright: ignore[reportPrivateUsage] - the SDK follows no redirect that could show it
 )
+from skillwire.host.connections.target import Target
+from skillwire.host.connections.traffic import TrafficLimits
 from tests.support.posting import PostingSite
 
 pytestmark = pytest.mark.anyio
@@ -151,7 +152,7 @@ async def test_an_address_that_must_be_public_is_checked_when_it_is_reached(host
     ],
 )
 def test_which_addresses_are_private(address: str, *, inside: bool) -> None:
-    assert is_inside(address) is inside
+    assert is_private_address(address) is inside
 
 
 async def test_headers_of_a_target_are_sent() -> None:

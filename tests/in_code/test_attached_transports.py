@@ -10,7 +10,7 @@ import mcp_types as types
 import pytest
 from mcp import Client, StdioServerParameters
 
-from skillwire.host.reaching.asking import ask
+from skillwire.host.dialects.client import ask
 from tests.support.clients import ERAS
 
 pytestmark = pytest.mark.anyio

@@ -15,9 +15,8 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Res
 from mcp.shared.exceptions import MCPError
 
 from skillwire import LiveSkill, Skill, SkillRequest, Skills
-from skillwire.errors import AuthoringError
-from skillwire.host.reaching.asking import ask
-from skillwire.model.errors import ConflictError
+from skillwire.errors import AuthoringError, ConflictError
+from skillwire.host.dialects.client import ask
 from skillwire.server import ServeOptions, SkillServer, attach
 from tests.in_code.conftest import refunds
 from tests.support.clients import ERAS, text_of

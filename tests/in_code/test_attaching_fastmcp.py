@@ -14,12 +14,12 @@ from mcp.client.extension import advertise
 from mcp.shared.exceptions import MCPError
 
 from skillwire import LiveSkill, Skill, Skills
-from skillwire.contract.terms import Terms
-from skillwire.host.reaching.asking import ask
-from skillwire.model.errors import ConflictError
+from skillwire.contract.options import ContractOptions
+from skillwire.errors import ConflictError
+from skillwire.host.dialects.client import ask
 from skillwire.server import PromptContent, ServeOptions, SkillServer, SkillTools, attach
+from skillwire.server.attaching.fastmcp.view import view_of
 from skillwire.server.build import all_instructions
-from skillwire.server.fastmcp.view import view_of
 from tests.in_code.conftest import REFUNDS as REFUNDS_TEXT
 from tests.in_code.conftest import refunds
 from tests.support.clients import ERAS, text_of
@@ -339,7 +339,7 @@ x-personal-mcp:
 async def test_the_contract_uses_the_native_fields(mode: Any, namespace: str | None, tmp_path: Path) -> None:
     write(tmp_path, {"refunds/SKILL.md": CONTRACTED, "refunds/references/policy.md": "# Policy\n"})
     child, parent = fastmcp_server("child"), fastmcp_server("parent")
-    attach(child, tmp_path, options=ServeOptions(every_client=False, contract=Terms()))
+    attach(child, tmp_path, options=ServeOptions(every_client=False, contract=ContractOptions()))
     if namespace is not None:
         parent.mount(child, namespace=namespace)
     served = child if namespace is None else parent

@@ -17,8 +17,7 @@ from mcp.shared.exceptions import MCPError
 
 from skillwire import Skill, SkillReference, Skills
 from skillwire.authoring.source import CodeSource
-from skillwire.errors import AuthoringError
-from skillwire.model.errors import BadParamsError, ConflictError, NotServedError, UsageError
+from skillwire.errors import AuthoringError, BadParamsError, ConflictError, NotServedError, UsageError
 from skillwire.server import SkillServer
 from tests.support.clients import ERAS
 

@@ -9,7 +9,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from skillwire import Skill, Skills
-from skillwire.host.reaching.asking import ask
+from skillwire.host.dialects.client import ask
 from skillwire.server import attach
 from tests.support.clients import ERAS
 from tests.support.fastmcp_servers import all_resources, client_of, fastmcp_server, names_of

@@ -16,13 +16,12 @@ from mcp.shared.exceptions import MCPError
 
 from skillwire import LiveSkill, Skill, SkillRequest, Skills
 from skillwire.authoring.live import Resolver
-from skillwire.authoring.threads import MOST
-from skillwire.errors import AuthoringError
-from skillwire.host.reaching.asking import ask
-from skillwire.model.errors import ConflictError
+from skillwire.authoring.resolve import MOST
+from skillwire.errors import AuthoringError, ConflictError
+from skillwire.frontmatter.document import read_document
+from skillwire.frontmatter.writer import write_frontmatter
+from skillwire.host.dialects.client import ask
 from skillwire.server import SkillServer
-from skillwire.skillmd.document import read_document
-from skillwire.skillmd.write import write_frontmatter
 from tests.support.clients import ERAS
 
 pytestmark = pytest.mark.anyio

@@ -12,11 +12,11 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from skillwire import LiveSkill, Skill, SkillRequest
-from skillwire.catalog.library import Library
-from skillwire.host.reaching.asking import ask
-from skillwire.model.errors import ConflictError, InvalidValueError
-from skillwire.model.template import SkillTemplate
-from skillwire.model.uri import root_uri
+from skillwire.core.names import root_uri
+from skillwire.core.template import SkillTemplate
+from skillwire.errors import ConflictError, InvalidValueError
+from skillwire.host.dialects.client import ask
+from skillwire.library.library import Library
 from skillwire.server import SkillServer
 from skillwire.sources.prefix import PrefixedSource
 from tests.support.clients import ERAS

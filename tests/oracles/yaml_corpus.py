@@ -1,6 +1,6 @@
 """Frontmatters that YAML implementations are known to disagree on, and what each says in YAML 1.2."""
 
-from skillwire.model.entry import Json
+from skillwire.core.record import Json
 
 SCALARS: dict[str, Json] = {
     # Words: only these few are not text.

@@ -13,8 +13,8 @@ import httpx2
 import pytest
 from starlette.datastructures import Headers
 
-from skillwire.cli.app import run
-from skillwire.server.page_session import PageSessions
+from skillwire.cli.main import run
+from skillwire.pages.sessions import PageSessions
 from tests.support.peers import PATIENCE, HttpPeer, HttpServer
 from tests.support.skills import write_skill
 

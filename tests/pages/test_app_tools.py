@@ -9,13 +9,13 @@ import jsonschema
 import pytest
 from mcp import Client
 
-from skillwire.cli.gateway import Gateway, open_gateway
+from skillwire.app.gateway import ServedLibrary, open_served_library
 from skillwire.config.file import ConfigFile
-from skillwire.config.opening import LibraryOptions
+from skillwire.config.source_config import LibraryOptions
+from skillwire.pages.apps import AppPages, app_tools
+from skillwire.server.build import skills_server
 from skillwire.server.serve_options import ServeOptions
-from skillwire.server.skills import skills_server
-from skillwire.sources.unavailable import UnavailableSource
-from skillwire.surfaces.apps import AppPages, app_tools
+from skillwire.sources.placeholder import UnavailableSource
 from tests.support.clients import ERAS, text_of
 from tests.support.demo_skills import write_demo
 from tests.support.peers import VERSIONS, StdioPeer, skillwire
@@ -35,10 +35,10 @@ CHANGING = [
 PAGES = {"skill-config": "ui://skillwire/config.html", "skill-display": "ui://skillwire/skills.html"}
 
 
-def gateway(folder: Path, *, editable: bool) -> Gateway:
+def gateway(folder: Path, *, editable: bool) -> ServedLibrary:
     file = ConfigFile(folder.parent / "config.toml")
     options = LibraryOptions(live=True)
-    return open_gateway([str(folder)], options, file, editable=editable)
+    return open_served_library([str(folder)], options, file, editable=editable)
 
 
 @pytest.fixture

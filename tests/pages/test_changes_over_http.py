@@ -10,15 +10,15 @@ import anyio
 import httpx2
 import pytest
 
-from skillwire.cli.gateway import open_gateway
+from skillwire.app.gateway import open_served_library
 from skillwire.config.file import ConfigFile
-from skillwire.config.opening import LibraryOptions
-from skillwire.server.address import Address, HostPolicy
-from skillwire.server.http import Annex, Serving, http_app
-from skillwire.server.port import listen
+from skillwire.config.source_config import LibraryOptions
+from skillwire.pages.apps import app_tools
+from skillwire.server.build import skills_server
+from skillwire.server.http.address import Address, HostPolicy, listen
+from skillwire.server.http.app import Serving, http_app
+from skillwire.server.http.routes import HttpMount
 from skillwire.server.serve_options import ServeOptions
-from skillwire.server.skills import skills_server
-from skillwire.surfaces.apps import app_tools
 from tests.pages.test_access import CHANGES, CONFIG, TOKEN, URI, VISIBILITY, Browser
 from tests.support.peers import PATIENCE, VERSIONS, HttpPeer, HttpServer, StdioPeer, skillwire
 from tests.support.skills import write_skill
@@ -167,13 +167,13 @@ def test_a_server_that_may_not_be_changed_prints_no_key(home: Path) -> None:
 async def built_in_code(home: Path, token: str | None) -> AsyncGenerator[str]:
     """Yield the address of a server that somebody built with the library."""
     file = ConfigFile(home / "library.toml")
-    gateway = open_gateway([str(home / "skills")], LibraryOptions(), file, editable=True)
+    gateway = open_served_library([str(home / "skills")], LibraryOptions(), file, editable=True)
     await gateway.library.load()
     options = ServeOptions(tools=app_tools(gateway.overview()))
     listening, bound = listen(Address("127.0.0.1", 0))
     app = http_app(skills_server(gateway.library, options=options), HostPolicy(bound), token)
     ready = anyio.Event()
-    serving = Serving(app, Annex(), ready.set)
+    serving = Serving(app, HttpMount(), ready.set)
 
     async def serve() -> None:
         await serving.serve(sockets=[listening])

@@ -9,12 +9,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillwire.cli.gateway import Gateway, open_gateway
+from skillwire.app.gateway import ServedLibrary, open_served_library
 from skillwire.config.file import ConfigFile
-from skillwire.config.opening import LibraryOptions
-from skillwire.model.errors import UsageError
-from skillwire.server.skills import skills_server
-from skillwire.wire.discovery import Artifact
+from skillwire.config.source_config import LibraryOptions
+from skillwire.errors import UsageError
+from skillwire.protocol.discovery import Artifact
+from skillwire.server.build import skills_server
 from tests.support.listening import listening
 from tests.support.publisher import NEWER, Publisher
 from tests.support.skills import skill_md, write_skill
@@ -34,9 +34,9 @@ class Stage:
         self.editable = editable
         self.gateway = self.start()
 
-    def start(self, arguments: Sequence[str] | None = None) -> Gateway:
+    def start(self, arguments: Sequence[str] | None = None) -> ServedLibrary:
         named = [str(self.folder)] if arguments is None else arguments
-        return open_gateway(named, self.options, self.file, editable=self.editable)
+        return open_served_library(named, self.options, self.file, editable=self.editable)
 
     @property
     def names(self) -> set[str]:

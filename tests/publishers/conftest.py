@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillwire.sources.publisher.mirror import PublisherMirror
+from skillwire.sources.web.source import WebFetcher
 from tests.support.peers import PATIENCE
 from tests.support.publisher import Publisher
 
@@ -25,5 +25,5 @@ def site() -> Iterator[Publisher]:
 
 
 @pytest.fixture
-def mirror(site: Publisher, tmp_path: Path) -> PublisherMirror:
-    return PublisherMirror(site.origin, tmp_path)
+def mirror(site: Publisher, tmp_path: Path) -> WebFetcher:
+    return WebFetcher(site.origin, tmp_path)

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillwire.model.digest import Digest
-from skillwire.wire.delivery import SCHEMA, Delivery
-from skillwire.wire.discovery import (
+from skillwire.core.record import Digest
+from skillwire.protocol.delivery import SCHEMA, Delivery
+from skillwire.protocol.discovery import (
     MAX_SKILLS,
     Artifact,
     DiscoveryError,
+    FileListSkill,
     Index,
-    LooseSkill,
     Published,
     read_index,
     render_index,
@@ -35,7 +35,7 @@ OLDER: dict[str, Any] = {
     "files": ["SKILL.md", "references/x.md"],
 }
 REFUNDS = Artifact("refunds", Delivery.ARCHIVE, GOOD["description"], "refunds.tar.gz", DIGEST)
-RETURNS = LooseSkill("returns", "Returns.", ("SKILL.md", "references/x.md"))
+RETURNS = FileListSkill("returns", "Returns.", ("SKILL.md", "references/x.md"))
 
 
 def index(*skills: Any, **more: Any) -> Index:
@@ -191,7 +191,7 @@ FILES = NAMES.filter(lambda name: not DEVICE.fullmatch(name))
 DEVICE = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]")
 """No file on Windows has these names, so they are refused."""
 LOOSE = st.builds(
-    LooseSkill, NAMES, TEXTS, st.lists(FILES, unique=True).map(lambda names: ("SKILL.md", *names))
+    FileListSkill, NAMES, TEXTS, st.lists(FILES, unique=True).map(lambda names: ("SKILL.md", *names))
 )
 
 

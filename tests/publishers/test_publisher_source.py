@@ -7,17 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from skillwire.model.digest import Digest
-from skillwire.model.entry import SkillFile
-from skillwire.model.errors import SourceError
-from skillwire.model.problem import Problem, Rule
+from skillwire.core.problem import Problem, Rule
+from skillwire.core.record import Digest, SkillFile
+from skillwire.errors import SourceError
+from skillwire.protocol.delivery import ArchiveForm, Delivery
+from skillwire.protocol.discovery import Artifact, FileListSkill
 from skillwire.sources.base import Scan
-from skillwire.sources.mount import Copy, MountedSource
-from skillwire.sources.publisher.mirror import PublisherMirror
-from skillwire.sources.publisher.web_address import WebAddress
-from skillwire.wire.archive_form import ArchiveForm
-from skillwire.wire.delivery import Delivery
-from skillwire.wire.discovery import Artifact, LooseSkill
+from skillwire.sources.fetched import Copy, FetchedSource
+from skillwire.sources.web.address import WebAddress
+from skillwire.sources.web.source import WebFetcher
 from tests.support.copies import held, names, told
 from tests.support.publisher import NEWER, OLDER, Answer, Publisher
 from tests.support.skills import skill_md
@@ -27,8 +25,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("bound")]
 REFUNDS: dict[str, bytes] = {"SKILL.md": skill_md("refunds"), "references/policy.md": b"# Policy\n"}
 
 
-async def scanned(mirror: PublisherMirror) -> Scan:
-    return await MountedSource(mirror, label="site").scan()
+async def scanned(mirror: WebFetcher) -> Scan:
+    return await FetchedSource(mirror, label="site").scan()
 
 
 def evil_tar(*members: tuple[str, bytes]) -> bytes:
@@ -53,7 +51,7 @@ def archived(site: Publisher, name: str, content: bytes) -> Artifact:
 
 @pytest.mark.parametrize("form", ArchiveForm)
 async def test_skills_come_as_a_file_or_as_an_archive(
-    site: Publisher, mirror: PublisherMirror, form: ArchiveForm
+    site: Publisher, mirror: WebFetcher, form: ArchiveForm
 ) -> None:
     hello = {"SKILL.md": skill_md("hello")}
     site.index(site.offer("refunds", REFUNDS, form=form), site.offer("hello", hello))
@@ -65,9 +63,7 @@ async def test_skills_come_as_a_file_or_as_an_archive(
     assert copy.problems == ()
 
 
-async def test_skills_are_served_with_the_digests_of_their_files(
-    site: Publisher, mirror: PublisherMirror
-) -> None:
+async def test_skills_are_served_with_the_digests_of_their_files(site: Publisher, mirror: WebFetcher) -> None:
     site.index(site.offer("refunds", REFUNDS, form=ArchiveForm.TAR_GZ))
     (entry,) = (await scanned(mirror)).entries
     assert entry.uri == "skill://refunds/SKILL.md"
@@ -79,7 +75,7 @@ async def test_skills_are_served_with_the_digests_of_their_files(
     "url", ["{}/hello/SKILL.md", "SKILL.md", "../x/SKILL.md", "/files/hello.md?version=2", "./a%20b.md"]
 )
 async def test_an_address_is_relative_to_the_index_or_absolute(
-    site: Publisher, mirror: PublisherMirror, url: str
+    site: Publisher, mirror: WebFetcher, url: str
 ) -> None:
     address = url.format(site.origin)
     artifact = site.offer("hello", {"SKILL.md": skill_md("hello")})
@@ -94,15 +90,15 @@ async def test_every_spelling_of_the_address_means_the_same_copy(
     site: Publisher, tmp_path: Path, path: str
 ) -> None:
     site.index(site.offer("refunds", REFUNDS, form=ArchiveForm.ZIP))
-    copy = await PublisherMirror(site.origin + path, tmp_path).fetch()
+    copy = await WebFetcher(site.origin + path, tmp_path).fetch()
     assert copy.root.is_relative_to(tmp_path / "publishers")
-    assert PublisherMirror(site.origin.replace("http", "HTTP"), tmp_path).last() == copy
+    assert WebFetcher(site.origin.replace("http", "HTTP"), tmp_path).last() == copy
 
 
 async def test_a_site_below_a_path_is_a_site(site: Publisher, tmp_path: Path) -> None:
     site.index(site.offer("refunds", REFUNDS, form=ArchiveForm.ZIP))
     site.pages = {f"/project{path}": answer for path, answer in site.pages.items()}
-    assert names(await PublisherMirror(f"{site.origin}/project{NEWER}", tmp_path).fetch()) == ["refunds"]
+    assert names(await WebFetcher(f"{site.origin}/project{NEWER}", tmp_path).fetch()) == ["refunds"]
 
 
 @pytest.mark.parametrize("path", ["", NEWER, OLDER, f"{OLDER}index.json"])
@@ -110,13 +106,13 @@ async def test_the_older_index_is_read_where_there_is_no_newer(
     site: Publisher, tmp_path: Path, path: str
 ) -> None:
     site.index(site.offer_loose("refunds", REFUNDS), at=OLDER)
-    copy = await PublisherMirror(site.origin + path, tmp_path).fetch()
+    copy = await WebFetcher(site.origin + path, tmp_path).fetch()
     assert held(copy) == {f"refunds/{path}": content for path, content in REFUNDS.items()}
     assert copy.problems == ()
 
 
 async def test_the_older_index_is_not_asked_for_where_there_is_a_newer(
-    site: Publisher, mirror: PublisherMirror
+    site: Publisher, mirror: WebFetcher
 ) -> None:
     site.index(site.offer_loose("old", {"SKILL.md": skill_md("old")}), at=OLDER)
     site.index(site.offer("new", {"SKILL.md": skill_md("new")}))
@@ -127,9 +123,7 @@ async def test_the_older_index_is_not_asked_for_where_there_is_a_newer(
 # Fetching again
 
 
-async def test_an_index_that_did_not_change_costs_no_download(
-    site: Publisher, mirror: PublisherMirror
-) -> None:
+async def test_an_index_that_did_not_change_costs_no_download(site: Publisher, mirror: WebFetcher) -> None:
     site.index(site.offer("refunds", REFUNDS, form=ArchiveForm.TAR_GZ))
     first = await mirror.fetch()
     site.forget()
@@ -139,7 +133,7 @@ async def test_an_index_that_did_not_change_costs_no_download(
 
 async def test_a_download_is_not_repeated_even_where_there_are_no_etags(tmp_path: Path) -> None:
     with Publisher(etags=False) as site:
-        mirror = PublisherMirror(site.origin, tmp_path)
+        mirror = WebFetcher(site.origin, tmp_path)
         site.index(site.offer("refunds", REFUNDS, form=ArchiveForm.TAR_GZ))
         first = await mirror.fetch()
         site.forget()
@@ -147,7 +141,7 @@ async def test_a_download_is_not_repeated_even_where_there_are_no_etags(tmp_path
         assert site.asked() == []
 
 
-async def test_a_skill_that_changed_is_fetched_alone(site: Publisher, mirror: PublisherMirror) -> None:
+async def test_a_skill_that_changed_is_fetched_alone(site: Publisher, mirror: WebFetcher) -> None:
     hello = site.offer("hello", {"SKILL.md": skill_md("hello")})
     site.index(site.offer("refunds", REFUNDS, form=ArchiveForm.TAR_GZ), hello)
     first = await mirror.fetch()
@@ -162,7 +156,7 @@ async def test_a_skill_that_changed_is_fetched_alone(site: Publisher, mirror: Pu
 
 
 async def test_loose_files_are_asked_for_again_and_only_the_changed_one_is_sent(
-    site: Publisher, mirror: PublisherMirror
+    site: Publisher, mirror: WebFetcher
 ) -> None:
     site.index(site.offer_loose("refunds", REFUNDS), at=OLDER)
     await mirror.fetch()
@@ -175,7 +169,7 @@ async def test_loose_files_are_asked_for_again_and_only_the_changed_one_is_sent(
 
 
 async def test_a_removed_skill_vanishes_and_old_copies_are_pruned(
-    site: Publisher, mirror: PublisherMirror
+    site: Publisher, mirror: WebFetcher
 ) -> None:
     refunds = site.offer("refunds", REFUNDS, form=ArchiveForm.TAR_GZ)
     copies: list[Copy] = []
@@ -191,22 +185,20 @@ async def test_a_removed_skill_vanishes_and_old_copies_are_pruned(
 
 
 async def test_the_last_good_copy_is_served_after_a_restart_without_the_publisher(
-    site: Publisher, mirror: PublisherMirror, tmp_path: Path
+    site: Publisher, mirror: WebFetcher, tmp_path: Path
 ) -> None:
     missing = replace(site.offer("gone", {"SKILL.md": skill_md("gone")}), url="nowhere")
     site.index(site.offer("refunds", REFUNDS, form=ArchiveForm.TAR_GZ), missing)
     copy = await mirror.fetch()
     site.go_offline()
-    again = PublisherMirror(site.origin, tmp_path)
+    again = WebFetcher(site.origin, tmp_path)
     assert again.last() == copy
     scan = await scanned(again)
     assert [entry.name for entry in scan.entries] == ["refunds"]
     assert {problem.rule for problem in scan.problems} == {Rule.SOURCE_STALE, Rule.SOURCE_PARTIAL}
 
 
-async def test_a_publisher_that_was_never_reached_is_an_error(
-    site: Publisher, mirror: PublisherMirror
-) -> None:
+async def test_a_publisher_that_was_never_reached_is_an_error(site: Publisher, mirror: WebFetcher) -> None:
     site.go_offline()
     assert mirror.last() is None
     with pytest.raises(SourceError, match=r"index\.json` cannot be fetched"):
@@ -215,7 +207,7 @@ async def test_a_publisher_that_was_never_reached_is_an_error(
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"[]", b'{"skills": 7}', b"\xff"])
 async def test_a_damaged_cache_is_filled_anew(
-    site: Publisher, mirror: PublisherMirror, tmp_path: Path, damage: bytes
+    site: Publisher, mirror: WebFetcher, tmp_path: Path, damage: bytes
 ) -> None:
     site.index(site.offer("refunds", REFUNDS, form=ArchiveForm.TAR_GZ))
     copy = await mirror.fetch()
@@ -233,7 +225,7 @@ async def test_a_damaged_cache_is_filled_anew(
 
 
 async def test_bytes_of_another_digest_are_refused_and_the_others_are_served(
-    site: Publisher, mirror: PublisherMirror
+    site: Publisher, mirror: WebFetcher
 ) -> None:
     refunds = site.offer("refunds", REFUNDS, form=ArchiveForm.TAR_GZ)
     site.index(refunds, site.offer("hello", {"SKILL.md": skill_md("hello")}))
@@ -244,9 +236,7 @@ async def test_bytes_of_another_digest_are_refused_and_the_others_are_served(
     assert "was listed as sha256:" in told(copy)["hello/SKILL.md"]
 
 
-async def test_a_failing_download_keeps_the_last_good_version(
-    site: Publisher, mirror: PublisherMirror
-) -> None:
+async def test_a_failing_download_keeps_the_last_good_version(site: Publisher, mirror: WebFetcher) -> None:
     hello = {"SKILL.md": skill_md("hello")}
     site.index(site.offer("hello", hello))
     await mirror.fetch()
@@ -276,7 +266,7 @@ async def test_a_failing_download_keeps_the_last_good_version(
     ids=["traversal", "absolute", "bomb", "many", "nested", "other-name", "broken"],
 )
 async def test_an_archive_that_cannot_be_used_is_refused_by_name_once(
-    site: Publisher, mirror: PublisherMirror, members: list[tuple[str, bytes]], reason: str
+    site: Publisher, mirror: WebFetcher, members: list[tuple[str, bytes]], reason: str
 ) -> None:
     site.index(
         archived(site, "evil", evil_tar(*members)), site.offer("refunds", REFUNDS, form=ArchiveForm.ZIP)
@@ -291,7 +281,7 @@ async def test_an_archive_that_cannot_be_used_is_refused_by_name_once(
     assert site.asked() == [], "it would be no better the next time"
 
 
-async def test_what_is_no_archive_is_refused(site: Publisher, mirror: PublisherMirror) -> None:
+async def test_what_is_no_archive_is_refused(site: Publisher, mirror: WebFetcher) -> None:
     odd = replace(archived(site, "odd", b"x"), url="odd.rar")
     site.show(f"{NEWER}odd.rar", b"x")
     site.index(odd, archived(site, "text", b"text"))
@@ -300,7 +290,7 @@ async def test_what_is_no_archive_is_refused(site: Publisher, mirror: PublisherM
     assert "is not a tar.gz file" in told(copy)["text/SKILL.md"]
 
 
-async def test_the_header_tells_which_form_an_archive_has(site: Publisher, mirror: PublisherMirror) -> None:
+async def test_the_header_tells_which_form_an_archive_has(site: Publisher, mirror: WebFetcher) -> None:
     artifact = site.offer("refunds", REFUNDS, form=ArchiveForm.ZIP)
     content = site.pages[f"{NEWER}refunds.zip"].content
     site.show("/download", content, Content_Type="application/zip; x=y")
@@ -309,7 +299,7 @@ async def test_the_header_tells_which_form_an_archive_has(site: Publisher, mirro
 
 
 async def test_a_name_that_differs_from_the_frontmatter_is_left_out(
-    site: Publisher, mirror: PublisherMirror
+    site: Publisher, mirror: WebFetcher
 ) -> None:
     wrong = site.offer("promised", {"SKILL.md": skill_md("delivered")})
     site.index(wrong, site.offer("hello", {"SKILL.md": skill_md("hello")}))
@@ -320,7 +310,7 @@ async def test_a_name_that_differs_from_the_frontmatter_is_left_out(
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "..", "a\\b", "A", ""])
 async def test_a_name_that_is_a_path_is_refused_and_never_asked_for(
-    site: Publisher, mirror: PublisherMirror, name: str
+    site: Publisher, mirror: WebFetcher, name: str
 ) -> None:
     hello = site.offer("hello", {"SKILL.md": skill_md("hello")})
     site.index(replace(hello, name=name, url="bad/SKILL.md"), hello)
@@ -344,9 +334,9 @@ async def test_a_name_that_is_a_path_is_refused_and_never_asked_for(
     ],
 )
 async def test_a_loose_file_that_not_every_machine_can_store_is_refused_as_in_an_archive(
-    site: Publisher, mirror: PublisherMirror, path: str, reason: str
+    site: Publisher, mirror: WebFetcher, path: str, reason: str
 ) -> None:
-    evil = LooseSkill("evil", "Does one thing.", ("SKILL.md", path))
+    evil = FileListSkill("evil", "Does one thing.", ("SKILL.md", path))
     site.index(evil, site.offer_loose("refunds", REFUNDS), at=OLDER)
     copy = await mirror.fetch()
     assert names(copy) == ["refunds"]
@@ -358,7 +348,7 @@ async def test_a_loose_file_that_not_every_machine_can_store_is_refused_as_in_an
 
 @pytest.mark.parametrize("content", [b"<html>", b"[]", b'{"skills": 1}'])
 async def test_what_is_no_index_is_an_error_with_its_address(
-    site: Publisher, mirror: PublisherMirror, content: bytes
+    site: Publisher, mirror: WebFetcher, content: bytes
 ) -> None:
     site.show(f"{NEWER}index.json", content)
     with pytest.raises(SourceError, match=r"agent-skills/index\.json` is no"):
@@ -366,7 +356,7 @@ async def test_what_is_no_index_is_an_error_with_its_address(
 
 
 async def test_a_site_without_any_index_is_an_error_that_names_both_places(
-    site: Publisher, mirror: PublisherMirror
+    site: Publisher, mirror: WebFetcher
 ) -> None:
     with pytest.raises(
         SourceError, match=r"agent-skills/index\.json` answers 404, and .*/skills/index\.json`"
@@ -375,7 +365,7 @@ async def test_a_site_without_any_index_is_an_error_that_names_both_places(
 
 
 async def test_a_site_that_is_out_of_order_is_not_taken_for_an_older_one(
-    site: Publisher, mirror: PublisherMirror
+    site: Publisher, mirror: WebFetcher
 ) -> None:
     site.pages[f"{NEWER}index.json"] = Answer(status=503)
     with pytest.raises(SourceError, match="answers 503"):
@@ -384,7 +374,7 @@ async def test_a_site_that_is_out_of_order_is_not_taken_for_an_older_one(
 
 
 async def test_all_problems_of_the_index_are_shown_beside_those_of_the_skills(
-    site: Publisher, mirror: PublisherMirror
+    site: Publisher, mirror: WebFetcher
 ) -> None:
     hello = site.offer("hello", {"SKILL.md": skill_md("hello")})
     site.index(replace(hello, name="Bad"), replace(hello, url="gone", name="gone"), hello)

@@ -10,12 +10,12 @@ from types import ModuleType
 import httpx2
 import pytest
 
-from skillwire.model.errors import SourceError, UsageError
-from skillwire.sources.publisher import mirror as publisher_mirror
-from skillwire.sources.publisher import skills as publisher_skills
-from skillwire.sources.publisher.fetching import Fetcher
-from skillwire.sources.publisher.mirror import PublisherMirror
-from skillwire.sources.publisher.web_address import WebAddress
+from skillwire.errors import SourceError, UsageError
+from skillwire.sources.web import download as publisher_skills
+from skillwire.sources.web import source as publisher_mirror
+from skillwire.sources.web.address import WebAddress
+from skillwire.sources.web.client import WebClient
+from skillwire.sources.web.source import WebFetcher
 from tests.support.copies import contents, names, told
 from tests.support.publisher import NEWER, Answer, Publisher
 from tests.support.skills import skill_md
@@ -34,7 +34,7 @@ def other() -> Iterator[Publisher]:
 
 
 async def test_a_redirect_to_somebody_else_is_refused_and_nobody_else_is_asked(
-    site: Publisher, other: Publisher, mirror: PublisherMirror
+    site: Publisher, other: Publisher, mirror: WebFetcher
 ) -> None:
     site.redirect(f"{NEWER}index.json", f"{other.origin}{NEWER}index.json")
     with pytest.raises(SourceError, match=f"redirects to `{other.origin}`, which is not an allowed origin"):
@@ -43,7 +43,7 @@ async def test_a_redirect_to_somebody_else_is_refused_and_nobody_else_is_asked(
 
 
 async def test_a_download_at_somebody_elses_is_left_out_and_nobody_else_is_asked(
-    site: Publisher, other: Publisher, mirror: PublisherMirror
+    site: Publisher, other: Publisher, mirror: WebFetcher
 ) -> None:
     artifact = other.offer("hello", {"SKILL.md": skill_md("hello")})
     site.index(replace(artifact, url=f"{other.origin}{NEWER}hello/SKILL.md"))
@@ -55,7 +55,7 @@ async def test_a_download_at_somebody_elses_is_left_out_and_nobody_else_is_asked
 async def test_an_allowed_origin_may_deliver_and_be_redirected_to(
     site: Publisher, other: Publisher, tmp_path: Path
 ) -> None:
-    mirror = PublisherMirror(site.origin, tmp_path, allowed_origins=[f"{other.origin}/"])
+    mirror = WebFetcher(site.origin, tmp_path, allowed_origins=[f"{other.origin}/"])
     hello = other.offer("hello", {"SKILL.md": skill_md("hello")})
     moved = site.offer("moved", {"SKILL.md": skill_md("moved")})
     other.offer("moved", {"SKILL.md": skill_md("moved")})
@@ -67,7 +67,7 @@ async def test_an_allowed_origin_may_deliver_and_be_redirected_to(
 
 async def test_the_token_goes_to_its_own_origin_and_to_no_other(other: Publisher, tmp_path: Path) -> None:
     with Publisher(token="secret") as site:
-        mirror = PublisherMirror(site.origin, tmp_path, allowed_origins=[other.origin], token="secret")
+        mirror = WebFetcher(site.origin, tmp_path, allowed_origins=[other.origin], token="secret")
         hello = other.offer("hello", {"SKILL.md": skill_md("hello")})
         moved = site.offer("moved", {"SKILL.md": skill_md("moved")})
         other.offer("moved", {"SKILL.md": skill_md("moved")})
@@ -83,7 +83,7 @@ async def test_the_token_goes_to_its_own_origin_and_to_no_other(other: Publisher
 async def test_a_missing_token_is_named_as_what_is_missing(tmp_path: Path) -> None:
     wants = pytest.raises(SourceError, match="answers 401: it wants a token")
     with Publisher(token="secret") as site, wants:
-        await PublisherMirror(site.origin, tmp_path).fetch()
+        await WebFetcher(site.origin, tmp_path).fetch()
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ async def test_an_address_that_must_not_be_asked_is_refused_before_anybody_is(
     tmp_path: Path, url: str, reason: str
 ) -> None:
     with pytest.raises(UsageError, match=reason) as caught:
-        PublisherMirror(url, tmp_path)
+        WebFetcher(url, tmp_path)
     assert "secret" not in str(caught.value)
     assert caught.value.hint
 
@@ -115,14 +115,14 @@ async def test_an_address_that_must_not_be_asked_is_refused_before_anybody_is(
     "target", ["http://host.example/x", "ftp://host.example/x", "https://u:p@host.example/"]
 )
 async def test_a_redirect_to_what_must_not_be_asked_is_refused(
-    site: Publisher, mirror: PublisherMirror, target: str
+    site: Publisher, mirror: WebFetcher, target: str
 ) -> None:
     site.redirect(f"{NEWER}index.json", target)
     with pytest.raises(SourceError, match=r"index\.json` redirects, but `(http|ftp)"):
         await mirror.fetch()
 
 
-async def test_redirects_are_followed_five_times(site: Publisher, mirror: PublisherMirror) -> None:
+async def test_redirects_are_followed_five_times(site: Publisher, mirror: WebFetcher) -> None:
     site.index(site.offer("hello", {"SKILL.md": skill_md("hello")}))
     site.pages["/step5"] = site.pages.pop(f"{NEWER}index.json")
     site.show("/hello/SKILL.md", skill_md("hello"))  # relative to where the index came from
@@ -150,7 +150,7 @@ async def test_one_origin_has_one_spelling() -> None:
 @pytest.mark.parametrize("origin", ["http://host.example", "https://host.example/path", "host.example", "*"])
 async def test_an_allowed_origin_that_is_none_is_refused(tmp_path: Path, origin: str) -> None:
     with pytest.raises(UsageError):
-        PublisherMirror("https://host.example", tmp_path, allowed_origins=[origin])
+        WebFetcher("https://host.example", tmp_path, allowed_origins=[origin])
 
 
 @pytest.mark.parametrize("token", ["", "two words", "line\nbreak", "ü"])
@@ -158,13 +158,13 @@ async def test_a_token_that_no_header_can_carry_is_refused_and_not_repeated(
     tmp_path: Path, token: str
 ) -> None:
     with pytest.raises(UsageError, match=r"^the token holds spaces or characters that no header can carry$"):
-        PublisherMirror("https://host.example", tmp_path, token=token)
+        WebFetcher("https://host.example", tmp_path, token=token)
 
 
 # How much, and how long
 
 
-async def test_a_body_without_end_is_cut(site: Publisher, mirror: PublisherMirror) -> None:
+async def test_a_body_without_end_is_cut(site: Publisher, mirror: WebFetcher) -> None:
     endless = site.offer("endless", {"SKILL.md": skill_md("endless")})
     site.pages[f"{NEWER}endless/SKILL.md"] = Answer(bytes(65536), endless=True)
     site.index(endless, site.offer("hello", {"SKILL.md": skill_md("hello")}))
@@ -175,7 +175,7 @@ async def test_a_body_without_end_is_cut(site: Publisher, mirror: PublisherMirro
 
 @pytest.mark.parametrize("value", [b"{}", b"[]", b"0", b'{"a":{}}', b'""'])
 async def test_an_index_of_too_many_values_is_refused_before_it_is_parsed(
-    site: Publisher, mirror: PublisherMirror, value: bytes
+    site: Publisher, mirror: WebFetcher, value: bytes
 ) -> None:
     values = b",".join([value] * (12 * 1024 * 1024 // (len(value) + 1)))
     site.show(f"{NEWER}index.json", b'{"skills": [' + values + b"]}")
@@ -189,9 +189,7 @@ async def test_an_index_of_too_many_values_is_refused_before_it_is_parsed(
     assert peak < 80 * 1024 * 1024
 
 
-async def test_a_small_body_that_unpacks_to_a_large_one_is_cut(
-    site: Publisher, mirror: PublisherMirror
-) -> None:
+async def test_a_small_body_that_unpacks_to_a_large_one_is_cut(site: Publisher, mirror: WebFetcher) -> None:
     large = site.offer("large", {"SKILL.md": skill_md("large")})
     packed = gzip.compress(bytes(64 * 1024 * 1024))
     site.show(f"{NEWER}large/SKILL.md", packed, Content_Encoding="gzip")
@@ -199,7 +197,7 @@ async def test_a_small_body_that_unpacks_to_a_large_one_is_cut(
     assert "sends more than 16,777,216 bytes" in told(await mirror.fetch())["large/SKILL.md"]
 
 
-async def test_a_body_that_was_packed_for_the_way_is_read(site: Publisher, mirror: PublisherMirror) -> None:
+async def test_a_body_that_was_packed_for_the_way_is_read(site: Publisher, mirror: WebFetcher) -> None:
     hello = site.offer("hello", {"SKILL.md": skill_md("hello")})
     packed = gzip.compress(skill_md("hello"))
     site.show(f"{NEWER}hello/SKILL.md", packed, Content_Encoding="gzip")
@@ -207,7 +205,7 @@ async def test_a_body_that_was_packed_for_the_way_is_read(site: Publisher, mirro
     assert names(await mirror.fetch()) == ["hello"]
 
 
-async def test_many_skills_come_a_few_at_a_time(site: Publisher, mirror: PublisherMirror) -> None:
+async def test_many_skills_come_a_few_at_a_time(site: Publisher, mirror: WebFetcher) -> None:
     wanted = [f"skill-{number:02}" for number in range(40)]
     site.index(*(site.offer(name, {"SKILL.md": skill_md(name)}) for name in wanted))
     assert names(await mirror.fetch()) == wanted
@@ -216,7 +214,7 @@ async def test_many_skills_come_a_few_at_a_time(site: Publisher, mirror: Publish
 
 @pytest.mark.parametrize("module", [publisher_mirror, publisher_skills])
 async def test_what_is_too_much_together_is_left_out(
-    site: Publisher, mirror: PublisherMirror, monkeypatch: pytest.MonkeyPatch, module: ModuleType
+    site: Publisher, mirror: WebFetcher, monkeypatch: pytest.MonkeyPatch, module: ModuleType
 ) -> None:
     one, two = (
         site.offer("one", {"SKILL.md": skill_md("one")}),
@@ -233,13 +231,13 @@ async def test_what_is_too_much_together_is_left_out(
 async def test_a_server_that_says_nothing_is_given_up(site: Publisher) -> None:
     site.pages["/silent"] = Answer(silent=True)
     address = WebAddress.parse(f"{site.origin}/silent")
-    async with Fetcher(address, patience=0.05) as fetcher:
+    async with WebClient(address, patience=0.05) as fetcher:
         with pytest.raises(SourceError, match=r"/silent` takes longer than 0\.05 seconds"):
             await fetcher.get(address, limit=10)
 
 
 async def test_a_download_that_never_comes_does_not_keep_the_others_waiting(
-    site: Publisher, mirror: PublisherMirror, monkeypatch: pytest.MonkeyPatch
+    site: Publisher, mirror: WebFetcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hello = site.offer("hello", {"SKILL.md": skill_md("hello")})
     site.index(hello)
@@ -254,14 +252,14 @@ async def test_a_download_that_never_comes_does_not_keep_the_others_waiting(
 
 async def test_a_key_in_an_address_is_not_repeated_in_an_error(site: Publisher) -> None:
     address = WebAddress.parse(f"{site.origin}/gone?key=secret")
-    async with Fetcher(address) as fetcher:
+    async with WebClient(address) as fetcher:
         with pytest.raises(SourceError, match=r"/gone` answers 404$"):
             await fetcher.get(address, limit=10)
     assert [request.path for request in site.log] == ["/gone?key=secret"]
 
 
 async def test_what_is_on_this_machine_is_asked_without_a_proxy(
-    site: Publisher, other: Publisher, mirror: PublisherMirror, monkeypatch: pytest.MonkeyPatch
+    site: Publisher, other: Publisher, mirror: WebFetcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(variable, other.origin)
@@ -272,7 +270,7 @@ async def test_what_is_on_this_machine_is_asked_without_a_proxy(
     assert other.log == []
 
 
-async def test_a_cookie_is_not_kept(site: Publisher, mirror: PublisherMirror) -> None:
+async def test_a_cookie_is_not_kept(site: Publisher, mirror: WebFetcher) -> None:
     site.index(site.offer("hello", {"SKILL.md": skill_md("hello")}))
     index = site.pages[f"{NEWER}index.json"]
     site.pages[f"{NEWER}index.json"] = replace(index, headers={"Set-Cookie": "who=you; Path=/"})
@@ -283,7 +281,7 @@ async def test_a_cookie_is_not_kept(site: Publisher, mirror: PublisherMirror) ->
 async def test_foreign_errors_never_get_out(site: Publisher) -> None:
     address = WebAddress.parse(f"{site.origin}/x")
     site.go_offline()
-    async with Fetcher(address) as fetcher:
+    async with WebClient(address) as fetcher:
         with pytest.raises(SourceError) as caught:
             await fetcher.get(address, limit=10)
     assert isinstance(caught.value.__cause__, httpx2.HTTPError)

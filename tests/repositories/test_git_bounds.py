@@ -12,7 +12,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillwire.sources.git import clone, settings
+from skillwire.sources.git import clone
+from skillwire.sources.git import command as settings
 from tests.support.git_mirrors import mirror, refused, scanned, skill, skills
 from tests.support.git_server import GitServer, Origin
 
@@ -169,7 +170,7 @@ def test_git_ends_by_itself_if_nobody_is_left_to_end_it(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
     (tmp_path / ".gitattributes").write_text("*a" * 25 + "*b diff\n")  # it takes git years to compare
     script = (
-        "import anyio, pathlib; from skillwire.sources.git.program import Git\n"
+        "import anyio, pathlib; from skillwire.sources.git.command import Git\n"
         f"asked = 'check-attr', 'diff', {'a' * 120 + '1'!r}\n"
         "anyio.run(lambda: Git.local().run(*asked, folder=pathlib.Path(), seconds=60))"
     )

@@ -8,7 +8,7 @@ import anyio.to_thread
 import psutil
 import pytest
 
-from skillwire.model.problem import Rule
+from skillwire.core.problem import Rule
 from tests.support.git_mirrors import made, mirror, refused, scanned, skill, skills
 from tests.support.git_server import GitServer, Origin
 from tests.support.peers import PATIENCE
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.anyio
 
 async def test_two_processes_share_a_cache(server: GitServer, origin: Origin, tmp_path: Path) -> None:
     script = (
-        "import anyio, sys; from pathlib import Path; from skillwire.sources.git.mirror import GitMirror\n"
-        "from skillwire.sources.git.repository import Repository\n"
+        "import anyio, sys; from pathlib import Path; from skillwire.sources.git.source import GitFetcher\n"
+        "from skillwire.sources.git.address import Repository\n"
         "print(anyio.run(GitMirror(Repository.parse(sys.argv[1]), Path(sys.argv[2])).fetch).root.is_dir())"
     )
     place = f"git+{server.url}/{origin.folder.name}"

@@ -5,10 +5,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillwire.model.problem import Rule
-from skillwire.sources.git.mirror import GitMirror
-from skillwire.sources.git.repository import Repository
-from skillwire.sources.mount import Copy
+from skillwire.core.problem import Rule
+from skillwire.sources.fetched import Copy
+from skillwire.sources.git.address import Repository
+from skillwire.sources.git.source import GitFetcher
 from tests.support.git_mirrors import made, mirror, refused, scanned, skill, skills
 from tests.support.git_server import GitServer, Origin
 from tests.support.peers import PATIENCE
@@ -158,7 +158,7 @@ async def test_what_the_repository_does_not_have_is_named(
 async def test_a_repository_that_does_not_exist_is_an_error_of_the_source(
     server: GitServer, tmp_path: Path
 ) -> None:
-    missing = GitMirror(Repository.parse(f"git+{server.url}/nothing.git"), tmp_path)
+    missing = GitFetcher(Repository.parse(f"git+{server.url}/nothing.git"), tmp_path)
     assert await refused(missing) == (
         f"`{server.url}/nothing.git` does not exist, or needs a token to be seen"
     )
@@ -197,7 +197,7 @@ async def test_the_short_spelling_reaches_github(
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
     monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.{server.url}/.insteadOf")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://github.com/")
-    reached = GitMirror(Repository.parse(f"github:{acme}/skills/first"), tmp_path / "cache", "zq-token")
+    reached = GitFetcher(Repository.parse(f"github:{acme}/skills/first"), tmp_path / "cache", "zq-token")
     assert await skills(reached) == ["first"]
     assert {seen.path.rpartition(".git")[0] for seen in server.seen} == {f"/{acme}/skills"}
     assert {seen.authorization for seen in server.seen} == {None}  # the token is for github.com alone
@@ -212,10 +212,10 @@ async def test_a_repository_is_served_over_ssh_which_never_asks(
     (programs / "ssh").chmod(0o755)
     monkeypatch.setenv("PATH", str(programs), prepend=":")
     address = f"git+ssh://git@host.invalid{origin.folder}@main#first"
-    assert await skills(GitMirror(Repository.parse(address), tmp_path / "cache")) == ["first"]
+    assert await skills(GitFetcher(Repository.parse(address), tmp_path / "cache")) == ["first"]
     assert all("-oBatchMode=yes" in line for line in told.read_text().splitlines())
 
 
 async def test_a_repository_on_this_machine_is_served(origin: Origin, tmp_path: Path) -> None:
-    local = GitMirror(Repository.parse(f"git+file://{origin.folder}"), tmp_path / "cache")
+    local = GitFetcher(Repository.parse(f"git+file://{origin.folder}"), tmp_path / "cache")
     assert await skills(local) == ["first"]

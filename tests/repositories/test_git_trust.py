@@ -7,9 +7,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from skillwire.model.problem import Rule
-from skillwire.sources.git.mirror import GitMirror
-from skillwire.sources.git.repository import Repository
+from skillwire.core.problem import Rule
+from skillwire.sources.git.address import Repository
+from skillwire.sources.git.source import GitFetcher
 from tests.support.git_mirrors import made, mirror, refused, scanned, skills
 from tests.support.git_server import GitServer, Origin
 
@@ -61,7 +61,7 @@ async def test_no_trace_that_somebody_asked_git_for_holds_the_token(
 async def test_a_token_may_stand_in_the_address(private_server: GitServer, tmp_path: Path) -> None:
     made(private_server, "repository")
     address = f"{private_server.url}/repository".replace("http://", f"git+http://{LOGIN[0]}:{TOKEN}@")
-    named = GitMirror(Repository.parse(address), tmp_path / "cache", "of-no-use")
+    named = GitFetcher(Repository.parse(address), tmp_path / "cache", "of-no-use")
     assert await skills(named) == ["first"]
     assert TOKEN not in named.place
 
@@ -84,7 +84,7 @@ async def test_a_token_that_the_server_repeats_is_not_repeated_by_us(
 
 
 async def test_a_token_is_not_sent_where_everybody_can_read_it(tmp_path: Path) -> None:
-    clear = GitMirror(Repository.parse("git+http://host.invalid/x.git"), tmp_path, TOKEN)
+    clear = GitFetcher(Repository.parse("git+http://host.invalid/x.git"), tmp_path, TOKEN)
     assert "in the clear; write `https://`" in await refused(clear)
 
 
@@ -103,7 +103,7 @@ async def test_a_repository_that_moved_on_its_host_is_found_with_the_token(
 ) -> None:
     made(private_server, "new")
     private_server.redirect = lambda path: path.replace("/old/", "/new/") if "/old/" in path else None
-    moved = GitMirror(Repository.parse(f"git+{private_server.url}/old"), tmp_path / "cache", TOKEN)
+    moved = GitFetcher(Repository.parse(f"git+{private_server.url}/old"), tmp_path / "cache", TOKEN)
     assert await skills(moved) == ["first"]
 
 
@@ -112,7 +112,7 @@ async def test_redirects_without_end_are_an_error_of_the_source(
 ) -> None:
     private_server.redirect = lambda path: path.replace("/x", "/xx")
     assert "again and again" in await refused(
-        GitMirror(Repository.parse(f"git+{private_server.url}/x"), tmp_path)
+        GitFetcher(Repository.parse(f"git+{private_server.url}/x"), tmp_path)
     )
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from skillwire.model.errors import InvalidValueError
-from skillwire.sources.git.repository import Repository
+from skillwire.errors import InvalidValueError
+from skillwire.sources.git.address import Repository
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

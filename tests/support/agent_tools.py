@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
+from skillwire.core.record import Json
+from skillwire.errors import NotServedError
 from skillwire.host.session.tools import AgentTool
-from skillwire.model.entry import Json
-from skillwire.model.errors import NotServedError
 
 
 def closed(**properties: Json) -> dict[str, Json]:

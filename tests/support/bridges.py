@@ -7,15 +7,15 @@ from typing import Any
 
 import anyio
 
-from skillwire.catalog.change import Change
-from skillwire.catalog.library import Library
-from skillwire.host.bridge.bridging import bridged
-from skillwire.host.session.tagging import bridged_text
-from skillwire.host.state.state import State
-from skillwire.model.problem import Problem, Rule
+from skillwire.core.problem import Problem, Rule
+from skillwire.host.bridge import bridged
+from skillwire.host.session.model_text import bridged_text
+from skillwire.host.store.state import State
+from skillwire.library.change import Change
+from skillwire.library.library import Library
+from skillwire.protocol.remote import RemoteSkill
+from skillwire.server.build import skills_server
 from skillwire.server.serve_options import Channel, ServeOptions
-from skillwire.server.skills import skills_server
-from skillwire.wire.remote import RemoteSkill
 from tests.support.links import Wire
 from tests.support.peers import PATIENCE
 

@@ -7,9 +7,9 @@ from typing import Any
 from mcp import Client
 from mcp_types import CallToolResult
 
-from skillwire.catalog.library import Library
+from skillwire.library.library import Library
+from skillwire.server.build import skills_server
 from skillwire.server.serve_options import ServeOptions
-from skillwire.server.skills import skills_server
 from skillwire.sources.memory import Content, MemorySkill, MemorySource
 
 ERAS = ["legacy", "auto"]

@@ -6,13 +6,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from skillwire.contract.repository import CheckedSkill, Repository, check_one, check_together
-from skillwire.contract.subject import SkillFacts
-from skillwire.contract.terms import BLOCK_KEY
-from skillwire.model.problem import Problem, Severity
-from skillwire.skillmd.fields import Fields
-from skillwire.skillmd.rules import check_fields
-from skillwire.skillmd.scalar_text import scalar
+from skillwire.contract.options import BLOCK_KEY
+from skillwire.contract.repository import CheckedSkill, Repository, check_one, check_repository
+from skillwire.contract.rules.skill import SkillFacts
+from skillwire.core.problem import Problem, Severity
+from skillwire.frontmatter.rules import check_fields
+from skillwire.frontmatter.values import Fields
+from skillwire.frontmatter.writer import scalar
 from tests.support.skills import write
 
 POLICY = "references/policy.md"
@@ -53,7 +53,7 @@ def repository(**depends_on: list[str]) -> Repository:
         name: frontmatter(name, block(name, depends_on=needed))
         for name, needed in zip(names, depends_on.values(), strict=True)
     }
-    return check_together([check(raw, path=f"{name}/SKILL.md") for name, raw in raws.items()], BLOCK_KEY)
+    return check_repository([check(raw, path=f"{name}/SKILL.md") for name, raw in raws.items()], BLOCK_KEY)
 
 
 def errors(problems: Any) -> list[Problem]:

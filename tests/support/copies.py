@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from skillwire.model.problem import Rule, Severity
-from skillwire.sources.mount import Copy
+from skillwire.core.problem import Rule, Severity
+from skillwire.sources.fetched import Copy
 
 
 def contents(root: Path) -> dict[str, bytes]:

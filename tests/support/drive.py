@@ -11,19 +11,17 @@ import httpx2
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from skillwire.catalog.library import Library
-from skillwire.drive.bridge import bridge_tools
-from skillwire.drive.hooks import Hooks
+from skillwire.drive.http import drive_mount
 from skillwire.drive.hub import Hub
-from skillwire.drive.limits import DriveLimits
 from skillwire.drive.live import LiveSkills
-from skillwire.server.address import Address, HostPolicy
-from skillwire.server.connections import HttpLimits
-from skillwire.server.drive import drive_annex
-from skillwire.server.http import Serving, http_app
-from skillwire.server.port import listen
+from skillwire.drive.policy import DriveLimits, Hooks
+from skillwire.drive.tools import bridge_tools
+from skillwire.library.library import Library
+from skillwire.server.build import skills_server
+from skillwire.server.http.address import Address, HostPolicy, listen
+from skillwire.server.http.app import Serving, http_app
+from skillwire.server.http.connections import HttpLimits
 from skillwire.server.serve_options import ServeOptions
-from skillwire.server.skills import skills_server
 from tests.support.peers import PATIENCE
 
 
@@ -95,13 +93,13 @@ async def driving(
     hub = live.hub
     library = Library([live.source()])
     await library.load()
-    annex = drive_annex(live, token)
+    mount = drive_mount(live, token)
     options = ServeOptions(tools=bridge_tools(hub))
     listening, bound = listen(Address("127.0.0.1", port))
     policy = HostPolicy(bound, origins=origins)
-    app = http_app(skills_server(library, options=options), policy, token, annex, limits=http_limits)
+    app = http_app(skills_server(library, options=options), policy, token, mount, limits=http_limits)
     ready, ended = anyio.Event(), anyio.Event()
-    serving = Serving(app, annex, ready.set)
+    serving = Serving(app, mount, ready.set)
 
     async def serve() -> None:
         await serving.serve(sockets=[listening])

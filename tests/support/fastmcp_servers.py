@@ -8,7 +8,7 @@ import mcp_types as types
 from fastmcp import FastMCP
 from mcp import Client
 
-from skillwire.host.reaching.asking import ask
+from skillwire.host.dialects.client import ask
 
 
 def fastmcp_server(name: str = "host") -> FastMCP[Any]:

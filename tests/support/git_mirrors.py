@@ -5,12 +5,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillwire.model.errors import SourceError
-from skillwire.model.limits import Limits
+from skillwire.core.record import Limits
+from skillwire.errors import SourceError
 from skillwire.sources.base import Scan
-from skillwire.sources.git.mirror import MOST_BYTES, GitMirror
-from skillwire.sources.git.repository import Repository
-from skillwire.sources.mount import MountedSource
+from skillwire.sources.fetched import FetchedSource
+from skillwire.sources.git.address import Repository
+from skillwire.sources.git.source import MOST_BYTES, GitFetcher
 from tests.support.git_server import GitServer, Origin
 from tests.support.peers import PATIENCE
 from tests.support.scans import uris
@@ -45,23 +45,23 @@ def mirror(
     token: str | None = None,
     entries: int = Limits().entries,
     most_bytes: int = MOST_BYTES,
-) -> GitMirror:
+) -> GitFetcher:
     """Return a mirror of a repository. `rest` stands after its URL."""
     repository = Repository.parse(f"git+{server.url}/{origin.folder.name}{rest}")
-    return GitMirror(repository, cache, token, limits=Limits(entries=entries), most_bytes=most_bytes)
+    return GitFetcher(repository, cache, token, limits=Limits(entries=entries), most_bytes=most_bytes)
 
 
-async def scanned(served: GitMirror) -> Scan:
+async def scanned(served: GitFetcher) -> Scan:
     """Return what a server that starts now finds."""
     with anyio.fail_after(PATIENCE):
-        return await MountedSource(served, label="x").scan()
+        return await FetchedSource(served, label="x").scan()
 
 
-async def skills(served: GitMirror) -> list[str]:
+async def skills(served: GitFetcher) -> list[str]:
     return uris(await scanned(served))
 
 
-async def refused(served: GitMirror) -> str:
+async def refused(served: GitFetcher) -> str:
     """Return why nothing is served."""
     with pytest.raises(SourceError) as caught:
         await scanned(served)

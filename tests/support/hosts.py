@@ -8,10 +8,16 @@ from typing import Any
 
 from mcp import Client
 
+from skillwire.host.approvals.questions import (
+    Answer,
+    ExecutionRequest,
+    ForeignReadRequest,
+    LoadRequest,
+    Request,
+)
 from skillwire.host.host import Host
-from skillwire.host.judging.approval import Answer, ExecutionRequest, ForeignReadRequest, LoadRequest, Request
-from skillwire.host.reaching.connected import ConnectedServer
-from skillwire.host.state.state import State
+from skillwire.host.servers.connected import ConnectedServer
+from skillwire.host.store.state import State
 from tests.support.scripted import ScriptedServer
 
 

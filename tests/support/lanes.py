@@ -15,15 +15,15 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp.server.lowlevel.server import Server
 
 from skillwire import __version__
-from skillwire.catalog.library import Library
-from skillwire.server.address import Address, HostPolicy
-from skillwire.server.http import Application, http_app
-from skillwire.server.lane import Lane, Question
-from skillwire.server.serve_options import NAME, ServeOptions, all_surfaces
-from skillwire.server.skills import skills_server
-from skillwire.server.stdio import serve_pipes
-from skillwire.sources.directory import FolderSource
-from skillwire.wire.messages import Freshness
+from skillwire.library.library import Library
+from skillwire.protocol.messages import Freshness
+from skillwire.server.build import skills_server
+from skillwire.server.http.address import Address, HostPolicy
+from skillwire.server.http.app import Application, http_app
+from skillwire.server.response_cache import Question, ResponseCache
+from skillwire.server.serve_options import NAME, ServeOptions, all_features
+from skillwire.server.stdio.serve import serve_pipes
+from skillwire.sources.folder.source import FolderSource
 from tests.support.peers import MODERN, PATIENCE
 
 PREFIX = "io.modelcontextprotocol/"
@@ -33,7 +33,7 @@ FRESHNESS = Freshness(1234, private=True)
 Headers = Sequence[tuple[bytes, bytes]]
 
 
-class WatchedLane(Lane):
+class WatchedLane(ResponseCache):
     """A lane that counts what it answered."""
 
     answered = 0
@@ -52,7 +52,7 @@ class WatchedLane(Lane):
 class Pipes:
     """A client of a server on pipes. It sends the very bytes that a test wants sent."""
 
-    def __init__(self, portal: BlockingPortal, server: Server[Any], lane: Lane | None) -> None:
+    def __init__(self, portal: BlockingPortal, server: Server[Any], lane: ResponseCache | None) -> None:
         source, self._to = os.pipe()
         self._from, sink = os.pipe()
         self._done = portal.start_task_soon(serve_pipes, source, sink, lambda: server, lane)
@@ -172,7 +172,7 @@ def both(root: Path, options: ServeOptions | None = None, budget: int = 1 << 24)
     with start_blocking_portal() as portal:
         library = Library([FolderSource(root)])
         portal.call(library.load)
-        surfaces = all_surfaces(library, options or ServeOptions())
+        surfaces = all_features(library, options or ServeOptions())
         lane = WatchedLane(surfaces, FRESHNESS, name=NAME, version=__version__, budget=budget)
 
         def server() -> Server[Any]:

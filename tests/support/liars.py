@@ -2,9 +2,9 @@
 
 from collections.abc import Awaitable, Callable
 
-from skillwire.model.entry import LiveFile, SkillFile, SkillRecord
-from skillwire.model.errors import SourceError
-from skillwire.sources.base import Progress, Scan, Source, unwatched
+from skillwire.core.record import LiveFile, SkillFile, SkillRecord
+from skillwire.errors import SourceError
+from skillwire.sources.base import Progress, Scan, Source, ignore_progress
 
 
 class Liar(Source):
@@ -16,7 +16,7 @@ class Liar(Source):
         self._lie = lie
         self.scans = 0
 
-    async def scan(self, progress: Progress = unwatched) -> Scan:
+    async def scan(self, progress: Progress = ignore_progress) -> Scan:
         self.scans += 1
         return await self._honest.scan(progress)
 
@@ -30,7 +30,7 @@ class Failing(Source):
     def __init__(self, label: str = "failing") -> None:
         self.label = label
 
-    async def scan(self, progress: Progress = unwatched) -> Scan:
+    async def scan(self, progress: Progress = ignore_progress) -> Scan:
         raise SourceError("the disk is on fire")
 
     async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:

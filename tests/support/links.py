@@ -6,10 +6,10 @@ from typing import Any
 
 from mcp import Client
 
-from skillwire.host.reaching.connecting import UnreachableError
-from skillwire.host.reaching.link import ServerLink
-from skillwire.host.reaching.target import Target
-from skillwire.model.limits import Limits
+from skillwire.core.record import Limits
+from skillwire.host.connections.errors import UnreachableError
+from skillwire.host.connections.target import Target
+from skillwire.host.servers.link import ServerLink
 
 NOWHERE = Target("upstream", url="http://127.0.0.1:1/mcp")
 

@@ -34,9 +34,9 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from skillwire.catalog.library import Library
-from skillwire.server.skills import skills_server
-from skillwire.sources.directory import FolderSource
+from skillwire.library.library import Library
+from skillwire.server.build import skills_server
+from skillwire.sources.folder.source import FolderSource
 
 
 class LoginServer(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):

@@ -13,7 +13,7 @@ from mcp.server.lowlevel.server import Server
 
 from skillwire import Skill
 from skillwire.server import SkillServer
-from skillwire.server.stdio import serve_stdio
+from skillwire.server.stdio.serve import serve_stdio
 
 Message = dict[str, Any]
 

@@ -10,11 +10,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from skillwire.model.digest import Digest
-from skillwire.wire.archive_form import ArchiveForm
-from skillwire.wire.delivery import Delivery
-from skillwire.wire.discovery import FOLDER, OLDER_FOLDER, Artifact, LooseSkill, Published, render_index
-from skillwire.wire.packing import pack
+from skillwire.core.record import Digest
+from skillwire.protocol.delivery import ArchiveForm, Delivery
+from skillwire.protocol.discovery import (
+    FOLDER,
+    OLDER_FOLDER,
+    Artifact,
+    FileListSkill,
+    Published,
+    render_index,
+)
+from skillwire.protocol.packing import pack
 
 NEWER = f"/{FOLDER}/"
 OLDER = f"/{OLDER_FOLDER}/"
@@ -120,11 +126,11 @@ class Publisher:
         self.show(NEWER + path, content)
         return Artifact(name, delivery, "Does one thing.", path, Digest.of(content))
 
-    def offer_loose(self, name: str, files: Mapping[str, bytes]) -> LooseSkill:
+    def offer_loose(self, name: str, files: Mapping[str, bytes]) -> FileListSkill:
         """Show these files as they are, and return the older entry that tells of them."""
         for path, content in files.items():
             self.show(f"{OLDER}{name}/{path}", content)
-        return LooseSkill(name, "Does one thing.", tuple(files))
+        return FileListSkill(name, "Does one thing.", tuple(files))
 
     def _handler(self) -> Callable[..., BaseHTTPRequestHandler]:
         site = self

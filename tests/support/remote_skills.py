@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from skillwire.model.digest import Digest
-from skillwire.wire.remote import RemoteFile, RemoteSkill
+from skillwire.core.record import Digest
+from skillwire.protocol.remote import RemoteFile, RemoteSkill
 
 URI = "skill://refunds/SKILL.md"
 FILES = {"SKILL.md": b"# Refunds\n", "references/policy.md": b"30 days\n", "logo.png": b"\x89PNG\x00"}

@@ -5,11 +5,11 @@ from typing import Any
 
 import anyio
 
-from skillwire.catalog.library import Library
-from skillwire.catalog.snapshot import Catalog
-from skillwire.model.problem import Problem, Rule, Severity
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.library.catalog import Catalog
+from skillwire.library.library import Library
 from skillwire.sources.base import Scan, Source
-from skillwire.sources.directory import FolderSource
+from skillwire.sources.folder.source import FolderSource
 
 
 def scan(root: Path, **options: Any) -> Scan:

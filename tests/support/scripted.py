@@ -10,10 +10,12 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from skillwire.model.digest import Digest
-from skillwire.server.build import _introduce  # pyright: ignore[reportPrivateUsage]
-from skillwire.server.handlers import Params
-from skillwire.wire.messages import EXTENSION
+from skillwire.core.record import Digest
+from skillwire.protocol.messages import EXTENSION
+from skillwire.server.build import (
+    Params,
+    _introduce,  # pyright: ignore[reportPrivateUsage]
+)
 
 NAMED = "---\nname: {name}\ndescription: Does {name}.\n---\n# Steps\n"
 

@@ -7,9 +7,9 @@ from typing import Any
 from agents import FunctionTool
 from agents.tool_context import ToolContext
 
+from skillwire.errors import BadParamsError, SkillwireError
 from skillwire.host.session.tools import AgentTool
-from skillwire.model.display import quoted
-from skillwire.model.errors import BadParamsError, SkillwireError
+from skillwire.safe_text import quoted
 
 
 def openai_tools(tools: Iterable[AgentTool]) -> list[FunctionTool]:

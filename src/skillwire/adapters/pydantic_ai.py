@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic_ai import ModelRetry, Tool, ToolFailed
 
+from skillwire.errors import BadParamsError, SkillwireError
 from skillwire.host.session.tools import AgentTool
-from skillwire.model.errors import BadParamsError, SkillwireError
 
 
 def pydantic_ai_tools(tools: Iterable[AgentTool]) -> list[Tool[Any]]:

@@ -5,13 +5,19 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from skillwire.authoring.live_rules import check_fields, check_function, check_timeout, check_values
-from skillwire.authoring.rules import AuthoringError, check_live_path
-from skillwire.model.entry import Json
-from skillwire.model.template import parameter_of, parameters_of
-from skillwire.model.uri import SKILL_FILE, file_uri, root_uri
-from skillwire.skillmd.document import SkillDocument, read_document
-from skillwire.skillmd.write import write_frontmatter
+from skillwire.authoring.rules import (
+    check_fields,
+    check_function,
+    check_live_path,
+    check_timeout,
+    check_values,
+)
+from skillwire.core.names import SKILL_FILE, file_uri, root_uri
+from skillwire.core.record import Json
+from skillwire.core.template import parameter_of, parameters_of
+from skillwire.errors import AuthoringError
+from skillwire.frontmatter.document import SkillDocument, read_document
+from skillwire.frontmatter.writer import write_frontmatter
 
 DEFAULT_TIMEOUT = 30.0
 """Seconds that a function has to make the text."""

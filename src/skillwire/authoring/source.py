@@ -5,20 +5,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from skillwire.authoring.live import LiveSkill, SkillRequest
-from skillwire.authoring.registry import Skills
-from skillwire.authoring.resolving import resolve, suggestions
-from skillwire.authoring.rules import AuthoringError, check_file_paths
+from skillwire.authoring.resolve import resolve, suggestions
+from skillwire.authoring.rules import check_file_paths
 from skillwire.authoring.skill import DOCUMENT_TYPE, Skill
-from skillwire.model.digest import Digest
-from skillwire.model.entry import LiveFile, Origin, SkillFile, SkillRecord
-from skillwire.model.errors import SourceError
-from skillwire.model.limits import Limits
-from skillwire.model.path import prefixes
-from skillwire.model.problem import Problem, Severity
-from skillwire.model.template import SkillTemplate
-from skillwire.model.uri import SKILL_FILE
+from skillwire.authoring.skills import Skills
+from skillwire.core.names import SKILL_FILE, prefixes
+from skillwire.core.problem import Problem, Severity
+from skillwire.core.record import Digest, Limits, LiveFile, Origin, SkillFile, SkillRecord
+from skillwire.core.template import SkillTemplate
+from skillwire.errors import AuthoringError, SourceError
 from skillwire.sources.assemble import limit_problem
-from skillwire.sources.base import Progress, Scan, Source, unwatched
+from skillwire.sources.base import Progress, Scan, Source, ignore_progress
 
 
 class CodeSource(Source):
@@ -38,7 +35,7 @@ class CodeSource(Source):
         self._contents = {path: dict(self._all_files(skill)) for path, skill in self._skills.items()}
         self._scan = self._scanned()
 
-    async def scan(self, progress: Progress = unwatched) -> Scan:
+    async def scan(self, progress: Progress = ignore_progress) -> Scan:
         progress(len(self._registered))
         return self._scan
 

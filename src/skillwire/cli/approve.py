@@ -1,27 +1,59 @@
-"""`skillwire approve`: a person says yes to one skill of one server, as it is now."""
+"""`skillwire approve`: approve one skill of one server, as it is now, or list approvals."""
 
 from collections.abc import Sequence
 from typing import Annotated
 
 import anyio
 from cyclopts import Parameter
+from rich.table import Table
 from rich.text import Text
 
-from skillwire.cli.approvals import print_approvals
 from skillwire.cli.diff import print_changes
-from skillwire.cli.options import AsJson, FromServers, Yes
-from skillwire.cli.output import data, print_json, talk
-from skillwire.cli.question import agreed, somebody_is_there
-from skillwire.cli.reaching import Allow, TokenEnv, skill_targets
-from skillwire.cli.remote.opened import find, hosting
-from skillwire.cli.remote.remembering import opened_state
-from skillwire.cli.remote.showing import print_files
-from skillwire.host.hosted import HostedSkill
-from skillwire.host.judging.inspection import Inspection
-from skillwire.host.reaching.target import Target
-from skillwire.host.state.approvals import Standing
-from skillwire.model.display import bare, quoted, visible
-from skillwire.model.errors import UsageError
+from skillwire.cli.remote import find, hosting, print_files
+from skillwire.cli.state import open_state, remembered
+from skillwire.cli.targets import Allow, TokenEnv, skill_targets
+from skillwire.errors import UsageError
+from skillwire.host.approvals.questions import Inspection
+from skillwire.host.connections.target import Target
+from skillwire.host.hosted_skill import HostedSkill
+from skillwire.host.store.approvals import Approval, ApprovalStatus
+from skillwire.safe_text import bare, quoted, visible
+from skillwire.terminal.options import AsJson, FromServers, Yes
+from skillwire.terminal.output import agreed, data, is_interactive, print_json, print_line, talk
+
+
+def print_approvals(*, as_json: bool) -> int:
+    """Print everything that was approved and not forgotten."""
+    with remembered() as state:
+        found = [] if state is None else state.approvals.all()
+    console = data()
+    if as_json:
+        print_json([_approval_row(each) for each in found])
+    elif not found:
+        talk().print("nothing is approved")
+    elif not console.is_terminal:  # one line each, for `grep` and `cut`
+        for each in found:
+            print_line(f"{each.standing.value}\t{each.label}\t{visible(each.uri)}\t{each.when.isoformat()}")
+    else:
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        for column in ("state", "server", "uri", "approved"):
+            table.add_column(column, style="cyan" if column == "server" else "")
+        for each in found:
+            table.add_row(
+                each.standing.value, each.label, Text(visible(each.uri)), f"{each.when:%Y-%m-%d %H:%M}"
+            )
+        console.print(table, soft_wrap=False)
+    return 0
+
+
+def _approval_row(approval: Approval) -> dict[str, object]:
+    return {
+        "origin": approval.label,
+        "uri": approval.uri,
+        "approval": approval.standing.value,
+        "approved_at": approval.when.isoformat(),
+        "tools": list(approval.tools),
+    }
 
 
 def approve(
@@ -71,11 +103,11 @@ async def _approve(
     as_json: bool,  # noqa: FBT001
 ) -> dict[str, object] | None:
     """Return the approval; None if the person refused."""
-    with opened_state() as state:
+    with open_state() as state:
         async with hosting(targets, state) as host:
             found = await find(host, skill)
             missed = host.why_not_bridged(found)
-            if found.standing is Standing.APPROVED:
+            if found.standing is ApprovalStatus.APPROVED:
                 talk().print(f"{found.quoted} is approved already, as it is now")
                 _warn_of_bridge(missed)
                 return _row(found, missed)
@@ -88,7 +120,7 @@ async def _approve(
             if not as_json:
                 _print_request(await host.inspect(found), target)
             _warn_of_bridge(missed)
-            if not yes and not somebody_is_there():
+            if not yes and not is_interactive():
                 raise UsageError("nobody is there who could be asked", hint="if you agree, add `--yes`")
             if not yes and not agreed("approve exactly this?"):
                 talk().print("nothing was approved")
@@ -118,7 +150,7 @@ def _row(found: HostedSkill, missed: str) -> dict[str, object]:
     return {
         "origin": found.label,
         "uri": found.skill.uri,
-        "approval": Standing.APPROVED.value,
+        "approval": ApprovalStatus.APPROVED.value,
         "bridge": {"passed_on": not missed, "reason": visible(missed) or None},
     }
 

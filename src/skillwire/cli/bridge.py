@@ -11,41 +11,41 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from rich.text import Text
 
-from skillwire.catalog.snapshot import Catalog
-from skillwire.cli.collecting import keep_out_of_the_collector
-from skillwire.cli.endpoint import (
+from skillwire.app.http import Endpoint
+from skillwire.app.process import log_to_stderr, run
+from skillwire.app.service import HttpOptions, Service, serve_at
+from skillwire.cli.state import state_or_error
+from skillwire.cli.targets import Allow, reached
+from skillwire.config.clients.known import Known, is_address, known_servers
+from skillwire.config.library import load
+from skillwire.config.settings import BRIDGES, max_file_bytes_from
+from skillwire.core.collector import freeze_survivors
+from skillwire.core.problem import Rule
+from skillwire.errors import StateError, UsageError
+from skillwire.features.catalog_text import DEFAULT_TOKENS
+from skillwire.features.prompts import PromptContent
+from skillwire.host.bridge import approve_command, bridged
+from skillwire.host.connections.target import Target
+from skillwire.host.servers.link import ServerLink
+from skillwire.host.session.model_text import bridged_text
+from skillwire.host.store.state import State
+from skillwire.library.catalog import Catalog
+from skillwire.protocol.messages import LIVE_TTL_MS, Freshness
+from skillwire.safe_text import quoted, visible
+from skillwire.server.serve_options import Channel, ServeOptions
+from skillwire.terminal.messages import counted
+from skillwire.terminal.options import (
     AllowHost,
     AllowOrigin,
     AllowPublic,
+    BridgedPromptContents,
     ClientTokenEnv,
     Http,
+    ListNonconforming,
     NoWellKnown,
-    Reachable,
+    checked_budget,
 )
-from skillwire.cli.library import load
-from skillwire.cli.listening import Endpoint
-from skillwire.cli.options import BridgedPromptContents, ListNonconforming
-from skillwire.cli.output import talk
-from skillwire.cli.reaching import Allow, reached
-from skillwire.cli.remote.remembering import state_or_trouble
-from skillwire.cli.running import checked_budget, log_to_stderr, run, serve_at
-from skillwire.cli.saying import counted
-from skillwire.cli.service import Service
-from skillwire.config.clients.choosing import is_address
-from skillwire.config.clients.known import Known, known_servers
-from skillwire.config.settings import BRIDGES, max_file_bytes_from
-from skillwire.host.bridge.bridging import approve_command, bridged
-from skillwire.host.reaching.link import ServerLink
-from skillwire.host.reaching.target import Target
-from skillwire.host.session.tagging import bridged_text
-from skillwire.host.state.state import State
-from skillwire.model.display import quoted, visible
-from skillwire.model.errors import StateError, UsageError
-from skillwire.model.problem import Rule
-from skillwire.server.serve_options import Channel, ServeOptions
-from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
-from skillwire.surfaces.prompts import PromptContent
-from skillwire.wire.messages import LIVE_TTL_MS, Freshness
+from skillwire.terminal.output import talk
 
 _MOST_BRIDGES = 4
 """Bridges in front of each other. One that leads back to itself would start without end."""
@@ -112,9 +112,9 @@ def bridge(
         frame=bridged_text,
         list_nonconforming=list_nonconforming,
     )
-    endpoint = Reachable(http, token_env, allow_public, allow_host, allow_origin).endpoint()
+    endpoint = HttpOptions(http, token_env, allow_public, allow_host, allow_origin).endpoint()
     os.environ[BRIDGES] = f"{os.environ.get(BRIDGES, '')}+"  # for the programs that this one starts
-    with state_or_trouble() as state:
+    with state_or_error() as state:
         run(_Bridge(targets, state, trusted, serve_options, endpoint, not no_well_known).run)
     return 0
 
@@ -138,7 +138,7 @@ class _Bridge:
             state, trouble = (self.state, None) if isinstance(self.state, State) else (None, self.state)
             library = await bridged(links, state, self.trusted, approving, trouble)
             _tell(await load(library), len(links))
-            library.listen(lambda _: keep_out_of_the_collector())
+            library.listen(lambda _: freeze_survivors())
             # Who may see what, the servers know: nothing of it is for a cache that others share.
             freshness = Freshness(LIVE_TTL_MS, private=True)
             service = Service.of(

@@ -6,13 +6,13 @@ from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
 
-from skillwire.cli.options import AsJson
-from skillwire.cli.output import data, print_json, print_line, talk
-from skillwire.cli.remote.remembering import remembered
-from skillwire.cli.saying import counted
-from skillwire.host.state.cache import Cached
-from skillwire.model.display import quoted, visible
-from skillwire.model.errors import UsageError
+from skillwire.cli.state import remembered
+from skillwire.errors import UsageError
+from skillwire.host.store.cache import Cached
+from skillwire.safe_text import quoted, visible
+from skillwire.terminal.messages import counted
+from skillwire.terminal.options import AsJson
+from skillwire.terminal.output import data, print_json, print_line, talk
 
 Action: TypeAlias = Literal["ls", "purge"]
 

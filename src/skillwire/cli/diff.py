@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import anyio
 from rich.text import Text
 
-from skillwire.cli.options import AsJson, FromServers, ServerSkill
-from skillwire.cli.output import data, print_json, talk
-from skillwire.cli.reaching import Allow, TokenEnv, skill_targets
-from skillwire.cli.remote.opened import find, hosting
-from skillwire.cli.remote.remembering import opened_state
-from skillwire.host.hosted import HostedSkill
-from skillwire.host.judging.changes import Changes
-from skillwire.host.reaching.target import Target
-from skillwire.model.display import bare
+from skillwire.cli.remote import find, hosting
+from skillwire.cli.state import open_state
+from skillwire.cli.targets import Allow, TokenEnv, skill_targets
+from skillwire.host.approvals.questions import Changes
+from skillwire.host.connections.target import Target
+from skillwire.host.hosted_skill import HostedSkill
+from skillwire.safe_text import bare
+from skillwire.terminal.options import AsJson, FromServers, ServerSkill
+from skillwire.terminal.output import data, print_json, talk
 
 
 def diff(
@@ -49,7 +49,7 @@ def diff(
 
 
 async def _diff(skill: str, targets: Sequence[Target]) -> tuple[HostedSkill, Changes | None]:
-    with opened_state() as state:
+    with open_state() as state:
         async with hosting(targets, state) as host:
             found = await find(host, skill)
             return found, await host.diff(found)

@@ -10,21 +10,21 @@ import anyio
 from cyclopts import Parameter
 from rich.text import Text
 
-from skillwire.cli.output import print_error, print_line, talk
-from skillwire.cli.reaching import Allow, reached
-from skillwire.cli.remote.remembering import opened_state
-from skillwire.config.clients.choosing import is_address, label_in
+from skillwire.cli.state import open_state
+from skillwire.cli.targets import Allow, reached
+from skillwire.config.clients.known import is_address, label_in
 from skillwire.config.settings import state_folder_from, token_from
+from skillwire.errors import KeyringStateError, LoginError, StateError, UsageError
+from skillwire.host.connections.target import Target
+from skillwire.host.login.browser import PATIENCE, Show, browser_login, has_browser, open_in_browser
 from skillwire.host.login.flow import KnownClient, LoginRequest, checked_scopes, log_in
-from skillwire.host.login.loopback import PATIENCE, Show, browser_login, has_browser, open_in_browser
-from skillwire.host.login.record import LoginError, LoginRecord, LoginServerError
-from skillwire.host.login.renewing import revoke
-from skillwire.host.login.store import KeyringStateError, Logins
-from skillwire.host.login.stored import keep_login
-from skillwire.host.reaching.target import Target
-from skillwire.host.state.state import State
-from skillwire.model.display import quoted, visible
-from skillwire.model.errors import StateError, UsageError
+from skillwire.host.login.login_server import revoke
+from skillwire.host.login.tokens import keep_login
+from skillwire.host.store.login_record import LoginRecord, LoginServerError
+from skillwire.host.store.logins import Logins
+from skillwire.host.store.state import State
+from skillwire.safe_text import quoted, visible
+from skillwire.terminal.output import print_error, print_line, talk
 
 _LAST_PORT = 65535
 
@@ -81,7 +81,7 @@ def login(
     client = _client(client_id, client_secret_env)
     (target,) = reached([server], allow)
     _check(target)
-    with opened_state() as state:
+    with open_state() as state:
         show = _show(browser=not no_browser and has_browser())
         anyio.run(_Login(target, state, asked, client, allow_private, show, port, timeout).run)
     return 0

@@ -7,17 +7,17 @@ from typing import Annotated
 import anyio
 from cyclopts import Parameter
 
-from skillwire.catalog.library import Library
-from skillwire.cli.library import load_library
-from skillwire.cli.options import AsJson, FollowLinks
-from skillwire.cli.output import print_error, print_json, print_problems, talk
-from skillwire.cli.saying import NO_SKILLS, counted
-from skillwire.cli.site_folder import SiteFolder
-from skillwire.model.display import quoted
-from skillwire.model.errors import SourceError
-from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.surfaces.website import Choice, LeftOut, choose, index_of, page_of
-from skillwire.wire.discovery import FOLDER, INDEX_FILE, Artifact
+from skillwire.config.library import load_library
+from skillwire.core.output_folder import SiteFolder
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.errors import SourceError
+from skillwire.features.website import Choice, LeftOut, choose, index_of, page_of
+from skillwire.library.library import Library
+from skillwire.protocol.discovery import FOLDER, INDEX_FILE, Artifact
+from skillwire.safe_text import quoted
+from skillwire.terminal.messages import NO_SKILLS, counted
+from skillwire.terminal.options import AsJson, FollowLinks
+from skillwire.terminal.output import print_error, print_json, print_problems, talk
 
 
 def publish(

@@ -9,18 +9,18 @@ import anyio
 import anyio.to_thread
 from cyclopts import Parameter
 
-from skillwire.cli.options import AsJson, FromServers, ServerSkill
-from skillwire.cli.output import print_json, print_line, talk
-from skillwire.cli.reaching import Allow, TokenEnv, skill_targets
-from skillwire.cli.remote.opened import find, hosting
-from skillwire.cli.remote.remembering import remembered
-from skillwire.cli.saying import counted
+from skillwire.cli.remote import find, hosting
+from skillwire.cli.state import remembered
+from skillwire.cli.targets import Allow, TokenEnv, skill_targets
+from skillwire.core.atomic_write import MOVED_AWAY, staging_folder
+from skillwire.errors import UsageError
+from skillwire.host.connections.target import Target
 from skillwire.host.host import Host
-from skillwire.host.hosted import HostedSkill
-from skillwire.host.reaching.target import Target
-from skillwire.model.display import quoted, visible
-from skillwire.model.errors import UsageError
-from skillwire.sources.replace import MOVED_AWAY, folder_aside
+from skillwire.host.hosted_skill import HostedSkill
+from skillwire.safe_text import quoted, visible
+from skillwire.terminal.messages import counted
+from skillwire.terminal.options import AsJson, FromServers, ServerSkill
+from skillwire.terminal.output import print_json, print_line, talk
 
 
 def pull(
@@ -69,7 +69,7 @@ async def _replacing(host: Host, found: HostedSkill, dest: Path) -> Path:
         return await host.pull(found, dest)
     with ExitStack() as stack:
         try:
-            aside = stack.enter_context(folder_aside(dest))
+            aside = stack.enter_context(staging_folder(dest))
         except OSError as error:
             reason = (error.strerror or type(error).__name__).lower()
             told = f"{quoted(str(dest))} cannot be written: {reason}"

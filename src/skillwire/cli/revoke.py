@@ -2,13 +2,13 @@
 
 from urllib.parse import unquote
 
-from skillwire.cli.options import ServerSkill
-from skillwire.cli.output import print_error, talk
-from skillwire.cli.remote.remembering import remembered
-from skillwire.host.state.approvals import Approval, Standing
-from skillwire.model.display import quoted
-from skillwire.model.errors import UsageError
-from skillwire.model.uri import SKILL_FILE
+from skillwire.cli.state import remembered
+from skillwire.core.names import SKILL_FILE
+from skillwire.errors import UsageError
+from skillwire.host.store.approvals import Approval, ApprovalStatus
+from skillwire.safe_text import quoted
+from skillwire.terminal.options import ServerSkill
+from skillwire.terminal.output import print_error, talk
 
 
 def revoke(skill: ServerSkill, /) -> int:
@@ -38,7 +38,7 @@ def revoke(skill: ServerSkill, /) -> int:
 
 
 def _stands(approval: Approval) -> bool:
-    return approval.standing is not Standing.REVOKED
+    return approval.standing is not ApprovalStatus.REVOKED
 
 
 def _names(approval: Approval) -> set[str]:

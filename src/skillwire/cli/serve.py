@@ -8,34 +8,34 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from skillwire.cli.endpoint import (
+from skillwire.app.gateway import open_served_library, start
+from skillwire.app.process import log_to_stderr, run
+from skillwire.app.service import HttpOptions, Service, serve_at
+from skillwire.config.file import ConfigFile, default_config
+from skillwire.config.settings import ServeChoices, max_file_bytes_from, serve_choices
+from skillwire.config.source_config import LibraryOptions
+from skillwire.contract.commands.options import BlockKey
+from skillwire.contract.options import BLOCK_KEY, ContractOptions
+from skillwire.errors import UsageError
+from skillwire.features.catalog_text import DEFAULT_TOKENS
+from skillwire.features.prompts import PromptContent
+from skillwire.features.tools import SkillTools, Tool
+from skillwire.pages.apps import AppPages, app_tools
+from skillwire.protocol.messages import LIVE_TTL_MS, STATIC_TTL_MS, Freshness
+from skillwire.safe_text import visible
+from skillwire.server.serve_options import Channel, ServeOptions
+from skillwire.terminal.messages import say
+from skillwire.terminal.options import (
     AllowHost,
     AllowOrigin,
     AllowPublic,
     ClientTokenEnv,
     Http,
+    ListNonconforming,
     NoWellKnown,
-    Reachable,
+    PromptContents,
+    checked_budget,
 )
-from skillwire.cli.gateway import open_gateway
-from skillwire.cli.options import BlockKey, ListNonconforming, PromptContents
-from skillwire.cli.running import checked_budget, log_to_stderr, run, serve_at
-from skillwire.cli.saying import say
-from skillwire.cli.service import Service
-from skillwire.cli.starting import start
-from skillwire.config.file import ConfigFile, default_config
-from skillwire.config.opening import LibraryOptions
-from skillwire.config.settings import ServeChoices, max_file_bytes_from, serve_choices
-from skillwire.contract.terms import BLOCK_KEY, Terms
-from skillwire.model.display import visible
-from skillwire.model.errors import UsageError
-from skillwire.server.serve_options import Channel, ServeOptions
-from skillwire.surfaces.apps import AppPages, app_tools
-from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
-from skillwire.surfaces.prompts import PromptContent
-from skillwire.surfaces.toolbox import Tool
-from skillwire.surfaces.tools import SkillTools
-from skillwire.wire.messages import LIVE_TTL_MS, STATIC_TTL_MS, Freshness
 
 if TYPE_CHECKING:
     from skillwire.drive.live import LiveSkills
@@ -143,9 +143,9 @@ def serve(
         frozen=static,
         may_be_none=live is not None or allow_config,
     )
-    gateway = open_gateway(sources or [], options, file, terms=terms, live=live, editable=allow_config)
+    gateway = open_served_library(sources or [], options, file, terms=terms, live=live, editable=allow_config)
     live_tools: Sequence[Tool] = (
-        () if live is None else import_module("skillwire.drive.bridge").bridge_tools(live.hub)
+        () if live is None else import_module("skillwire.drive.tools").bridge_tools(live.hub)
     )
     serve_options = ServeOptions(
         Channel(choices.catalog),
@@ -161,7 +161,7 @@ def serve(
         tools=[*live_tools, *app_tools(gateway.overview())],
         unlisted=[AppPages()],
     )
-    reachable = Reachable(http, token_env, allow_public, allow_host, allow_origin)
+    reachable = HttpOptions(http, token_env, allow_public, allow_host, allow_origin)
     endpoint = reachable.endpoint(lets_in=_lets_in(drive=drive, allow_config=allow_config))
     private = endpoint is not None and endpoint.token is not None
     freshness = Freshness(STATIC_TTL_MS if static else LIVE_TTL_MS, private)
@@ -202,13 +202,13 @@ def _lets_in(*, drive: bool, allow_config: bool) -> str:
     return "`--allow-config` lets pages change things" if allow_config else ""
 
 
-def _terms(key: str, *, contract: bool, tolerant: bool) -> Terms | None:
+def _terms(key: str, *, contract: bool, tolerant: bool) -> ContractOptions | None:
     """Return how skills are held to the contract, if they are. Raises `UsageError`."""
     if tolerant and not contract:
         raise UsageError(
             "`--tolerant` needs `--contract`", hint="add `--contract`, or leave `--tolerant` out"
         )
-    return Terms(key, tolerant) if contract else None
+    return ContractOptions(key, tolerant) if contract else None
 
 
 def _configuration(config: Path | None, *, no_config: bool, allow_config: bool) -> ConfigFile | None:

@@ -9,14 +9,14 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from skillwire.cli.output import data, print_error, print_json, print_line, talk
-from skillwire.cli.saying import counted
 from skillwire.config.clients.known import KnownServer, UnreadableFile
-from skillwire.host.login.record import LoginRecord
-from skillwire.host.login.store import Logins
-from skillwire.host.reaching.target import Target
-from skillwire.model.display import quoted, visible
-from skillwire.model.errors import StateError
+from skillwire.errors import StateError
+from skillwire.host.connections.target import Target
+from skillwire.host.store.login_record import LoginRecord
+from skillwire.host.store.logins import Logins
+from skillwire.safe_text import quoted, visible
+from skillwire.terminal.messages import counted
+from skillwire.terminal.output import data, print_error, print_json, print_line, talk
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,18 +7,17 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from skillwire.cli.options import AsJson
-from skillwire.cli.output import talk
-from skillwire.cli.reaching import Allow, TokenEnv, may_reach, reached
-from skillwire.cli.remote.remembering import remembered
 from skillwire.cli.server_table import ServerRow, print_servers, with_logins
-from skillwire.config.clients.choosing import MayReach
-from skillwire.config.clients.known import Known, KnownServer, known_servers
+from skillwire.cli.state import remembered
+from skillwire.cli.targets import Allow, TokenEnv, may_reach, reached
+from skillwire.config.clients.known import Known, KnownServer, MayReach, known_servers
 from skillwire.config.settings import state_folder_from
-from skillwire.host.login.store import Logins
-from skillwire.host.login.stored import with_login
-from skillwire.model.display import quoted
-from skillwire.model.errors import UsageError
+from skillwire.errors import UsageError
+from skillwire.host.login.tokens import with_login
+from skillwire.host.store.logins import Logins
+from skillwire.safe_text import quoted
+from skillwire.terminal.options import AsJson
+from skillwire.terminal.output import talk
 
 
 def servers(
@@ -90,7 +89,7 @@ def _remembered(known: Known) -> list[str]:
 def _ask_named(
     known: Known, names: Sequence[str], allow: Sequence[str] | None, token_env: str | None, *, as_json: bool
 ) -> int:
-    from skillwire.cli.remote.probing import probe_all  # noqa: PLC0415 - it loads the SDK
+    from skillwire.cli.remote import probe_all  # noqa: PLC0415 - it loads the SDK
 
     targets = reached(names, allow, token_env)
     probes = probe_all(targets)
@@ -115,7 +114,7 @@ def _must_be_public(server: KnownServer, allow: Sequence[str]) -> bool:
 
 def _probed(known: Sequence[KnownServer], allow: Sequence[str]) -> list[ServerRow]:
     """Ask all that may be asked; who has to agree and does not is left alone."""
-    from skillwire.cli.remote.probing import probe_all  # noqa: PLC0415 - it loads the SDK
+    from skillwire.cli.remote import probe_all  # noqa: PLC0415 - it loads the SDK
 
     agrees = may_reach(allow)
     ready = [each for each in known if each.ready and _may_be_probed(each, allow, agrees)]

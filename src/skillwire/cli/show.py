@@ -2,16 +2,15 @@
 
 from rich.text import Text
 
-from skillwire.cli.find import Found
-from skillwire.cli.options import AsJson, FollowLinks, FromAnywhere, SkillArgument
-from skillwire.cli.output import data, print_json, print_problems
-from skillwire.cli.places import local_or_servers
-from skillwire.cli.reaching import Allow, TokenEnv, reached
-from skillwire.cli.saying import counted
-from skillwire.model.display import visible
-from skillwire.model.entry import Json, SkillFile, SkillRecord
-from skillwire.model.json_text import json_bytes
-from skillwire.wire.translate import skill_entry
+from skillwire.cli.find import Found, find_local_or_servers
+from skillwire.cli.targets import Allow, TokenEnv, reached
+from skillwire.core.json_text import json_bytes
+from skillwire.core.record import Json, SkillFile, SkillRecord
+from skillwire.protocol.translate import skill_entry
+from skillwire.safe_text import visible
+from skillwire.terminal.messages import counted
+from skillwire.terminal.options import AsJson, FollowLinks, FromAnywhere, SkillArgument
+from skillwire.terminal.output import data, print_json, print_problems
 
 
 def show(
@@ -37,9 +36,9 @@ def show(
     skillwire show github:review
     ```
     """
-    found = local_or_servers(skill, sources, follow_links=follow_links)
+    found = find_local_or_servers(skill, sources, follow_links=follow_links)
     if not isinstance(found, Found):
-        from skillwire.cli.remote.showing import show_remote  # noqa: PLC0415 - it loads the SDK
+        from skillwire.cli.remote import show_remote  # noqa: PLC0415 - it loads the SDK
 
         return show_remote(skill, reached(found, allow, token_env), as_json=json)
     entry, problems = found.entry, found.library.catalog.problems_of(found.entry)

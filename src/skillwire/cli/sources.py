@@ -1,26 +1,117 @@
-"""`skillwire sources`: what is served besides what the command line names."""
+"""`skillwire sources`: add, remove, list or fetch the sources that are served."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 import anyio
 from cyclopts import Parameter
+from rich.table import Table
+from rich.text import Text
 
-from skillwire.cli.output import print_error, print_json, print_line, talk
-from skillwire.cli.saying import counted
-from skillwire.cli.source_table import inner_source, print_sources, state_of
-from skillwire.config.configured import Configured, ConfiguredSource, add_source, remove_source
-from skillwire.config.file import ConfigFile, default_config
-from skillwire.config.kinds import is_local, local_path
-from skillwire.config.opening import LibraryOptions, open_sources
-from skillwire.config.spelling import check_opens, spelled
-from skillwire.config.wanted import Opened, absolute
-from skillwire.model.display import quoted, visible
-from skillwire.model.errors import SourceError, UsageError
-from skillwire.sources.mount import MountedSource
-from skillwire.sources.unavailable import UnavailableSource
+from skillwire.config.file import (
+    ConfigFile,
+    ConfiguredSource,
+    SourceSettings,
+    add_source,
+    default_config,
+    remove_source,
+)
+from skillwire.config.source_config import (
+    LibraryOptions,
+    OpenedSource,
+    absolute,
+    check_source_opens,
+    open_sources,
+    spelled,
+)
+from skillwire.config.source_kinds import is_local, kind_of, local_path
+from skillwire.errors import SourceError, UsageError
+from skillwire.safe_text import quoted, visible
+from skillwire.sources.base import Source
+from skillwire.sources.fetched import FetchedSource
+from skillwire.sources.placeholder import DeferredSource, UnavailableSource
+from skillwire.sources.prefix import PrefixedSource
+from skillwire.terminal.messages import counted
+from skillwire.terminal.output import data, print_error, print_json, print_line, talk
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    label: str
+    kind: str
+    source: str
+    given_by: str
+    state: str
+
+    @classmethod
+    def of(cls, opened: OpenedSource) -> "_Row":
+        source = inner_source(opened.source)
+        unavailable = isinstance(source, UnavailableSource)
+        kind = "" if unavailable else kind_of(opened.wanted.argument).name
+        return cls(source.label, kind, source.place, opened.wanted.given_by, state_of(source))
+
+    def to_json(self) -> dict[str, str]:
+        return {
+            "label": self.label,
+            "kind": self.kind,
+            "source": visible(self.source),
+            "given_by": self.given_by,
+            "state": self.state,
+        }
+
+
+def inner_source(source: Source) -> Source:
+    """Return the source behind a prefix, or the source itself."""
+    return source.source if isinstance(source, PrefixedSource) else source
+
+
+def state_of(source: Source) -> str:
+    """Return whether there is anything to serve of a source, without asking anybody."""
+    if isinstance(source, UnavailableSource):
+        return f"unavailable: {source.reason}"
+    if isinstance(source, FetchedSource):
+        last = source.last
+        version = "" if last is None else last.version.removeprefix("sha256:")[:12]
+        return f"fetched, {version}" if version else "not fetched yet"
+    if isinstance(source, DeferredSource):
+        return "asked when it is served"
+    return "there" if Path(source.place).exists() else "missing"
+
+
+def print_sources(opened: list[OpenedSource], *, as_json: bool) -> int:
+    """Print a line for each source."""
+    rows = [_Row.of(each) for each in opened]
+    if as_json:
+        print_json([row.to_json() for row in rows])
+    elif not rows:
+        talk().print("no sources; `skillwire sources add SOURCE` adds one")
+    else:
+        _print_rows(rows)
+    return 0
+
+
+def _print_rows(rows: list[_Row]) -> None:
+    console = data()
+    if not console.is_terminal:  # one line a source, for `grep` and `cut`
+        for row in rows:
+            print_line("\t".join(row.to_json().values()))
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    columns: dict[str, Callable[[_Row], str]] = {
+        "label": lambda row: row.label,
+        "kind": lambda row: row.kind,
+        "source": lambda row: visible(row.source),
+        "given by": lambda row: row.given_by,
+        "state": lambda row: row.state,
+    }
+    for name in columns:
+        table.add_column(name, style="cyan" if name == "label" else "")
+    for row in rows:
+        table.add_row(*(Text(column(row)) for column in columns.values()))
+    console.print(table)
+
 
 Action: TypeAlias = Literal["list", "add", "remove", "sync"]
 
@@ -76,7 +167,7 @@ def sources(
 def _add(file: ConfigFile, names: Sequence[str], options: ConfiguredSource) -> int:
     if len(names) != 1:
         raise UsageError("`sources add` takes one source", hint="as in `skillwire sources add ./skills`")
-    check_opens(replace(options, source=names[0]))
+    check_source_opens(replace(options, source=names[0]))
     added = replace(options, source=spelled(names[0]))
     add_source(file, added)
     talk().print(f"added {quoted(added.source)} to `{visible(str(file.path))}`")
@@ -95,7 +186,7 @@ def _remove(file: ConfigFile, names: Sequence[str]) -> int:
 
 def _position(file: ConfigFile, name: str) -> tuple[int, ConfiguredSource]:
     """Return the configured source that `name` means, and where it stands. Raises `UsageError`."""
-    configured = list(enumerate(Configured.read(file).sources))
+    configured = list(enumerate(SourceSettings.read(file).sources))
     labels = {each.wanted.argument: each.source.label for each in _all(file, to_fetch=False)}
     same = [
         each
@@ -113,17 +204,17 @@ def _position(file: ConfigFile, name: str) -> tuple[int, ConfiguredSource]:
     return same[0]
 
 
-def _all(file: ConfigFile, *, to_fetch: bool) -> list[Opened]:
+def _all(file: ConfigFile, *, to_fetch: bool) -> list[OpenedSource]:
     """Return the sources of the environment and the configuration; there may be none."""
     try:
         return open_sources([], LibraryOptions(live=True), file, to_fetch=to_fetch)
     except UsageError:
-        if Configured.read(file).sources:
+        if SourceSettings.read(file).sources:
             raise
         return []
 
 
-def _chosen(opened: list[Opened], names: Sequence[str]) -> list[Opened]:
+def _chosen(opened: list[OpenedSource], names: Sequence[str]) -> list[OpenedSource]:
     chosen = [each for each in opened if not names or {each.source.label, each.wanted.argument} & set(names)]
     known = {name for each in chosen for name in (each.source.label, each.wanted.argument)}
     if unknown := next((name for name in names if name not in known), None):
@@ -131,9 +222,9 @@ def _chosen(opened: list[Opened], names: Sequence[str]) -> list[Opened]:
     return chosen
 
 
-def _sync(opened: list[Opened], *, as_json: bool) -> int:
+def _sync(opened: list[OpenedSource], *, as_json: bool) -> int:
     sources = [inner_source(each.source) for each in opened]
-    mounted = [source for source in sources if isinstance(source, MountedSource)]
+    mounted = [source for source in sources if isinstance(source, FetchedSource)]
     failures = {each.label: each.reason for each in sources if isinstance(each, UnavailableSource)}
     failures |= anyio.run(_fetch_all, mounted)
     fetched = [source for source in mounted if source.label not in failures]
@@ -149,11 +240,11 @@ def _sync(opened: list[Opened], *, as_json: bool) -> int:
     return 1 if failures else 0
 
 
-async def _fetch_all(mounted: Sequence[MountedSource]) -> dict[str, str]:
+async def _fetch_all(mounted: Sequence[FetchedSource]) -> dict[str, str]:
     """Fetch every source, all at once; return why some could not be."""
     failures: dict[str, str] = {}
 
-    async def fetch(source: MountedSource) -> None:
+    async def fetch(source: FetchedSource) -> None:
         try:
             await source.sync()
         except SourceError as error:

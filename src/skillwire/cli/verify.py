@@ -7,19 +7,19 @@ from typing import Annotated, Any
 import anyio
 from cyclopts import Parameter
 
-from skillwire.cli.output import data, print_error, print_json, talk
-from skillwire.cli.reaching import Allow, TokenEnv, reached
-from skillwire.cli.saying import counted
-from skillwire.host.reaching.client import SkillsClient
-from skillwire.host.reaching.connecting import UnreachableError, connected
-from skillwire.host.reaching.errors import WantsLoginError
-from skillwire.host.reaching.target import Target
-from skillwire.host.surfaces import SurfaceReport, compare_surfaces
-from skillwire.host.verifying import Outcome, Report, SkillReport, verify_server
-from skillwire.model.display import visible
-from skillwire.model.errors import UsageError
-from skillwire.wire.dialect import Integrity
-from skillwire.wire.findings import Fault, Finding
+from skillwire.cli.targets import Allow, TokenEnv, reached
+from skillwire.errors import UsageError
+from skillwire.host.compare_prompts import PromptReport, compare_prompts
+from skillwire.host.connections.connect import connected
+from skillwire.host.connections.errors import UnreachableError, WantsLoginError
+from skillwire.host.connections.target import Target
+from skillwire.host.dialects.client import SkillsClient
+from skillwire.host.verify import Outcome, Report, SkillReport, verify_server
+from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.remote import Integrity
+from skillwire.safe_text import visible
+from skillwire.terminal.messages import counted
+from skillwire.terminal.output import data, print_error, print_json, talk
 
 _TIMEOUT = 300.0
 _PROMISED = {Integrity.FULL: "", Integrity.PART: "digests in part, ", Integrity.NONE: "no digests, "}
@@ -31,7 +31,7 @@ class _Found:
     """What was found so far."""
 
     report: Report = field(default_factory=Report)
-    compared: list[SurfaceReport] = field(default_factory=list[SurfaceReport])
+    compared: list[PromptReport] = field(default_factory=list[PromptReport])
     notes: list[str] = field(default_factory=list[str])
     """What is no fault, but should be known."""
     answered: bool = False
@@ -115,7 +115,7 @@ async def _verify(target: Target, found: _Found, surfaces: bool, drafts: bool, t
             client = SkillsClient(connection, old_flags=drafts)
             await verify_server(client, found.report, drafts=drafts)
             if surfaces and client.declared is not None:
-                async for each in compare_surfaces(client):
+                async for each in compare_prompts(client):
                     found.compared.append(each)
                     if each.finding is not None:
                         found.report.note(each.finding)

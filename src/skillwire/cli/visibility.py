@@ -5,12 +5,11 @@ from typing import Annotated, Literal, TypeAlias
 
 from cyclopts import Parameter
 
-from skillwire.catalog.visibility import Override, VisibilityPolicy
 from skillwire.cli.find import find_served
-from skillwire.cli.options import AsJson, FollowLinks
-from skillwire.cli.output import data, print_json
-from skillwire.config.file import ConfigFile, default_config
-from skillwire.config.visibility import decide, overrides_in
+from skillwire.config.file import ConfigFile, decide, default_config, overrides_in
+from skillwire.library.visibility import Override, VisibilityPolicy
+from skillwire.terminal.options import AsJson, FollowLinks
+from skillwire.terminal.output import data, print_json
 
 Choice: TypeAlias = Literal["on", "off", "reset"]
 _DECISIONS: dict[str, bool | None] = {"on": True, "off": False, "reset": None}

@@ -1,14 +1,18 @@
-"""The configuration file: read as it is, written back with everything that it held."""
+"""The configuration file: what it says of sources and visibility, and how it is changed."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from skillwire.model.errors import UsageError
+from skillwire.core.record import Limits
+from skillwire.errors import UsageError
+from skillwire.library.visibility import Override
+from skillwire.safe_text import quoted
 
 if TYPE_CHECKING:
-    from skillwire.config.changing import Change
+    from skillwire.config.toml_edit import Change
 
 
 def default_config() -> Path:
@@ -36,16 +40,12 @@ class ConfigFile:
         `check` looks at what it said before, and raises if that cannot be understood: what cannot be read
         must not be written over.
         """
-        from skillwire.sources.replace import (  # noqa: PLC0415 - most only read
-            one_at_a_time,
-            remove_abandoned,
-            replace_file,
-        )
+        from skillwire.core.atomic_write import lock_folder, remove_abandoned, replace_file  # noqa: PLC0415 - most only read
 
         try:
             target = self.path.resolve()  # of a link, the file: a folder of dotfiles stays linked
             target.parent.mkdir(parents=True, exist_ok=True)
-            with one_at_a_time(target.parent):
+            with lock_folder(target.parent):
                 remove_abandoned(target.parent, {target.name}, seconds=0)  # no one else is writing
                 text = self._text()
                 check(self._parsed(text))
@@ -65,7 +65,7 @@ class ConfigFile:
         )
 
     def _changed(self, text: str, ways: "Sequence[Change]") -> str:
-        from skillwire.config.changing import changed  # noqa: PLC0415 - as above
+        from skillwire.config.toml_edit import changed  # noqa: PLC0415 - as above
 
         if (text_after := changed(text, ways)) is not None:
             return text_after
@@ -91,3 +91,222 @@ class ConfigFile:
             raise self.broken("it is not UTF-8") from error
         except OSError as error:
             raise self.broken(error.strerror or str(error)) from error
+
+
+_SOURCES = "sources"
+_ALLOWED_ORIGINS = "allowed-origins"
+_LIMITS = "limits"
+_STATIC = "static"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredSource:
+    """One entry of `[[sources]]`. It holds the name of a token's variable, never a token."""
+
+    source: str
+    label: str | None = None
+    prefix: str | None = None
+    token_env: str | None = None
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """What stands in the file."""
+        values = {_key(field.name): getattr(self, field.name) for field in fields(self)}
+        return {key: value for key, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSettings:
+    """All that the file says of sources."""
+
+    sources: tuple[ConfiguredSource, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    limits: Mapping[str, int] | None = None
+    static: bool = False
+    """Whether the set of skills stays as it is found at the start."""
+    folder: Path = Path()
+    """Where the file is: what it says of folders is said from there."""
+
+    @classmethod
+    def read(cls, file: ConfigFile) -> "SourceSettings":
+        """Return what the file says. Raises `UsageError`."""
+        return cls.of(file, file.read())
+
+    @classmethod
+    def of(cls, file: ConfigFile, read: Mapping[str, object]) -> "SourceSettings":
+        entries = _list(file, read, _SOURCES, "`[[sources]]` tables", lambda each: isinstance(each, Mapping))
+        origins = _list(file, read, _ALLOWED_ORIGINS, "strings", lambda each: isinstance(each, str))
+        return cls(
+            tuple(_source(file, number, entry) for number, entry in enumerate(entries, start=1)),
+            tuple(origins),
+            _limits(file, read.get(_LIMITS, {})),
+            _static(file, read.get(_STATIC, False)),
+            file.path.absolute().parent,
+        )
+
+
+def add_source(file: ConfigFile, source: ConfiguredSource) -> None:
+    """Write a source into the file. Raises `UsageError`, also if it is there already."""
+    import tomlkit  # noqa: PLC0415 - who only reads the file does not need it
+    from tomlkit.items import AoT  # noqa: PLC0415
+
+    def change(document: MutableMapping[str, Any]) -> None:
+        sources: Any = document.setdefault(_SOURCES, tomlkit.aot())
+        in_tables = isinstance(document[_SOURCES], AoT)  # and not in a list that somebody wrote by hand
+        written = tomlkit.table() if in_tables else tomlkit.inline_table()
+        for key, value in source.keys.items():
+            written[key] = value
+        if in_tables and sources:
+            sources[-1].add(tomlkit.nl())
+        sources.append(written)
+
+    def check(read: Mapping[str, object]) -> None:
+        for known in SourceSettings.of(file, read).sources:
+            if known.source == source.source or (known.label is not None and known.label == source.label):
+                raise UsageError(
+                    f"the configuration has {quoted(known.label or known.source)} already",
+                    hint="`skillwire sources` lists them; `skillwire sources remove` takes one out",
+                )
+
+    file.edit(change, check=check)
+
+
+def remove_source(file: ConfigFile, at: int) -> None:
+    """Take the source at position `at` out of the file. Raises `UsageError`."""
+
+    def change(document: MutableMapping[str, Any]) -> None:
+        sources = document[_SOURCES]
+        del sources[at]
+        if not sources:
+            del document[_SOURCES]
+
+    file.edit(change, check=lambda read: SourceSettings.of(file, read))
+
+
+def write_allowed_origins(file: ConfigFile, origins: Sequence[str]) -> None:
+    """Write whom publishers may send us to. Raises `UsageError`."""
+    _write_source(file, _ALLOWED_ORIGINS, list(origins))
+
+
+def write_static(file: ConfigFile, *, static: bool) -> None:
+    """Write whether the set of skills stays as it is. Raises `UsageError`."""
+    _write_source(file, _STATIC, static)
+
+
+def _write_source(file: ConfigFile, key: str, value: bool | list[str]) -> None:  # noqa: FBT001 - what stands there
+    def change(document: MutableMapping[str, Any]) -> None:
+        if value:
+            document[key] = value
+        elif key in document:
+            del document[key]
+
+    file.edit(change, check=lambda read: SourceSettings.of(file, read))
+
+
+def _source(file: ConfigFile, number: int, entry: Mapping[str, object]) -> ConfiguredSource:
+    values = {field.name: entry.get(_key(field.name)) for field in fields(ConfiguredSource)}
+    for name, value in values.items():
+        required = name == "source"
+        if not (isinstance(value, str) and value) and (required or value is not None):
+            raise file.broken(f"`{_key(name)}` of the source number {number} is not a text")
+    return ConfiguredSource(**cast("dict[str, Any]", values))
+
+
+def _list(
+    file: ConfigFile, read: Mapping[str, object], key: str, of: str, fits: Callable[[object], bool]
+) -> list[Any]:
+    value = read.get(key, [])
+    if not isinstance(value, list) or not all(map(fits, cast("list[object]", value))):
+        raise file.broken(f"`{key}` is not a list of {of}")
+    return cast("list[Any]", value)
+
+
+def _limits(file: ConfigFile, section: object) -> dict[str, int]:
+    if not isinstance(section, Mapping):
+        raise file.broken(f"`{_LIMITS}` is not a table")
+    known = {field.name for field in fields(Limits)}
+    for name, value in cast("Mapping[str, object]", section).items():
+        if name not in known:
+            listed = ", ".join(f"`{each}`" for each in sorted(known))
+            raise file.broken(f"there is no limit {quoted(name)}; there are {listed}")
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise file.broken(f"the limit `{name}` is not a whole number above zero")
+    return dict(cast("Mapping[str, int]", section))
+
+
+def _static(file: ConfigFile, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise file.broken(f"`{_STATIC}` is not true or false")
+    return value
+
+
+def _key(name: str) -> str:
+    return name.replace("_", "-")
+
+
+_SECTION = "visibility"
+_SIDES = ("assistant", "user")
+
+Values = MutableMapping[str, Any]
+
+
+def overrides_in(file: ConfigFile) -> dict[str, Override]:
+    """Return what was decided, by the URI of the skill. Raises `UsageError`."""
+    return _overrides(file, file.read())
+
+
+def decide(file: ConfigFile, uri: str, sides: Mapping[str, bool | None]) -> Override:
+    """Write what is decided of one skill, and return all that is decided of it. Raises `UsageError`.
+
+    `sides` has `assistant`, `user` or both; None leaves that side to the frontmatter.
+    """
+    import tomlkit  # noqa: PLC0415 - who only reads what was decided needs neither
+
+    from skillwire.config.toml_edit import table_in  # noqa: PLC0415
+
+    def change(document: Values, make: Callable[[], Any] = tomlkit.table) -> None:
+        section = table_in(document, _SECTION, make)
+        entry = {**section.get(uri, {}), **sides}
+        if not (left := {side: value for side, value in entry.items() if value is not None}):
+            section.pop(uri, None)
+        else:
+            _write_override(table_in(section, uri, make), left)
+        if not section:
+            del document[_SECTION]
+
+    def rewrite(document: Values) -> None:
+        """Write the entry in one place, and not where its parts were."""
+        section = document[_SECTION]
+        left = {**section.pop(uri), **sides}
+        section[uri] = tomlkit.inline_table()
+        _write_override(section[uri], {side: value for side, value in left.items() if value is not None})
+
+    inline = partial(change, make=tomlkit.inline_table)
+    file.edit(change, inline, rewrite, check=lambda read: _overrides(file, read))
+    return overrides_in(file).get(uri, Override())
+
+
+def _write_override(entry: Values, values: Mapping[str, object]) -> None:
+    for key in [key for key in entry if key not in values]:
+        del entry[key]
+    for key, value in values.items():
+        if entry.get(key) != value:
+            entry[key] = value
+
+
+def _overrides(file: ConfigFile, read: Mapping[str, object]) -> dict[str, Override]:
+    section = read.get(_SECTION, {})
+    if not isinstance(section, Mapping):
+        raise file.broken(f"`{_SECTION}` is not a table")
+    found = cast("Mapping[str, object]", section)
+    return {uri: _override(file, uri, entry) for uri, entry in found.items()}
+
+
+def _override(file: ConfigFile, uri: str, entry: object) -> Override:
+    if not isinstance(entry, Mapping):
+        raise file.broken(f"the visibility of {quoted(uri)} is not a table")
+    values = cast("Mapping[str, object]", entry)
+    for side in _SIDES:
+        if not isinstance(values.get(side), (bool, type(None))):
+            raise file.broken(f"`{side}` of {quoted(uri)} is not true or false")
+    return Override(*(cast("bool | None", values.get(side)) for side in _SIDES))

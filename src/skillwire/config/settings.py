@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillwire.model.display import quoted
-from skillwire.model.errors import UsageError
-from skillwire.model.limits import Limits
-from skillwire.surfaces.tools import MAX_FILE_BYTES
+from skillwire.core.record import Limits
+from skillwire.errors import UsageError
+from skillwire.features.tools import MAX_FILE_BYTES
+from skillwire.safe_text import quoted
 
 if TYPE_CHECKING:
-    from skillwire.server.connections import HttpLimits
+    from skillwire.server.http.connections import HttpLimits
+
 
 _WHOLE_NUMBER = re.compile(r"0*[1-9][0-9]{0,14}", re.ASCII)
 
@@ -29,7 +30,7 @@ HTTP_PORT = ("SKILLWIRE_HTTP_PORT", "SKILLJACK_HTTP_PORT")
 """Options of `serve`. The second name of each is that of skilljack, which people switch from."""
 DEFAULT_PORT = 8765
 """Where `--http` without a value serves."""
-NO_ADDRESS = "default"
+DEFAULT_ADDRESS = "default"
 """The value of an `--http` that has none. An empty value is a mistake, such as a variable that is not set."""
 _LARGEST_PORT = 65535
 _YES, _NO = ("true", "1", "yes"), ("false", "0", "no")
@@ -59,7 +60,7 @@ class ServeChoices:
     catalog: str
     tools: str
     http: str | None
-    """Where to serve over HTTP: `[HOST:]PORT`, or `NO_ADDRESS` for the default port."""
+    """Where to serve over HTTP: `[HOST:]PORT`, or `DEFAULT_ADDRESS` for the default port."""
     told: tuple[str, ...]
     """Which variables changed something, for people to read."""
 
@@ -90,7 +91,7 @@ def serve_choices(
             told.append(f"`{found[0]}` is set, which means `--static`")
     catalog = catalog or chosen("--catalog", CATALOG, ("instructions", "tool-description"), "instructions")
     tools = tools or chosen("--tools", TOOLS, ("always", "auto", "never"), "always")
-    if http in {None, NO_ADDRESS} and (found := _port(environment)) is not None:
+    if http in {None, DEFAULT_ADDRESS} and (found := _port(environment)) is not None:
         http = found[1]
         told.append(f"`{found[0]}` is set, which means `--http {http}`")
     return ServeChoices(static, catalog, tools, http, tuple(told))
@@ -144,7 +145,7 @@ def limits_from(environment: Mapping[str, str], configured: Mapping[str, int] | 
 
 def http_limits_from(environment: Mapping[str, str]) -> "HttpLimits":
     """Return the limits of HTTP that the operator has chosen. Raises `UsageError`."""
-    from skillwire.server.connections import HttpLimits  # noqa: PLC0415 - stdio has no such limits
+    from skillwire.server.http.connections import HttpLimits  # noqa: PLC0415 - stdio has no such limits
 
     chosen = {
         limit: _whole_number(variable, environment[variable]) * unit

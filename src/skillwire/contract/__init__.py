@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from skillwire.lazy import exports
 
 if TYPE_CHECKING:
-    from skillwire.contract.frontmatter import ContractError, SkillFrontmatter, validate_skill_frontmatter
+    from skillwire.contract.frontmatter import SkillFrontmatter, validate_skill_frontmatter
+    from skillwire.errors import ContractError
 
 __all__ = ["ContractError", "SkillFrontmatter", "validate_skill_frontmatter"]
 

@@ -1,22 +1,72 @@
-"""What can be mended without asking: the faults that have one right answer. One function for each rule."""
+"""Fix problems that have exactly one fix, changing only the characters concerned."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any, cast
 
-from skillwire.contract.block import repeated
-from skillwire.contract.edits import Draft, Edit
-from skillwire.contract.semver import proposed_version
-from skillwire.contract.subject import SkillFacts, Subject
-from skillwire.contract.uris import published
-from skillwire.model.entry import Json
-from skillwire.model.problem import Rule
-from skillwire.skillmd.places import Shape, Way
-from skillwire.skillmd.rules import tools_in
-from skillwire.skillmd.scalar_text import scalar
-from skillwire.skillmd.unreadable import UnreadableError
-from skillwire.skillmd.yaml12 import load
+from skillwire.contract.rules.block import proposed_version, repeated
+from skillwire.contract.rules.skill import ContractSkill, SkillFacts, published
+from skillwire.core.problem import Rule
+from skillwire.core.record import Json
+from skillwire.frontmatter.positions import Place, Shape, Way, positions_in
+from skillwire.frontmatter.rules import tools_in
+from skillwire.frontmatter.split import OPENING, UnreadableError, split
+from skillwire.frontmatter.writer import scalar
+from skillwire.frontmatter.yaml12 import load
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What to write instead of a part of the text. Line breaks are `\\n`; the file keeps its own."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The frontmatter of a file, ready to be edited."""
+
+    content: bytes
+    text: str
+    values: Mapping[str, Json]
+    places: Mapping[Way, Place]
+
+    @classmethod
+    def of(cls, content: bytes) -> "Draft":
+        """Read a file. Raises `UnreadableError`."""
+        text = split(content).text
+        return cls(content, text, load(text).values, positions_in(text))
+
+    def edited(self, edits: Iterable[Edit]) -> bytes:
+        """Return the file with these edits, which do not overlap: every other byte is as it was."""
+        parts = split(self.content)
+        source = self.content[parts.start : parts.end].decode()
+        offsets = _offsets(source)
+        newline = "\r\n" if "\r\n" in source else "\n"
+        for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
+            start, end = (offsets[at - len(OPENING)] for at in (edit.start, edit.end))
+            source = source[:start] + edit.text.replace("\n", newline) + source[end:]
+        return self.content[: parts.start] + source.encode() + self.content[parts.end :]
+
+    def line_start(self, at: int) -> int:
+        """Return where the line begins that holds the character at `at`."""
+        return self.text.rfind("\n", 0, at) + 1
+
+    def line_end(self, at: int) -> int:
+        """Return where the line after the one that holds `at` begins."""
+        found = self.text.find("\n", at)
+        return len(self.text) if found < 0 else found + 1
+
+
+def _offsets(source: str) -> list[int]:
+    """Return, for each character of `source` with `\\n` for `\\r\\n`, where it is; and where the end is."""
+    kept = (at for at in range(len(source)) if source[max(at - 1, 0) : at + 1] != "\r\n")
+    return [*kept, len(source)]
+
 
 _COMMENT = re.compile(r"#.*")
 _SHORT_VERSION = re.compile(r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*))?")
@@ -34,7 +84,9 @@ def fixed(content: bytes, rules: Iterable[Rule], key: str, folder: str | None) -
 def _attempt(content: bytes, fix: "Fix", key: str, folder: str | None) -> bytes:
     draft = Draft.of(content)
     block = draft.values.get(key)
-    subject = Subject(SkillFacts("", folder, draft.values), key, block if isinstance(block, dict) else {})
+    subject = ContractSkill(
+        SkillFacts("", folder, draft.values), key, block if isinstance(block, dict) else {}
+    )
     wanted = deepcopy(dict(draft.values))
     edits = list(fix(draft, subject, wanted))
     after = draft.edited(edits)
@@ -46,14 +98,14 @@ def _attempt(content: bytes, fix: "Fix", key: str, folder: str | None) -> bytes:
         return content
 
 
-def _tools(draft: Draft, subject: Subject, wanted: dict[str, Json]) -> Iterator[Edit]:
+def _tools(draft: Draft, subject: ContractSkill, wanted: dict[str, Json]) -> Iterator[Edit]:
     value = subject.facts.frontmatter.get("allowed-tools")
     if isinstance(value, str):
         wanted["allowed-tools"] = tools = " ".join(tools_in(value))
         yield from _replaced(draft, ("allowed-tools",), scalar(tools))
 
 
-def _version(draft: Draft, subject: Subject, wanted: dict[str, Json]) -> Iterator[Edit]:
+def _version(draft: Draft, subject: ContractSkill, wanted: dict[str, Json]) -> Iterator[Edit]:
     """Quote a number as it is written, with the parts that it leaves out: `1.10` is the version `1.10.0`."""
     value, way = subject.block.get("version"), subject.way("version")
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -64,7 +116,7 @@ def _version(draft: Draft, subject: Subject, wanted: dict[str, Json]) -> Iterato
             yield from _replaced(draft, way, f'"{version}"')
 
 
-def _tags(draft: Draft, subject: Subject, wanted: dict[str, Json]) -> Iterator[Edit]:
+def _tags(draft: Draft, subject: ContractSkill, wanted: dict[str, Json]) -> Iterator[Edit]:
     tags = subject.block.get("tags")
     if not isinstance(tags, list):
         return
@@ -85,7 +137,7 @@ def _tags(draft: Draft, subject: Subject, wanted: dict[str, Json]) -> Iterator[E
         yield Edit(start, end, f"{indent}{comment}\n" if comment else "")
 
 
-def _capabilities(draft: Draft, subject: Subject, wanted: dict[str, Json]) -> Iterator[Edit]:
+def _capabilities(draft: Draft, subject: ContractSkill, wanted: dict[str, Json]) -> Iterator[Edit]:
     if not isinstance(subject.facts.frontmatter.get(subject.key), dict) or subject.block.get("capabilities"):
         return
     addresses = list(published(subject))
@@ -122,7 +174,7 @@ def _capabilities(draft: Draft, subject: Subject, wanted: dict[str, Json]) -> It
     yield Edit(at, at, f"{indent}capabilities:{items}\n")
 
 
-Fix = Callable[[Draft, Subject, dict[str, Json]], Iterable[Edit]]
+Fix = Callable[[Draft, ContractSkill, dict[str, Json]], Iterable[Edit]]
 """Yields the edits that mend a fault, and writes into the last argument what must come out of them."""
 
 FIXES: Mapping[Rule, Fix] = {
@@ -147,5 +199,5 @@ def _ends_in_comma(draft: Draft, key: str, closing: int) -> bool:
     return "," in _COMMENT.sub("", draft.text[last:closing])
 
 
-def _block(wanted: dict[str, Json], subject: Subject) -> dict[str, Any]:
+def _block(wanted: dict[str, Json], subject: ContractSkill) -> dict[str, Any]:
     return cast("dict[str, Any]", wanted[subject.key])

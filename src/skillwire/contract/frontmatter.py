@@ -1,19 +1,59 @@
-"""A frontmatter that keeps the contract, with types that cannot be wrong inside."""
+"""Validate frontmatter against the contract and return it as typed values."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self, cast
+from typing import Any, cast
 
-from skillwire.contract.keys import key_problems, with_text_keys
-from skillwire.contract.references import MIME_TYPE
-from skillwire.contract.rules import check_skill
-from skillwire.contract.subject import SkillFacts, Subject, stripped, stripped_keys, text_or_none, texts
-from skillwire.contract.terms import BLOCK_KEY
-from skillwire.model.entry import Json
-from skillwire.model.errors import SkillwireError
-from skillwire.model.problem import Problem, Severity
-from skillwire.skillmd.fields import Fields
-from skillwire.skillmd.rules import check_fields, tools_in
+from skillwire.contract.options import BLOCK_KEY
+from skillwire.contract.rules.check import check_skill
+from skillwire.contract.rules.references import MIME_TYPE
+from skillwire.contract.rules.skill import (
+    ContractSkill,
+    SkillFacts,
+    stripped,
+    stripped_keys,
+    text_or_none,
+    texts,
+)
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import Json
+from skillwire.errors import ContractError
+from skillwire.frontmatter.positions import Way, spelled
+from skillwire.frontmatter.rules import check_fields, tools_in
+from skillwire.frontmatter.values import Fields
+from skillwire.safe_text import quoted
+
+
+def key_problems(raw: Mapping[Any, Any], path: str) -> Iterator[Problem]:
+    """Yield a problem for each key that is not text, as deep as it may stand."""
+    for way, key in _wrong_keys(raw, ()):
+        message = f"{quoted(str(key))} is used as a key, and it is not text"
+        hint = f"write it as text: {quoted(repr(str(key)))}"
+        yield Problem(
+            path, Rule.YAML_KEY, Severity.ERROR, message, hint=hint, field=spelled((*way, str(key)))
+        )
+
+
+def with_text_keys(raw: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a copy in which every key is text, so that the other rules can be asked, too."""
+    return {str(key): _copied(value) for key, value in raw.items()}
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return with_text_keys(cast("dict[Any, Any]", value))
+    return list(map(_copied, cast("list[Any]", value))) if isinstance(value, list) else value
+
+
+def _wrong_keys(value: Any, way: Way) -> Iterator[tuple[Way, Any]]:
+    if isinstance(value, Mapping):
+        for key, item in cast("Mapping[Any, Any]", value).items():
+            if not isinstance(key, str):
+                yield way, key
+            yield from _wrong_keys(item, (*way, str(key)))
+    elif isinstance(value, list):
+        for at, item in enumerate(cast("list[Any]", value)):
+            yield from _wrong_keys(item, (*way, at))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,33 +89,6 @@ class SkillFrontmatter:
     warnings: tuple[Problem, ...] = ()
 
 
-class FieldError(SkillwireError, ValueError):
-    """One field that breaks the contract."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self.field, self.rule = problem.field, problem.rule
-        super().__init__(f"{problem.field}: {problem.message}; {problem.hint}")
-
-
-class ContractError(ExceptionGroup[FieldError], SkillwireError):
-    """A group with one error for each way in which a frontmatter breaks the contract."""
-
-    def __new__(cls, problems: Iterable[Problem]) -> Self:
-        errors = [FieldError(problem) for problem in problems]
-        return super().__new__(cls, "the frontmatter breaks the contract", errors)
-
-    def __init__(self, problems: Iterable[Problem]) -> None:
-        """`problems` are errors, at least one."""
-
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        return tuple(error.problem for error in cast("Sequence[FieldError]", self.exceptions))
-
-    def derive(self, excs: Sequence[FieldError], /) -> "ContractError":  # pyright: ignore[reportIncompatibleMethodOverride]
-        return ContractError([error.problem for error in excs])
-
-
 def validate_skill_frontmatter(
     raw: Mapping[str, Any], dir_name: str, *, key: str = BLOCK_KEY
 ) -> SkillFrontmatter:
@@ -97,7 +110,7 @@ def validate_skill_frontmatter(
 
 def typed(raw: Mapping[str, Json], key: str, warnings: tuple[Problem, ...] = ()) -> SkillFrontmatter:
     """Return a frontmatter in which no rule found an error. White space around texts is no part of them."""
-    subject = Subject.of(SkillFacts("", None, raw), key)
+    subject = ContractSkill.of(SkillFacts("", None, raw), key)
     block, fields = subject.block, cast("dict[str, Json]", stripped(dict(raw)))
     return SkillFrontmatter(
         name=str(fields["name"]),

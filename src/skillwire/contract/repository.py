@@ -1,14 +1,17 @@
-"""All skills of a repository together: each by itself, then what holds between them."""
+"""Check all skills of a repository or catalogue, each alone and then together."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from skillwire.contract.frontmatter import SkillFrontmatter, typed
 from skillwire.contract.graph import Graph
-from skillwire.contract.rules import check_skill
-from skillwire.contract.subject import Fault, SkillFacts, Subject, is_id, texts
-from skillwire.model.display import quoted
-from skillwire.model.problem import Problem, Rule, Severity
+from skillwire.contract.rules.check import check_skill
+from skillwire.contract.rules.skill import ContractSkill, Fault, SkillFacts, is_id, texts
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import SkillRecord
+from skillwire.library.catalog import Catalog
+from skillwire.safe_text import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class Repository:
 
 def check_one(facts: SkillFacts, key: str) -> CheckedSkill:
     """Check one skill by itself."""
-    subject = Subject.of(facts, key)
+    subject = ContractSkill.of(facts, key)
     problems = tuple(check_skill(facts, key))
     sound = not any(map(_is_error, problems))
     needed = tuple(dict.fromkeys(texts(subject.block.get("depends_on"))))
@@ -69,7 +72,7 @@ def check_one(facts: SkillFacts, key: str) -> CheckedSkill:
     return CheckedSkill(facts, known_as, subject.id is not None, needed, problems, frontmatter)
 
 
-def check_together(checked: Iterable[CheckedSkill], key: str) -> Repository:
+def check_repository(checked: Iterable[CheckedSkill], key: str) -> Repository:
     """Add what is wrong between skills that were checked each by itself."""
     skills = sorted(checked, key=lambda skill: skill.facts.path)
     first: dict[str, CheckedSkill] = {}
@@ -122,10 +125,82 @@ def _warned(skill: CheckedSkill, key: str, broken: set[str]) -> CheckedSkill:
 
 
 def _way(skill: CheckedSkill, key: str, needed: str) -> tuple[str | int, ...]:
-    listed = Subject.of(skill.facts, key).block["depends_on"]
+    listed = ContractSkill.of(skill.facts, key).block["depends_on"]
     assert isinstance(listed, list), "what has dependencies has a list of them"
     return (key, "depends_on", listed.index(needed))
 
 
 def _is_error(problem: Problem) -> bool:
     return problem.severity is Severity.ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedCatalog:
+    """What the contract says of one catalogue."""
+
+    catalog: Catalog
+    repository: Repository
+    others: tuple[Problem, ...]
+    """What is wrong with skills that the catalogue does not hold, and with sources."""
+    known: Mapping[str, tuple[SkillRecord, CheckedSkill]]
+    """Each skill by its URI, checked by itself: what did not change is not checked again."""
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Everything that is wrong, as grave as the contract takes it."""
+        return (*self.others, *self.repository.problems)
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        return tuple(problem for problem in self.problems if problem.severity is Severity.ERROR)
+
+
+def contracted(
+    catalog: Catalog, key: str, before: CheckedCatalog | None = None, more: Sequence[SkillFacts] = ()
+) -> CheckedCatalog:
+    """Check every skill of `catalog`, and `more` skills that it could not hold.
+
+    The skill of a program that is connected is no part of the repository, and comes and goes: it is left out.
+    """
+    old: Mapping[str, tuple[SkillRecord, CheckedSkill]] = before.known if before is not None else {}
+    known: dict[str, tuple[SkillRecord, CheckedSkill]] = {}
+    for uri, entry in catalog.entries.items():
+        if not entry.listed or entry.dynamic:
+            continue
+        last = old.get(uri)
+        if last is None or last[0] is not entry:
+            last = entry, check_one(skill_facts(entry, catalog), key)
+        known[uri] = last
+    checked = [checked for _, checked in known.values()]
+    checked.extend(check_one(facts, key) for facts in more)
+    told = {problem for skill in checked for problem in skill.facts.problems}
+    others = tuple(problem for problem in catalog.problems if problem not in told)
+    return CheckedCatalog(catalog, check_repository(checked, key), others, known)
+
+
+def skill_facts(entry: SkillRecord, catalog: Catalog) -> SkillFacts:
+    """Return what the contract looks at in a skill that can be served."""
+    path = shown_path(entry, catalog)
+    return SkillFacts(
+        path,
+        _folder(entry),
+        entry.frontmatter,
+        frozenset(file.path for file in entry.files),
+        tuple(replace(problem, path=_shown(entry, problem.path, catalog)) for problem in entry.problems),
+        entry.uri,
+    )
+
+
+def shown_path(entry: SkillRecord, catalog: Catalog) -> str:
+    """Return what problems call the `SKILL.md` of a skill."""
+    return _shown(entry, entry.origin.path, catalog)
+
+
+def _shown(entry: SkillRecord, path: str, catalog: Catalog) -> str:
+    return f"{entry.origin.source}/{path}" if catalog.several else path
+
+
+def _folder(entry: SkillRecord) -> str:
+    """Return the name of the folder that a skill lives in."""
+    folder = os.path.dirname(entry.origin.path) or entry.origin.location  # noqa: PTH120 - also no real path
+    return os.path.basename(folder)  # noqa: PTH119

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 from skillwire.lazy import exports
 
 if TYPE_CHECKING:
-    from skillwire.drive.bridge import bridge_tools
-    from skillwire.drive.carrying import RefusedByServerError
     from skillwire.drive.client import Backoff, DriveClient
     from skillwire.drive.errors import DeniedError
-    from skillwire.drive.exposing import LiveContext, LiveRequest, Options
-    from skillwire.drive.hooks import Hooks, Invocation
-    from skillwire.drive.limits import DriveLimits
+    from skillwire.drive.exposed_paths import LiveContext, LiveRequest, Options
+    from skillwire.drive.http import drive_mount
     from skillwire.drive.live import LiveSkills
+    from skillwire.drive.policy import DriveLimits, Hooks, Invocation
     from skillwire.drive.registration import Auth, ClientInfo
+    from skillwire.drive.tools import bridge_tools
+    from skillwire.drive.transports import RefusedByServerError
 
 __all__ = [
     "Auth",
@@ -30,6 +30,7 @@ __all__ = [
     "Options",
     "RefusedByServerError",
     "bridge_tools",
+    "drive_mount",
 ]
 
 if not TYPE_CHECKING:  # a type checker knows the names above, and no others
@@ -41,14 +42,15 @@ if not TYPE_CHECKING:  # a type checker knows the names above, and no others
             "ClientInfo": "skillwire.drive.registration",
             "DeniedError": "skillwire.drive.errors",
             "DriveClient": "skillwire.drive.client",
-            "DriveLimits": "skillwire.drive.limits",
-            "Hooks": "skillwire.drive.hooks",
-            "Invocation": "skillwire.drive.hooks",
-            "LiveContext": "skillwire.drive.exposing",
-            "LiveRequest": "skillwire.drive.exposing",
+            "DriveLimits": "skillwire.drive.policy",
+            "Hooks": "skillwire.drive.policy",
+            "Invocation": "skillwire.drive.policy",
+            "LiveContext": "skillwire.drive.exposed_paths",
+            "LiveRequest": "skillwire.drive.exposed_paths",
             "LiveSkills": "skillwire.drive.live",
-            "Options": "skillwire.drive.exposing",
-            "RefusedByServerError": "skillwire.drive.carrying",
-            "bridge_tools": "skillwire.drive.bridge",
+            "Options": "skillwire.drive.exposed_paths",
+            "RefusedByServerError": "skillwire.drive.transports",
+            "bridge_tools": "skillwire.drive.tools",
+            "drive_mount": "skillwire.drive.http",
         },
     )

@@ -1,21 +1,94 @@
-"""For programs: expose live skills to a server, and stay connected."""
+"""`DriveClient`: expose live skills from a program and stay connected."""
 
 import logging
 import random
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self, TypeVar, overload
 
 import anyio
 import orjson
+from anyio.abc import TaskGroup
 
-from skillwire.drive.carrying import LostError, RefusedByServerError, ServerAddress, carried
-from skillwire.drive.conversation import Conversation
-from skillwire.drive.exposing import Exposures, Options, Resolver
+from skillwire.core.record import Json
+from skillwire.drive.exposed_paths import ExposedPaths, Options, Resolver
+from skillwire.drive.fields import ShapeError
+from skillwire.drive.messages import CallClient, Ping, Pong, ping, pong, read_server_message
 from skillwire.drive.registration import Auth, checked_id, without_none
-from skillwire.model.entry import Json
-from skillwire.model.errors import InvalidValueError, UsageError
+from skillwire.drive.transports import (
+    ConnectionLostError,
+    RefusedByServerError,
+    ServerAddress,
+    Transport,
+    open_transport,
+)
+from skillwire.errors import InvalidValueError, UsageError
+
+
+@dataclass(slots=True)
+class Conversation:
+    """Registers, answers calls, and tells of changes."""
+
+    carrier: Transport
+    exposures: ExposedPaths
+    client_id: str
+    registration: Callable[[], dict[str, Json]]
+    registered: Callable[[], None]
+    """Called when the server has taken the registration."""
+    _failures: list[ConnectionLostError | RefusedByServerError] = field(
+        default_factory=list[ConnectionLostError | RefusedByServerError]
+    )
+
+    async def run(self) -> None:
+        """Talk until the connection ends. Raises `ConnectionLostError` or `RefusedByServerError`."""
+        self.exposures.changed = anyio.Event()
+        await self.carrier.send(self.registration())
+        # The server acknowledges no registration. But it answers in order: the pong comes after it.
+        await self.carrier.send(ping(int(time.time() * 1000)))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._guarded, tasks, self._tell)
+            await self._guarded(tasks, lambda: self._listen(tasks))
+        raise self._failures[0]
+
+    async def _guarded(self, tasks: TaskGroup, work: Callable[[], Awaitable[None]]) -> None:
+        """Work until the connection fails; then everything that belongs to it ends."""
+        try:
+            await work()
+        except (ConnectionLostError, RefusedByServerError) as error:
+            self._failures.append(error)
+            tasks.cancel_scope.cancel()
+
+    async def _listen(self, tasks: TaskGroup) -> None:
+        while True:
+            match _understood(await self.carrier.receive()):
+                case CallClient() as call:
+                    tasks.start_soon(self._guarded, tasks, lambda call=call: self._answer(call))
+                case Ping(timestamp):
+                    await self.carrier.send(pong(timestamp))
+                case Pong():
+                    self.registered()
+
+    async def _answer(self, call: CallClient) -> None:
+        await self.carrier.send(await self.exposures.result(call))
+
+    async def _tell(self) -> None:
+        while True:
+            await self.exposures.changed.wait()
+            self.exposures.changed = anyio.Event()
+            paths = self.exposures.descriptors()
+            await self.carrier.send(
+                {"type": "updateClientCatalog", "clientId": self.client_id, "paths": paths}
+            )
+
+
+def _understood(value: object) -> CallClient | Ping | Pong:
+    try:
+        return read_server_message(value)
+    except ShapeError as error:
+        raise ConnectionLostError(f"the server said something that is no message: {error}") from error
+
 
 _log = logging.getLogger(__name__)
 _R = TypeVar("_R", bound=Resolver)
@@ -72,7 +145,7 @@ class DriveClient:
         self._headers = {} if token is None else {"authorization": f"Bearer {token}"}
         self._auth = auth
         self._backoff = backoff or Backoff()
-        self._exposures = Exposures()
+        self._exposures = ExposedPaths()
         self._connected = anyio.Event()
         self._ended = anyio.Event()
         self._failure: RefusedByServerError | None = None
@@ -187,7 +260,7 @@ class DriveClient:
         attempt = 0
         while True:
             try:
-                async with carried(self._address, self._headers) as carrier:
+                async with open_transport(self._address, self._headers) as carrier:
                     await Conversation(
                         carrier,
                         self._exposures,
@@ -195,7 +268,7 @@ class DriveClient:
                         self._registration,
                         self._connected.set,
                     ).run()
-            except LostError as error:
+            except ConnectionLostError as error:
                 attempt += 1
                 if self._connected.is_set():
                     attempt, self._connected = 1, anyio.Event()

@@ -1,5 +1,7 @@
 """What can go wrong with live skills.
 
+`DriveError` and `CallFailedError` are in `skillwire.errors`.
+
 DriveError
 ├── FullError             no room for another client, path or call; ask again later
 ├── RefusedError          a client said what it may not say: its session ends
@@ -14,16 +16,10 @@ DriveError
     └── ResolverError         the client answered that it failed
 """
 
-from typing import ClassVar
-
+from skillwire.core.record import Json
 from skillwire.drive.messages import CallError, ErrorCode
-from skillwire.model.display import quoted
-from skillwire.model.entry import Json
-from skillwire.model.errors import SkillwireError
-
-
-class DriveError(SkillwireError):
-    """Anything about live skills."""
+from skillwire.errors import CallFailedError, DriveError
+from skillwire.safe_text import quoted
 
 
 class FullError(DriveError):
@@ -40,16 +36,6 @@ class UnprovenError(RefusedError):
     def __init__(self) -> None:
         where = "in the header `authorization`, or as `auth.token` in the registration"
         super().__init__(f"this server wants its token: {where}")
-
-
-class CallFailedError(DriveError):
-    """A call to a running program that failed. `error` says why."""
-
-    code: ClassVar[ErrorCode] = ErrorCode.TRANSPORT_ERROR
-
-    @property
-    def error(self) -> CallError:
-        return CallError(self.code, str(self))
 
 
 class NoSuchPathError(CallFailedError):
@@ -90,13 +76,16 @@ class ResolverError(CallFailedError):
 
     def __init__(self, error: CallError) -> None:
         super().__init__(error.message)
-        self._error = error
+        self.error = error
 
-    @property
-    def error(self) -> CallError:
-        return self._error
+
+def call_error(failed: CallFailedError) -> CallError:
+    """Return a failed call as the protocol spells it."""
+    if isinstance(failed, ResolverError):
+        return failed.error
+    return CallError(ErrorCode(failed.code), str(failed))
 
 
 def failure(error: CallError) -> dict[str, Json]:
-    """Return how a failed call is told."""
+    """Return the answer of a call that failed."""
     return {"ok": False, "error": error.to_json()}

@@ -17,8 +17,6 @@ from skillwire.drive.errors import (
     UnprovenError,
     UnsendableError,
 )
-from skillwire.drive.hooks import Hooks, Invocation, Request
-from skillwire.drive.limits import DriveLimits
 from skillwire.drive.messages import (
     Answer,
     CallClient,
@@ -33,13 +31,12 @@ from skillwire.drive.messages import (
     pong,
     read_client_message,
 )
-from skillwire.drive.outbox import Room
 from skillwire.drive.paths import LivePath
-from skillwire.drive.registration import ClientInfo, Descriptor, PathType
-from skillwire.drive.session import NORMAL, REPLACED, Closing, Connection, Mode, Session
-from skillwire.drive.table import PathTable
-from skillwire.model.display import quoted
-from skillwire.model.errors import InvalidValueError
+from skillwire.drive.policy import DriveLimits, Hooks, Invocation, Request
+from skillwire.drive.registration import ClientInfo, Descriptor, PathTable, PathType
+from skillwire.drive.session import NORMAL, REPLACED, Closing, Connection, Mode, OutboxBudget, Session
+from skillwire.errors import InvalidValueError
+from skillwire.safe_text import quoted
 
 Listener: TypeAlias = Callable[[], None]
 """Told that a client came, went, or answers other paths."""
@@ -50,7 +47,7 @@ _SECRET_CHARACTERS = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Online:
+class OnlineClient:
     """A client that is registered now. With each registration or update it is another value."""
 
     info: ClientInfo
@@ -71,10 +68,10 @@ class Hub:
         self.hooks = hooks or Hooks()
         self._sessions: dict[str, Session] = {}
         self._unproven: dict[str, Session] = {}
-        self._clients: dict[str, Online] = {}
+        self._clients: dict[str, OnlineClient] = {}
         self._paths = 0
         self._bytes = 0
-        self._room = Room(self.limits.total_waiting_bytes)
+        self._room = OutboxBudget(self.limits.total_waiting_bytes)
         self._ended: dict[str, Closing] = {}
         self._refused: dict[str, Closing] = {}
         """How the last sessions of the HTTP loop ended, which learn it when they ask again. Those that never
@@ -218,7 +215,7 @@ class Hub:
         session.client = client
         session.table = PathTable.of(client.paths)
         self._revision += 1
-        self._clients[client.id] = Online(client, self._revision, session)
+        self._clients[client.id] = OnlineClient(client, self._revision, session)
         self._tell()
 
     def _withdraw(self, session: Session) -> None:
@@ -247,7 +244,7 @@ class Hub:
             listener()
 
     @property
-    def clients(self) -> tuple[Online, ...]:
+    def clients(self) -> tuple[OnlineClient, ...]:
         """The clients that are registered now, in the order in which they came."""
         return tuple(self._clients.values())
 

@@ -1,16 +1,31 @@
-"""Live skills as one thing to start: the hub, and the source that shows what it holds."""
+"""`LiveSkills`: the hub, its source, and the background tasks that keep them running."""
 
-from collections.abc import AsyncGenerator, Iterable
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 
 import anyio
 
-from skillwire.drive.hooks import Hooks
+from skillwire.drive.headers import HeaderRule
 from skillwire.drive.hub import Hub
-from skillwire.drive.limits import DriveLimits
+from skillwire.drive.policy import DriveLimits, Hooks
 from skillwire.drive.source import DriveSource
-from skillwire.drive.supervision import supervised
-from skillwire.drive.web import HeaderRule
+
+_log = logging.getLogger(__name__)
+PAUSE = 1.0
+"""Seconds between a crash and the next attempt."""
+
+
+async def restart_on_crash(work: Callable[[], Awaitable[None]], what: str, pause: float = PAUSE) -> None:
+    """Work until it is done or cancelled. A crash is logged, and the work begins again."""
+    while True:
+        try:
+            await work()
+        except Exception:  # noqa: BLE001 - whatever it is, the server goes on
+            _log.exception("%s failed; it begins again", what)
+            await anyio.sleep(pause)
+        else:
+            return
 
 
 class LiveSkills:
@@ -40,9 +55,9 @@ class LiveSkills:
     async def running(self) -> AsyncGenerator[None]:
         """Look after the clients meanwhile. At the end, their sessions end."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(supervised, self.hub.run, "looking after live programs")
+            tasks.start_soon(restart_on_crash, self.hub.run, "looking after live programs")
             for source in self._sources:
-                tasks.start_soon(supervised, source.run, "asking for descriptions")
+                tasks.start_soon(restart_on_crash, source.run, "asking for descriptions")
             try:
                 yield
             finally:

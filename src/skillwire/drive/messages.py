@@ -1,14 +1,17 @@
-"""What clients and server say to each other: JSON objects to values and back (protocol 2.0.0)."""
+"""The messages of protocol 2.0.0 as values, and the names both ends of the HTTP loop use."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import TypeAlias, TypeVar
 
-from skillwire.drive.depth import TOO_DEEP, too_deep
-from skillwire.drive.reading import Fields, ShapeError
+from skillwire.core.record import Json
+from skillwire.drive.fields import TOO_DEEP, Fields, ShapeError, too_deep
 from skillwire.drive.registration import METHODS, Auth, ClientInfo, Descriptor, read_paths, without_none
-from skillwire.model.entry import Json
+
+LOOP_PATH = "/mdp/http-loop"
+SESSION_HEADER = "x-mdp-session-id"
+
 
 PROTOCOL = "mdp"
 PROTOCOL_VERSION = "2.0.0"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Self
 
-from skillwire.model.errors import InvalidValueError
+from skillwire.errors import InvalidValueError
 
 SKILL_LEAVES = ("skill.md", "SKILL.md")
 PROMPT_LEAVES = ("prompt.md", "PROMPT.md")

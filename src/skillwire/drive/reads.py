@@ -8,21 +8,23 @@ from starlette.responses import Response
 
 from skillwire.drive.errors import (
     BusyError,
-    CallFailedError,
     DeniedError,
     GoneError,
     NoSuchPathError,
     ResolverError,
     TimedOutError,
     UnsendableError,
+    call_error,
 )
-from skillwire.drive.hooks import Request
+from skillwire.drive.headers import HeaderRule
 from skillwire.drive.hub import Hub
 from skillwire.drive.identity import Identities
 from skillwire.drive.messages import Answer, Nothing
 from skillwire.drive.paths import SKILL_LEAVES
+from skillwire.drive.policy import Request
 from skillwire.drive.registration import GET, PathType
-from skillwire.drive.web import HeaderRule, json_response, path_segments, queries
+from skillwire.errors import CallFailedError
+from skillwire.server.http.routes import json_response, path_segments, queries
 
 ALLOWED = "GET, HEAD, OPTIONS"
 _ROUTE = "skills"
@@ -45,7 +47,7 @@ _HARMLESS = {
 }
 
 
-class SkillReads:
+class ReadEndpoint:
     """Reads skills for whoever has a URL."""
 
     def __init__(self, hub: Hub, identities: Identities, headers: HeaderRule) -> None:
@@ -70,7 +72,9 @@ class SkillReads:
         try:
             data = await self._hub.call(client_id, asked, [PathType.SKILL])
         except CallFailedError as error:
-            return json_response({"error": error.error.to_json()}, _STATUS.get(type(error), 502), _HARMLESS)
+            return json_response(
+                {"error": call_error(error).to_json()}, _STATUS.get(type(error), 502), _HARMLESS
+            )
         return _unless_known(_response(data, content_type), request.headers.get("if-none-match", ""))
 
     def _registered(self, client_id: str, segments: Sequence[str]) -> str:

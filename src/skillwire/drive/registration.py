@@ -1,18 +1,40 @@
-"""Who registers, and what: the paths of a client, and what it says of itself."""
+"""What a client registers: its identity, its path descriptors, and the table to look them up."""
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 import orjson
 
-from skillwire.drive.paths import PROMPT_LEAVES, SKILL_LEAVES, LivePath
-from skillwire.drive.reading import Fields, ShapeError, json_size, kept_json
-from skillwire.model.display import quoted
-from skillwire.model.entry import Json
-from skillwire.model.errors import InvalidValueError
+from skillwire.core.record import Json
+from skillwire.drive.fields import Fields, ShapeError, compact_json, json_size
+from skillwire.drive.paths import PROMPT_LEAVES, SKILL_LEAVES, LivePath, best_match
+from skillwire.errors import InvalidValueError
+from skillwire.safe_text import quoted
+
+_PARAGRAPHS = re.compile(r"\n[ \t]*\n")
+_FENCES = ("```", "~~~")
+MAX_DESCRIPTION = 1024
+
+
+def described(text: str) -> str:
+    """Return the first paragraph of a Markdown text that is no heading, on one line; `` if there is none."""
+    plain = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    for paragraph in _PARAGRAPHS.split(plain):
+        if paragraph.lstrip().startswith(_FENCES):
+            continue
+        lines = [line.strip() for line in paragraph.splitlines() if not _is_heading(line)]
+        if found := " ".join(line for line in lines if line):
+            return found[:MAX_DESCRIPTION]
+    return ""
+
+
+def _is_heading(line: str) -> bool:
+    stripped = line.strip()
+    return stripped.startswith("#") or (bool(stripped) and not stripped.strip("=-*_ "))
+
 
 GET = "GET"
 METHODS = (GET, "POST", "PUT", "PATCH", "DELETE")
@@ -139,7 +161,7 @@ class Descriptor:
             for name in _SCHEMAS:
                 fields.mapping_or_none(name)
         shapes = {name: fields.values[name] for name in _SHAPES if fields.values.get(name) is not None}
-        kept = kept_json(shapes)
+        kept = compact_json(shapes)
         texts = (path.text, *path.segments, description, content_type, kept)
         taken = _PATH_BYTES + sum(_POINTERS + sys.getsizeof(text) for text in texts)
         return cls(kind, path, method, description, content_type, kept, taken)
@@ -177,7 +199,7 @@ class ClientInfo:
             metadata=fields.mapping_or_none("metadata"),
         )
         client_id = fields.parsed("id", checked_id)
-        return cls(client_id, fields.text("name"), read_paths(fields), kept_json(about))
+        return cls(client_id, fields.text("name"), read_paths(fields), compact_json(about))
 
 
 def checked_id(text: str) -> str:
@@ -208,3 +230,31 @@ def read_paths(fields: Fields) -> tuple[Descriptor, ...]:
 def without_none(**values: Json) -> dict[str, Json]:
     """Return the fields that have a value: on the wire, the others are left out."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class PathTable:
+    """Finds who answers a path. One without parameters is a dictionary look-up: nothing is more specific."""
+
+    exact: Mapping[tuple[str, str], Descriptor] = field(default_factory=dict[tuple[str, str], Descriptor])
+    patterns: tuple[Descriptor, ...] = ()
+
+    @classmethod
+    def of(cls, descriptors: Collection[Descriptor]) -> "PathTable":
+        return cls(
+            {(each.method, each.path.text): each for each in descriptors if not each.path.parameters},
+            tuple(each for each in descriptors if each.path.parameters),
+        )
+
+    def find(
+        self, method: str, asked: LivePath, types: Collection[PathType] = tuple(PathType)
+    ) -> tuple[Descriptor, dict[str, str]] | None:
+        """Return what answers `asked`, with the parameters; None if nothing does."""
+        exact = self.exact.get((method, asked.text))
+        if exact is not None and exact.type in types:
+            return exact, {}
+        if not self.patterns or asked.parameters:
+            return None
+        among = {each.path: each for each in self.patterns if each.method == method and each.type in types}
+        found = best_match(among, asked)
+        return None if found is None else (among[found[0]], found[1])

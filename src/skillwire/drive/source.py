@@ -1,4 +1,4 @@
-"""Live skills as a source: each appears in the catalogue as a dynamic skill."""
+"""Live skills as a source; paths with parameters become skill templates."""
 
 import time
 from collections.abc import AsyncGenerator
@@ -6,24 +6,46 @@ from dataclasses import dataclass
 
 import anyio
 
-from skillwire.drive.documents import document, head
-from skillwire.drive.errors import CallFailedError, NoSuchPathError
-from skillwire.drive.hooks import Request
-from skillwire.drive.hub import Hub, Online
-from skillwire.drive.introductions import Introductions
-from skillwire.drive.registration import GET, Descriptor, PathType
-from skillwire.drive.templates import skill_template
-from skillwire.model.display import quoted
-from skillwire.model.entry import LiveFile, Origin, SkillFile, SkillRecord
-from skillwire.model.errors import NotServedError, SourceError
-from skillwire.model.mime import MARKDOWN
-from skillwire.model.name import NAME_RULE, is_skill_name
-from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.model.template import SkillTemplate
-from skillwire.model.uri import SKILL_FILE
-from skillwire.skillmd.document import read_document
+from skillwire.core.mime import MARKDOWN
+from skillwire.core.names import NAME_RULE, SKILL_FILE, is_skill_name
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import LiveFile, Origin, SkillFile, SkillRecord
+from skillwire.core.template import SkillTemplate
+from skillwire.drive.documents import DescriptionFetcher, document, head
+from skillwire.drive.errors import NoSuchPathError
+from skillwire.drive.hub import Hub, OnlineClient
+from skillwire.drive.paths import Kind
+from skillwire.drive.policy import Request
+from skillwire.drive.registration import GET, ClientInfo, Descriptor, PathType
+from skillwire.errors import CallFailedError, NotServedError, SourceError
+from skillwire.frontmatter.document import read_document
+from skillwire.safe_text import one_line, quoted
 from skillwire.sources.assemble import assemble
-from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
+from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source, WatchFilter, ignore_progress
+
+
+def skill_template(client: ClientInfo, descriptor: Descriptor, label: str) -> SkillTemplate:
+    """Return the skills behind a path with parameters: whoever knows the values can read them."""
+    path = descriptor.path
+    parts = [
+        f"{{{_name(segment, at)}}}" if kind is Kind.PARAMETER else segment
+        for at, (segment, kind) in enumerate(zip(path.segments, path.kinds, strict=True))
+    ]
+    located = "/".join([client.id, *parts])
+    told = (descriptor.description or "").strip()
+    return SkillTemplate(
+        path="/".join([client.id, *parts[:-1]]),
+        description=told or f"What {one_line(client.name)} says at {quoted(path.text)}.",
+        label=label,
+        location=located,
+    )
+
+
+def _name(segment: str, at: int) -> str:
+    """Return a parameter as templates spell it: theirs have no hyphen, and begin with a letter."""
+    name = segment[1:].replace("-", "_")
+    return name if name == segment[1:] and name[0].isalpha() else f"p{at}_{name}"
+
 
 _LONGEST_PAUSE = 2.0
 
@@ -32,7 +54,7 @@ _LONGEST_PAUSE = 2.0
 class _Looked:
     """What became of the paths of one client."""
 
-    online: Online
+    online: OnlineClient
     complete: bool
     """Whether nothing is being asked for any more."""
     entries: tuple[SkillRecord, ...]
@@ -46,7 +68,7 @@ class DriveSource(Source):
     def __init__(self, hub: Hub, label: str = "drive") -> None:
         self.label = label
         self._hub = hub
-        self._introductions = Introductions(hub, self._tell)
+        self._introductions = DescriptionFetcher(hub, self._tell)
         self._looked: dict[str, _Looked] = {}
         self._changed: set[anyio.Event] = set()
         hub.listen(self._tell)
@@ -59,7 +81,7 @@ class DriveSource(Source):
         """Ask for what descriptions are missing, until cancelled."""
         await self._introductions.run()
 
-    async def scan(self, progress: Progress = unwatched) -> Scan:
+    async def scan(self, progress: Progress = ignore_progress) -> Scan:
         looked: dict[str, _Looked] = {}
         for online in self._hub.clients:
             known = self._looked.get(online.info.id)
@@ -75,7 +97,7 @@ class DriveSource(Source):
             tuple(template for each in every for template in each.templates),
         )
 
-    def _look(self, online: Online) -> _Looked:
+    def _look(self, online: OnlineClient) -> _Looked:
         """Look at the paths of one client."""
         skills = [each for each in online.info.paths if each.type is PathType.SKILL]
         plain = [each for each in skills if not each.path.parameters]
@@ -91,7 +113,7 @@ class DriveSource(Source):
             tuple(skill_template(online.info, each, self.label) for each in skills if each.path.parameters),
         )
 
-    async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
+    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
         while True:
             changed = anyio.Event()
             self._changed.add(changed)
@@ -114,7 +136,7 @@ class DriveSource(Source):
         return document(entry.name, entry.description, data)
 
     def _found(
-        self, online: Online, descriptor: Descriptor, description: str
+        self, online: OnlineClient, descriptor: Descriptor, description: str
     ) -> SkillRecord | tuple[Problem, ...]:
         """Return the skill at a path, or why it is none."""
         folder = [online.info.id, *descriptor.path.folder]

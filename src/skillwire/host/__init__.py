@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from skillwire.lazy import exports
 
 if TYPE_CHECKING:
-    from skillwire.host.dialects.client import DraftsClient
-    from skillwire.host.host import Host
-    from skillwire.host.judging.approval import (
+    from skillwire.errors import HostError, LoginError, LoginRequiredError
+    from skillwire.host.approvals.questions import (
         Answer,
         Approver,
         ExecutionRequest,
@@ -19,17 +18,17 @@ if TYPE_CHECKING:
         LoadRequest,
         Request,
     )
+    from skillwire.host.connections.target import Target, TokenSource
+    from skillwire.host.dialects.client import SkillsClient
+    from skillwire.host.dialects.drafts import DraftsClient
+    from skillwire.host.host import Host
+    from skillwire.host.login.browser import browser_login
     from skillwire.host.login.flow import KnownClient, LoginHandler, LoginRequest
-    from skillwire.host.login.loopback import browser_login
-    from skillwire.host.login.record import LoginError
-    from skillwire.host.login.store import Logins
-    from skillwire.host.reaching.client import SkillsClient
-    from skillwire.host.reaching.connected import ConnectedServer
-    from skillwire.host.reaching.target import Target, TokenSource
-    from skillwire.host.refusing import HostError, LoginRequiredError
+    from skillwire.host.servers.connected import ConnectedServer
     from skillwire.host.session.session import Session
     from skillwire.host.session.tools import AgentTool
-    from skillwire.host.state.state import State
+    from skillwire.host.store.logins import Logins
+    from skillwire.host.store.state import State
 
 __all__ = [
     "AgentTool",
@@ -62,27 +61,27 @@ if not TYPE_CHECKING:  # a type checker knows the names above, and no others
         __name__,
         {
             "AgentTool": "skillwire.host.session.tools",
-            "Answer": "skillwire.host.judging.approval",
-            "Approver": "skillwire.host.judging.approval",
-            "ConnectedServer": "skillwire.host.reaching.connected",
-            "ExecutionRequest": "skillwire.host.judging.approval",
-            "ForeignReadRequest": "skillwire.host.judging.approval",
-            "DraftsClient": "skillwire.host.dialects.client",
-            "SkillsClient": "skillwire.host.reaching.client",
+            "Answer": "skillwire.host.approvals.questions",
+            "Approver": "skillwire.host.approvals.questions",
+            "ConnectedServer": "skillwire.host.servers.connected",
+            "ExecutionRequest": "skillwire.host.approvals.questions",
+            "ForeignReadRequest": "skillwire.host.approvals.questions",
+            "DraftsClient": "skillwire.host.dialects.drafts",
+            "SkillsClient": "skillwire.host.dialects.client",
             "Host": "skillwire.host.host",
-            "HostError": "skillwire.host.refusing",
-            "LoadRequest": "skillwire.host.judging.approval",
-            "Logins": "skillwire.host.login.store",
+            "HostError": "skillwire.host.errors",
+            "LoadRequest": "skillwire.host.approvals.questions",
+            "Logins": "skillwire.host.store.logins",
             "LoginHandler": "skillwire.host.login.flow",
             "LoginRequest": "skillwire.host.login.flow",
-            "LoginError": "skillwire.host.login.record",
+            "LoginError": "skillwire.errors",
             "KnownClient": "skillwire.host.login.flow",
-            "browser_login": "skillwire.host.login.loopback",
-            "LoginRequiredError": "skillwire.host.refusing",
-            "TokenSource": "skillwire.host.reaching.target",
-            "Request": "skillwire.host.judging.approval",
+            "browser_login": "skillwire.host.login.browser",
+            "LoginRequiredError": "skillwire.host.errors",
+            "TokenSource": "skillwire.host.connections.target",
+            "Request": "skillwire.host.approvals.questions",
             "Session": "skillwire.host.session.session",
-            "State": "skillwire.host.state.state",
-            "Target": "skillwire.host.reaching.target",
+            "State": "skillwire.host.store.state",
+            "Target": "skillwire.host.connections.target",
         },
     )

@@ -4,16 +4,16 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from skillwire.catalog.library import Library
-from skillwire.host.reaching.client import Listing
-from skillwire.host.reaching.label import checked_label
-from skillwire.model.entry import SkillRecord
-from skillwire.model.limits import Limits
-from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.sources.directory import FolderSource
-from skillwire.wire.findings import Fault, Finding, FindingError
-from skillwire.wire.remote import RemoteSkill, parse_entry
-from skillwire.wire.translate import directory_resource, file_resource, skill_entry
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import Limits, SkillRecord
+from skillwire.errors import FindingError
+from skillwire.host.connections.labels import checked_label
+from skillwire.host.dialects.client import Listing
+from skillwire.library.library import Library
+from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.remote import RemoteSkill, parse_entry
+from skillwire.protocol.translate import directory_resource, file_resource, skill_entry
+from skillwire.sources.folder.source import FolderSource
 
 
 class FolderProvider:

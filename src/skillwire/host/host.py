@@ -9,31 +9,26 @@ from weakref import WeakSet
 
 import anyio
 
-from skillwire.host.bridge.publishing import why_not_passed_on
+from skillwire.core.record import Limits
+from skillwire.errors import SkillwireError, UsageError, VerificationError
+from skillwire.host.approvals.approval_store import ApprovalStore
+from skillwire.host.approvals.consent import Consent
+from skillwire.host.approvals.questions import Approver, Changes, Inspection, inspect_entry
+from skillwire.host.connections.target import Target
+from skillwire.host.errors import translated_errors
 from skillwire.host.folder import FolderProvider
-from skillwire.host.hosted import HostedSkill
-from skillwire.host.judging.approval import Approver
-from skillwire.host.judging.changes import Changes
-from skillwire.host.judging.consent import Consent
-from skillwire.host.judging.inspection import Inspection, inspected
-from skillwire.host.judging.keeping import Keeping
+from skillwire.host.hosted_skill import HostedSkill, listed_file, live_uri, unlisted, wanted_tools
 from skillwire.host.login.flow import KnownClient, LoginHandler, checked_scopes, log_in
-from skillwire.host.login.stored import keep_login, uses_login, with_login
-from skillwire.host.paths import listed_file, live_uri, unlisted
+from skillwire.host.login.tokens import keep_login, uses_login, with_login
 from skillwire.host.places import Places
 from skillwire.host.pull import pulled
-from skillwire.host.reaching.connected import ConnectedServer
-from skillwire.host.reaching.link import ServerLink
-from skillwire.host.reaching.provider import Provider
-from skillwire.host.reaching.target import Target
-from skillwire.host.refusing import VerificationError, told_of
 from skillwire.host.registry import HostProblem, Registry
-from skillwire.host.session.permissions import wanted_tools
+from skillwire.host.servers.connected import ConnectedServer, Provider
+from skillwire.host.servers.link import ServerLink
+from skillwire.host.servers.records import why_not_published
 from skillwire.host.session.session import Session
-from skillwire.host.state.state import State
-from skillwire.model.display import quoted
-from skillwire.model.errors import SkillwireError, UsageError
-from skillwire.model.limits import Limits
+from skillwire.host.store.state import State
+from skillwire.safe_text import quoted
 
 PATIENCE = 60.0
 """Seconds that one place has to list its skills."""
@@ -78,7 +73,7 @@ class Host:
         if state is not None:
             for root in (folders or {}).values():
                 state.keep_apart(Path(root))  # or what was fetched would be taken for the person's own (H24)
-        self._keeping = Keeping(state)
+        self._keeping = ApprovalStore(state)
         everything = [*own, *self._links, *providers]
         self._places = Places(everything, self._keeping, limits, patience, self._notice)
         if state is not None and state.damaged is not None:
@@ -193,7 +188,7 @@ class Host:
 
     async def inspect(self, skill: HostedSkill) -> Inspection:
         """Return all that can be said of a skill without reading a file of it (H11)."""
-        return inspected(skill, await self.diff(skill))
+        return inspect_entry(skill, await self.diff(skill))
 
     async def diff(self, skill: HostedSkill) -> Changes | None:
         """Return in what it differs from the version that was approved; None if none was (H11)."""
@@ -202,7 +197,7 @@ class Host:
 
     def why_not_bridged(self, skill: HostedSkill) -> str:
         """Return why `skillwire bridge` cannot pass on a skill that this host can use; empty if it can."""
-        return why_not_passed_on(skill.label, skill.skill, self._places.listed(skill.label))
+        return why_not_published(skill.label, skill.skill, self._places.listed(skill.label))
 
     async def approve(self, skill: HostedSkill) -> None:
         """Keep a person's approval of this very version. Raises `UsageError` where that cannot be."""
@@ -214,14 +209,14 @@ class Host:
                 hint="it needs a digest for every file, and a host that has a state",
             )
         await self._keeping.approve(skill)
-        await self._places.judge_again(skill.identity)
+        await self._places.refresh_status(skill.identity)
 
     async def revoke(self, skill: HostedSkill) -> None:
         """Take an approval back, here and in every session."""
         await self._keeping.revoke(skill)
         for session in self._sessions:
             session.withdraw(skill.identity)
-        await self._places.judge_again(skill.identity)
+        await self._places.refresh_status(skill.identity)
 
     async def grant(self, skill: HostedSkill, tools: Iterable[str]) -> None:
         """Let a skill use tools that its frontmatter asks for, as long as it stays what it is (H21).
@@ -243,7 +238,7 @@ class Host:
 
         Where no files are listed, there is nothing that it could be compared with.
         """
-        with told_of(skill.origin, skill.skill.uri):
+        with translated_errors(skill.origin, skill.skill.uri):
             if skill.skill.files is None:
                 return await self._places.provider(skill.label).read(live_uri(skill.skill, path))
             file = listed_file(skill.skill, path)

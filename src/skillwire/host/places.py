@@ -7,21 +7,20 @@ from typing import TypeAlias
 import anyio
 import anyio.to_thread
 
-from skillwire.host.hosted import HostedSkill, Identity, origin_of
-from skillwire.host.judging.keeping import Keeping
-from skillwire.host.reaching.client import Listing
-from skillwire.host.reaching.label import checked_label
-from skillwire.host.reaching.provider import Provider
-from skillwire.host.refusing import HostError, LoginRequiredError, VerificationError, told_of
+from skillwire.core.record import Limits
+from skillwire.errors import BadParamsError, ConflictError, HostError, LoginRequiredError, VerificationError
+from skillwire.host.approvals.approval_store import ApprovalStore
+from skillwire.host.connections.labels import checked_label
+from skillwire.host.dialects.client import Listing
+from skillwire.host.errors import translated_errors
+from skillwire.host.hosted_skill import HostedSkill, Identity, describe_place, wanted_tools
 from skillwire.host.registry import HostProblem, Registry
-from skillwire.host.session.permissions import wanted_tools
-from skillwire.model.display import quoted
-from skillwire.model.errors import BadParamsError, ConflictError
-from skillwire.model.limits import Limits
-from skillwire.wire.findings import Fault
-from skillwire.wire.messages import SKILLS_GET, SKILLS_LIST
-from skillwire.wire.remote import RemoteFile, RemoteSkill
-from skillwire.wire.verify import file_faults
+from skillwire.host.servers.connected import Provider
+from skillwire.protocol.findings import Fault
+from skillwire.protocol.messages import SKILLS_GET, SKILLS_LIST
+from skillwire.protocol.remote import RemoteFile, RemoteSkill
+from skillwire.protocol.verify import file_faults
+from skillwire.safe_text import quoted
 
 Noticed: TypeAlias = Callable[[Registry], None]
 """Told of every new registry, right after it stands."""
@@ -36,7 +35,7 @@ class Places:
     def __init__(
         self,
         providers: Iterable[Provider],
-        keeping: Keeping,
+        keeping: ApprovalStore,
         limits: Limits,
         patience: float,
         noticed: Noticed,
@@ -76,10 +75,10 @@ class Places:
 
     async def find(self, name: str) -> HostedSkill:
         """Return the skill that `name` means; `label:URI` also if no list has it (H3)."""
-        beside = await self.beside_lists(name)
+        beside = await self.unlisted_identity(name)
         return self.registry.resolve(name) if beside is None else await self.lookup(*beside)
 
-    async def beside_lists(self, name: str) -> Identity | None:
+    async def unlisted_identity(self, name: str) -> Identity | None:
         """Return the label and the URI that a name spells, if that is of no skill that is known."""
         if self._rounds == 0:
             await self.discover()
@@ -91,7 +90,7 @@ class Places:
         """Return the skill at `uri` as its place has it now, listed or not (H3, H15). Raises `HostError`."""
         provider = self.provider(label)
         before = self._looked_up.pop((label, uri), None)
-        with told_of(origin_of(label, local=provider.local), SKILLS_GET):
+        with translated_errors(describe_place(label, local=provider.local), SKILLS_GET):
             skill = await provider.get(uri)
         if before is not None or self.registry.get((label, uri)) is None:
             self._looked_up[label, uri] = skill
@@ -112,7 +111,7 @@ class Places:
         """Return the bytes of a file if they are what the entry promises (H15). Raises `HostError`."""
         if (kept := await self._keeping.cached(skill, file)) is not None:
             return kept
-        with told_of(skill.origin, file.uri):
+        with translated_errors(skill.origin, file.uri):
             content = await self.provider(skill.label).read(file.uri, file.size)
         if faults := tuple(file_faults(file, content)):
             raise VerificationError(skill.origin, *faults)
@@ -124,15 +123,15 @@ class Places:
         wanted = wanted_tools(skill.skill)
         return wanted if skill.local else wanted & await self._keeping.granted(skill)
 
-    async def judge_again(self, identity: Identity) -> None:
+    async def refresh_status(self, identity: Identity) -> None:
         """Take note that an approval was given or taken back."""
         if (known := self.registry.get(identity)) is not None:
             self._swap(self.registry.having(await self._judged(known)))
 
     async def _list(self, provider: Provider, listings: dict[str, Listing | HostProblem]) -> None:
-        origin = origin_of(provider.label, local=provider.local)
+        origin = describe_place(provider.label, local=provider.local)
         try:
-            with anyio.fail_after(self._patience), told_of(origin, SKILLS_LIST):
+            with anyio.fail_after(self._patience), translated_errors(origin, SKILLS_LIST):
                 listings[provider.label] = await provider.list()
         except TimeoutError:
             told = f"it did not list its skills in {self._patience:g} seconds"

@@ -8,17 +8,15 @@ from urllib.parse import unquote
 
 import anyio.to_thread
 
-from skillwire.catalog.in_order import READS_AT_ONCE, UNSIZED_AT_ONCE, in_order
-from skillwire.host.hosted import HostedSkill
-from skillwire.host.refusing import VerificationError
-from skillwire.model.display import quoted
-from skillwire.model.errors import UsageError
-from skillwire.model.path import portable_fault
-from skillwire.model.uri import SCHEME
-from skillwire.sources.replace import folder_aside
-from skillwire.wire.findings import Fault, Finding
-from skillwire.wire.remote import RemoteFile
-from skillwire.wire.verify import frontmatter_faults
+from skillwire.core.atomic_write import staging_folder
+from skillwire.core.concurrency import READS_AT_ONCE, UNSIZED_AT_ONCE, in_order
+from skillwire.core.names import SCHEME, portable_fault
+from skillwire.errors import UsageError, VerificationError
+from skillwire.host.hosted_skill import HostedSkill
+from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.remote import RemoteFile
+from skillwire.protocol.verify import frontmatter_faults
+from skillwire.safe_text import quoted
 
 
 class Reads(Protocol):
@@ -83,7 +81,7 @@ def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Write beside the folder, and give it its name when it is complete."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with folder_aside(folder.parent) as beside:
+        with staging_folder(folder.parent) as beside:
             for path, content in contents.items():
                 target = beside / "skill" / path
                 target.parent.mkdir(parents=True, exist_ok=True)

@@ -5,14 +5,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
-from skillwire.catalog.names import AmbiguousNameError, UnknownNameError, did_you_mean
-from skillwire.host.hosted import HostedSkill, Identity
-from skillwire.host.paths import canonical
-from skillwire.model.display import quoted
-from skillwire.model.errors import RequestError
-from skillwire.model.plain import plain
-from skillwire.model.uri import SKILL_FILE
-from skillwire.wire.remote import RemoteFile
+from skillwire.core.names import SKILL_FILE
+from skillwire.errors import RequestError
+from skillwire.host.hosted_skill import HostedSkill, Identity, canonical
+from skillwire.library.names import AmbiguousNameError, UnknownNameError, did_you_mean
+from skillwire.protocol.remote import RemoteFile
+from skillwire.safe_text import plain, quoted
 
 _SHOWN = 10
 """Skills that a message names."""

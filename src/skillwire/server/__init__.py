@@ -5,17 +5,15 @@ from typing import TYPE_CHECKING
 from skillwire.lazy import exports
 
 if TYPE_CHECKING:
-    from skillwire.server.address import Address, HostPolicy
-    from skillwire.server.attaching import attach
-    from skillwire.server.drive import drive_annex
-    from skillwire.server.http import http_app, serve_http
-    from skillwire.server.port import listen
+    from skillwire.features.prompts import PromptContent
+    from skillwire.features.tools import SkillTools
+    from skillwire.server.attaching.attach import attach
+    from skillwire.server.build import skills_server
+    from skillwire.server.http.address import Address, HostPolicy, listen
+    from skillwire.server.http.app import http_app, serve_http
     from skillwire.server.serve_options import Channel, ServeOptions
     from skillwire.server.skill_server import SkillServer
-    from skillwire.server.skills import skills_server
-    from skillwire.server.stdio import serve_stdio
-    from skillwire.surfaces.prompts import PromptContent
-    from skillwire.surfaces.tools import SkillTools
+    from skillwire.server.stdio.serve import serve_stdio
 
 __all__ = [
     "Address",
@@ -26,7 +24,6 @@ __all__ = [
     "SkillServer",
     "SkillTools",
     "attach",
-    "drive_annex",
     "http_app",
     "listen",
     "serve_http",
@@ -38,19 +35,18 @@ if not TYPE_CHECKING:  # a type checker knows the names above, and no others
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "Address": "skillwire.server.address",
+            "Address": "skillwire.server.http.address",
             "Channel": "skillwire.server.serve_options",
-            "HostPolicy": "skillwire.server.address",
-            "PromptContent": "skillwire.surfaces.prompts",
+            "HostPolicy": "skillwire.server.http.address",
+            "PromptContent": "skillwire.features.prompts",
             "ServeOptions": "skillwire.server.serve_options",
             "SkillServer": "skillwire.server.skill_server",
-            "SkillTools": "skillwire.surfaces.tools",
-            "attach": "skillwire.server.attaching",
-            "drive_annex": "skillwire.server.drive",
-            "http_app": "skillwire.server.http",
-            "listen": "skillwire.server.port",
-            "serve_http": "skillwire.server.http",
-            "serve_stdio": "skillwire.server.stdio",
-            "skills_server": "skillwire.server.skills",
+            "SkillTools": "skillwire.features.tools",
+            "attach": "skillwire.server.attaching.attach",
+            "http_app": "skillwire.server.http.app",
+            "listen": "skillwire.server.http.address",
+            "serve_http": "skillwire.server.http.app",
+            "serve_stdio": "skillwire.server.stdio.serve",
+            "skills_server": "skillwire.server.build",
         },
     )

@@ -1,20 +1,105 @@
-"""Surfaces to an MCP server of the official SDK."""
+"""Build a server of the MCP SDK from features; translate our errors to JSON-RPC errors."""
 
-from collections.abc import AsyncGenerator, Sequence
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
-from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
+import mcp_types as types
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ConfigDict
 
-from skillwire.server.announce import Announcer
-from skillwire.server.handlers import Context, Params, handler
-from skillwire.surfaces.base import ListKind, Surface, all_extensions, all_methods
-from skillwire.wire.messages import Freshness
+from skillwire import __version__
+from skillwire.errors import NotServedError, RequestError, SkillwireError
+from skillwire.features.base import Answer, Call, Feature, ListKind, Method, all_extensions, all_methods
+from skillwire.library.library import Library
+from skillwire.protocol.messages import CACHEABLE, EXTENSION, Freshness
+from skillwire.protocol.translate import complete
+from skillwire.server.http.middleware import TOKEN_SHOWN
+from skillwire.server.notifications import Announcer
+from skillwire.server.serve_options import NAME, ServeOptions, all_features
+
+_log = logging.getLogger(__name__)
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+Handler: TypeAlias = Callable[[Context, Any], Awaitable[Any]]
+
+PRIVATE = Freshness(private=True)
+"""For servers of others: nobody knows who may see what there (S12)."""
+
+_ECHOED = 2048
+"""How long a URI may be to be repeated in an error."""
+
+
+class Params(types.RequestParams):
+    """Takes anything: each surface looks at its own parameters, and says what is wrong with them."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+def handler(name: str, method: Method, freshness: Freshness) -> Handler:
+    """Return what answers requests for `name`, on every protocol version."""
+
+    async def handle(context: Context, _params: types.RequestParams) -> dict[str, Any]:
+        return await respond(name, method, freshness, context)
+
+    return handle
+
+
+async def respond(
+    name: str, method: Method, freshness: Freshness, context: Context, call: Call | None = None
+) -> dict[str, Any]:
+    """Return the answer to a request, with what its protocol version wants of every result (S12)."""
+    params = context.params or {} if call is None else call.params
+    answer = await answered(name, method, Call(params, may_change(context), knows_skills(context)))
+    if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        return answer.result
+    if name not in CACHEABLE:
+        return complete(answer.result, None)
+    return complete(answer.result, answer.freshness(freshness))
+
+
+def may_change(context: Context) -> bool:
+    """Return whether a request may change the server.
+
+    A client on stdio is the user's own. Over HTTP, local processes and pages of allowed origins reach the
+    server, so a request must have shown a token: the one of this server, or one that the SDK has verified.
+    """
+    request = context.request
+    if request is None:
+        return True
+    scope: Mapping[str, Any] = getattr(request, "scope", {})
+    return TOKEN_SHOWN in scope or isinstance(scope.get("user"), AuthenticatedUser)
+
+
+def knows_skills(context: Context) -> bool:
+    """Return whether the client declares the extension, in its handshake or with this request."""
+    declared = context.session.client_capabilities
+    return declared is not None and EXTENSION in (declared.extensions or {})
+
+
+async def answered(name: str, method: Method, call: Call) -> Answer:
+    """Return what `method` answers. Raises `MCPError`, and nothing else."""
+    try:
+        return await method(call)
+    except NotServedError as error:
+        data = {"uri": error.uri} if len(error.uri) <= _ECHOED else None
+        raise MCPError(types.INVALID_PARAMS, str(error), data) from error
+    except RequestError as error:
+        raise MCPError(types.INVALID_PARAMS, str(error)) from error
+    except SkillwireError as error:
+        raise MCPError(types.INTERNAL_ERROR, str(error)) from error
+    except Exception as error:  # anything else would reach older clients in its own words
+        _log.exception("`%s` failed", name)
+        raise MCPError(types.INTERNAL_ERROR, "internal error; the server's log says more") from error
 
 
 def build_server(
-    surfaces: Sequence[Surface],
+    surfaces: Sequence[Feature],
     *,
     name: str,
     version: str,
@@ -56,7 +141,7 @@ def _announcing(announcer: Announcer, name: str, version: str, instructions: str
 
 
 def _introduce(
-    server: Server[Any], surfaces: Sequence[Surface], announcer: Announcer | None
+    server: Server[Any], surfaces: Sequence[Feature], announcer: Announcer | None
 ) -> ServerMiddleware[Any]:
     """Complete what a new client is told: instructions as of now, and what the SDK leaves out (S1)."""
 
@@ -79,7 +164,34 @@ def _introduce(
     return middleware
 
 
-def all_instructions(own: str | None, surfaces: Sequence[Surface]) -> str:
+def all_instructions(own: str | None, surfaces: Sequence[Feature]) -> str:
     """Return what a new client is told: the server's own words, then those of the surfaces."""
     parts = [own or "", *(surface.instructions() for surface in surfaces)]
     return "\n\n".join(part for part in parts if part)
+
+
+def skills_server(
+    library: Library,
+    *,
+    name: str = NAME,
+    version: str = __version__,
+    instructions: str | None = None,
+    freshness: Freshness | None = None,
+    options: ServeOptions | None = None,
+    surfaces: Sequence[Feature] | None = None,
+) -> Server[Any]:
+    """Return an MCP server of the official SDK for `library`. `instructions` may name skill URIs (S20).
+
+    For as long as it runs, the library follows its sources, and clients are told of changes. `surfaces` are
+    those of the `options`, where somebody else asks them, too.
+    """
+    if surfaces is None:
+        surfaces = all_features(library, options or ServeOptions())
+    return build_server(
+        surfaces,
+        name=name,
+        version=version,
+        instructions=instructions,
+        freshness=freshness,
+        announcer=Announcer(library, surfaces),
+    )

@@ -3,32 +3,30 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from skillwire.catalog.library import Library
-from skillwire.contract.terms import Terms
-from skillwire.model.errors import InvalidValueError
-from skillwire.surfaces.authored_prompts import AuthoredPromptsSurface
-from skillwire.surfaces.base import Surface
-from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
-from skillwire.surfaces.completion import CompletionSurface
-from skillwire.surfaces.content import Frame, RuntimeMeta, no_meta
-from skillwire.surfaces.directory import DirectorySurface
-from skillwire.surfaces.documents import Document, ProblemsDocument, Unlisted
-from skillwire.surfaces.drafts import DraftIndex
-from skillwire.surfaces.extension import ExtensionSurface
-from skillwire.surfaces.instructions import InstructionsSurface
-from skillwire.surfaces.manifests import SkillManifests
-from skillwire.surfaces.offer import Offer
-from skillwire.surfaces.prompts import PromptContent, PromptsSurface
-from skillwire.surfaces.resources import ResourcesSurface
-from skillwire.surfaces.toolbox import Tool
-from skillwire.surfaces.tools import MAX_FILE_BYTES, SkillTools, ToolsSurface
+from skillwire.errors import InvalidValueError
+from skillwire.features.base import Feature
+from skillwire.features.catalog_text import DEFAULT_TOKENS
+from skillwire.features.completion import CompletionFeature
+from skillwire.features.content import Frame, RuntimeMeta, no_meta
+from skillwire.features.directory import DirectoryFeature
+from skillwire.features.drafts import DraftIndex, SkillManifests
+from skillwire.features.extension import ExtensionFeature
+from skillwire.features.instructions import InstructionsFeature
+from skillwire.features.prompts import AuthoredPromptsFeature, PromptContent, PromptsFeature
+from skillwire.features.resources import Document, ProblemsDocument, ResourcesFeature, Unlisted
+from skillwire.features.tools import MAX_FILE_BYTES, SkillTools, Tool, ToolsFeature
+from skillwire.features.visible_skills import VisibleSkills
+from skillwire.library.library import Library
 
 if TYPE_CHECKING:
     from skillwire.authoring.skill import Skill
-    from skillwire.surfaces.archives import SkillArchives
-    from skillwire.surfaces.contract import UnderContract
+    from skillwire.contract.feature import ContractFeature
+    from skillwire.contract.options import ContractOptions
+    from skillwire.features.archives import SkillArchives
+
 
 NAME = "skillwire"
 """What a server calls itself unless its author says otherwise."""
@@ -62,7 +60,7 @@ class ServeOptions:
     """Whether every skill can be read as an archive, too."""
     legacy_uris: bool = False
     """Whether a skill can be read at the addresses of a time before the extension."""
-    contract: Terms | None = None
+    contract: "ContractOptions | None" = None
     """How skills are held to the repository contract, if they are."""
     tools: Sequence[Tool] = ()
     """Further tools, behind those that load skills."""
@@ -94,34 +92,34 @@ def _member(option: str, kind: type[StrEnum], value: object) -> StrEnum:
         raise InvalidValueError(option, str(value), f"{', '.join(others)} or {last}") from None
 
 
-def all_surfaces(
+def all_features(
     library: Library, options: ServeOptions, prompts: "Mapping[str, Skill] | None" = None
-) -> list[Surface]:
+) -> list[Feature]:
     """Return every way in to `library`, in the order that a reader would want them listed.
 
     `prompts` are those of skills written in code.
     """
     contract = None if options.contract is None else _under_contract(library, options.contract)
     runtime_meta = no_meta if contract is None else contract.runtime_meta
-    surfaces: list[Surface] = [
-        ExtensionSurface(library, list_nonconforming=options.list_nonconforming),
-        DirectorySurface(library),
+    surfaces: list[Feature] = [
+        ExtensionFeature(library, list_nonconforming=options.list_nonconforming),
+        DirectoryFeature(library),
         _resources(library, options, contract),
     ]
     if options.every_client:
         return [*surfaces, *_for_every_client(library, options, prompts or {}, runtime_meta)]
     if prompts:
-        surfaces.append(AuthoredPromptsSurface(prompts))
-    return [*surfaces, CompletionSurface(library)]
+        surfaces.append(AuthoredPromptsFeature(prompts))
+    return [*surfaces, CompletionFeature(library)]
 
 
 def _for_every_client(
     library: Library, options: ServeOptions, prompts: "Mapping[str, Skill]", runtime_meta: RuntimeMeta
-) -> Iterator[Surface]:
+) -> Iterator[Feature]:
     """Yield what a client can use that knows nothing of the extension."""
-    offer = Offer(library)
+    offer = VisibleSkills(library)
     in_tools = options.channel is Channel.TOOL_DESCRIPTION
-    yield ToolsSurface(
+    yield ToolsFeature(
         offer,
         max_file_bytes=options.max_file_bytes,
         catalog_tokens=options.catalog_tokens,
@@ -131,10 +129,10 @@ def _for_every_client(
         frame=options.frame,
         offered=options.skill_tools,
     )
-    yield PromptsSurface(offer, options.catalog_tokens, prompts, options.frame, options.prompt_content)
-    yield CompletionSurface(library, offer)
+    yield PromptsFeature(offer, options.catalog_tokens, prompts, options.frame, options.prompt_content)
+    yield CompletionFeature(library, offer)
     if not in_tools:
-        yield InstructionsSurface(
+        yield InstructionsFeature(
             offer,
             options.catalog_tokens,
             foreign=options.frame is not None,
@@ -142,19 +140,19 @@ def _for_every_client(
         )
 
 
-def _under_contract(library: Library, terms: Terms) -> "UnderContract":
-    from skillwire.surfaces.contract import UnderContract  # noqa: PLC0415 - only who wants it pays for it
-
-    return UnderContract(library, terms)
+def _under_contract(library: Library, terms: "ContractOptions") -> "ContractFeature":
+    return import_module("skillwire.contract.feature").ContractFeature(library, terms)
 
 
 def _archives(library: Library) -> "SkillArchives":
-    from skillwire.surfaces.archives import SkillArchives  # noqa: PLC0415 - as above
+    from skillwire.features.archives import SkillArchives  # noqa: PLC0415 - as above
 
     return SkillArchives(library)
 
 
-def _resources(library: Library, options: ServeOptions, contract: "UnderContract | None") -> ResourcesSurface:
+def _resources(
+    library: Library, options: ServeOptions, contract: "ContractFeature | None"
+) -> ResourcesFeature:
     archives = _archives(library) if options.archives else None
     documents: list[Document] = [ProblemsDocument() if contract is None else contract.problems]
     if options.drafts:
@@ -165,9 +163,9 @@ def _resources(library: Library, options: ServeOptions, contract: "UnderContract
     if options.drafts:
         unlisted.append(SkillManifests(library))
     if options.legacy_uris:
-        from skillwire.surfaces.legacy import LegacyAddresses  # noqa: PLC0415 - as above
+        from skillwire.features.legacy import LegacyAddresses  # noqa: PLC0415 - as above
 
         unlisted.append(LegacyAddresses(library))
     if contract is None:
-        return ResourcesSurface(library, documents, unlisted)
-    return ResourcesSurface(library, documents, unlisted, [contract.addresses], contract.runtime_meta)
+        return ResourcesFeature(library, documents, unlisted)
+    return ResourcesFeature(library, documents, unlisted, [contract.addresses], contract.runtime_meta)

@@ -1,32 +1,105 @@
-"""A server whose skills are written in code, next to whatever else its author does."""
+"""`SkillServer`: serve skills written in code, and ask it without a transport."""
 
 import functools
+import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar, cast
 
 import anyio
 from mcp.server.lowlevel.server import Server
 
-from skillwire.authoring.folder import returns_path
 from skillwire.authoring.live import DEFAULT_TIMEOUT, LiveSkill, Resolver, Values, description_of
-from skillwire.authoring.named_folder import NamedFolder, check_nothing_said
-from skillwire.authoring.registry import Skills
-from skillwire.authoring.rules import AuthoringError
-from skillwire.authoring.skill import Skill
-from skillwire.model.entry import Json
-from skillwire.model.errors import ConflictError, UsageError
-from skillwire.server.address import Address, HostPolicy
-from skillwire.server.announce import Announcer
+from skillwire.authoring.skill import Skill, returns_path
+from skillwire.authoring.skills import NamedFolder, Skills, check_no_options
+from skillwire.authoring.source import CodeSource
+from skillwire.core.record import Json
+from skillwire.errors import AuthoringError, BadParamsError, ConflictError, NotServedError, UsageError
+from skillwire.features.base import Call, Feature, all_methods
+from skillwire.library.library import Library
+from skillwire.protocol.messages import PROMPTS_GET, RESOURCES_LIST, RESOURCES_READ
+from skillwire.protocol.translate import Contents, ListedResource, PromptMessage
+from skillwire.safe_text import quoted
 from skillwire.server.build import build_server
-from skillwire.server.gathering import gathered
-from skillwire.server.http import MCP_PATH, http_app, serve_http
-from skillwire.server.in_process import InProcess
-from skillwire.server.port import listen
-from skillwire.server.serve_options import ServeOptions, all_surfaces
-from skillwire.server.stdio import serve_stdio
-from skillwire.wire.shapes import Contents, ListedResource, PromptMessage
+from skillwire.server.http.address import Address, HostPolicy, listen
+from skillwire.server.http.app import MCP_PATH, http_app, serve_http
+from skillwire.server.notifications import Announcer
+from skillwire.server.serve_options import ServeOptions, all_features
+from skillwire.server.stdio.serve import serve_stdio
+from skillwire.sources.base import Source
+from skillwire.sources.folder.source import FolderSource
+
+Servable: TypeAlias = Skill | LiveSkill | Skills | Source | str | os.PathLike[str]
+"""A skill, several of them, a source of skills, or the path of a folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Everything that is to be served."""
+
+    library: Library
+    prompts: Mapping[str, Skill]
+
+
+def gathered(parts: Iterable[Servable], *, label: str, base: Path) -> Gathered:
+    """Return all that `parts` hold. A relative path is relative to `base`.
+
+    Raises `ConflictError` if skills written in code get in each other's way, or sources share a label.
+    """
+    skills, sources = Skills(), list[Source]()
+    for part in parts:
+        match part:
+            case Skill() | LiveSkill():
+                skills = skills.add(part)
+            case Skills():
+                skills = skills.merge(part)
+            case Source():
+                sources.append(part)
+            case str() | os.PathLike():
+                sources.append(FolderSource(base / part, keep_good=True))
+            case _:
+                fix = "hand over a `Skill`, `Skills`, a source, or the path of a folder"
+                raise AuthoringError("the value", repr(part), "is nothing that can be served", fix)
+    written = [CodeSource(skills, label=label)] if len(skills) else []
+    return Gathered(Library([*written, *sources]), skills.prompts)
+
+
+class InProcessClient:
+    """Answers as a client would get them. Where no surface answers, there is nothing of the kind."""
+
+    def __init__(self, library: Library, surfaces: Iterable[Feature]) -> None:
+        self._library = library
+        self._methods = all_methods(surfaces)
+
+    async def resources(self) -> list[ListedResource]:
+        """Return every page of `resources/list`."""
+        listed: list[ListedResource] = []
+        result = await self._ask(RESOURCES_LIST)
+        while result is not None:
+            listed += cast("list[ListedResource]", result["resources"])
+            cursor = result.get("nextCursor")
+            result = None if cursor is None else await self._ask(RESOURCES_LIST, cursor=cursor)
+        return listed
+
+    async def contents(self, uri: str) -> list[Contents]:
+        """Return what `resources/read` does. Raises `NotServedError`."""
+        if (result := await self._ask(RESOURCES_READ, uri=uri)) is None:
+            raise NotServedError(uri)
+        return cast("list[Contents]", result["contents"])
+
+    async def messages(self, name: str) -> list[PromptMessage]:
+        """Return those of `prompts/get`. Raises `BadParamsError`."""
+        if (result := await self._ask(PROMPTS_GET, name=name)) is None:
+            raise BadParamsError(f"there is no prompt {quoted(name)}")
+        return cast("list[PromptMessage]", result["messages"])
+
+    async def _ask(self, method: str, **params: object) -> dict[str, Json] | None:
+        await self._library.ready()
+        answer = self._methods.get(method)
+        return None if answer is None else (await answer(Call(params))).result
+
 
 Function = TypeVar("Function", bound=Resolver | Callable[[], Path])
 
@@ -92,7 +165,7 @@ class SkillServer:
 
         def register(function: Function) -> Function:
             if returns_path(function):
-                check_nothing_said(path, said)
+                check_no_options(path, said)
                 self._register(NamedFolder(path, function))  # pyright: ignore[reportArgumentType] - it says so
                 return function
             live = LiveSkill(
@@ -164,8 +237,8 @@ class _Built:
         skills = server.skills
         self.gathered = gathered([skills], label=server.name, base=Path())
         library = self.gathered.library
-        surfaces = all_surfaces(library, server.options, skills.prompts) if len(skills) else []
-        self.in_process = InProcess(library, surfaces)
+        surfaces = all_features(library, server.options, skills.prompts) if len(skills) else []
+        self.in_process = InProcessClient(library, surfaces)
         self.server = build_server(
             surfaces,
             name=server.name,

@@ -5,22 +5,30 @@ from typing import TYPE_CHECKING
 from skillwire.lazy import exports
 
 if TYPE_CHECKING:
-    from skillwire.model.entry import LiveFile, SkillFile, SkillRecord
-    from skillwire.model.limits import Limits
+    from skillwire.core.record import Limits, LiveFile, SkillFile, SkillRecord
     from skillwire.sources.archive import ArchiveSource
-    from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
-    from skillwire.sources.directory import FolderSource
-    from skillwire.sources.git.mirror import GitSource
+    from skillwire.sources.base import (
+        EVERYWHERE,
+        Locations,
+        Progress,
+        Scan,
+        Source,
+        WatchFilter,
+        ignore_progress,
+    )
+    from skillwire.sources.fetched import Copy, FetchedSource, Fetcher
+    from skillwire.sources.folder.source import FolderSource
+    from skillwire.sources.git.source import GitSource
     from skillwire.sources.memory import MemorySkill, MemorySource
-    from skillwire.sources.mount import Copy, Mirror, MountedSource
     from skillwire.sources.prefix import PrefixedSource
-    from skillwire.sources.publisher.mirror import WebSource
+    from skillwire.sources.web.source import WebSource
 
 __all__ = [
     "EVERYWHERE",
     "ArchiveSource",
-    "Attention",
     "Copy",
+    "FetchedSource",
+    "Fetcher",
     "FolderSource",
     "GitSource",
     "Limits",
@@ -28,34 +36,33 @@ __all__ = [
     "Locations",
     "MemorySkill",
     "MemorySource",
-    "Mirror",
-    "MountedSource",
     "PrefixedSource",
     "Progress",
     "Scan",
     "SkillFile",
     "SkillRecord",
     "Source",
+    "WatchFilter",
     "WebSource",
-    "unwatched",
+    "ignore_progress",
 ]
 
 if not TYPE_CHECKING:  # a type checker knows the names above, and no others
     __getattr__, __dir__ = exports(
         __name__,
         {
-            **dict.fromkeys(["LiveFile", "SkillFile", "SkillRecord"], "skillwire.model.entry"),
-            "Limits": "skillwire.model.limits",
+            **dict.fromkeys(["LiveFile", "SkillFile", "SkillRecord"], "skillwire.core.record"),
+            "Limits": "skillwire.core.record",
             "ArchiveSource": "skillwire.sources.archive",
             **dict.fromkeys(
-                ["EVERYWHERE", "Attention", "Locations", "Progress", "Scan", "Source", "unwatched"],
+                ["EVERYWHERE", "WatchFilter", "Locations", "Progress", "Scan", "Source", "ignore_progress"],
                 "skillwire.sources.base",
             ),
-            "FolderSource": "skillwire.sources.directory",
-            "GitSource": "skillwire.sources.git.mirror",
+            "FolderSource": "skillwire.sources.folder.source",
+            "GitSource": "skillwire.sources.git.source",
             **dict.fromkeys(["MemorySkill", "MemorySource"], "skillwire.sources.memory"),
-            **dict.fromkeys(["Copy", "Mirror", "MountedSource"], "skillwire.sources.mount"),
+            **dict.fromkeys(["Copy", "Fetcher", "FetchedSource"], "skillwire.sources.fetched"),
             "PrefixedSource": "skillwire.sources.prefix",
-            "WebSource": "skillwire.sources.publisher.mirror",
+            "WebSource": "skillwire.sources.web.source",
         },
     )

@@ -13,21 +13,19 @@ from tempfile import NamedTemporaryFile, mkdtemp
 import anyio
 import anyio.to_thread
 
-from skillwire.model.display import quoted
-from skillwire.model.errors import CannotLookNowError, NotThereError, SourceError
-from skillwire.model.limits import Limits
-from skillwire.model.name import is_skill_name, proposed_name
-from skillwire.model.uri import SKILL_FILE
-from skillwire.skillmd.document import read_document
+from skillwire.core.atomic_write import is_held
+from skillwire.core.names import SKILL_FILE, is_skill_name, suggest_name
+from skillwire.core.record import Limits
+from skillwire.errors import SourceBusyError, SourceError, SourceMissingError
+from skillwire.frontmatter.document import read_document
+from skillwire.protocol.archive_rules import ArchiveBounds, ArchiveError
+from skillwire.protocol.delivery import archive_form
+from skillwire.protocol.unpacking import unpack_with_modes
+from skillwire.safe_text import quoted
 from skillwire.sources.cache_folder import cache_folder_from
-from skillwire.sources.folder.files import make_executable, raise_if_exhausted, read_file
+from skillwire.sources.fetched import Copy, FetchedSource, Fetcher
+from skillwire.sources.folder.files import Stamp, make_executable, raise_if_exhausted, read_file
 from skillwire.sources.folder.ignore import Ignored
-from skillwire.sources.folder.stamp import Stamp
-from skillwire.sources.hold import is_held
-from skillwire.sources.mount import Copy, Mirror, MountedSource
-from skillwire.wire.archive_form import archive_form
-from skillwire.wire.archive_rules import ArchiveBounds, ArchiveError
-from skillwire.wire.unpacking import unpack_with_modes
 
 NAMED_BY_THE_OPERATOR = ArchiveBounds(bytes=256 * 1024 * 1024, entries=10_000)
 """Wider than for one skill: it may hold many, and each is held to its own limits later."""
@@ -41,7 +39,7 @@ _OF_MACOS = "__MACOSX/"
 """Where macOS puts what only it understands, beside what was packed."""
 
 
-class ArchiveSource(MountedSource):
+class ArchiveSource(FetchedSource):
     """The skills of a zip or tar.gz file, unpacked again whenever the file changes."""
 
     def __init__(
@@ -56,10 +54,10 @@ class ArchiveSource(MountedSource):
         """Unpack into `cache`, or the platform's cache folder. With `live`, the file may appear later."""
         folder = cache_folder_from(os.environ) if cache is None else Path(cache)
         name = label or Path(path).name.removesuffix(".gz").rpartition(".")[0] or "skills"
-        super().__init__(ArchiveMirror(path, folder), label=name, limits=limits, live=live)
+        super().__init__(ArchiveFetcher(path, folder), label=name, limits=limits, live=live)
 
 
-class ArchiveMirror(Mirror):
+class ArchiveFetcher(Fetcher):
     """Unpacks one archive, and again whenever the file is another."""
 
     def __init__(
@@ -93,7 +91,7 @@ class ArchiveMirror(Mirror):
         if (form := archive_form(name)) is None:
             raise SourceError(f"{quoted(name)} is neither a `.zip` nor a `.tar.gz` file")
         if self._seen is None:
-            raise NotThereError(f"{quoted(name)} is not there, or cannot be reached")
+            raise SourceMissingError(f"{quoted(name)} is not there, or cannot be reached")
         try:
             content, _ = read_file(os.fspath(self._path), self._bounds.packed)
             digest = hashlib.sha256(content).hexdigest()
@@ -105,7 +103,7 @@ class ArchiveMirror(Mirror):
                 executable = {path for path, inside in paths.items() if inside in unpacked.executable}
                 root = self._copies.add(digest, _folder_name(files, name), files, executable)
             self._copies.remember(digest)
-        except CannotLookNowError:
+        except SourceBusyError:
             raise
         except (SourceError, ArchiveError) as error:
             raise SourceError(f"{quoted(name)} {error}") from error
@@ -143,7 +141,7 @@ def _folder_name(files: Mapping[str, bytes], archive: str) -> str:
     name = (read_document(content, SKILL_FILE, None).frontmatter or {}).get("name")
     if isinstance(name, str) and is_skill_name(name):
         return name
-    return proposed_name(archive.partition(".")[0]) or "skill"
+    return suggest_name(archive.partition(".")[0]) or "skill"
 
 
 class _Copies:

@@ -3,13 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from skillwire.model.display import quoted
-from skillwire.model.entry import LiveFile, Origin, SkillFile, SkillRecord
-from skillwire.model.limits import Limits
-from skillwire.model.path import folded, path_fault, prefixes
-from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.model.uri import SKILL_FILE, root_uri
-from skillwire.skillmd.document import SkillDocument
+from skillwire.core.names import SKILL_FILE, folded, path_fault, prefixes, root_uri
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import Limits, LiveFile, Origin, SkillFile, SkillRecord
+from skillwire.frontmatter.document import SkillDocument
+from skillwire.safe_text import quoted
 
 _RENAME = "choose another name"
 

@@ -1,4 +1,4 @@
-"""What every source of skills can do. To add one: a file beside this, a line in `config/kinds.py`, a test."""
+"""What every source of skills can do, and the problem of one that cannot be scanned now."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable
@@ -6,9 +6,27 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
-from skillwire.model.entry import LiveFile, SkillFile, SkillRecord
-from skillwire.model.problem import Problem
-from skillwire.model.template import SkillTemplate
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import LiveFile, SkillFile, SkillRecord
+from skillwire.core.template import SkillTemplate
+from skillwire.errors import SourceError, SourceUnavailableError
+from skillwire.safe_text import quoted
+
+_FIX = "fix the source; it is looked at again after a while, at the latest every half a minute"
+_COMES_BACK = "nothing to do if it comes back: it is asked again from time to time"
+
+
+def source_problem(label: str, error: SourceError, *, known: bool) -> Problem:
+    """Return what is wrong with the source `label`; `known` says whether something of it is still listed."""
+    what = "shows as it was" if known else "is not served"
+    return Problem(
+        ".",
+        Rule.SOURCE_FAILED,
+        Severity.ERROR,
+        f"the source {quoted(label)} {what}: {error}",
+        hint=_COMES_BACK if isinstance(error, SourceUnavailableError) else _FIX,
+    )
+
 
 Progress: TypeAlias = Callable[[int], None]
 """Called during a scan with the number of files and folders seen so far."""
@@ -20,31 +38,31 @@ EVERYWHERE: Locations = frozenset()
 """Scan everything again."""
 
 
-class Attention:
+class WatchFilter:
     """Which skills are watched, by the locations of their origins."""
 
     def __init__(self) -> None:
         self.locations: Locations = frozenset()
         self._turned: list[Callable[[], None]] = []
 
-    def turn_to(self, locations: Locations) -> None:
+    def set(self, locations: Locations) -> None:
         """Follow these from now on."""
         if locations != self.locations:
             self.locations = locations
             for turned in self._turned:
                 turned()
 
-    def when_turned(self, turned: Callable[[], None]) -> Callable[[], None]:
+    def on_change(self, turned: Callable[[], None]) -> Callable[[], None]:
         """Have `turned` called whenever it goes elsewhere, until what this returns is called."""
         self._turned.append(turned)
         return lambda: self._turned.remove(turned)
 
 
-def unwatched(_seen: int) -> None:
+def ignore_progress(_seen: int) -> None:
     """Progress that is ignored."""
 
 
-class Seal(ABC):
+class Validator(ABC):
     """Put on something that was read: tells later, at next to no cost, whether it is still that."""
 
     __slots__ = ()
@@ -88,7 +106,7 @@ class Source(ABC):
         """Fetch what the first scan will want. Sources that have to ask others do so all at once."""
 
     @abstractmethod
-    async def scan(self, progress: Progress = unwatched) -> Scan:
+    async def scan(self, progress: Progress = ignore_progress) -> Scan:
         """Return all skills. One bad skill is a problem in the scan; only a useless source raises."""
 
     @abstractmethod
@@ -98,7 +116,7 @@ class Source(ABC):
         Raises `SourceError` where there is nothing to return.
         """
 
-    def seal(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Seal | None:  # noqa: ARG002 - for sources that can
+    def seal(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:  # noqa: ARG002 - for sources that can
         """Return what tells whether `file` still has the bytes that it has now, if anything can.
 
         Whoever takes it before a read, and sees that it holds, need not read again.
@@ -112,7 +130,7 @@ class Source(ABC):
         """
         return await self.scan()
 
-    async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
+    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
         """Yield where to look again, whenever something may have changed, for as long as somebody listens.
 
         With `only`, nothing else need be noticed. A source that cannot change by itself yields nothing.

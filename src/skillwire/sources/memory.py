@@ -6,17 +6,14 @@ from typing import TypeAlias
 
 import anyio
 
-from skillwire.model.digest import Digest
-from skillwire.model.entry import LiveFile, Origin, SkillFile, SkillRecord
-from skillwire.model.errors import SourceError
-from skillwire.model.limits import Limits
-from skillwire.model.mime import is_text, mime_type
-from skillwire.model.path import prefixes
-from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.model.uri import SKILL_FILE
-from skillwire.skillmd.document import SkillDocument, read_document
+from skillwire.core.mime import is_text, mime_type
+from skillwire.core.names import SKILL_FILE, prefixes
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import Digest, Limits, LiveFile, Origin, SkillFile, SkillRecord
+from skillwire.errors import SourceError
+from skillwire.frontmatter.document import SkillDocument, read_document
 from skillwire.sources.assemble import assemble, limit_problem, path_problems
-from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Source, unwatched
+from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source, WatchFilter, ignore_progress
 
 Content: TypeAlias = bytes | Callable[[], Awaitable[bytes]]
 """The bytes of a file, or a function that makes them anew for each read."""
@@ -56,7 +53,7 @@ class MemorySource(Source):
         del self._skills[path]
         self._tell()
 
-    async def scan(self, progress: Progress = unwatched) -> Scan:
+    async def scan(self, progress: Progress = ignore_progress) -> Scan:
         entries: list[SkillRecord] = []
         problems: list[Problem] = []
         for seen, skill in enumerate(self._skills.values()):
@@ -68,7 +65,7 @@ class MemorySource(Source):
                 problems.extend(found)
         return Scan(tuple(entries), tuple(problems))
 
-    async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
+    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
         while True:
             changed = anyio.Event()
             self._changed.add(changed)

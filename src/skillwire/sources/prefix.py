@@ -6,9 +6,18 @@ from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime
 
-from skillwire.model.entry import LiveFile, SkillFile, SkillRecord
-from skillwire.model.template import SkillTemplate
-from skillwire.sources.base import EVERYWHERE, Attention, Locations, Progress, Scan, Seal, Source, unwatched
+from skillwire.core.record import LiveFile, SkillFile, SkillRecord
+from skillwire.core.template import SkillTemplate
+from skillwire.sources.base import (
+    EVERYWHERE,
+    Locations,
+    Progress,
+    Scan,
+    Source,
+    Validator,
+    WatchFilter,
+    ignore_progress,
+)
 
 
 class PrefixedSource(Source):
@@ -34,7 +43,7 @@ class PrefixedSource(Source):
     async def prepare(self) -> None:
         await self.source.prepare()
 
-    async def scan(self, progress: Progress = unwatched) -> Scan:
+    async def scan(self, progress: Progress = ignore_progress) -> Scan:
         return self._below(await self.source.scan(progress))
 
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
@@ -43,10 +52,10 @@ class PrefixedSource(Source):
     async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         return await self.source.read(entry, file)
 
-    def seal(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Seal | None:
+    def seal(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
         return self.source.seal(entry, file)
 
-    async def changes(self, only: Attention | None = None) -> AsyncGenerator[Locations]:
+    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:
         async with aclosing(self.source.changes(only)) as changes:
             async for where in changes:
                 yield where

@@ -2,20 +2,29 @@
 
 from collections.abc import Iterator, Mapping
 
-from skillwire.config.clients.client import Client
-from skillwire.config.clients.declared import Declared, Entry, declared, entries, with_headers
-from skillwire.config.clients.document import Format, Place
-from skillwire.config.clients.surroundings import Surroundings
-from skillwire.config.clients.variables import NONE, EntryError, Variables
-from skillwire.host.reaching.target import Target
+from skillwire.config.clients.base import (
+    NONE,
+    Client,
+    DeclaredServer,
+    Entry,
+    EntryError,
+    Variables,
+    declared,
+    entries,
+    with_headers,
+)
+from skillwire.config.clients.files import ClientEnvironment, Format, Place
+from skillwire.host.connections.target import Target
 
 
-def _places(around: Surroundings) -> Iterator[Place]:
+def _places(around: ClientEnvironment) -> Iterator[Place]:
     yield from (Place(folder / ".codex/config.toml", folder, Format.TOML) for folder in around.projects)
     yield Place(around.named("CODEX_HOME", around.home / ".codex") / "config.toml", format=Format.TOML)
 
 
-def _servers(document: Mapping[str, object], place: Place, around: Surroundings) -> Iterator[Declared]:
+def _servers(
+    document: Mapping[str, object], place: Place, around: ClientEnvironment
+) -> Iterator[DeclaredServer]:
     variables = Variables(NONE, around.environment)
     for name, raw in entries(document, "mcp_servers"):
         yield declared(name, raw, variables, place.project, _target)

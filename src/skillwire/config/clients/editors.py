@@ -1,22 +1,30 @@
-"""What editors have in common: a folder that is open, variables of their own, and files of variables."""
+"""Cursor and VS Code: where their files are, their variables, and how they name servers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from skillwire.config.clients.declared import Entry, either
-from skillwire.config.clients.document import Place
-from skillwire.config.clients.surroundings import Surroundings
-from skillwire.config.clients.variables import EntryError, Variables, of_an_editor
-from skillwire.host.reaching.target import Target
+from skillwire.config.clients.base import (
+    Client,
+    DeclaredServer,
+    Entry,
+    EntryError,
+    Variables,
+    declared,
+    editor_variables_of,
+    either,
+    entries,
+)
+from skillwire.config.clients.files import ClientEnvironment, Place
+from skillwire.host.connections.target import Target
 
 _MAX_BYTES = 1024 * 1024
 
 
-def editor_variables(place: Place, around: Surroundings) -> Variables:
+def editor_variables(place: Place, around: ClientEnvironment) -> Variables:
     """Return the variables that a file may use: the folder that is open is the project."""
     workspace = place.project or around.projects[-1]
-    return of_an_editor(around.environment, around.home, workspace)
+    return editor_variables_of(around.environment, around.home, workspace)
 
 
 def with_env_file(make: Callable[[Entry], Target] = either) -> Callable[[Entry], Target]:
@@ -50,3 +58,38 @@ def _variables(path: Path) -> dict[str, str]:
 def _unquoted(value: str) -> str:
     quotes = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
     return value[1:-1] if quotes else value
+
+
+def _cursor_files(around: ClientEnvironment) -> Iterator[Place]:
+    yield from (Place(folder / ".cursor/mcp.json", folder) for folder in around.projects)
+    yield Place(around.home / ".cursor/mcp.json")
+
+
+def _cursor_servers(
+    document: Mapping[str, object], place: Place, around: ClientEnvironment
+) -> Iterator[DeclaredServer]:
+    variables = editor_variables(place, around)
+    for name, raw in entries(document, "mcpServers"):
+        yield declared(name, raw, variables, place.project, with_env_file())
+
+
+CURSOR = Client("cursor", "Cursor", _cursor_files, _cursor_servers)
+
+
+_EDITIONS = ("Code", "Code - Insiders")
+
+
+def _vscode_files(around: ClientEnvironment) -> Iterator[Place]:
+    yield from (Place(folder / ".vscode/mcp.json", folder) for folder in around.projects)
+    yield from (Place(around.application_data / edition / "User/mcp.json") for edition in _EDITIONS)
+
+
+def _vscode_servers(
+    document: Mapping[str, object], place: Place, around: ClientEnvironment
+) -> Iterator[DeclaredServer]:
+    variables = editor_variables(place, around)
+    for name, raw in entries(document, "servers"):
+        yield declared(name, raw, variables, place.project, with_env_file())
+
+
+VSCODE = Client("vscode", "VS Code", _vscode_files, _vscode_servers)

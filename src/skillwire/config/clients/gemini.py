@@ -4,20 +4,28 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import cast
 
-from skillwire.config.clients.client import Client
-from skillwire.config.clients.declared import Declared, Entry, declared, either, entries
-from skillwire.config.clients.document import Place
-from skillwire.config.clients.surroundings import Surroundings
-from skillwire.config.clients.variables import BRACES_AND_BARE, Variables
-from skillwire.host.reaching.target import Target
+from skillwire.config.clients.base import (
+    BRACES_AND_BARE,
+    Client,
+    DeclaredServer,
+    Entry,
+    Variables,
+    declared,
+    either,
+    entries,
+)
+from skillwire.config.clients.files import ClientEnvironment, Place
+from skillwire.host.connections.target import Target
 
 
-def _places(around: Surroundings) -> Iterator[Place]:
+def _places(around: ClientEnvironment) -> Iterator[Place]:
     yield from (Place(folder / ".gemini/settings.json", folder) for folder in around.projects)
     yield Place(around.home / ".gemini/settings.json")
 
 
-def _servers(document: Mapping[str, object], place: Place, around: Surroundings) -> Iterator[Declared]:
+def _servers(
+    document: Mapping[str, object], place: Place, around: ClientEnvironment
+) -> Iterator[DeclaredServer]:
     variables = Variables(BRACES_AND_BARE, around.environment)
     lists = dict(entries(document, "mcp"))
     allowed, excluded = (_names(lists.get(key)) for key in ("allowed", "excluded"))

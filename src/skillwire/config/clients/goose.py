@@ -3,25 +3,36 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from skillwire.config.clients.client import Client
-from skillwire.config.clients.declared import OLD_TRANSPORT, Declared, Entry, declared, entries, with_headers
-from skillwire.config.clients.document import Format, Place, as_object
-from skillwire.config.clients.surroundings import Surroundings
-from skillwire.config.clients.variables import BRACES_AND_BARE, NONE, EntryError, Variables
-from skillwire.host.reaching.target import Target
-from skillwire.model.display import quoted
+from skillwire.config.clients.base import (
+    BRACES_AND_BARE,
+    NONE,
+    OLD_TRANSPORT,
+    Client,
+    DeclaredServer,
+    Entry,
+    EntryError,
+    Variables,
+    declared,
+    entries,
+    with_headers,
+)
+from skillwire.config.clients.files import ClientEnvironment, Format, Place, as_object
+from skillwire.host.connections.target import Target
+from skillwire.safe_text import quoted
 
 _SERVERS = frozenset({"stdio", "streamable_http", "sse"})
 """The other types are parts of Goose itself."""
 
 
-def _places(around: Surroundings) -> Iterator[Place]:
+def _places(around: ClientEnvironment) -> Iterator[Place]:
     folder = around.application_data / "Block/goose/config"
     base = folder if around.platform == "win32" else around.configuration / "goose"
     yield Place(base / "config.yaml", format=Format.YAML)
 
 
-def _servers(document: Mapping[str, object], _place: Place, around: Surroundings) -> Iterator[Declared]:
+def _servers(
+    document: Mapping[str, object], _place: Place, around: ClientEnvironment
+) -> Iterator[DeclaredServer]:
     for name, raw in entries(document, "extensions"):
         if as_object(raw).get("type") in _SERVERS:
             yield declared(name, raw, Variables(NONE, around.environment), make=_target)

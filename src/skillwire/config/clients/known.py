@@ -1,25 +1,24 @@
-"""Every server that a file on this machine names, each under a label of its own."""
+"""Every server that a file on this machine names, and which of them a person means."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from skillwire.config.clients.claude_code import CLAUDE_CODE
-from skillwire.config.clients.claude_desktop import CLAUDE_DESKTOP
-from skillwire.config.clients.client import Client
+from skillwire.config.clients.base import Client, DeclaredServer
+from skillwire.config.clients.claude import CLAUDE_CODE, CLAUDE_DESKTOP
 from skillwire.config.clients.codex import CODEX
-from skillwire.config.clients.cursor import CURSOR
-from skillwire.config.clients.declared import Declared
-from skillwire.config.clients.document import Place, UnreadableError
+from skillwire.config.clients.editors import CURSOR, VSCODE
+from skillwire.config.clients.files import ClientEnvironment, Place, UnreadableError
 from skillwire.config.clients.gemini import GEMINI
 from skillwire.config.clients.goose import GOOSE
 from skillwire.config.clients.project import PROJECT
-from skillwire.config.clients.surroundings import Surroundings
-from skillwire.config.clients.vscode import VSCODE
-from skillwire.host.reaching.inside import is_plain
-from skillwire.host.reaching.slug import free_label, slug
-from skillwire.host.reaching.target import Target
+from skillwire.core.names import closest
+from skillwire.errors import UsageError
+from skillwire.host.connections.addresses import is_plain_http, leads_to_private
+from skillwire.host.connections.labels import free_label, is_label, slug
+from skillwire.host.connections.target import COMMAND, Target
+from skillwire.safe_text import quoted
 
 CLIENTS: tuple[Client, ...] = (
     CLAUDE_CODE,
@@ -42,7 +41,7 @@ class KnownServer:
     label: str
     client: Client
     place: Place
-    declared: Declared
+    declared: DeclaredServer
     same_as: str = ""
     """The label under which another file names the very same server."""
     inside: bool = False
@@ -62,7 +61,7 @@ class KnownServer:
     def is_plain_in_repository(self) -> bool:
         """Whether a project's file names a URL of plain `http`: then it must not be in a private network."""
         url = None if self.declared.target is None else self.declared.target.url
-        return self.place.in_repository and url is not None and is_plain(url)
+        return self.place.in_repository and url is not None and is_plain_http(url)
 
     @property
     def starts_a_program(self) -> bool:
@@ -113,8 +112,8 @@ def known_servers(environment: Mapping[str, str], folder: Path | None = None) ->
 
     One broken file hides no other, and one broken server hides no other in its file.
     """
-    around = Surroundings.of(environment, folder)
-    found: list[tuple[Client, Place, Declared]] = []
+    around = ClientEnvironment.of(environment, folder)
+    found: list[tuple[Client, Place, DeclaredServer]] = []
     unreadable: list[UnreadableFile] = []
     for client, place in _files(around):
         try:
@@ -131,7 +130,7 @@ def known_servers(environment: Mapping[str, str], folder: Path | None = None) ->
     return Known(servers, tuple(unreadable), {each.label: each for each in servers if not each.same_as})
 
 
-def _files(around: Surroundings) -> Iterator[tuple[Client, Place]]:
+def _files(around: ClientEnvironment) -> Iterator[tuple[Client, Place]]:
     """Yield each file that exists, once, the person's own first: no project can pass for them."""
     places = [(client, place) for client in CLIENTS for place in client.places(around)]
     seen: set[Path] = set()
@@ -142,7 +141,9 @@ def _files(around: Surroundings) -> Iterator[tuple[Client, Place]]:
             yield client, place
 
 
-def _labelled(found: Iterable[tuple[Client, Place, Declared]], unread: str = "") -> Iterator[KnownServer]:
+def _labelled(
+    found: Iterable[tuple[Client, Place, DeclaredServer]], unread: str = ""
+) -> Iterator[KnownServer]:
     """Give each server a label. Whose file it is counts first: a label of the person's own is never taken.
 
     `unread` is a client whose file of the person's own cannot be read: nobody knows which labels it has.
@@ -179,3 +180,98 @@ def _same(one: KnownServer, other: KnownServer) -> bool:
 
 def _bare(target: Target) -> Target:
     return replace(target, label="server", spelled="-")
+
+
+ALLOW = "--allow"
+"""The option that says of a server in a project's file what a person would say if asked."""
+MayReach = Callable[[KnownServer], bool]
+"""Whether a person agrees that what a project's file says is done."""
+
+
+def nobody(_server: KnownServer) -> bool:
+    """There is nobody to ask, so the answer is no."""
+    return False
+
+
+def is_address(argument: str) -> bool:
+    """Whether an argument says itself how to reach a server, as a URL or a command."""
+    return argument.startswith((COMMAND, "http://", "https://", "mcp+http://", "mcp+https://"))
+
+
+def label_in(argument: str) -> str | None:
+    """Return the label that an argument may be: `acme`, or `acme:` where it could be something else, too."""
+    label = argument.removesuffix(":")
+    return label if is_label(label) else None
+
+
+def targets(
+    arguments: Iterable[str],
+    environment: Mapping[str, str],
+    folder: Path | None = None,
+    *,
+    may_reach: MayReach = nobody,
+    sending: frozenset[str] = frozenset(),
+    known: Known | None = None,
+) -> list[Target]:
+    """Return how to reach each server that is named. Raises `UsageError`.
+
+    A server that only a file of the project at `folder` names is reached if `may_reach` says so: it could
+    start any program, send a secret of this person to anybody, or reach into a private network. `sending` are
+    variables whose values will be sent to a URL beside those that the file names.
+    """
+    known = known_servers(environment, folder) if known is None else known
+    chosen: dict[str, Target] = {}
+    for argument in arguments:
+        if is_address(argument):
+            target = Target.parse(argument)
+            same = (each.label for each in chosen.values() if each.identity == target.identity)
+            taken = {label.casefold() for label in {*known.labels, *chosen} - set(same)}
+            target = replace(target, label=free_label(target.label, taken))
+        else:
+            target = _known_target(argument, known, may_reach, sending)
+        chosen[target.label] = target
+    return list(chosen.values())
+
+
+def _known_target(argument: str, known: Known, may_reach: MayReach, sending: frozenset[str]) -> Target:
+    server = known.labels.get(label_in(argument) or "")
+    if server is None:
+        raise _unknown(argument, known)
+    where = quoted(str(server.place.path), None)
+    if not server.declared.enabled:
+        hint = f"enable it in {server.client.title}, or name its address instead of its label"
+        raise UsageError(f"the server {quoted(server.label)} is disabled in {where}", hint=hint)
+    target = server.target
+    if target is None:
+        told = f"the server {quoted(server.label)} in {where} cannot be reached: {server.declared.problem}"
+        raise UsageError(told, hint="mend it there, or name its address instead of its label")
+    if target.url is not None:
+        server = replace(server, declared=replace(server.declared, used=server.declared.used | sending))
+    inside = target.url is not None and server.is_plain_in_repository and leads_to_private(target.url)
+    if inside:
+        server = replace(server, inside=True)
+        target = replace(target, public_only=False)
+    if (server.asks_first or inside) and not may_reach(server):
+        raise UsageError(
+            f"{where}, which is part of a project, names {quoted(server.label)}, and nobody agreed that it "
+            f"may {danger(server)}",
+            hint=f"look at it; if you want that, add `{ALLOW} {server.label}`",
+        )
+    return target
+
+
+def danger(server: KnownServer) -> str:
+    """Return what would happen if a server of a project's file were reached, as the end of a sentence."""
+    if server.starts_a_program:
+        return f"run {quoted(server.declared.spelled, None)}"
+    where = quoted(server.declared.spelled, None)
+    secrets = ", ".join(quoted(name) for name in sorted(server.declared.used))
+    asked = f"send your {secrets} to {where}" if secrets else f"reach {where}"
+    return f"{asked}, which is plain `http` in your own network" if server.inside else asked
+
+
+def _unknown(argument: str, known: Known) -> UsageError:
+    close = closest(argument, known.labels, 1)
+    meant = f"did you mean {quoted(close[0])}? " if close else ""
+    hint = f"{meant}`skillwire servers` lists them; a URL, or `--` and a command, will do as well"
+    return UsageError(f"no file names a server {quoted(label_in(argument) or argument)}", hint=hint)

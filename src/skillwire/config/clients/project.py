@@ -2,18 +2,17 @@
 
 from collections.abc import Iterator, Mapping
 
-from skillwire.config.clients.client import Client
-from skillwire.config.clients.declared import Declared, declared, entries
-from skillwire.config.clients.document import Place
-from skillwire.config.clients.surroundings import Surroundings
-from skillwire.config.clients.variables import BRACES, Variables
+from skillwire.config.clients.base import BRACES, Client, DeclaredServer, Variables, declared, entries
+from skillwire.config.clients.files import ClientEnvironment, Place
 
 
-def _places(around: Surroundings) -> Iterator[Place]:
+def _places(around: ClientEnvironment) -> Iterator[Place]:
     yield from (Place(folder / ".mcp.json", folder) for folder in around.projects)
 
 
-def _servers(document: Mapping[str, object], place: Place, around: Surroundings) -> Iterator[Declared]:
+def _servers(
+    document: Mapping[str, object], place: Place, around: ClientEnvironment
+) -> Iterator[DeclaredServer]:
     variables = Variables(BRACES, around.environment)
     for name, raw in entries(document, "mcpServers"):
         yield declared(name, raw, variables, place.project)

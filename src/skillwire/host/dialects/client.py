@@ -1,137 +1,399 @@
-"""A client that also understands earlier drafts: what it lists, it can get and read, in whatever dialect."""
+"""A client for the Skills extension: lists, gets and reads skills of one server within bounds."""
 
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import Any
+import base64
+import binascii
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
 from urllib.parse import unquote
 
-import anyio
+import anyio.lowlevel
+import mcp_types as types
+from mcp import Client
 from mcp.shared.exceptions import MCPError
+from pydantic import ConfigDict, ValidationError
 
-from skillwire.host.dialects.discovery import discover
-from skillwire.host.dialects.retrieved import Retrieved
-from skillwire.host.reaching.client import Listing, SkillsClient
-from skillwire.model.limits import Limits
-from skillwire.model.uri import SKILL_FILE
-from skillwire.wire.delivered import delivery_faults, path_in, unpack_skill
-from skillwire.wire.dialect import Dialect
-from skillwire.wire.findings import Fault, Finding, FindingError
-from skillwire.wire.remote import RemoteDelivery, RemoteSkill
+from skillwire.core.json_text import weight
+from skillwire.core.record import Limits
+from skillwire.errors import FindingError
+from skillwire.host.connections.http import wants_login
+from skillwire.host.connections.traffic import Budget, TrafficLimits, expecting
+from skillwire.protocol.findings import Fault, Finding, Findings
+from skillwire.protocol.messages import (
+    DIRECTORY_READ,
+    PROMPTS_GET,
+    PROMPTS_LIST,
+    RESOURCES_LIST,
+    RESOURCES_READ,
+    SKILLS_GET,
+    SKILLS_LIST,
+    declared_settings,
+    reads_directories,
+)
+from skillwire.protocol.remote import Dialect, RemoteSkill, parse_entry
+from skillwire.safe_text import quoted
 
 
-class DraftsClient:
-    """A `SkillsClient` that also reads servers of earlier drafts.
+class _Params(types.RequestParams):
+    model_config = ConfigDict(extra="allow")
 
-    Skills without full digests are read with what little is known of them: a digest of the document or the
-    archive is compared here, and their bytes are counted, for no entry promises how many there are (H8).
+
+class _Result(types.Result):
+    model_config = ConfigDict(extra="allow")
+
+
+class _Request(types.Request[_Params, str]):
+    method: str
+    params: _Params
+
+
+async def ask(client: Client, method: str, **params: object) -> dict[str, Any]:
+    """Return the result of a request as it came, without its `_meta`.
+
+    Raises `MCPError`, or `WantsLoginError` if the server requires a login.
+    """
+    request = _Request(method=method, params=_Params.model_validate(params))
+    try:
+        result = await client.session.send_request(request, _Result)
+    except MCPError as error:
+        if (wanted := wants_login(error)) is not None:
+            raise wanted from error
+        raise
+    return dict(result.model_extra or {})
+
+
+MAX_PAGES = 1000
+MAX_ENTRIES = 20_000
+"""Pages and entries, good or bad, that are followed of one list (H2)."""
+_MAX_CURSOR = 65_536
+MAX_LIST = 64 * 1024 * 1024
+"""Bytes that are kept of one list, about as much as they take in memory (H25)."""
+_BREATH = 200
+"""Entries that are looked at before others get their turn."""
+_READ_OVERHEAD, _READ_FACTOR = 256 * 1024, 6
+"""Bytes around the content of an answer, and bytes that JSON needs at most for one byte of content."""
+BUDGET = 256 * 1024 * 1024
+"""Bytes that are read of one server (H25)."""
+
+
+@dataclass(slots=True)
+class Listing:
+    """What a list held: the good entries, every fault, and whether it was followed to its end."""
+
+    skills: list[RemoteSkill] = field(default_factory=list[RemoteSkill])
+    findings: Findings = field(default_factory=Findings)
+    complete: bool = True
+    dialect: Dialect | None = None
+    """What the server spoke; None if it told of no skill in any that was tried."""
+    _seen: set[str] = field(default_factory=set[str], repr=False)
+
+    def take(self, parsed: "RemoteSkill | list[Finding]") -> None:
+        """Add a skill that is not there yet, or why there is none."""
+        if not isinstance(parsed, RemoteSkill):
+            self.findings.add(*parsed)
+        elif parsed.uri in self._seen:
+            self.findings.add(Finding(parsed.uri, Fault.ENTRY_TWICE, "it is listed twice"))
+        else:
+            self._seen.add(parsed.uri)
+            self.skills.append(parsed)
+
+    def end(self, finding: Finding) -> None:
+        """Note why it was not followed to its end."""
+        self.complete = False
+        self.findings.add(finding)
+
+
+class SkillsClient:
+    """Lists and reads the skills of one server, over a client of the SDK.
+
+    Nothing is cached: what is answered is what the server says now (H15).
     """
 
-    def __init__(self, client: SkillsClient) -> None:
-        self.client = client
-        self.dialect: Dialect | None = None
-        """What the server spoke when it was last asked for its skills."""
-        self._looked, self._looking = False, anyio.Lock()
-        self._skills: dict[str, RemoteSkill] = {}
-        self._retrieved = Retrieved(client.limits)
-        self._unpacked: tuple[RemoteDelivery, dict[str, bytes]] | None = None
-        """The last archive, because one read is seldom alone. Kept only where its digest is known."""
-
-    @property
-    def limits(self) -> Limits:
-        return self.client.limits
+    def __init__(
+        self,
+        client: Client,
+        limits: Limits | None = None,
+        budget: int = BUDGET,
+        *,
+        old_flags: bool = False,
+        traffic: TrafficLimits | None = None,
+    ) -> None:
+        """`old_flags`: believe also where servers declared the extension before that was settled."""
+        self._client = client
+        self._traffic = traffic or TrafficLimits()
+        self._old_flags = old_flags
+        self.limits = limits or Limits()
+        self._budget = self._left = budget
 
     @property
     def declared(self) -> Mapping[str, Any] | None:
-        """What the server declares of the extension; None if it does not declare it."""
-        return self.client.declared
+        """What the server declares of the extension; None if it does not declare it (H1)."""
+        capabilities = self._client.server_capabilities
+        return declared_settings(
+            capabilities.extensions, capabilities.experimental if self._old_flags else None
+        )
 
     @property
     def reads_directories(self) -> bool:
-        return self.client.reads_directories
+        """Whether `read_directory` may be called: the server says exactly `true` (H1)."""
+        return reads_directories(self.declared, old_flags=self._old_flags)
+
+    @property
+    def declares_as_before(self) -> bool:
+        """Whether what is declared is believed only because of `old_flags`."""
+        settings = declared_settings(self._client.server_capabilities.extensions)
+        return settings != self.declared or reads_directories(settings) != self.reads_directories
+
+    @property
+    def offers_resources(self) -> bool:
+        """Whether the server declares resources."""
+        return self._client.server_capabilities.resources is not None
+
+    @property
+    def offers_prompts(self) -> bool:
+        """Whether the server declares prompts."""
+        return self._client.server_capabilities.prompts is not None
+
+    def refill(self) -> None:
+        """Begin a new budget."""
+        self._left = self._budget
 
     async def list(self) -> Listing:
-        """Return every skill, and the dialect it was told in. Raises `FindingError` or `MCPError`."""
-        listing = await discover(self.client)
-        self._looked = True
-        self.dialect = listing.dialect
-        self._skills = {skill.uri: skill for skill in listing.skills}
-        self._retrieved = Retrieved(self.limits)
+        """Follow `skills/list` to its end. One bad entry hides no other (H5).
+
+        Raises `FindingError` or `MCPError`.
+        """
+        listing = Listing(dialect=Dialect.FINAL)
+        async for entry in self.entries(listing):
+            listing.take(parse_entry(entry, self.limits))
         return listing
 
-    async def get(self, uri: str) -> RemoteSkill:
-        """Return the skill at `uri` as the server tells of it now. Raises `FindingError` or `MCPError`.
+    def entries(self, listing: Listing) -> AsyncGenerator[object]:
+        """Yield each entry of `skills/list` as it came; `listing` is told why there are no more."""
+        return self._entries(SKILLS_LIST, "skills", {}, listing)
 
-        Dialects without `skills/get` have no skill that is not listed.
+    def resources(self, listing: Listing) -> AsyncGenerator[object]:
+        """Yield each entry of `resources/list` as it came; `listing` is told why there are no more."""
+        return self._entries(RESOURCES_LIST, "resources", {}, listing)
+
+    async def get(self, uri: str, dialect: Dialect = Dialect.FINAL) -> RemoteSkill:
+        """Return the skill at `uri`, listed or not (H3). Raises `FindingError` or `MCPError`."""
+        result = await self._ask(SKILLS_GET, {"uri": uri}, uri)
+        parsed = parse_entry(result.get("skill"), self.limits, dialect)
+        if not isinstance(parsed, RemoteSkill):
+            raise FindingError(parsed[0])
+        if parsed.uri != uri:
+            told = f"asked for it, the server answered with {quoted(parsed.uri)}"
+            raise FindingError(Finding(uri, Fault.ENTRY_OTHER, told))
+        return parsed
+
+    async def read(self, uri: str, size: int | None = None, *, most: int | None = None) -> bytes:
+        """Return the bytes at `uri`: one block, of that very URI, and not too long (H25).
+
+        Every read counts towards the budget. Nothing is asked if the listed `size` is more than what reads in
+        progress leave of it. `most` limits an answer of unknown size. Raises `FindingError` or `MCPError`.
         """
-        await self._look()
-        dialect = self.dialect or Dialect.FINAL
-        if self.declared is not None and dialect.has_methods:
-            skill = await self.client.get(uri, dialect)
-            self._skills[uri] = skill
-            return skill
-        listing = await discover(self.client)
-        found = next((skill for skill in listing.skills if skill.uri == uri), None)
-        if found is None:
-            raise FindingError(Finding(uri, Fault.READ_FAILED, "the server does not tell of it"))
-        self._skills[uri] = found  # and the others stay as whoever asked for them knows them
-        return found
+        if most is None:
+            most = (max(self._left, 0) if size is None else size) * _READ_FACTOR + _READ_OVERHEAD
+        async with self._reserved(uri, 1 if size is None else size):
+            blocks = await self._blocks(uri, most)
+        if len(blocks) != 1:
+            raise FindingError(Finding(uri, Fault.READ_SHAPE, "the answer is not one block of content"))
+        if blocks[0].get("uri") != uri:
+            raise FindingError(Finding(uri, Fault.READ_SHAPE, "the answer is about another URI"))
+        return self._taken(uri, blocks[0])
 
-    async def read(self, uri: str, size: int | None = None) -> bytes:
-        """Return the bytes at `uri`, from wherever its skill keeps them. Raises `FindingError` or `MCPError`.
+    async def read_all(self, uri: str) -> dict[str, bytes]:
+        """Return every block at `uri`, by its own URI: as many as a skill has files, each once.
 
-        An archive is fetched when a file of it is read, and not before.
+        Only servers from before the extension answer so. Raises `FindingError` or `MCPError`.
         """
-        await self._look()
-        skill = self._owner(uri)
-        content = await (self.client.read(uri, size) if skill is None else self._read_of(skill, uri, size))
-        if skill is not None and not skill.sized:
-            self._retrieved.count(skill, uri, len(content))
-        return content
+        async with self._reserved(uri, 1):
+            blocks = await self._blocks(uri)
+        if len(blocks) > self.limits.files:
+            told = f"the answer has {len(blocks):,} blocks; the limit is {self.limits.files:,}"
+            raise FindingError(Finding(uri, Fault.READ_SHAPE, told))
+        files: dict[str, bytes] = {}
+        for block in blocks:
+            own: object = block.get("uri")
+            if not isinstance(own, str) or own in files:
+                raise FindingError(Finding(uri, Fault.READ_SHAPE, "a block has no URI of its own"))
+            files[own] = self._taken(own, block)
+        return files
 
     async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
         """Return the direct children of a folder. Raises `FindingError` or `MCPError`."""
-        return await self.client.read_directory(uri)
+        listing, children = Listing(), list[Mapping[str, Any]]()
+        async for child in self._entries(DIRECTORY_READ, "resources", {"uri": uri}, listing):
+            if not _is_child(uri, child):
+                raise FindingError(
+                    Finding(uri, Fault.LIST_SHAPE, "an entry is no direct child of the folder")
+                )
+            children.append(cast("Mapping[str, Any]", child))
+        listing.findings.raise_first()
+        return children
 
-    async def unpack(self, skill: RemoteSkill, archive: RemoteDelivery) -> dict[str, bytes]:
-        """Return all files of a skill by their paths. Raises `FindingError` or `MCPError`."""
-        if self._unpacked is not None and self._unpacked[0] == archive:
-            return self._unpacked[1]
-        files = unpack_skill(skill, archive, await self.client.read(archive.uri), self.limits)
-        self._unpacked = None if archive.digest is None else (archive, files)
-        return files
+    async def prompts(self) -> AsyncGenerator[Mapping[str, Any]]:
+        """Yield every prompt that the server lists. Raises `FindingError` or `MCPError`."""
+        listing = Listing()
+        async for prompt in self._entries(PROMPTS_LIST, "prompts", {}, listing):
+            if isinstance(prompt, dict):
+                yield cast("Mapping[str, Any]", prompt)
+        listing.findings.raise_first()
 
-    async def _look(self) -> None:
-        """Find out, once, what the server speaks and where its skills are. A server may have no list."""
-        async with self._looking:  # concurrent reads need the answer, too
-            if not self._looked:
-                with suppress(FindingError, MCPError):
-                    await self.list()
-                self._looked = True
+    async def prompt(self, name: str) -> Mapping[str, Any]:
+        """Return what `prompts/get` answers. Raises `FindingError` or `MCPError`."""
+        return await self._ask(PROMPTS_GET, {"name": name}, name)
 
-    def _owner(self, uri: str) -> RemoteSkill | None:
-        """Return the innermost listed skill that has this file."""
-        folder = uri
-        while "/" in folder:
-            folder = folder.rpartition("/")[0]
-            if (skill := self._skills.get(f"{folder}/{SKILL_FILE}")) is not None:
-                return skill
-        return None
+    @asynccontextmanager
+    async def _reserved(self, uri: str, size: int) -> AsyncGenerator[None]:
+        """Subtract `size` bytes from the budget while a read is in progress."""
+        if size > self._left:
+            raise FindingError(self._spent(uri))
+        self._left -= size
+        try:
+            yield
+        finally:  # the caller counts what came before any other task runs
+            self._left += size
 
-    async def _read_of(self, skill: RemoteSkill, uri: str, size: int | None) -> bytes:
-        if uri == skill.uri and skill.document is not None:
-            content = await self.client.read(skill.document.uri, size)
-            for fault in delivery_faults(skill.document, content):
-                raise FindingError(fault)
-            return content
-        if skill.archives:
-            return _chosen(await self.unpack(skill, skill.archives[0]), path_in(skill, uri), uri)
-        if skill.dialect is Dialect.OLD_URIS:
-            every = await self.client.read_all(f"{skill.root}/")
-            return _chosen({unquote(own): content for own, content in every.items()}, unquote(uri), uri)
-        return await self.client.read(uri, size)
+    async def _blocks(self, uri: str, most: int | None = None) -> "list[dict[str, Any]]":
+        blocks = (await self._ask(RESOURCES_READ, {"uri": uri}, uri, most)).get("contents")
+        if not isinstance(blocks, list):
+            raise FindingError(Finding(uri, Fault.READ_SHAPE, "the answer has no list `contents`"))
+        return [each if isinstance(each, dict) else {} for each in cast("list[Any]", blocks)]
+
+    def _taken(self, uri: str, block: Mapping[str, Any]) -> bytes:
+        """Return what a block holds, and count it."""
+        weight, left = _weight(block), self._left
+        self._left -= max(weight, 1)  # so that no number of empty files is free
+        if weight > left:
+            raise FindingError(self._spent(uri))
+        return _content(uri, block, self.limits.bytes)
+
+    def _spent(self, uri: str) -> Finding:
+        told = f"it was left out: {self._budget:,} bytes are read of one server"
+        return Finding(uri, Fault.READ_BUDGET, told)
+
+    async def _ask(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        place: str,
+        most: int | None = None,
+        budget: Budget | None = None,
+    ) -> dict[str, Any]:
+        with expecting(most, budget) as expected:
+            try:
+                return await ask(self._client, method, **params)
+            except ValidationError as error:  # of the SDK, which knows the shape of some answers
+                at = ".".join(map(str, error.errors(include_url=False, include_input=False)[0]["loc"]))
+                told = f"the answer is not what the protocol says, at {quoted(at)}"
+                raise FindingError(Finding(place, Fault.READ_SHAPE, told)) from error
+            except MCPError as error:
+                if not expected.refused:
+                    raise
+                raise FindingError(Finding(place, Fault.READ_BUDGET, expected.refused)) from error
+
+    async def _entries(
+        self, method: str, key: str, params: Mapping[str, Any], listing: Listing
+    ) -> AsyncGenerator[object]:
+        """Yield each entry of each page, as long as they are not too many or too large (H2, H25)."""
+        count, left = 0, MAX_LIST
+        async for page in self._pages(method, params, listing):
+            entries = page.get(key)
+            if not isinstance(entries, list):
+                listing.findings.add(Finding(method, Fault.LIST_SHAPE, f"`{key}` is not a list"))
+                entries = []
+            for entry in cast("list[object]", entries):
+                if count == MAX_ENTRIES:
+                    told = f"it has more than {MAX_ENTRIES:,} entries; no more were looked at"
+                    listing.end(Finding(method, Fault.LIST_ENDLESS, told))
+                    return
+                count += 1
+                if not count % _BREATH:
+                    await anyio.lowlevel.checkpoint()
+                left -= weight(entry, left)
+                if left < 0:
+                    told = f"it has more than {MAX_LIST:,} bytes; no more of it was looked at"
+                    listing.end(Finding(method, Fault.LIST_ENDLESS, told))
+                    return
+                yield entry
+
+    async def _pages(
+        self, method: str, params: Mapping[str, Any], listing: Listing
+    ) -> AsyncGenerator[Mapping[str, Any]]:
+        """Yield each page. An empty cursor is one, too; a repeated one ends the list (H2)."""
+        cursors: set[str] = set()
+        asked, budget = dict(params), Budget(self._traffic.listing_bytes)
+        for _ in range(MAX_PAGES):
+            try:
+                page = await self._ask(method, asked, method, budget=budget)
+            except FindingError as error:
+                if error.finding.fault is not Fault.READ_BUDGET or not cursors:
+                    raise
+                told = error.finding.message
+                break
+            yield page
+            cursor = page.get("nextCursor")
+            if cursor is None:
+                return
+            if not isinstance(cursor, str) or len(cursor) > _MAX_CURSOR:
+                told = "a cursor is not a text of reasonable length"
+                break
+            if cursor in cursors:
+                told = "a cursor came twice"
+                break
+            if budget.left <= 0:
+                told = f"it has more than {budget.total:,} bytes; no more of it was asked for"
+                break
+            cursors.add(cursor)
+            asked = {**params, "cursor": cursor}
+        else:
+            told = f"it has more than {MAX_PAGES:,} pages; no more were asked for"
+        listing.end(Finding(method, Fault.LIST_ENDLESS, told))
 
 
-def _chosen(files: Mapping[str, bytes], key: str | None, uri: str) -> bytes:
-    if key is None or key not in files:
-        raise FindingError(Finding(uri, Fault.READ_FAILED, "the skill has no such file"))
-    return files[key]
+def _is_child(folder: str, child: object) -> bool:
+    uri = cast("Mapping[str, Any]", child).get("uri") if isinstance(child, dict) else None
+    below = f"{folder.rstrip('/')}/"
+    if not isinstance(uri, str) or not uri.startswith(below):
+        return False
+    name = unquote(uri.removeprefix(below).removesuffix("/"))  # a folder may end in a slash
+    return name not in {"", ".", ".."} and not {"/", "\\", "\0"} & set(name)
+
+
+def _weight(block: Mapping[str, Any]) -> int:
+    """Return how many bytes a block brought, be they of use or not."""
+    text, blob = block.get("text"), block.get("blob")
+    weight = len(text.encode(errors="surrogatepass")) if isinstance(text, str) else 0
+    return weight + (len(blob.rstrip("=")) * 3 // 4 if isinstance(blob, str) else 0)
+
+
+def _content(uri: str, block: Mapping[str, Any], limit: int) -> bytes:
+    text, blob = block.get("text"), block.get("blob")
+    if isinstance(text, str) == isinstance(blob, str):
+        raise FindingError(
+            Finding(uri, Fault.READ_SHAPE, "the answer has neither a text nor a blob, or both")
+        )
+    if isinstance(text, str):
+        try:
+            content = text.encode()
+        except UnicodeEncodeError as error:
+            raise FindingError(Finding(uri, Fault.READ_SHAPE, "the text holds half a character")) from error
+    else:
+        encoded = str(blob)
+        if len(encoded) > limit // 3 * 4 + 8:  # before it is decoded, and takes the memory
+            raise FindingError(Finding(uri, Fault.READ_BUDGET, f"it has more than {limit:,} bytes"))
+        try:
+            content = base64.b64decode(encoded, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise FindingError(Finding(uri, Fault.READ_SHAPE, "the blob is not base64")) from error
+    if len(content) > limit:
+        raise FindingError(Finding(uri, Fault.READ_BUDGET, f"it has more than {limit:,} bytes"))
+    return content
+
+
+def refusal(uri: str, error: MCPError) -> Finding:
+    """Return what a server said instead of an answer."""
+    return Finding(uri, Fault.READ_FAILED, f"the server refused: {quoted(str(error))}")

@@ -24,21 +24,26 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata, OAuthM
 from mcp_types import LATEST_PROTOCOL_VERSION
 from pydantic import AnyUrl
 
-from skillwire.host.login.fetching import LoginFetcher
-from skillwire.host.login.record import (
+from skillwire.errors import LoginError, UsageError
+from skillwire.host.connections.sdk_logging import quiet
+from skillwire.host.connections.target import Target, without_query
+from skillwire.host.login.login_server import (
+    LoginFetcher,
+    Memory,
+    client_info,
+    error_code,
+    is_usable,
+    issuer_in,
+)
+from skillwire.host.store.login_record import (
     MAX_RECORD,
     BrokenRecordError,
-    LoginError,
     LoginRecord,
     LoginServerError,
     Tokens,
     expiry,
 )
-from skillwire.host.login.renewing import Memory, client_info, error_code, is_usable, issuer_in
-from skillwire.host.reaching.quiet import quiet
-from skillwire.host.reaching.target import Target, without_query
-from skillwire.model.display import quoted
-from skillwire.model.errors import UsageError
+from skillwire.safe_text import quoted
 
 CLIENT_NAME = "Skillwire"
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")

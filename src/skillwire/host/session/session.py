@@ -2,23 +2,19 @@
 
 import anyio
 
-from skillwire.host.hosted import HostedSkill, Identity, origin_of
-from skillwire.host.judging.changes import Changes, is_another
-from skillwire.host.judging.consent import Consent
+from skillwire.errors import ChangedError, NotApprovedError, VerificationError
+from skillwire.features.catalog_text import DEFAULT_TOKENS
+from skillwire.host.approvals.consent import Consent
+from skillwire.host.approvals.questions import Changes, needs_new_approval
+from skillwire.host.errors import translated_errors
+from skillwire.host.hosted_skill import HostedSkill, Identity, describe_place, is_for_models
 from skillwire.host.places import Places
-from skillwire.host.reaching.provider import Provider
-from skillwire.host.refusing import ChangedError, NotApprovedError, VerificationError, told_of
 from skillwire.host.registry import Registry
-from skillwire.host.session.acting import Acting, Held
-from skillwire.host.session.held_files import HeldFiles
-from skillwire.host.session.permissions import is_for_models
-from skillwire.host.session.prompt import catalog_prompt
-from skillwire.host.session.reading import Reading
-from skillwire.host.session.session_tools import session_tools
-from skillwire.host.session.tagging import resource_text, shown_text, skill_text
-from skillwire.host.session.tools import AgentTool
-from skillwire.surfaces.catalog_text import DEFAULT_TOKENS
-from skillwire.wire.verify import file_faults
+from skillwire.host.servers.connected import Provider
+from skillwire.host.session.loaded_skills import LoadedFiles, LoadedSkill, LoadedSkills, Reading
+from skillwire.host.session.model_text import catalog_prompt, resource_text, shown_text, skill_text
+from skillwire.host.session.tools import AgentTool, session_tools
+from skillwire.protocol.verify import file_faults
 
 
 class Session:
@@ -26,8 +22,8 @@ class Session:
 
     def __init__(self, places: Places, consent: Consent) -> None:
         self._places, self._consent = places, consent
-        self._files = HeldFiles(places, consent)
-        self._acting = Acting()
+        self._files = LoadedFiles(places, consent)
+        self._acting = LoadedSkills()
         self._loading = anyio.Lock()
 
     @property
@@ -67,7 +63,7 @@ class Session:
 
     async def _find(self, name: str) -> HostedSkill:
         """Return the skill that is meant. An address that no list has is asked for as any other is (H22)."""
-        if (beside := await self._places.beside_lists(name)) is not None:
+        if (beside := await self._places.unlisted_identity(name)) is not None:
             await self._may_ask(*beside)
         return await self._places.find(name)
 
@@ -80,10 +76,10 @@ class Session:
         if not await self._consent.to_load(skill, others):
             raise NotApprovedError(skill.origin, f"the user did not approve the skill {skill.quoted}")
         fresh = self._places.registry.get(skill.identity)
-        if fresh is not None and is_another(skill.skill, fresh.skill):
+        if fresh is not None and needs_new_approval(skill.skill, fresh.skill):
             # It became another while the person was thinking.
             raise ChangedError(skill, str(Changes.between(skill.skill, fresh.skill)))
-        held = Held(skill)
+        held = LoadedSkill(skill)
         content = await self._files.document(held)
         self._acting.begin(held)
         return Reading(skill.label, skill.skill.uri, content, skill_text(skill, content.decode()))
@@ -111,11 +107,11 @@ class Session:
         asked each time, because they may be behind it (H22).
         """
         provider = await self._may_ask(server, uri)
-        origin = origin_of(server, local=provider.local)
+        origin = describe_place(server, local=provider.local)
         if (held := self._acting.around(server, uri)) is not None:
             return await self._files.read(held, uri)
         listed = self._places.registry.file((server, uri))
-        with told_of(origin, uri):
+        with translated_errors(origin, uri):
             content = await provider.read(uri, None if listed is None else listed.size)
         if listed is not None and (faults := tuple(file_faults(listed, content))):
             raise VerificationError(origin, *faults)
@@ -129,10 +125,10 @@ class Session:
         if others and not await self._consent.to_read_elsewhere(others, server, uri):
             whose = ", ".join(dict.fromkeys(each.origin for each in others))
             told = f"the user did not approve this read, which a skill of {whose} may have caused"
-            raise NotApprovedError(origin_of(server, local=provider.local), told)
+            raise NotApprovedError(describe_place(server, local=provider.local), told)
         return provider
 
-    # Acting
+    # LoadedSkills
 
     async def may_execute(self, what: str) -> bool:
         """Whether code may run now. While a server's skill is acted on, a person is asked (H21)."""
@@ -154,7 +150,7 @@ class Session:
         """Take note of fresh entries: what is another now needs to be approved again (H15)."""
         for identity, held in self._acting.held.items():
             fresh = registry.get(identity)
-            if fresh is not None and is_another(held.skill.skill, fresh.skill):
+            if fresh is not None and needs_new_approval(held.skill.skill, fresh.skill):
                 held.changed = held.changed or str(Changes.between(held.skill.skill, fresh.skill))
         self._consent.notice(registry)
 
@@ -162,5 +158,5 @@ class Session:
         """Forget that a person approved a skill."""
         self._consent.withdraw(identity)
 
-    def _held(self, name: str) -> Held:
+    def _held(self, name: str) -> LoadedSkill:
         return self._acting.named(name, self._places.registry)

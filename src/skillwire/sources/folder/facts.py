@@ -4,16 +4,13 @@ import time
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from skillwire.model.digest import Digest
-from skillwire.model.entry import SkillFile
-from skillwire.model.mime import is_text, known_type, mime_type
-from skillwire.model.uri import SKILL_FILE
-from skillwire.skillmd.document import SkillDocument, read_document
-from skillwire.sources.folder.files import read_file
-from skillwire.sources.folder.kept import Kept
-from skillwire.sources.folder.spool import Spool
-from skillwire.sources.folder.stamp import Stamp
-from skillwire.sources.folder.values import File
+from skillwire.core.mime import is_text, known_type, mime_type
+from skillwire.core.names import SKILL_FILE
+from skillwire.core.record import Digest, SkillFile
+from skillwire.frontmatter.document import SkillDocument, read_document
+from skillwire.sources.folder.files import Stamp, read_file
+from skillwire.sources.folder.last_good import LastGood, SpillFile
+from skillwire.sources.folder.listing import File
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +22,24 @@ class Facts:
     mime_type: str
     document: SkillDocument | None = None
     """Only for a file called `SKILL.md`."""
-    kept: Kept | None = None
+    kept: LastGood | None = None
     """Its content, where the source keeps that of documents."""
 
     def as_file(self, path: str, *, executable: bool) -> SkillFile:
         return SkillFile(path, self.mime_type, self.digest, self.size, executable)
 
 
-Known: TypeAlias = tuple[Stamp, Facts]
+KnownFile: TypeAlias = tuple[Stamp, Facts]
 """What is known of a file, for as long as it keeps its stamp."""
 
 
 class FactCache:
     """Remembers the facts of each file for as long as its stamp stays the same."""
 
-    def __init__(self, spool: Spool | None = None) -> None:
+    def __init__(self, spool: SpillFile | None = None) -> None:
         """With a spool, the content of documents is kept there."""
         self.spool = spool
-        self.known: dict[str, Known] = {}
+        self.known: dict[str, KnownFile] = {}
         """By where each file is."""
         self.changed = False
         """Whether something was read that was not known."""
@@ -68,7 +65,7 @@ class FactCache:
             file.stamp.size if file.stamp.size == len(content) else len(content),  # one object, as a rule
             known_type(file.path) or mime_type(file.path, text=is_text(content)),
             read_document(content, file.path, file.folder) if is_document else None,
-            Kept(content, self.spool) if is_document and self.spool is not None else None,
+            LastGood(content, self.spool) if is_document and self.spool is not None else None,
         )
         if stamp is not None and stamp.settled(time.time_ns()):
             self.known[file.location] = (stamp, facts)

@@ -1,11 +1,64 @@
-"""Reading a file of somebody's disk: all of it or an error, and never a wait."""
+"""Read a file from disk safely, and tell by its stamp whether it has changed since."""
 
 import errno
 import os
 import stat
+import struct
+import time
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from skillwire.model.errors import CannotLookNowError, SourceError
-from skillwire.sources.folder.stamp import Stamp
+from skillwire.errors import SourceBusyError, SourceError
+from skillwire.sources.base import Validator
+
+_SETTLED_AFTER_NS = 2_000_000_000
+"""A file written so recently may be written again without its times moving."""
+
+_STAMP = struct.Struct("=qqqQQ")
+_pack = _STAMP.pack
+OutOfRangeError = struct.error
+"""Raised for times further away than anybody needs."""
+PACKED = _STAMP.size
+"""Bytes of a packed stamp."""
+UNSETTLED = bytes(PACKED)
+"""Stands for the stamp of what may still change without a trace: no file has it."""
+
+
+class Stamp(NamedTuple):
+    """Differs whenever a file differs, once the file has settled."""
+
+    size: int
+    modified_ns: int
+    changed_ns: int
+    inode: int
+    device: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> "Stamp":
+        return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
+
+    def settled(self, now_ns: int) -> bool:
+        """Whether the file has been left alone long enough for the mark to be trusted."""
+        return now_ns - max(self.modified_ns, self.changed_ns) > _SETTLED_AFTER_NS
+
+
+def packed(status: os.stat_result) -> bytes:
+    """Return the stamp in a few bytes, for where there are very many. Raises `OutOfRangeError`.
+
+    That of a folder differs whenever something comes into it, goes, or gets another name; not on every file
+    system, as `folder_times` knows.
+    """
+    return _pack(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
+
+
+def packed_if_settled(statuses: Iterable[os.stat_result], now_ns: int) -> list[bytes]:
+    """Return the packed stamps of several; `UNSETTLED` for what was changed too recently to be trusted."""
+    before = now_ns - _SETTLED_AFTER_NS
+    return [
+        packed(each) if each.st_mtime_ns < before and each.st_ctime_ns < before else UNSETTLED
+        for each in statuses
+    ]
+
 
 # Non-blocking: what was a file when it was listed may be a pipe by now.
 OPEN_FLAGS = (
@@ -19,9 +72,9 @@ _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 def raise_if_exhausted(error: OSError) -> None:
-    """Raise `CannotLookNowError` if an error tells of this machine and this moment, not of the file."""
+    """Raise `SourceBusyError` if an error tells of this machine and this moment, not of the file."""
     if error.errno in _EXHAUSTED:
-        raise CannotLookNowError((error.strerror or "out of resources").lower()) from error
+        raise SourceBusyError((error.strerror or "out of resources").lower()) from error
 
 
 def make_executable(descriptor: int) -> None:
@@ -74,3 +127,40 @@ def _read(descriptor: int, size: int, *, left: int) -> bytes:
 
 def _reason(error: OSError) -> str:
     return f"cannot be read: {(error.strerror or type(error).__name__).lower()}"
+
+
+class FileValidator(Validator):
+    """Holds for as long as a file keeps the stamp that it had when it had settled.
+
+    What it cannot see: writes through a memory map whose pages are dirty already. The system moves the times
+    at the first of them, and then not before it has written the pages back.
+    """
+
+    __slots__ = ("_changed", "_location", "_modified", "_where")
+
+    def __init__(self, location: str, stamp: Stamp) -> None:
+        self._location = os.fsencode(location)  # spares the system call an encoding
+        self._changed, self._modified = stamp.changed_ns, stamp.modified_ns
+        self._where = stamp.inode, stamp.device, stamp.size
+
+    @classmethod
+    def of(cls, location: str, size: int) -> "FileValidator | None":
+        """Return the seal of a file of this size; None if it is none, or may change without a trace."""
+        try:
+            status = os.stat(location)  # noqa: PTH116 - a hot path
+        except OSError:
+            return None
+        stamp = Stamp.of(status)
+        whole = stat.S_ISREG(status.st_mode) and stamp.size == size
+        return cls(location, stamp) if whole and stamp.settled(time.time_ns()) else None
+
+    def holds(self) -> bool:
+        try:
+            now = os.stat(self._location)  # noqa: PTH116 - a hot path, so field by field
+        except OSError:
+            return False
+        return (
+            now.st_ctime_ns == self._changed
+            and now.st_mtime_ns == self._modified
+            and (now.st_ino, now.st_dev, now.st_size) == self._where
+        )

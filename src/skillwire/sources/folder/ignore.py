@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillwire.model.errors import SourceError
+from skillwire.errors import SourceError
 from skillwire.sources.folder.files import read_file
 
 if TYPE_CHECKING:
-    from skillwire.sources.folder.patterns import PathPatterns
+    from skillwire.sources.folder.ignore_patterns import PathPatterns
+
 
 IGNORE_FILE = ".skillwireignore"
 CONTAINERS = (("skills",), (".claude", "skills"))
@@ -39,7 +40,7 @@ class Ignored:
         content, _ = read_file(str(location), _MAX_SIZE)
         if len(content) > _MAX_SIZE:
             raise SourceError(f"has more than {_MAX_SIZE:,} bytes")
-        from skillwire.sources.folder.patterns import PathPatterns  # noqa: PLC0415 - seldom needed
+        from skillwire.sources.folder.ignore_patterns import PathPatterns  # noqa: PLC0415 - seldom needed
 
         try:
             lines = content.decode("utf-8-sig").splitlines()

@@ -1,228 +1,331 @@
-"""Reading one skill folder with everything in it."""
+"""A skill folder with the skills nested in it (S16), and the path that each one gets."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from sys import intern
-from typing import NamedTuple
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from skillwire.model.display import quoted
-from skillwire.model.entry import SkillFile
-from skillwire.model.errors import CannotLookNowError, SourceError
-from skillwire.model.limits import Limits
-from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.model.uri import SKILL_FILE
-from skillwire.skillmd.document import SkillDocument
-from skillwire.sources.assemble import clash_problem, clashing_paths, limit_problem
-from skillwire.sources.folder.facts import FactCache
-from skillwire.sources.folder.look import Look
-from skillwire.sources.folder.unit import NOTHING, SkillDraft, Unit, listing_nested_skills, misplaced
-from skillwire.sources.folder.values import File, Folder, Listed
+from skillwire.core.names import SKILL_FILE, folded, parents, prefixes
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import Origin, SkillFile, SkillRecord
+from skillwire.frontmatter.document import SkillDocument
+from skillwire.safe_text import quoted
+from skillwire.sources.assemble import assemble
+from skillwire.sources.folder.ignore import CONTAINERS
+from skillwire.sources.folder.last_good import LastGood
+from skillwire.sources.folder.listing import Folder, joined
 
-
-def read_unit(
-    look: Look,
-    facts: FactCache,
-    folder: Folder,
-    listed: Listed,
-    before: Unit | None = None,
-    *,
-    already: int | None = None,
-) -> Unit:
-    """Read the skill folder `folder`, whose listing is at hand, and every skill nested in it.
-
-    A `SKILL.md` that was good in the unit `before` and is broken now stays as it was. `already` is what had
-    been seen before the listing.
-    """
-    already = look.seen if already is None else already
-    tree = _walk(look, folder, listed)
-    nodes = tree.all()
-    held = _held(look, facts, tree, before)
-    drafts: list[SkillDraft] = []
-    problems: list[Problem] = []
-    for node in nodes:
-        if node.listed.marker is None:
-            continue
-        found = _read_skill(look, facts, node, unit=folder, held=held)
-        if isinstance(found, SkillDraft) and (problem := misplaced(found)) is not None:
-            problems.extend((problem, *found.warnings))
-        elif isinstance(found, SkillDraft):
-            drafts.append(found)
-        else:
-            problems.extend(found)
-    kept = tuple(draft for draft in listing_nested_skills(drafts) if _fits(draft, look.limits, problems))
-    open_folders = (node.folder.target for node in nodes if not node.listed.closed)
-    outposts = (place for node in nodes for place in node.listed.outposts)
-    return Unit(
-        folder,
-        kept,
-        tuple(problems),
-        entered_all=all(node.listed.entered_all for node in nodes),
-        seen=look.seen - already,
-        locations=tuple(file.location for node in nodes for file in node.listed.files),
-        places=tuple(dict.fromkeys((*open_folders, *outposts))),
-        held={location: draft.kept for location, draft in held.items() if draft.kept is not None} or NOTHING,
-    )
+NOTHING: Mapping[str, Any] = {}
+"""Nothing, as nearly every skill has it: made once."""
 
 
-class _Node(NamedTuple):
-    folder: Folder
-    listed: Listed
-    children: tuple["_Node", ...]
-    inner: tuple["_Node", ...]
-    """Every folder below, each before those in it."""
+@dataclass(frozen=True, slots=True)
+class SkillDraft:
+    """A skill that can be served, as soon as it is known where it stands among the others."""
+
+    below: str
+    """Its folder, relative to the folder of the unit; empty for the unit's own skill."""
+    location: str
+    where: str
+    """Its `SKILL.md`, relative to the root of the source."""
+    document: SkillDocument
+    files: tuple[SkillFile, ...]
+    directories: tuple[str, ...]
+    warnings: tuple[Problem, ...]
+    stored: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Where files are on this machine that are published under another path than they have there."""
+    kept: LastGood | None = field(default=None, compare=False)
+    """The content of its `SKILL.md`, if the source keeps it."""
 
     @property
-    def main(self) -> File | None:
-        """Its `SKILL.md`, if that is a file."""
-        return next((file for file in self.listed.files if file.name == self.listed.marker), None)
+    def main(self) -> SkillFile:
+        """Its `SKILL.md`."""
+        return self.files[0]
 
-    def all(self) -> tuple["_Node", ...]:
-        return (self, *self.inner)
-
-    def own(self) -> Iterator["_Node"]:
-        """Yield this folder and those below it without nested skills, so that one skill tells each fault."""
-        yield self
-        for child in self.children:
-            if child.listed.marker is None:
-                yield from child.own()
+    @property
+    def name(self) -> str:
+        assert self.document.frontmatter is not None, "only a servable document becomes a draft"
+        return str(self.document.frontmatter["name"])
 
 
-def _walk(look: Look, folder: Folder, listed: Listed) -> _Node:
-    # At most `limits.depth` deep: `Look` does not hand out deeper folders.
-    children = tuple(_walk(look, child, look.into(child, inside_skill=True)) for child in listed.folders)
-    return _Node(folder, listed, children, tuple(node for child in children for node in child.all()))
+@dataclass(frozen=True, slots=True)
+class SkillFolder:
+    """A skill folder that stands in no other skill. What changes inside changes nothing outside."""
+
+    folder: Folder
+    drafts: tuple[SkillDraft, ...]
+    """Enclosing skills before nested ones."""
+    problems: tuple[Problem, ...]
+    entered_all: bool
+    """Whether every folder below its own was looked into, and nothing in it is a link."""
+    seen: int
+    """How many files and folders it took to look at."""
+    locations: tuple[str, ...] = ()
+    """Where the files are on this machine of which facts are kept one by one."""
+    places: tuple[str, ...] = ()
+    """Where its folders are, if that does not follow from its one skill."""
+    held: Mapping[str, LastGood] = field(default_factory=dict[str, LastGood], compare=False)
+    """What is served of each `SKILL.md` that is broken now and was not, by where it is."""
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Where its folders really are on this machine, and those that its links lead to, each once."""
+        if self.places:
+            return self.places
+        own = self.folder.target
+        return (own, *(joined(own, path) for draft in self.drafts for path in draft.directories))
+
+    def draft(self, below: str) -> SkillDraft | None:
+        """Return the skill in this folder, relative to the unit's own."""
+        return next((draft for draft in self.drafts if draft.below == below), None)
+
+    @property
+    def shape(self) -> tuple[tuple[str, str], ...]:
+        """What decides where the skills stand: their folders and names."""
+        return tuple((draft.below, draft.name) for draft in self.drafts)
+
+    def placed(self, base: str, label: str) -> tuple[SkillRecord, ...]:
+        """Return the entries, with the unit's folder at the path `base`."""
+        paths = _skill_paths(self.drafts, base)
+        return tuple(
+            assemble(
+                draft.document,
+                skill_path=paths[draft.below].split("/"),
+                files=draft.files,
+                directories=draft.directories,
+                origin=Origin(label, draft.location, draft.where),
+                warnings=draft.warnings,
+            )
+            for draft in self.drafts
+        )
 
 
-def _held(look: Look, facts: FactCache, tree: _Node, before: Unit | None) -> dict[str, SkillDraft]:
-    """Return the skills whose `SKILL.md` was good before and is broken now, by where that file is."""
-    held: dict[str, SkillDraft] = {}
-    for node in tree.all() if before is not None else ():
-        main = node.main
-        draft = before.draft(_below(tree.folder, node.folder.path)) if before is not None else None
-        if main is None or draft is None or draft.kept is None:
-            continue
-        document = _document(look, facts, main)
-        if (isinstance(document, Problem) or not document.servable) and draft.kept.is_available():
-            held[main.location] = draft
-    return held
-
-
-def _document(look: Look, facts: FactCache, main: File) -> SkillDocument | Problem:
-    """Return the document in `main`, or why it cannot be read."""
-    try:
-        document = facts.of(main, limit=look.limits.bytes).document
-    except CannotLookNowError:
-        raise
-    except SourceError as error:
-        return Problem(main.path, Rule.SKILL_UNREADABLE, Severity.ERROR, f"it {error}", _READABLE)
-    assert document is not None, f"`{main.path}` was not read as a document"
-    return document
-
-
-def _read_skill(
-    look: Look, facts: FactCache, node: _Node, *, unit: Folder, held: Mapping[str, SkillDraft]
-) -> SkillDraft | list[Problem]:
-    where = node.folder.path_of(str(node.listed.marker))
-    warnings = [problem for part in node.own() for problem in part.listed.problems]
-    if (main := node.main) is None:
-        return _without_main(where, warnings)
-    files = _published(node, main, warnings)
-    # Limits before bytes: what will not be served is not read.
-    sizes = [file.stamp.size for file in files.values()]
-    if problem := _incomplete(where, node) or limit_problem(where, sizes, look.limits):
-        return [problem, *warnings]
-    document = _document(look, facts, main)
-    faults = [document] if isinstance(document, Problem) else document.problems
-    if (last := held.get(main.location)) is not None:
-        warnings.extend(_while_held(faults))
-        document, kept = last.document, last.kept
-    elif isinstance(document, Problem) or not document.servable:
-        return [*faults, *warnings]
-    else:
-        kept = facts.of(main, limit=look.limits.bytes).kept
-    return SkillDraft(
-        below=_below(unit, node.folder.path),
-        location=node.folder.location,
-        where=where,
-        document=document,
-        files=tuple(_read_files(look, facts, files, held, warnings)),
-        directories=tuple(intern(_below(node.folder, part.folder.path)) for part in node.inner),
-        warnings=tuple(warnings),
-        stored={path: file.location for path, file in files.items() if not file.path.endswith(path)}
-        or NOTHING,
-        kept=kept,
+def misplaced(draft: SkillDraft) -> Problem | None:
+    """Return why a nested skill cannot stand below its folder's path: there is something of its name."""
+    folder = draft.below.rpartition("/")[2]
+    if not folder or folder == draft.name:
+        return None
+    names = {path.split("/")[0] for path in (*(file.path for file in draft.files), *draft.directories)}
+    if all(folded(name) != folded(draft.name) for name in names):
+        return None
+    return Problem(
+        draft.where,
+        Rule.URI_TAKEN,
+        Severity.ERROR,
+        f"it would stand below {quoted(f'{folder}/{draft.name}')}, and something of that name is there",
+        hint=f"rename the folder {quoted(folder)} to {quoted(draft.name)}",
     )
 
 
-def _while_held(faults: Iterable[Problem]) -> Iterator[Problem]:
-    """Yield what broke a skill that is served as it was: its author should still mend it."""
-    for fault in faults:
-        message = f"{fault.message}; the last good version is served"
-        yield replace(fault, severity=Severity.WARNING, message=message)
+def listing_nested_skills(drafts: Sequence[SkillDraft]) -> Iterator[SkillDraft]:
+    """Yield the drafts, each listing the files of the skills in it under the URIs that those have (S8).
+
+    That makes a difference where the folder of a nested skill does not have the skill's name: its files
+    are then served twice, as files of the outer skill and below the nested skill's own path.
+    """
+    if len(drafts) == 1:  # as a rule
+        yield drafts[0]
+        return
+    paths = _skill_paths(drafts, "")
+    renamed: dict[str, dict[str, tuple[SkillDraft, SkillFile]]] = {draft.below: {} for draft in drafts}
+    for inner in drafts:
+        for outer in _enclosing(inner.below, paths):
+            folder = _relative(paths[outer], paths[inner.below])
+            if folder != _relative(outer, inner.below):
+                renamed[outer] |= {f"{folder}/{file.path}": (inner, file) for file in inner.files}
+    for draft in drafts:
+        yield _listing(draft, renamed[draft.below]) if renamed[draft.below] else draft
 
 
-def _published(node: _Node, main: File, warnings: list[Problem]) -> dict[str, File]:
-    """Return every file by the path it is published under, `SKILL.md` first; tell of those left out."""
-    files = {SKILL_FILE: main}
-    for part in node.all():
-        folder = _below(node.folder, part.folder.path_of(""))
-        for file in part.listed.files:
-            if file is not main:
-                # Also a nested `skill.md` is published as its skill publishes it.
-                name = SKILL_FILE if file.name == part.listed.marker else file.name
-                files[intern(folder + name)] = file  # many skills have files of the same names
-    for path, kept in clashing_paths(files).items():
-        warnings.append(clash_problem(files.pop(path).path, kept))
-    return files
+def _listing(draft: SkillDraft, renamed: Mapping[str, tuple[SkillDraft, SkillFile]]) -> SkillDraft:
+    files = (replace(file, path=path) for path, (_, file) in renamed.items())
+    folders = {folder for path in renamed for folder in prefixes(path)}
+    places = {
+        path: inner.stored.get(file.path, f"{inner.location}/{file.path}")
+        for path, (inner, file) in renamed.items()
+    }
+    return replace(
+        draft,
+        files=(*draft.files, *files),
+        directories=tuple({*draft.directories, *folders}),
+        stored={**draft.stored, **places},
+    )
 
 
-def _read_files(
-    look: Look,
-    facts: FactCache,
-    files: dict[str, File],
-    held: Mapping[str, SkillDraft],
-    warnings: list[Problem],
-) -> Iterator[SkillFile]:
-    for path, file in files.items():
-        if (last := held.get(file.location)) is not None:
-            yield replace(last.main, path=path, executable=file.executable)
-            continue
-        try:
-            found = facts.of(file, limit=look.limits.bytes)
-            yield found.as_file(path, executable=file.executable)
-        except CannotLookNowError:
-            raise
-        except SourceError as error:
-            message = f"it {error}; it is left out"
-            warnings.append(Problem(file.path, Rule.FILE_UNREADABLE, Severity.WARNING, message, _READABLE))
+def _skill_paths(drafts: Iterable[SkillDraft], base: str) -> dict[str, str]:
+    """Return the skill path of each draft, by its folder in the unit.
+
+    It is the folder's path below the nearest enclosing skill, with the name appended where the folder
+    has another. A skill thus stays where it is when one beside it changes.
+    """
+    paths: dict[str, str] = {}
+    for draft in drafts:
+        outer = next(_enclosing(draft.below, paths), None)
+        above = base if outer is None else paths[outer]
+        rest = draft.below if outer is None else _relative(outer, draft.below)
+        path = f"{above}/{rest}" if above and rest else above or rest
+        if path.rpartition("/")[2] != draft.name:
+            path = f"{path}/{draft.name}" if path else draft.name
+        paths[draft.below] = path
+    return paths
 
 
-def _fits(draft: SkillDraft, limits: Limits, problems: list[Problem]) -> bool:
-    """Whether a skill is within the limits, also if it grew since it was listed; tell if it is not."""
-    if problem := limit_problem(draft.where, [file.size for file in draft.files], limits):
-        problems.append(problem)
-    return problem is None
+def _enclosing(below: str, known: Mapping[str, object]) -> Iterator[str]:
+    """Yield the folders around `below` that are known, nearest first."""
+    for folder in reversed(["", *prefixes(below)] if below else []):
+        if folder in known:
+            yield folder
 
 
-def _without_main(where: str, warnings: list[Problem]) -> list[Problem]:
-    """Return the fault of a `SKILL.md` that is no file: it is what keeps the skill from being served."""
-    if any(problem.path == where for problem in warnings):
-        return [replace(p, severity=Severity.ERROR) if p.path == where else p for p in warnings]
-    hint = "make it a file, or remove it"
-    return [Problem(where, Rule.SKILL_UNREADABLE, Severity.ERROR, "it is not a file", hint), *warnings]
+def _relative(outer: str, path: str) -> str:
+    return path[len(outer) :].removeprefix("/")
 
 
-def _incomplete(where: str, node: _Node) -> Problem | None:
-    """Return why a skill was not seen to its end: it could not promise a complete list of its files (S8)."""
-    cut = next((part.listed.cut for part in node.all() if part.listed.cut is not None), None)
-    if cut is None:
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A unit, the path that its folder got, and the entries that follow from it."""
+
+    unit: SkillFolder
+    base: str
+    entries: tuple[SkillRecord, ...]
+
+    @classmethod
+    def at(cls, base: str, unit: SkillFolder, label: str) -> "Placed":
+        return cls(unit, base, unit.placed(base, label))
+
+
+_FIRST_OF_CONTAINERS = frozenset(container[0] for container in CONTAINERS)
+
+
+class Placement:
+    """Where each unit stands, by the path of its folder.
+
+    Folders that only hold skills leave no trace in a path, unless two skills would meet there: then
+    the one that stands deeper in such folders keeps its whole path. The same folder, reached twice
+    through a link inside such a folder, is one skill.
+    """
+
+    def __init__(self, label: str) -> None:
+        self.placed: dict[str, Placed] = {}
+        self._label = label
+        self._taken = _Taken()
+        self._somebody_gave_way = False
+
+    def place(self, units: Mapping[str, SkillFolder], changed: Iterable[str] | None = None) -> None:
+        """Find a place for each unit; with `changed`, having placed the others before."""
+        if changed is None or not (self._kept_places(units, changed) or self._moved(units, changed)):
+            self._place_all(units)
+
+    def _kept_places(self, units: Mapping[str, SkillFolder], changed: Iterable[str]) -> bool:
+        """Put changed units where they stood, if they have the same folders and names; else do nothing."""
+        pairs = [(self.placed.get(path), units.get(path)) for path in changed]
+        stay = [(old, new) for old, new in pairs if old and new and old.unit.shape == new.shape]
+        if len(stay) < len(pairs):
+            return False
+        for old, new in stay:
+            self._put(Placed.at(old.base, new, self._label))
+        return True
+
+    def _moved(self, units: Mapping[str, SkillFolder], changed: Iterable[str]) -> bool:
+        """Take changed units out and put them in; False if somebody has to give way, or had to.
+
+        As long as nobody does, a unit that comes or goes concerns nobody else.
+        """
+        if self._somebody_gave_way:
+            return False
+        for path in changed:
+            if (old := self.placed.pop(path, None)) is not None:
+                self._taken.release(old.entries)
+        for path in changed:
+            if (unit := units.get(path)) is None:
+                continue
+            placed = Placed.at(_without_containers(path), unit, self._label)
+            if self._taken.first_met(placed.entries) is not None:
+                return False
+            self._put(placed)
+        return True
+
+    def _place_all(self, units: Mapping[str, SkillFolder]) -> None:
+        before, self.placed = self.placed, {}
+        self._taken, self._somebody_gave_way = _Taken(), False
+        bases = {path: _without_containers(path) for path in units}
+        # Those that stand deeper in folders that only hold skills give way to the others.
+        for whole in sorted(bases, key=lambda path: (path.count("/") - bases[path].count("/"), path)):
+            unit = units[whole]
+            placed = self._placed(before, bases[whole], unit)
+            if (met := self._taken.first_met(placed.entries)) is not None:
+                self._somebody_gave_way = True
+                if _same_folder(*met):
+                    continue
+                placed = self._placed(before, whole, unit)
+            self._put(placed)
+
+    def _placed(self, before: Mapping[str, Placed], base: str, unit: SkillFolder) -> Placed:
+        known = before.get(unit.folder.path)
+        if known is not None and known.unit is unit and known.base == base:
+            return known
+        return Placed.at(base, unit, self._label)
+
+    def _put(self, placed: Placed) -> None:
+        if (old := self.placed.get(placed.unit.folder.path)) is not None:
+            self._taken.release(old.entries)
+        self._taken.take(placed.entries)
+        self.placed[placed.unit.folder.path] = placed
+
+
+class _Taken:
+    """The URIs that are taken, and those of the folders above them."""
+
+    def __init__(self) -> None:
+        self._skills: dict[str, SkillRecord] = {}
+        self._above: Counter[str] = Counter()
+
+    def take(self, entries: Iterable[SkillRecord]) -> None:
+        for entry in entries:
+            self._skills.setdefault(entry.uri, entry)
+            for folder in parents(entry.root):
+                self._above[folder] += 1
+
+    def release(self, entries: Iterable[SkillRecord]) -> None:
+        for entry in entries:
+            if self._skills.get(entry.uri) is entry:
+                del self._skills[entry.uri]
+            for folder in parents(entry.root):
+                self._above[folder] -= 1
+                if not self._above[folder]:
+                    del self._above[folder]
+
+    def first_met(self, entries: Iterable[SkillRecord]) -> tuple[SkillRecord, SkillRecord | None] | None:
+        """Return the first of `entries` that cannot stand where it would, and the skill at that very path.
+
+        A skill around it or below it is in the way as well: they would share folders (S8).
+        """
+        for entry in entries:
+            if (other := self._skills.get(entry.uri)) is not None:
+                return entry, other
+            root = entry.root
+            if root in self._above or any(f"{each}/{SKILL_FILE}" in self._skills for each in parents(root)):
+                return entry, None
         return None
-    message = f"the skill is not served, because not all of it was seen: {quoted(cut.path)}: {cut.message}"
-    return Problem(where, cut.rule, Severity.ERROR, message, cut.hint)
 
 
-def _below(folder: Folder, path: str) -> str:
-    return path[len(folder.path) :].removeprefix("/")
+def _without_containers(path: str) -> str:
+    """Return the folders above the skill's own that say something, and that folder."""
+    segments = path.split("/")
+    if _FIRST_OF_CONTAINERS.isdisjoint(segments):
+        return path
+    kept: list[str] = []
+    rest = tuple(segments)
+    while rest:
+        container = next((c for c in CONTAINERS if rest[: len(c)] == c and len(rest) > len(c)), None)
+        if container is None:
+            kept.append(rest[0])
+        rest = rest[len(container) if container else 1 :]
+    return "/".join(kept)
 
 
-_READABLE = "check its permissions, or remove it"
+def _same_folder(one: SkillRecord, other: SkillRecord | None) -> bool:
+    if other is None:
+        return False
+    return os.path.realpath(one.origin.location) == os.path.realpath(other.origin.location)

@@ -6,26 +6,26 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from skillwire.model.path import prefixes
-from skillwire.model.problem import Problem
+from skillwire.core.names import prefixes
+from skillwire.core.problem import Problem
 from skillwire.sources.base import Locations
 from skillwire.sources.folder.facts import FactCache
-from skillwire.sources.folder.look import Look
-from skillwire.sources.folder.one_pass import read_in_one_pass
-from skillwire.sources.folder.plain import Plain
-from skillwire.sources.folder.skill_folder import read_unit
-from skillwire.sources.folder.unit import Unit
-from skillwire.sources.folder.values import Folder, Listed, identity_of, joined
+from skillwire.sources.folder.fast_reader import read_plain_skill
+from skillwire.sources.folder.listing import Folder, Listed, identity_of, joined
+from skillwire.sources.folder.reader import read_skill_folder
+from skillwire.sources.folder.scan_cache import CachedSkill
+from skillwire.sources.folder.skill_folder import SkillFolder
+from skillwire.sources.folder.walk import Look
 
 _BEHIND_SEP = chr(ord(os.sep) + 1)
 """What sorts right behind everything that begins with the separator."""
 
-Recall: TypeAlias = Callable[[str], Plain | None]
+Recall: TypeAlias = Callable[[str], CachedSkill | None]
 """Returns what is known of the plain skill in the folder at a path, if anything is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class GroupFolder:
     """A folder that is no skill: only the way to others."""
 
     folder: Folder
@@ -42,12 +42,12 @@ class Tree:
     """Passages and units, by their paths below the root. Outer ones were there before inner ones."""
 
     def __init__(self, facts: FactCache) -> None:
-        self.passages: dict[str, Passage] = {}
-        self.units: dict[str, Unit] = {}
+        self.group_folders: dict[str, GroupFolder] = {}
+        self.units: dict[str, SkillFolder] = {}
         self.cut = False
         """Whether a bound stopped the walk: what lies behind it is not known."""
         self._facts = facts
-        self.plain: dict[str, Plain] = {}
+        self.plain: dict[str, CachedSkill] = {}
         """Of the units, those that were read in one pass, with the stamps by which they are known again."""
         self._at: dict[str, str | set[str]] = {}
         """The paths that each real folder of all others belongs to: mostly one, and then it is no set."""
@@ -55,12 +55,12 @@ class Tree:
     @property
     def seen(self) -> int:
         """How many files and folders it took to look at all this."""
-        parts = (*self.passages.values(), *self.units.values())
+        parts = (*self.group_folders.values(), *self.units.values())
         return sum(part.seen for part in parts)
 
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong, from the first folder to the last."""
-        parts = (*self.passages.values(), *self.units.values())
+        parts = (*self.group_folders.values(), *self.units.values())
         for part in sorted((part for part in parts if part.problems), key=lambda part: part.folder.path):
             yield from part.problems
 
@@ -85,13 +85,15 @@ class Tree:
                 pending.extend(reversed(self._visit(look, folder, last, known)))
         self.cut = self.cut or look.exhausted
 
-    def _is_unchanged(self, look: Look, folder: Folder, known: Plain) -> bool:
+    def _is_unchanged(self, look: Look, folder: Folder, known: CachedSkill) -> bool:
         if look.has_patterns or look.seen + known.seen > look.limits.entries:
             return False
         same_place = folder.target == folder.location == known.draft.location
         return same_place and look.trusts_times_of(folder) and known.holds()
 
-    def _visit(self, look: Look, folder: Folder, last: Unit | None, known: Plain | None) -> list[Folder]:
+    def _visit(
+        self, look: Look, folder: Folder, last: SkillFolder | None, known: CachedSkill | None
+    ) -> list[Folder]:
         """Look into a folder, and put what it is; return the folders that are still to be looked into."""
         already = look.seen
         found = self._look_into(look, folder, known)
@@ -101,8 +103,8 @@ class Tree:
         self._put_skill(look, folder, found, last, already)
         return []
 
-    def _look_into(self, look: Look, folder: Folder, known: Plain | None) -> Plain | Listed:
-        return look.take(folder, lambda inside: read_in_one_pass(look, inside, known, self._facts.spool))
+    def _look_into(self, look: Look, folder: Folder, known: CachedSkill | None) -> CachedSkill | Listed:
+        return look.take(folder, lambda inside: read_plain_skill(look, inside, known, self._facts.spool))
 
     def look_again(self, look: Look, where: Locations) -> set[str]:
         """Look again at what stands at these real locations; return the paths of units that may differ."""
@@ -111,7 +113,7 @@ class Tree:
         before = dict(self.units)
         # Outer folders first: what they drop need not be looked at.
         for path in sorted(self._touched(where)):
-            if (passage := self.passages.get(path)) is not None:
+            if (passage := self.group_folders.get(path)) is not None:
                 self._revisit(look, passage)
             elif (unit := self.units.get(path)) is not None:
                 self._reread(look, unit, where)
@@ -147,14 +149,14 @@ class Tree:
                 folders |= {location, *known[slice(*below)]}
         return {path for folder in folders for path in self._paths_at(folder)}
 
-    def _revisit(self, look: Look, passage: Passage) -> None:
+    def _revisit(self, look: Look, passage: GroupFolder) -> None:
         """List a passage again; walk what is new in it, and drop what is gone."""
         folder = passage.folder
         look.seen -= passage.seen
         already = look.seen
         listed = self._look_into(look, folder, None)
         seen = look.seen - already
-        if isinstance(listed, Plain) or listed.marker is not None:
+        if isinstance(listed, CachedSkill) or listed.marker is not None:
             look.seen -= self._drop(folder.path) - passage.seen
             self._put_skill(look, folder, listed, None, already)
             return
@@ -167,7 +169,7 @@ class Tree:
                 look.seen -= self._drop(path)
                 self.walk(look, each)
 
-    def _reread(self, look: Look, unit: Unit, where: Locations) -> None:
+    def _reread(self, look: Look, unit: SkillFolder, where: Locations) -> None:
         """Read a unit again. A folder that is no skill any more may hold some."""
         known = self.plain.get(unit.folder.path)
         if unit.folder.target in where:  # all of it
@@ -180,20 +182,25 @@ class Tree:
             self.walk(look, folder)
 
     def _put_skill(
-        self, look: Look, folder: Folder, found: Plain | Listed, before: Unit | None, already: int
+        self,
+        look: Look,
+        folder: Folder,
+        found: CachedSkill | Listed,
+        before: SkillFolder | None,
+        already: int,
     ) -> None:
-        if isinstance(found, Plain):
+        if isinstance(found, CachedSkill):
             self._facts.changed = True
             self._put_plain(folder, found, before)
             return
-        unit = read_unit(look, self._facts, folder, found, before, already=already)
+        unit = read_skill_folder(look, self._facts, folder, found, before, already=already)
         if before is not None and unit == before:  # what follows from it can stay as it is, too
             unit = before
         self._forget(folder.path)
         self.units[folder.path] = unit
         self._list(folder.path, unit.folders)
 
-    def _put_plain(self, folder: Folder, plain: Plain, before: Unit | None) -> None:
+    def _put_plain(self, folder: Folder, plain: CachedSkill, before: SkillFolder | None) -> None:
         unit = plain.unit(folder)
         if before is not None and unit == before:
             unit, plain = before, plain._replace(draft=before.drafts[0])
@@ -204,32 +211,32 @@ class Tree:
         folders = frozenset(() if listed.closed else (folder.target, *listed.outposts))
         inner = tuple(each.path for each in listed.folders)
         self._forget(folder.path)
-        self.passages[folder.path] = Passage(
+        self.group_folders[folder.path] = GroupFolder(
             folder, inner, tuple(listed.problems), folders, listed.entered_all, seen
         )
         self._list(folder.path, folders)
 
     def _folder(self, path: str) -> Folder | None:
-        part = self.passages.get(path) or self.units.get(path)
+        part = self.group_folders.get(path) or self.units.get(path)
         return None if part is None else part.folder
 
     def _closed(self, path: str) -> bool:
         """Whether nothing could be seen of a folder: its permissions may be others by now."""
-        passage = self.passages.get(path)
+        passage = self.group_folders.get(path)
         return passage is not None and not passage.folders
 
     def _drop(self, path: str) -> int:
         """Forget what stands at `path` and below; return how much of the budget that frees."""
         part = self._forget(path)
-        if isinstance(part, Unit):
+        if isinstance(part, SkillFolder):
             for location in part.locations:
                 self._facts.forget(location)
-        inner = part.inner if isinstance(part, Passage) else ()
+        inner = part.inner if isinstance(part, GroupFolder) else ()
         return 0 if part is None else part.seen + sum(map(self._drop, inner))
 
-    def _forget(self, path: str) -> Passage | Unit | None:
+    def _forget(self, path: str) -> GroupFolder | SkillFolder | None:
         """Forget what stands at `path`, and where its folders are; return what it was."""
-        part = self.passages.pop(path, None) or self.units.pop(path, None)
+        part = self.group_folders.pop(path, None) or self.units.pop(path, None)
         if part is None:
             return None
         if self.plain.pop(path, None) is None:

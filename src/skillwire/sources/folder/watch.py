@@ -12,8 +12,8 @@ import anyio.from_thread
 import anyio.lowlevel
 import anyio.to_thread
 
-from skillwire.model.problem import Problem, Rule, Severity
-from skillwire.sources.base import EVERYWHERE, Attention, Locations
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.sources.base import EVERYWHERE, Locations, WatchFilter
 from skillwire.sources.folder.watch_plan import WatchPlan
 
 _log = logging.getLogger(__name__)
@@ -61,7 +61,9 @@ class _CannotWatchError(Exception):
         super().__init__(str(error))
 
 
-async def watch(plan: Callable[[], WatchPlan], attention: Attention | None = None) -> AsyncGenerator[Noticed]:
+async def watch(
+    plan: Callable[[], WatchPlan], attention: WatchFilter | None = None
+) -> AsyncGenerator[Noticed]:
     """Yield what changes in the folders of `plan`, which is asked again after each yield.
 
     The first yield is for everything: nobody knows what changed before the watcher stood. With `attention`,
@@ -88,13 +90,13 @@ async def watch(plan: Callable[[], WatchPlan], attention: Attention | None = Non
 
 
 async def _by_notification(
-    plan: Callable[[], WatchPlan], attention: Attention | None
+    plan: Callable[[], WatchPlan], attention: WatchFilter | None
 ) -> AsyncGenerator[Noticed]:
     watched = WatchPlan()
     inbox = _Inbox()
     everywhere = attention is None
     doubtful = False
-    turned = (lambda: None) if attention is None else attention.when_turned(inbox.wake)
+    turned = (lambda: None) if attention is None else attention.on_change(inbox.wake)
     old: _Pumps | None = None
     try:
         while True:

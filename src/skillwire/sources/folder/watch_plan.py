@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from skillwire.sources.base import Locations
-from skillwire.sources.folder.tree import Passage, Tree
-from skillwire.sources.folder.unit import Unit
+from skillwire.sources.folder.skill_folder import SkillFolder
+from skillwire.sources.folder.tree import GroupFolder, Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,9 @@ class WatchPlan:
         deep: set[str] = set()
         flat: set[str] = set()
         # Copies: another thread may be looking again at the same tree.
-        passages, units = dict(tree.passages), dict(tree.units)
-        parts: dict[str, Passage | Unit] = {**units, **passages}
-        whole = _whole(passages, units)
+        group_folders, units = dict(tree.group_folders), dict(tree.units)
+        parts: dict[str, GroupFolder | SkillFolder] = {**units, **group_folders}
+        whole = _whole(group_folders, units)
         pending = [part for path, part in parts.items() if path == ""]
         while pending:
             part = pending.pop()
@@ -45,7 +45,7 @@ class WatchPlan:
                 deep.add(part.folder.target)
                 continue
             flat.update(part.folders)
-            if isinstance(part, Passage):
+            if isinstance(part, GroupFolder):
                 pending.extend(parts[path] for path in part.inner if path in parts)
         real = os.path.realpath(root)
         if not parts and os.path.isdir(real):  # noqa: PTH112 - plain string operations throughout
@@ -53,7 +53,7 @@ class WatchPlan:
         return cls._with_ways([os.fspath(root)], deep, flat)
 
     @classmethod
-    def for_units(cls, units: Iterable[Unit], locations: Locations) -> "WatchPlan":
+    def for_units(cls, units: Iterable[SkillFolder], locations: Locations) -> "WatchPlan":
         """Return the plan for those units alone that hold a skill at one of `locations`, or did once."""
         # By its folder, not by its skills: one that is broken now may be mended.
         chosen = [
@@ -111,12 +111,12 @@ class WatchPlan:
         )
 
 
-def _whole(passages: dict[str, Passage], units: dict[str, Unit]) -> set[str]:
+def _whole(group_folders: dict[str, GroupFolder], units: dict[str, SkillFolder]) -> set[str]:
     """Return the paths below which every folder was looked into, and nothing is a link."""
     whole = {path for path, unit in units.items() if unit.entered_all}
     # Longer paths stand deeper: what is inside is decided before what is around it.
-    for path in sorted(passages, key=len, reverse=True):
-        if passages[path].entered_all and all(inner in whole for inner in passages[path].inner):
+    for path in sorted(group_folders, key=len, reverse=True):
+        if group_folders[path].entered_all and all(inner in whole for inner in group_folders[path].inner):
             whole.add(path)
     return whole
 

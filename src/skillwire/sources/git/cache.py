@@ -16,7 +16,7 @@ from typing import Self
 
 import anyio
 
-from skillwire.sources.hold import is_held
+from skillwire.core.atomic_write import is_held
 
 if sys.platform != "win32":
     import fcntl
@@ -31,7 +31,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40,64}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class LastServed:
     """What was served last of one folder at one ref, and what before that."""
 
     ref: str
@@ -104,14 +104,14 @@ class GitCache:
         part = f"-{_short_hash(path)}" if path else ""
         return self.folder / f"commit-{commit}{part}"
 
-    def record(self, ref: str, path: str) -> Record | None:
+    def record(self, ref: str, path: str) -> LastServed | None:
         try:
-            record = Record.from_json(self._record_file(ref, path).read_bytes())
+            record = LastServed.from_json(self._record_file(ref, path).read_bytes())
         except OSError:
             return None
         return record if record and (record.ref, record.path) == (ref, path) else None
 
-    def write(self, record: Record) -> None:
+    def write(self, record: LastServed) -> None:
         """Remember what is served, in one step. Raises `OSError`."""
         with NamedTemporaryFile(dir=self.folder, prefix=_STAGING, delete=False) as file:
             file.write(record.to_json())
@@ -159,9 +159,9 @@ class GitCache:
             return sum(_size(each) for each in found)
         return 0
 
-    def _records(self) -> Iterator[Record]:
+    def _records(self) -> Iterator[LastServed]:
         for file in self.folder.glob(f"{_RECORD}*.json"):
-            if (record := Record.from_json(file.read_bytes())) is not None:
+            if (record := LastServed.from_json(file.read_bytes())) is not None:
                 yield record
 
     def _record_file(self, ref: str, path: str) -> Path:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from skillwire.model.display import quoted
-from skillwire.model.errors import SourceError
-from skillwire.model.limits import Limits
+from skillwire.core.record import Limits
+from skillwire.errors import SourceError
+from skillwire.safe_text import quoted
 from skillwire.sources.git.cache import GitCache
-from skillwire.sources.git.program import Git, GitError, Output
+from skillwire.sources.git.command import Git, GitError, Output
 
 _REFS = "refs/skillwire"
 _LISTING_BYTES = 512
@@ -26,7 +26,7 @@ _TREE, _LINK, _SUBMODULE = b"040000", b"120000", b"160000"
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class GitFolder:
     """A folder of a commit."""
 
     commit: str
@@ -36,7 +36,7 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class FolderSize:
     """How much there is in a folder."""
 
     entries: int
@@ -94,13 +94,13 @@ class GitClone:
         for ref in (await self._run("for-each-ref", "--format=%(refname)", prefix)).text.splitlines():
             await self._run("update-ref", "-d", ref)
 
-    async def folder(self, commit: str, path: str) -> Folder:
+    async def folder(self, commit: str, path: str) -> GitFolder:
         """Return a folder of a commit. Raises `SourceError` if there is none of that path.
 
         Links are not followed: git knows them as files, and they could lead anywhere.
         """
         if not path:
-            return Folder(commit, path, commit)
+            return GitFolder(commit, path, commit)
         listing = await self._run("--literal-pathspecs", "ls-tree", "-z", "--full-tree", commit, "--", path)
         line = listing.content.rstrip(b"\0")
         if not line:
@@ -109,9 +109,9 @@ class GitClone:
         if mode != _TREE:
             what = {_LINK: "a link", _SUBMODULE: "a submodule"}.get(mode, "a file")
             raise SourceError(f"{quoted(path)} is {what} in the repository; name a folder of its own")
-        return Folder(commit, path, tree.decode())
+        return GitFolder(commit, path, tree.decode())
 
-    async def measure(self, folder: Folder, limits: Limits) -> Measure:
+    async def measure(self, folder: GitFolder, limits: Limits) -> FolderSize:
         """Return how much a folder holds, without checking it out."""
         most = _LISTING_BYTES * (limits.entries + 1)
         listing = await self._run("ls-tree", "-r", "-t", "-l", "-z", "--full-tree", folder.tree, most=most)
@@ -124,9 +124,9 @@ class GitClone:
             size += int(length) if length.isdigit() else 0
             if mode == _SUBMODULE and entries <= limits.entries:
                 submodules.append(os.fsdecode(name))
-        return Measure(entries, size, tuple(submodules), more=listing.cut)
+        return FolderSize(entries, size, tuple(submodules), more=listing.cut)
 
-    async def check_out(self, folder: Folder, target: Path, measure: Measure) -> None:
+    async def check_out(self, folder: GitFolder, target: Path, measure: FolderSize) -> None:
         """Write the files of a folder below `target`, which is there only when it is complete.
 
         No settings and no attributes of a repository count: no filter runs, and every file has the bytes of

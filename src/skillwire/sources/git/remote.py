@@ -7,11 +7,10 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
-from skillwire.model.display import quoted
-from skillwire.model.errors import InvalidValueError, SourceError
-from skillwire.sources.git.program import Git, GitError, GitTimeoutError, Output
-from skillwire.sources.git.repository import WITH_TOKENS, Repository
-from skillwire.sources.git.settings import Login
+from skillwire.errors import InvalidValueError, SourceError
+from skillwire.safe_text import quoted
+from skillwire.sources.git.address import WITH_TOKENS, Repository
+from skillwire.sources.git.command import Git, GitError, GitTimeoutError, Login, Output
 
 ASK_SECONDS = 30.0
 """How long a server may take to say what it has."""

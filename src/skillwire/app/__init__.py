@@ -1,0 +1,1 @@
+"""Put it together: open the sources, build the server, serve it over stdio or HTTP."""

@@ -1,0 +1,229 @@
+"""Steering a server while it runs: each change is written into the configuration, then made."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import anyio
+import anyio.to_thread
+
+from skillwire.config.file import (
+    ConfigFile,
+    ConfiguredSource,
+    SourceSettings,
+    add_source,
+    decide,
+    overrides_in,
+    remove_source,
+    write_allowed_origins,
+    write_static,
+)
+from skillwire.config.source_config import (
+    LibraryOptions,
+    OpenedSource,
+    SpecOrigin,
+    absolute,
+    check_source_opens,
+    open_sources,
+    spelled,
+)
+from skillwire.config.source_kinds import canonical_place, is_local, is_on_github, kind_of, local_path
+from skillwire.errors import SourceError, UsageError
+from skillwire.library.library import Library
+from skillwire.library.visibility import VisibilityPolicy
+from skillwire.safe_text import quoted, visible, without_secrets
+from skillwire.server.admin import ServerSettings, SourceFacts
+from skillwire.sources.base import Source
+from skillwire.sources.placeholder import UnavailableSource
+
+_GITHUB = "github:"
+
+
+class AdminService:
+    """The `Admin` of a server that was started with a command line and a configuration file."""
+
+    def __init__(
+        self,
+        library: Library,
+        opened: Sequence[OpenedSource],
+        *,
+        arguments: Sequence[str],
+        options: LibraryOptions,
+        file: ConfigFile | None,
+        editable: bool = False,
+        more: Sequence[Source] = (),
+        static_by_flag: bool = False,
+    ) -> None:
+        """`more` are sources that nobody configured, behind all others."""
+        self._library = library
+        self._opened = list(opened)
+        self._arguments = arguments
+        self._options = options
+        self._file = file
+        self._editable = editable
+        self._more = more
+        self._static_by_flag = static_by_flag
+        self._origins = () if file is None else SourceSettings.read(file).allowed_origins
+        self._listeners: list[Callable[[], None]] = []
+        self._changing = anyio.Lock()
+
+    @property
+    def editable(self) -> bool:
+        return self._editable and self._file is not None
+
+    def sources(self) -> list[SourceFacts]:
+        configured = [_facts(each, editable=self.editable) for each in self._opened]
+        live = [
+            SourceFacts(each.label, "live", each.place, each.label, "running programs", removable=False)
+            for each in self._more
+        ]
+        return [*configured, *live]
+
+    def settings(self) -> ServerSettings:
+        return ServerSettings(
+            self._library.frozen,
+            "command line" if self._static_by_flag else "",
+            self._origins,
+            "" if self._file is None else visible(str(self._file.path)),
+        )
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    async def add_source(self, source: str, label: str | None, prefix: str | None) -> None:
+        file = self._must_be_editable()
+        argument = source.strip()
+        if is_local(argument) and not local_path(argument).is_absolute():
+            raise UsageError(
+                f"{quoted(argument)} is not a whole path",
+                hint="write it as in `/home/you/skills` or `~/skills`",
+            )
+        async with self._changing:
+            added = ConfiguredSource(argument, label or None, prefix or None)
+            await anyio.to_thread.run_sync(check_source_opens, added)
+            added = ConfiguredSource(spelled(argument), label or None, prefix or None)
+            self._refuse_twice(added)
+            await anyio.to_thread.run_sync(add_source, file, added)
+            await self._serve_configured(file)
+
+    async def remove_source(self, label: str) -> None:
+        file = self._must_be_editable()
+        async with self._changing:
+            opened = self._named(label)
+            if opened.wanted.given_by is not SpecOrigin.CONFIGURATION:
+                raise UsageError(
+                    f"the source {quoted(label)} comes from the {opened.wanted.given_by}",
+                    hint="only what the configuration names can be removed here",
+                )
+            await anyio.to_thread.run_sync(partial(_remove, file, opened))
+            await self._serve_configured(file)
+
+    async def sync_source(self, label: str) -> None:
+        self._must_be_editable()
+        source = self._named(label).source
+        try:
+            await source.fetch()
+        except SourceError as error:
+            raise UsageError(
+                f"{quoted(label)} cannot be fetched: {error}", hint="what was fetched last is served"
+            ) from error
+        finally:
+            await self._library.look_again(source)
+            self._tell()
+
+    async def set_visibility(self, uri: str, sides: Mapping[str, bool | None]) -> None:
+        file = self._must_be_editable()
+        if uri not in self._library.catalog.entries:
+            raise UsageError(f"there is no skill {quoted(uri)}", hint="perhaps it was removed meanwhile")
+        async with self._changing:
+            await anyio.to_thread.run_sync(decide, file, uri, sides)
+            await self._library.decide(VisibilityPolicy(overrides_in(file)))
+            self._tell()
+
+    async def set_allowed_origins(self, origins: Sequence[str]) -> None:
+        from skillwire.sources.web.address import allowed_origin  # noqa: PLC0415 - only who needs it
+
+        file = self._must_be_editable()
+        checked = tuple(dict.fromkeys(allowed_origin(each.strip()) for each in origins if each.strip()))
+        async with self._changing:
+            await anyio.to_thread.run_sync(write_allowed_origins, file, checked)
+            await self._serve_configured(file)
+
+    async def set_static(self, *, static: bool) -> None:
+        file = self._must_be_editable()
+        if self._static_by_flag:
+            raise UsageError("static mode was chosen on the command line", hint="start it without `--static`")
+        async with self._changing:
+            await anyio.to_thread.run_sync(partial(write_static, file, static=static))
+            await self._library.freeze(frozen=static)
+            self._tell()
+
+    async def _serve_configured(self, file: ConfigFile) -> None:
+        """Make the running server what the configuration says, and leave alone what it says as before."""
+        origins = SourceSettings.read(file).allowed_origins
+        known = {each.wanted: each for each in self._opened if not self._is_outdated(each, origins)}
+        opened = await anyio.to_thread.run_sync(
+            partial(open_sources, self._arguments, self._options, file, known=known)
+        )
+        await self._library.serve([*(each.source for each in opened), *self._more])
+        self._opened, self._origins = opened, origins
+        self._tell()
+
+    def _is_outdated(self, opened: OpenedSource, origins: tuple[str, ...]) -> bool:
+        """Whether a source would be opened differently now, though nobody wants it differently."""
+        if isinstance(opened.source, UnavailableSource):
+            return True
+        return origins != self._origins and kind_of(opened.wanted.argument).name == "publisher"
+
+    def _refuse_twice(self, added: ConfiguredSource) -> None:
+        place = canonical_place(added.source)
+        for each in self._opened:
+            if (canonical_place(each.wanted.argument), each.wanted.prefix) == (place, added.prefix):
+                raise UsageError(
+                    f"{quoted(added.source)} is served already, because of the {each.wanted.given_by}",
+                    hint=f"it is the source {quoted(each.source.label)}",
+                )
+
+    def _named(self, label: str) -> OpenedSource:
+        opened = next((each for each in self._opened if each.source.label == label), None)
+        if opened is None:
+            raise UsageError(f"there is no source {quoted(label)}", hint="perhaps it was removed meanwhile")
+        return opened
+
+    def _must_be_editable(self) -> ConfigFile:
+        if self._file is None or not self._editable:
+            raise UsageError("nothing can be changed here", hint="start the server with `--allow-config`")
+        return self._file
+
+    def _tell(self) -> None:
+        for listener in self._listeners:
+            listener()
+
+
+def _facts(opened: OpenedSource, *, editable: bool) -> SourceFacts:
+    wanted, source = opened.wanted, opened.source
+    unavailable = isinstance(source, UnavailableSource)
+    return SourceFacts(
+        source.label,
+        "unavailable" if unavailable else kind_of(wanted.argument).name,
+        visible(source.place if is_local(wanted.argument) else without_secrets(source.place)),
+        _origin(wanted.argument, source.label),
+        wanted.given_by,
+        removable=editable and wanted.given_by is SpecOrigin.CONFIGURATION,
+        fetched=source.fetched,
+    )
+
+
+def _origin(argument: str, label: str) -> str:
+    if is_on_github(argument) and not is_local(argument):
+        place = canonical_place(argument).removeprefix(_GITHUB)
+        return visible("/".join(place.partition("@")[0].split("/")[:2]))
+    return label
+
+
+def _remove(file: ConfigFile, opened: OpenedSource) -> None:
+    wanted, folder = opened.wanted, file.path.absolute().parent
+    for at, each in enumerate(SourceSettings.read(file).sources):
+        if (absolute(each.source, folder), each.prefix) == (wanted.argument, wanted.prefix):
+            remove_source(file, at)
+            return

@@ -1,0 +1,114 @@
+"""`skillwire list`: the skills of folders, other sources and servers, at a glance."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.table import Table
+from rich.text import Text
+
+from skillwire.cli.find import Places
+from skillwire.cli.targets import Allow, TokenEnv, reached
+from skillwire.config.library import check_command, load_library
+from skillwire.core.problem import Severity
+from skillwire.core.record import SkillRecord
+from skillwire.library.catalog import Catalog
+from skillwire.safe_text import visible
+from skillwire.terminal.messages import NO_SKILLS, counted
+from skillwire.terminal.options import AsJson, FollowLinks
+from skillwire.terminal.output import data, print_json, print_line, talk
+
+
+def list_skills(
+    sources: Annotated[
+        list[str] | None,
+        Parameter(
+            name="SOURCE",
+            help="Sources, and servers by label, `mcp+URL` or `-- command`; "
+            "without one, `SKILLS_DIR` and the configuration.",
+        ),
+    ] = None,
+    /,
+    *,
+    json: AsJson = False,
+    follow_links: FollowLinks = False,
+    allow: Allow = None,
+    token_env: TokenEnv = None,
+) -> int:
+    """List the skills that would be served, and those of servers.
+
+    Of servers, what is wrong with what they list is told beside it. Exit code 1 if there is anything.
+
+    For example:
+
+    ```
+    skillwire list ./skills
+    skillwire list ./skills --json | jq -r '.[].uri'
+    skillwire list github mcp+https://example.com/mcp
+    skillwire list -- python server.py
+    ```
+    """
+    places = Places.of(sources)
+    if not places.servers:
+        return _list_sources(places.sources, follow_links=follow_links, as_json=json)
+    from skillwire.cli.remote import list_servers  # noqa: PLC0415 - it loads the SDK
+
+    targets = reached(places.servers, allow, token_env)
+    if not json:
+        if places.sources:
+            _list_sources(places.sources, follow_links=follow_links, as_json=False)
+        return list_servers(targets)
+    rows = list[dict[str, object]]()
+    if places.sources:
+        catalog = load_library(places.sources, follow_links=follow_links).catalog
+        rows = [_row(catalog, entry) for entry in catalog.entries.values()]
+    return list_servers(targets, rows)
+
+
+def _list_sources(sources: Sequence[str], *, follow_links: bool, as_json: bool) -> int:
+    library = load_library(sources, follow_links=follow_links)
+    catalog = library.catalog
+    if as_json:
+        print_json([_row(catalog, entry) for entry in catalog.entries.values()])
+    elif catalog.entries:
+        _print_table(catalog)
+    errors = sum(problem.severity is Severity.ERROR for problem in catalog.problems)
+    if errors:
+        keep = "keeps" if errors == 1 else "keep"
+        told = f"{counted(errors, 'problem')} {keep} skills from being served"
+        talk().print(f"{told}; {check_command(library)} them")
+    elif not catalog.entries:
+        talk().print(NO_SKILLS)
+    return 0
+
+
+def _row(catalog: Catalog, entry: SkillRecord) -> dict[str, object]:
+    return {
+        "name": entry.name,
+        "description": entry.description,
+        "type": "dynamic" if entry.dynamic else "skill-md",
+        "uri": entry.uri,
+        "origin": visible(entry.origin.location),
+        "dialect": "folder",
+        "problems": [problem.to_json() for problem in catalog.problems_of(entry)],
+    }
+
+
+def _print_table(catalog: Catalog) -> None:
+    console = data()
+    if not console.is_terminal:  # one line a skill, for `grep` and `cut`
+        for entry in catalog.entries.values():
+            print_line(f"{entry.name}\t{entry.uri}\t{visible(entry.description)}")
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False, expand=True)
+    table.add_column("name", style="cyan", no_wrap=True)
+    table.add_column("path", no_wrap=True)
+    table.add_column("files", justify="right")
+    table.add_column("description", overflow="ellipsis", no_wrap=True, ratio=1)
+    for entry in catalog.entries.values():
+        mark = "!" if catalog.problems_of(entry) else ""
+        files = "live" if entry.dynamic else str(len(entry.files))
+        table.add_row(
+            Text(f"{entry.name}{mark}"), Text(visible(entry.path)), files, Text(visible(entry.description))
+        )
+    console.print(table, soft_wrap=False)

@@ -1,0 +1,294 @@
+"""List, show, read and probe skills of servers. Loads the MCP SDK."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+from mcp.shared.exceptions import MCPError
+from rich.table import Table
+from rich.text import Text
+
+from skillwire.cli.server_table import Probe
+from skillwire.cli.state import remembered
+from skillwire.core.json_text import json_bytes
+from skillwire.core.mime import is_text, mime_type
+from skillwire.core.record import Json
+from skillwire.errors import SkillwireError, UsageError
+from skillwire.host.approvals.questions import Inspection
+from skillwire.host.connections.target import Target
+from skillwire.host.dialects.client import Listing
+from skillwire.host.host import Host
+from skillwire.host.hosted_skill import HostedSkill, listed_file, live_uri
+from skillwire.host.registry import HostProblem, NoLabelError, Registry
+from skillwire.host.servers.link import ServerLink
+from skillwire.host.store.approvals import ApprovalStatus
+from skillwire.host.store.state import State
+from skillwire.library.names import AmbiguousNameError, UnknownNameError
+from skillwire.protocol.messages import SERVER_META
+from skillwire.protocol.remote import Dialect, Integrity, RemoteSkill
+from skillwire.protocol.translate import contents
+from skillwire.safe_text import bare, quoted, visible
+from skillwire.terminal.messages import NoSuchSkillError, counted
+from skillwire.terminal.output import data, print_content, print_json, print_line, talk
+
+
+@asynccontextmanager
+async def hosting(targets: Sequence[Target], state: State | None = None) -> AsyncGenerator[Host]:
+    """Yield a host of these servers. They may speak early drafts: the person sees which."""
+    async with Host(targets, state=state, drafts=True) as host:
+        yield host
+
+
+async def find(host: Host, skill: str) -> HostedSkill:
+    """Return the skill that a person means, and tell what else was found. Raises `SkillwireError`."""
+    await host.discover()
+    tell(host.registry.problems)
+    try:
+        return await host.find(_with_label(host, skill))
+    except AmbiguousNameError as error:
+        hint = f"choose one of {', '.join(quoted(handle) for handle in error.handles)}"
+        raise UsageError(f"{quoted(skill)} is the name of several skills", hint=hint) from error
+    except NoLabelError as error:
+        raise UsageError(str(error)) from error
+    except UnknownNameError as error:
+        labels = ", ".join(quoted(label) for label in host.labels)
+        if wanted := next((each for each in host.registry.problems if each.wants_login), None):
+            told = f"{quoted(skill)} cannot be looked for: {quoted(wanted.label)} {wanted.message}"
+            raise NoSuchSkillError(told) from error
+        hint = "`skillwire list SERVER` shows what a server has"
+        raise NoSuchSkillError(f"there is no skill {quoted(skill)} on {labels}", hint=hint) from error
+
+
+def tell(problems: Sequence[HostProblem]) -> None:
+    """Say what went wrong, server by server."""
+    for problem in problems:
+        talk().print(visible(str(problem)), style="yellow")
+
+
+def _with_label(host: Host, skill: str) -> str:
+    """Return a URI alone with the label of the server, where there is only one."""
+    label, _, rest = skill.partition(":")
+    alone = rest.startswith("//") or (label not in host.labels and "://" in rest)
+    return f"{host.labels[0]}:{skill}" if alone and len(host.labels) == 1 else skill
+
+
+def list_servers(targets: Sequence[Target], rows: list[dict[str, object]] | None = None) -> int:
+    """Ask all servers at once; print what they list, behind `rows` as JSON if there are such."""
+    registry = anyio.run(_listed, targets)
+    if rows is not None:
+        print_json([*rows, *map(_row, registry.skills)])
+    elif registry.skills:
+        _print_skills(registry.skills)
+    else:
+        talk().print(f"no skills on {', '.join(quoted(target.label) for target in targets)}")
+    tell(registry.problems)
+    return 1 if any(problem.label and not problem.harmless for problem in registry.problems) else 0
+
+
+async def _listed(targets: Sequence[Target]) -> Registry:
+    async with hosting(targets) as host:
+        return await host.discover()
+
+
+def _row(skill: HostedSkill) -> dict[str, object]:
+    """Return a skill for programs, with the same keys as one of a folder."""
+    return {
+        "name": skill.skill.name,
+        "description": skill.description,
+        "type": "dynamic" if skill.skill.files is None else "skill-md",
+        "uri": visible(skill.skill.uri),
+        "origin": skill.label,
+        "dialect": skill.skill.dialect.value,
+        "problems": [],
+    }
+
+
+def _print_skills(skills: Sequence[HostedSkill]) -> None:
+    """Print each under its label: as a table for people, as lines for `grep` and `cut`."""
+    console = data()
+    if not console.is_terminal:
+        for each in skills:
+            print_line(f"{each.handle}\t{visible(each.skill.uri)}\t{each.description}")
+        return
+    drafts = any(each.skill.dialect is not Dialect.FINAL for each in skills)
+    table = Table(box=None, header_style="bold", pad_edge=False, expand=True)
+    table.add_column("skill", style="cyan", no_wrap=True, overflow="ellipsis", max_width=40)
+    table.add_column("files", justify="right")
+    if drafts:
+        table.add_column("dialect")
+    table.add_column("description", overflow="ellipsis", no_wrap=True, ratio=1)
+    for each in skills:
+        files = "live" if each.skill.files is None else str(len(each.skill.files))
+        dialect = [each.skill.dialect.value] if drafts else []
+        table.add_row(Text(each.handle), files, *dialect, Text(each.description))
+    console.print(table, soft_wrap=False)
+
+
+def read_remote(skill: str, path: str, targets: Sequence[Target], *, as_json: bool, raw: bool) -> int:
+    """Print a file of a skill of a server."""
+    path = path.replace("\\", "/")
+    found, content = anyio.run(_read, skill, path, targets)
+    kind = mime_type(path, text=is_text(content))
+    if as_json:
+        file = None if found.skill.files is None else listed_file(found.skill, path)
+        uri = live_uri(found.skill, path) if file is None else file.uri
+        print_json({"contents": [contents(uri, kind, content)], "_meta": {SERVER_META: found.label}})
+        return 0
+    # Also where stdout is a pipe: whoever started this should know whose words they pass on (H20).
+    talk().print(f"from the server {quoted(found.label)}, which nobody vouches for:", style="yellow")
+    return print_content(content, visible(path), kind, raw=raw)
+
+
+async def _read(skill: str, path: str, targets: Sequence[Target]) -> tuple[HostedSkill, bytes]:
+    async with hosting(targets) as host:
+        found = await find(host, skill)
+        if found.skill.files is not None and listed_file(found.skill, path) is None:
+            hint = f"`skillwire show {found.handle}` lists its files"
+            raise NoSuchSkillError(f"{found.quoted} has no file {quoted(path)}", hint=hint)
+        return found, await host.read(found, path)
+
+
+_SHOWN_DIGEST = 19
+_INTEGRITY = {
+    Integrity.FULL: "a digest for every file",
+    Integrity.PART: "a digest for a part of it",
+    Integrity.NONE: "no digests",
+}
+
+APPROVAL = {
+    ApprovalStatus.UNKNOWN: "none",
+    ApprovalStatus.APPROVED: "approved",
+    ApprovalStatus.CHANGED: "none: it is not what was approved",
+    ApprovalStatus.REVOKED: "revoked",
+}
+
+
+def show_remote(skill: str, targets: Sequence[Target], *, as_json: bool) -> int:
+    """Print a skill of a server."""
+    anyio.run(_show, skill, targets, as_json)
+    return 0
+
+
+async def _show(skill: str, targets: Sequence[Target], as_json: bool) -> None:  # noqa: FBT001 - `anyio.run` names nothing
+    with remembered() as state:
+        async with hosting(targets, state) as host:
+            found = await find(host, skill)
+            inspection = await host.inspect(found)
+            declared = host.declared(found.label)
+    target = next(each for each in targets if each.label == found.label)
+    if as_json:
+        print_json(_as_json(found, declared))
+    else:
+        print_inspection(inspection, declared, target)
+
+
+def _as_json(found: HostedSkill, declared: Mapping[str, Any] | None) -> dict[str, object]:
+    return {
+        **_entry(found.skill),
+        "origin": found.label,
+        "extension": declared,
+        "dialect": found.skill.dialect.value,
+        "approval": found.standing.value,
+        "problems": [],
+    }
+
+
+def _entry(skill: RemoteSkill) -> dict[str, object]:
+    files = [{"uri": file.uri, "digest": file.digest.text, "size": file.size} for file in skill.files or ()]
+    resources: object = "dynamic" if skill.files is None else files
+    return {"uri": skill.uri, "frontmatter": dict(skill.frontmatter), "resources": resources}
+
+
+def print_inspection(inspection: Inspection, declared: Mapping[str, Any] | None, target: Target) -> None:
+    """Print what is known of a skill, each line of it visible."""
+    console, found = data(), inspection.skill
+    console.print(Text(found.handle, style="bold cyan"))
+    console.print(Text(found.description))
+    console.print()
+    lines = [
+        ("uri", found.skill.uri),
+        ("server", f"{found.label}, {target.spelled}"),
+        ("extension", extension_text(declared)),
+        ("dialect", found.skill.dialect.value),
+        ("integrity", _INTEGRITY[found.skill.integrity]),
+        ("approval", APPROVAL[found.standing]),
+        *_fields(found.skill),
+    ]
+    for label, value in lines:
+        console.print(Text.assemble((f"{visible(label, 100)}: ", "bold"), visible(value, 2000)))
+    console.print()
+    print_files(inspection)
+
+
+def extension_text(declared: Mapping[str, Any] | None) -> str:
+    """Return what a server declares of the extension, in words."""
+    if declared is None:
+        return "not declared"
+    return "declared, with directoryRead" if declared.get("directoryRead") is True else "declared"
+
+
+def print_files(inspection: Inspection) -> None:
+    """Print each file with its size and the beginning of its digest."""
+    console = data()
+    if inspection.files is None:
+        console.print("files: not listed; they show when they are read")
+        return
+    total = "" if inspection.size is None else f", {inspection.size:,} bytes"
+    console.print(Text(f"{counted(len(inspection.files), 'file')}{total}", style="bold"))
+    sizes = ["?" if file.size is None else f"{file.size:,}" for file in inspection.files]
+    width = max(map(len, sizes), default=0)
+    for file, size in zip(inspection.files, sizes, strict=True):
+        console.print(Text(f"  {size:>{width}}  {file.digest[:_SHOWN_DIGEST]}…  {bare(file.path)}"))
+
+
+def _fields(skill: RemoteSkill) -> list[tuple[str, str]]:
+    shown = {"name", "description"}
+    return [(key, _plain(value)) for key, value in skill.frontmatter.items() if key not in shown]
+
+
+def _plain(value: Json) -> str:
+    return value if isinstance(value, str) else json_bytes(value).decode()
+
+
+_AT_ONCE = 8
+_PATIENCE = 60.0
+"""Seconds for one server."""
+
+
+def probe_all(targets: Sequence[Target]) -> dict[str, Probe]:
+    """Ask each server, several at once; return what each said by its label."""
+    return anyio.run(_probe_all, targets)
+
+
+async def _probe_all(targets: Sequence[Target]) -> dict[str, Probe]:
+    probes: dict[str, Probe] = {}
+    free = anyio.CapacityLimiter(_AT_ONCE)
+
+    async def probe(target: Target) -> None:
+        async with free:
+            probes[target.label] = await _probe(target)
+
+    async with anyio.create_task_group() as tasks:
+        for target in targets:
+            tasks.start_soon(probe, target)
+    return probes
+
+
+async def _probe(target: Target) -> Probe:
+    async with ServerLink(target, drafts=True) as link:
+        try:
+            with anyio.fail_after(_PATIENCE):
+                return _told(link, await link.list())
+        except TimeoutError:
+            return Probe(link.declared, error=f"no list of skills in {_PATIENCE:g} seconds")
+        except (SkillwireError, MCPError) as error:
+            return Probe(link.declared, error=visible(str(error), 300))
+
+
+def _told(link: ServerLink, listing: Listing) -> Probe:
+    found = len(listing.findings.kept) + listing.findings.more
+    if link.declared is None and not listing.skills:
+        return Probe()
+    dialect = "" if listing.dialect is None else listing.dialect.value
+    return Probe(link.declared, dialect, len(listing.skills), found)

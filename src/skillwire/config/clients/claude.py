@@ -1,0 +1,44 @@
+"""Claude Code and Claude Desktop: where their files are and how they name servers."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from skillwire.config.clients.base import BRACES, NONE, Client, DeclaredServer, Variables, declared, entries
+from skillwire.config.clients.files import ClientEnvironment, Place, as_object
+
+
+def _code_files(around: ClientEnvironment) -> Iterator[Place]:
+    yield Place(around.named("CLAUDE_CONFIG_DIR", around.home) / ".claude.json")
+
+
+def _code_servers(
+    document: Mapping[str, object], _place: Place, around: ClientEnvironment
+) -> Iterator[DeclaredServer]:
+    variables = Variables(BRACES, around.environment)
+    projects = dict(entries(document, "projects"))
+    for folder in around.projects:  # what holds for a project wins over what holds everywhere
+        project = as_object(projects.get(str(folder)))
+        off = project.get("disabledMcpServers")
+        for name, server in entries(project, "mcpServers"):
+            found = declared(name, server, variables, folder)
+            is_off = isinstance(off, list) and name in off
+            yield replace(found, enabled=found.enabled and not is_off)
+    for name, server in entries(document, "mcpServers"):
+        yield declared(name, server, variables)
+
+
+CLAUDE_CODE = Client("claude-code", "Claude Code", _code_files, _code_servers)
+
+
+def _desktop_files(around: ClientEnvironment) -> Iterator[Place]:
+    yield Place(around.application_data / "Claude/claude_desktop_config.json")
+
+
+def _desktop_servers(
+    document: Mapping[str, object], _place: Place, around: ClientEnvironment
+) -> Iterator[DeclaredServer]:
+    for name, raw in entries(document, "mcpServers"):
+        yield declared(name, raw, Variables(NONE, around.environment))
+
+
+CLAUDE_DESKTOP = Client("claude-desktop", "Claude Desktop", _desktop_files, _desktop_servers)

@@ -1,0 +1,59 @@
+"""Load the library of the sources that a person named, with a progress bar if it takes long."""
+
+import shlex
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
+import anyio
+
+from skillwire.config.file import ConfigFile, default_config
+from skillwire.config.source_config import LibraryOptions, open_sources
+from skillwire.core.collector import gc_paused
+from skillwire.library.catalog import Catalog
+from skillwire.library.library import Library
+from skillwire.safe_text import visible
+from skillwire.sources.base import Progress as Report
+from skillwire.sources.base import ignore_progress
+
+
+@contextmanager
+def scanning() -> Generator[Report]:
+    """Yield what a source reports its progress to."""
+    if not sys.stderr.isatty():
+        yield ignore_progress
+        return
+    from skillwire.terminal.progress_bar import ProgressBar  # noqa: PLC0415 - nobody looks at most scans
+
+    bar = ProgressBar()
+    try:
+        yield bar.seen
+    finally:
+        bar.stop()
+
+
+def load_library(
+    arguments: Sequence[str], *, follow_links: bool = False, config: ConfigFile | None = None
+) -> Library:
+    """Return the library of the sources named, scanned; without any, of those that are served by default.
+
+    Limits and allowed origins are those of the configuration in any case. Raises `UsageError`.
+    """
+    options = LibraryOptions(follow_links=follow_links, configured_sources=not arguments)
+    opened = open_sources(arguments, options, config or ConfigFile(default_config()))
+    library = Library([each.source for each in opened])
+    anyio.run(load, library)
+    return library
+
+
+async def load(library: Library) -> Catalog:
+    """Scan the sources of `library`, with a sign of life if that takes long."""
+    with gc_paused(), scanning() as progress:
+        return await library.load(progress)
+
+
+def check_command(library: Library) -> str:
+    """Return the command that shows the problems of these sources, as the beginning of a sentence."""
+    there = (source for source in library.sources if source.place and source not in library.waited_for)
+    places = " ".join(visible(shlex.quote(source.place)) for source in there)
+    return f"`skillwire check {places}` shows"

@@ -1,0 +1,280 @@
+"""Decide which sources are wanted, open them, and write them down for the configuration."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from skillwire.config.file import ConfigFile, ConfiguredSource, SourceSettings
+from skillwire.config.settings import SKILLS_DIR, limits_from, token_from
+from skillwire.config.source_kinds import (
+    SCHEME,
+    Address,
+    SourceOptions,
+    canonical_place,
+    is_local,
+    kind_of,
+    local_path,
+    open_source,
+)
+from skillwire.core.names import name_fault, path_fault
+from skillwire.errors import InvalidValueError, UsageError
+from skillwire.safe_text import quoted, visible, without_secrets
+from skillwire.sources.base import Source
+from skillwire.sources.cache_folder import cache_folder_from
+from skillwire.sources.placeholder import UnavailableSource
+from skillwire.sources.prefix import PrefixedSource
+
+# Behind a comma that begins another source. An address may hold a comma itself.
+_NEXT_SOURCE = re.compile(rf",\s*(?=[./~]|{SCHEME.pattern}|(?:www\.)?github\.com/)")
+
+
+class SpecOrigin(StrEnum):
+    """Who wants a source."""
+
+    COMMAND_LINE = "command line"
+    ENVIRONMENT = "environment"
+    CONFIGURATION = "configuration"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """A source that somebody wants, not opened yet."""
+
+    argument: str
+    given_by: SpecOrigin
+    label: str | None = None
+    prefix: str | None = None
+    token_env: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedSource:
+    """A source, and who wanted it."""
+
+    wanted: SourceSpec
+    source: Source
+
+
+def source_specs(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    configured: SourceSettings | None = None,
+    prefix: str | None = None,
+    *,
+    may_be_none: bool = False,
+) -> list[SourceSpec]:
+    """Return the sources named on the command line, else in `SKILLS_DIR`, and then those configured.
+
+    Raises `UsageError` if there is none, unless that may be.
+    """
+    given_by = SpecOrigin.COMMAND_LINE if arguments else SpecOrigin.ENVIRONMENT
+    named = list(arguments) or [environment.get(SKILLS_DIR, "")]
+    parts = (part for each in named for part in _parts(each))
+    wanted = [SourceSpec(part, given_by, prefix=prefix) for part in parts]
+    configured = configured or SourceSettings()
+    wanted.extend(
+        SourceSpec(
+            absolute(each.source, configured.folder),
+            SpecOrigin.CONFIGURATION,
+            each.label,
+            each.prefix,
+            each.token_env,
+        )
+        for each in configured.sources
+    )
+    if not wanted and not may_be_none:
+        raise UsageError(
+            "no source of skills is named",
+            hint=f"name a folder, as in `./skills`, set `{SKILLS_DIR}`, or `skillwire sources add` one; "
+            "`skillwire servers` lists the servers that you have",
+        )
+    return list(_distinct(wanted))
+
+
+def open_specs(
+    wanted: Iterable[SourceSpec],
+    options: SourceOptions,
+    *,
+    to_fetch: bool = True,
+    known: Mapping[SourceSpec, OpenedSource] | None = None,
+) -> list[OpenedSource]:
+    """Return each source, opened under a label of its own. Raises `UsageError`.
+
+    Who will not fetch anything needs no tokens. Those that are `known` are open, and stay as they are.
+    """
+    opened: list[OpenedSource] = []
+    every, kept = list(wanted), known or {}
+    # Who was given a label keeps it; others give way.
+    chosen = {each.label for each in every if each.label is not None}
+    labels = {kept[each].source.label for each in every if each in kept}
+    for each in every:
+        if (before := kept.get(each)) is not None:
+            opened.append(before)
+            continue
+        taken = labels if each.label is not None else labels | chosen
+        try:
+            label = _free(_label(each), taken)
+            source = _open(each, label, options, to_fetch=to_fetch)
+        except UsageError as error:
+            if each.given_by is not SpecOrigin.CONFIGURATION:
+                raise
+            # Others are configured beside it, and nobody is there who could say it differently.
+            label = _free("unavailable" if _label_fault(each.label) else str(each.label), taken)
+            source = _unavailable(each, label, error, tell=not options.serving)
+        labels.add(label)
+        opened.append(OpenedSource(each, source))
+    return opened
+
+
+def _open(each: SourceSpec, label: str, options: SourceOptions, *, to_fetch: bool) -> Source:
+    token = token_from(each.token_env, options.environment) if to_fetch else None
+    return _prefixed(open_source(Address(each.argument, label, token), options), each.prefix)
+
+
+def _unavailable(each: SourceSpec, label: str, error: UsageError, *, tell: bool) -> Source:
+    place = visible(each.argument)
+    # It is shown on pages and in logs, and a password belongs on none. No path holds one.
+    shown = place if is_local(each.argument) else without_secrets(place)
+    return UnavailableSource(label, shown, without_secrets(str(error)), tell=tell)
+
+
+def absolute(source: str, folder: Path) -> str:
+    """Return a configured source as it can be opened from anywhere: a relative path begins at `folder`."""
+    try:
+        return str(folder / local_path(source)) if is_local(source) else source
+    except UsageError:  # told when it is opened, as a fault of this source alone
+        return source
+
+
+def check_spec_opens(wanted: SourceSpec, options: SourceOptions) -> None:
+    """Raise `UsageError` if a source can never be served."""
+    _open(wanted, _label(wanted), options, to_fetch=False)
+
+
+def _label(wanted: SourceSpec) -> str:
+    if wanted.label is not None:
+        if fault := _label_fault(wanted.label):
+            raise UsageError(f"the label {quoted(wanted.label)} {fault}", hint="write it as in `acme`")
+        return wanted.label
+    kind = kind_of(wanted.argument)
+    try:
+        return kind.label(wanted.argument)
+    except InvalidValueError as error:
+        raise UsageError(str(error), hint=f"for example `{kind.example}`") from error
+
+
+def _label_fault(label: str | None) -> str | None:
+    return "is not there" if label is None else name_fault(label)
+
+
+def _prefixed(source: Source, prefix: str | None) -> Source:
+    if prefix is None:
+        return source
+    if fault := path_fault(prefix):
+        raise UsageError(f"the prefix `{prefix}` {fault}", hint="write it as in `team` or `acme/billing`")
+    return PrefixedSource(source, prefix)
+
+
+def _distinct(wanted: Iterable[SourceSpec]) -> Iterator[SourceSpec]:
+    """Yield each source once; two spellings of one folder are one."""
+    seen: set[tuple[str, str | None]] = set()
+    for each in wanted:
+        key = (canonical_place(each.argument), each.prefix)
+        if key not in seen:
+            seen.add(key)
+            yield each
+
+
+def _parts(argument: str) -> list[str]:
+    """Several sources may stand in one argument, with commas; a path that exists is taken as it is."""
+    if "," not in argument or os.path.exists(os.path.expanduser(argument)):  # noqa: PTH110, PTH111 - `Path` raises
+        return [argument] if argument.replace(",", "").strip() else []
+    parts = _NEXT_SOURCE.split(argument) if SCHEME.match(argument) else argument.split(",")
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _free(label: str, taken: set[str]) -> str:
+    number = 2
+    free = label
+    while free in taken:
+        free, number = f"{label}-{number}", number + 1
+    return free
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryOptions:
+    """How the sources of a library are looked at."""
+
+    follow_links: bool = False
+    prefix: str | None = None
+    live: bool = False
+    """Whether they will be followed: then they may come later, and what an edit breaks stays as it was."""
+    frozen: bool = False
+    """Whether the skills stay those that are found first."""
+    configured_sources: bool = True
+    """Whether the sources of the configuration are wanted, too."""
+    may_be_none: bool = False
+    """Whether there is something to do without any source."""
+
+    def for_sources(self, configured: SourceSettings) -> SourceOptions:
+        """Return what holds for all sources, with what the environment and the configuration say."""
+        return SourceOptions(
+            follow_links=self.follow_links,
+            limits=limits_from(os.environ, configured.limits),
+            live=self.live,
+            serving=self.live or self.frozen,
+            cache=cache_folder_from(os.environ),
+            allowed_origins=configured.allowed_origins,
+            environment=os.environ,
+        )
+
+
+def open_sources(
+    arguments: Sequence[str],
+    options: LibraryOptions,
+    config: ConfigFile | None = None,
+    *,
+    to_fetch: bool = True,
+    known: Mapping[SourceSpec, OpenedSource] | None = None,
+) -> list[OpenedSource]:
+    """Return the sources named, and those of `config`, not looked at yet. Raises `UsageError`.
+
+    Those that are `known` are open already.
+    """
+    configured = SourceSettings() if config is None else SourceSettings.read(config)
+    also = configured if options.configured_sources else None
+    wanted = source_specs(arguments, os.environ, also, options.prefix, may_be_none=options.may_be_none)
+    return open_specs(wanted, options.for_sources(configured), to_fetch=to_fetch, known=known)
+
+
+def spelled(argument: str) -> str:
+    """Return a source as it can be written down. Raises `UsageError`.
+
+    A folder becomes a whole path, because a server may be started anywhere. A token is never written.
+    """
+    if is_local(argument):
+        path = local_path(argument)
+        if not path.exists():
+            raise UsageError(f"{quoted(argument)} does not exist", hint="make it first, or mend its name")
+        return str(path.resolve())
+    if kind_of(argument).name == "repository":
+        from skillwire.sources.git.address import Repository  # noqa: PLC0415 - only who names one
+
+        repository = Repository.parse(argument)
+        if repository.token or repository.user:  # a token may stand where a name does
+            raise UsageError(
+                "there is a token in this address, and the configuration is a file that others may read",
+                hint="leave it out, put it into an environment variable, and name that with `--token-env`",
+            )
+    return argument
+
+
+def check_source_opens(source: ConfiguredSource) -> None:
+    """Raise `UsageError` if the source can never be served."""
+    wanted = SourceSpec(
+        source.source, SpecOrigin.CONFIGURATION, source.label, source.prefix, source.token_env
+    )
+    check_spec_opens(wanted, LibraryOptions(live=True).for_sources(SourceSettings()))

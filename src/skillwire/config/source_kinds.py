@@ -1,0 +1,267 @@
+"""The kinds of sources, and how an argument says which it is. One line for each kind."""
+
+import errno
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillwire.config.settings import state_folder_from
+from skillwire.core.names import name_fault
+from skillwire.core.record import Limits
+from skillwire.errors import InvalidValueError, SourceError, UsageError
+from skillwire.protocol.delivery import archive_form
+from skillwire.safe_text import quoted
+from skillwire.sources.base import Source
+from skillwire.sources.cache_folder import cache_folder_from
+from skillwire.sources.folder.source import FolderSource
+
+if TYPE_CHECKING:
+    from skillwire.sources.fetched import Fetcher
+
+
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters or more: `C:/skills` is a folder
+_GITHUB, _GIT, _SERVER = "github:", "git+", "mcp+"
+# The web page of a repository, with or without a scheme.
+_ON_GITHUB = re.compile(
+    r"(?:https?://)?(?:www\.)?github\.com/[a-z0-9][\w-]*/[\w.-]", re.ASCII | re.IGNORECASE
+)
+_PATH_HINT = "write it as in `./skills`, `~/skills` or `/home/you/skills`"
+_GITHUB_TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")
+"""Where GitHub's own tools keep the token. It is sent to GitHub and to nobody else."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What holds for all sources of a run."""
+
+    follow_links: bool = False
+    limits: Limits = field(default_factory=Limits)
+    live: bool = False
+    """Whether the sources will be followed: then they may be missing now."""
+    serving: bool = False
+    """Whether clients will be served: then a skill that an edit breaks stays as it was."""
+    cache: Path = field(default_factory=lambda: cache_folder_from({}))
+    """Where copies of what is elsewhere are kept."""
+    allowed_origins: tuple[str, ...] = ()
+    """Further web sites that publishers may send us to."""
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """What one source is opened with: the argument, its label, and the token that it needs, if any."""
+
+    text: str
+    label: str
+    token: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of source: which arguments mean it, what it is called, and how it is opened."""
+
+    name: str
+    example: str
+    accepts: Callable[[str], bool]
+    label: Callable[[str], str]
+    open: Callable[[Address, SourceOptions], Source]
+
+
+def is_local(argument: str) -> bool:
+    """Whether an argument can only be a path on this machine, or is one."""
+    if argument.startswith((".", "/", "~")) or os.path.exists(argument):  # noqa: PTH110 - `Path` raises
+        return True
+    return not (argument.startswith(_GIT) or is_on_github(argument)) and SCHEME.match(argument) is None
+
+
+def is_on_github(argument: str) -> bool:
+    """Whether an argument that is no path means a repository on GitHub."""
+    return argument.startswith(_GITHUB) or _ON_GITHUB.match(argument) is not None
+
+
+def local_path(argument: str) -> Path:
+    """Return the path that an argument means. Raises `UsageError` if no file can have it."""
+    path = Path(argument)
+    try:
+        path = path.expanduser()
+        path.lstat()
+    except (RuntimeError, ValueError) as error:  # nobody's home; a NUL
+        reason = "it holds a NUL" if "\0" in argument else "there is no such home directory"
+        raise UsageError(f"{quoted(argument)} is no path: {reason}", hint=_PATH_HINT) from error
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise UsageError(f"{quoted(argument)} is no path: it is too long", hint=_PATH_HINT) from error
+    return path
+
+
+def canonical_place(argument: str) -> str:
+    """Return the same for all spellings of a source."""
+    try:
+        if is_local(argument):
+            return str(local_path(argument).resolve())
+        return _repository_place(argument) if is_on_github(argument) else argument
+    except (UsageError, InvalidValueError):  # reported when it is opened
+        return argument
+
+
+def _is_archive(argument: str) -> bool:
+    return is_local(argument) and archive_form(argument) is not None and not local_path(argument).is_dir()
+
+
+def _local_label(argument: str) -> str:
+    name = local_path(argument).resolve().name
+    return "skills" if name_fault(name) else name
+
+
+def _archive_label(argument: str) -> str:
+    name = _local_label(argument)
+    return name.removesuffix(".gz").rpartition(".")[0] or "skills"
+
+
+def _open_folder(address: Address, options: SourceOptions) -> Source:
+    path = local_path(address.text)
+    if path.is_file():
+        hint = f"name its folder, {quoted(str(path.parent))}"
+        raise UsageError(f"{quoted(address.text)} is a file", hint=hint)
+    if not path.is_dir() and not options.live:
+        hint = "name a folder that holds skills"
+        raise UsageError(f"the folder {quoted(address.text)} does not exist", hint=hint)
+    return FolderSource(
+        path,
+        label=address.label,
+        limits=options.limits,
+        follow_links=options.follow_links,
+        keep_good=options.serving,
+        digests=options.cache / "digests" if options.serving else None,
+    )
+
+
+def _open_archive(address: Address, options: SourceOptions) -> Source:
+    from skillwire.sources.archive import ArchiveFetcher  # noqa: PLC0415 - only who names one pays for it
+
+    path = local_path(address.text)
+    if not path.exists() and not options.live:
+        raise UsageError(f"the archive {quoted(address.text)} does not exist", hint="mend its name")
+    return _mounted(ArchiveFetcher(path, options.cache), address, options)
+
+
+def _repository_place(argument: str) -> str:
+    from skillwire.sources.git.address import Repository  # noqa: PLC0415 - as above
+
+    return Repository.parse(argument).place
+
+
+def _repository_label(argument: str) -> str:
+    from skillwire.sources.git.address import Repository  # noqa: PLC0415 - as above
+
+    return Repository.parse(argument).label
+
+
+def _open_repository(address: Address, options: SourceOptions) -> Source:
+    from skillwire.sources.git.address import Repository  # noqa: PLC0415
+    from skillwire.sources.git.source import GitFetcher  # noqa: PLC0415 - as above
+
+    repository = Repository.parse(address.text)
+    known = (options.environment.get(name) for name in _GITHUB_TOKENS if is_on_github(address.text))
+    token = address.token or next((token for token in known if token), None)
+    mirror = GitFetcher(repository, options.cache, token, limits=options.limits)
+    return _mounted(mirror, address, options)
+
+
+def _publisher_label(argument: str) -> str:
+    return re.sub(r"^https?://|[:/].*$", "", argument, flags=re.IGNORECASE) or "publisher"
+
+
+def _open_publisher(address: Address, options: SourceOptions) -> Source:
+    from skillwire.sources.web.source import WebFetcher  # noqa: PLC0415 - as above
+
+    origins = options.allowed_origins
+    mirror = WebFetcher(address.text, options.cache, allowed_origins=origins, token=address.token)
+    return _mounted(mirror, address, options)
+
+
+def _server_label(argument: str) -> str:
+    from skillwire.host.connections.labels import url_slug  # noqa: PLC0415 - as above
+
+    return url_slug(argument[len(_SERVER) :])
+
+
+def _open_server(address: Address, options: SourceOptions) -> Source:
+    from skillwire.sources.placeholder import DeferredSource  # noqa: PLC0415 - as above
+    from skillwire.sources.web.address import WebAddress  # noqa: PLC0415
+
+    try:
+        url = WebAddress.parse(address.text[len(_SERVER) :]).url
+    except SourceError as error:
+        hint = (
+            "as in `mcp+https://example.com/mcp`; a token goes into a variable, for `sources add --token-env`"
+        )
+        raise UsageError(str(error), hint=hint) from error
+
+    def make() -> Source:
+        from skillwire.host.connections.target import Target  # noqa: PLC0415
+        from skillwire.host.login.tokens import with_login  # noqa: PLC0415
+        from skillwire.host.servers.link import ServerLink  # noqa: PLC0415 - the SDK is loaded by who asks the server
+        from skillwire.host.servers.source import ServerSource  # noqa: PLC0415
+        from skillwire.host.store.logins import Logins  # noqa: PLC0415
+
+        target = Target(address.label, url=url, token=address.token, typed=True)
+        target = with_login(target, Logins(state_folder_from(options.environment)))
+        return ServerSource(ServerLink(target, limits=options.limits), live=options.live)
+
+    return DeferredSource(address.label, address.text.partition("?")[0], make)
+
+
+def _mounted(mirror: "Fetcher", address: Address, options: SourceOptions) -> Source:
+    from skillwire.sources.fetched import FetchedSource  # noqa: PLC0415 - as above
+
+    return FetchedSource(mirror, label=address.label, limits=options.limits, live=options.live)
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind("archive", "./skills.zip", _is_archive, _archive_label, _open_archive),
+    Kind("folder", "./skills", is_local, _local_label, _open_folder),
+    Kind(
+        "repository",
+        "github:owner/repo",
+        lambda argument: argument.startswith(_GIT) or is_on_github(argument),
+        _repository_label,
+        _open_repository,
+    ),
+    Kind(
+        "publisher",
+        "https://example.com",
+        lambda argument: argument.lower().startswith(("https://", "http://")),
+        _publisher_label,
+        _open_publisher,
+    ),
+    Kind(
+        "server",
+        "mcp+https://example.com/mcp",
+        lambda argument: argument.lower().startswith((f"{_SERVER}https://", f"{_SERVER}http://")),
+        _server_label,
+        _open_server,
+    ),
+)
+
+
+def kind_of(argument: str) -> Kind:
+    """Return the kind that an argument means. Raises `UsageError`."""
+    kind = next((kind for kind in KINDS if kind.accepts(argument)), None)
+    if kind is None:
+        known = ", ".join(f"{kind.name} ({kind.example})" for kind in KINDS)
+        raise UsageError(
+            f"{quoted(argument)} is no kind of source that can be served", hint=f"known kinds: {known}"
+        )
+    return kind
+
+
+def open_source(address: Address, options: SourceOptions) -> Source:
+    """Return the source at an address, not looked at yet. Raises `UsageError`."""
+    try:
+        return kind_of(address.text).open(address, options)
+    except InvalidValueError as error:
+        raise UsageError(str(error), hint=f"for example `{kind_of(address.text).example}`") from error

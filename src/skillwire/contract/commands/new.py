@@ -1,0 +1,103 @@
+"""`skillwire new`: create a skill from a template that passes every check."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from skillwire.contract.commands.options import BlockKey
+from skillwire.contract.frontmatter import validate_skill_frontmatter
+from skillwire.contract.options import BLOCK_KEY
+from skillwire.contract.rules.skill import document_uri
+from skillwire.core.names import NAME_RULE, SKILL_FILE, is_skill_name, suggest_name
+from skillwire.errors import ContractError, UsageError
+from skillwire.frontmatter.split import UnreadableError, split
+from skillwire.frontmatter.writer import scalar
+from skillwire.frontmatter.yaml12 import load
+from skillwire.safe_text import quoted
+from skillwire.terminal.output import print_line, talk
+
+_BODY = """
+# {title}
+
+Say here what to do, step by step. What is not always needed belongs into files in `references`: link to them.
+
+1. First, …
+2. Then, …
+"""
+
+
+def new_skill(name: str, *, key: str | None) -> str:
+    """Return a `SKILL.md`; with a `key`, also the block of the contract."""
+    block = ""
+    if key is not None:
+        block = (
+            f'{scalar(key)}:\n  id: {scalar(name)}\n  version: "0.1.0"\n  tags: []\n'
+            f"  capabilities:\n    - {document_uri(name)}\n  depends_on: []\n  references: {{}}\n"
+        )
+    title = name.replace("-", " ").capitalize()
+    description = f"Say what {name} does, and when to use it."
+    fields = f"name: {scalar(name)}\ndescription: {scalar(description)}\n{block}"
+    return f"---\n{fields}---\n{_BODY.format(title=title)}"
+
+
+def new(
+    name: Annotated[str, Parameter(name="NAME", help="The name of the skill, or the folder to make for it.")],
+    /,
+    *,
+    contract: Annotated[bool, Parameter(help="With the block of the repository contract.")] = False,
+    block_key: BlockKey = BLOCK_KEY,
+) -> int:
+    """Make a folder with a `SKILL.md` to begin with, and print its path. It passes every check as it stands.
+
+    For example:
+
+    ```
+    skillwire new refunds
+    skillwire new ./skills/refunds --contract
+    ```
+    """
+    folder = Path(name)
+    if not is_skill_name(folder.name):
+        better = suggest_name(folder.name) or "my-skill"
+        raise UsageError(
+            f"{quoted(folder.name)} is not {NAME_RULE}",
+            hint=f"`skillwire new {shlex.quote(str(folder.with_name(better)))}`"
+            if folder.name
+            else "give it a name: `skillwire new my-skill`",
+        )
+    text = new_skill(folder.name, key=block_key if contract else None)
+    if contract:
+        _must_keep_the_contract(text, folder.name, block_key)
+    file = folder / SKILL_FILE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with file.open("x", encoding="utf-8", newline="\n") as opened:
+            opened.write(text)
+    except FileExistsError as error:
+        hint = "choose another name, or edit the one that is there"
+        raise UsageError(
+            f"{quoted(str(file if folder.is_dir() else folder))} exists already", hint
+        ) from error
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise UsageError(
+            f"{quoted(str(file))} cannot be written: {reason}", "choose another folder"
+        ) from error
+    print_line(str(file))
+    key = "" if block_key == BLOCK_KEY else f" --block-key {shlex.quote(block_key)}"
+    option = f" --contract{key}" if contract else ""
+    talk().print(f"write what it does, then `skillwire check {shlex.quote(str(folder))}{option}`")
+    return 0
+
+
+def _must_keep_the_contract(text: str, name: str, key: str) -> None:
+    try:
+        validate_skill_frontmatter(load(split(text.encode()).text).values, name, key=key)
+    except ContractError as error:
+        first = error.problems[0]
+        raise UsageError(f"the contract has no such skill: {first.message}", hint=first.hint) from error
+    except UnreadableError as error:
+        hint = "name a plain key with `--block-key`"
+        raise UsageError(f"nobody could read such a skill: {error.message}", hint) from error

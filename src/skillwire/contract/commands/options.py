@@ -1,0 +1,30 @@
+"""Arguments and options that several verbs share, in the same words."""
+
+from typing import Annotated, TypeAlias
+
+from cyclopts import Parameter
+
+from skillwire.contract.options import BLOCK_KEY, STANDARD
+from skillwire.errors import UsageError
+from skillwire.safe_text import quoted
+
+
+def _must_be_a_key(_type: object, key: object) -> None:
+    """Raise `UsageError` if no block can stand under this key."""
+    if not isinstance(key, str) or not key.strip():
+        raise UsageError("`--block-key` is empty", hint=f"name a key, such as {quoted(BLOCK_KEY)}")
+    if key in STANDARD:
+        raise UsageError(
+            f"`--block-key` cannot be {quoted(key)}, which is a field of every skill",
+            hint=f"name a key of your own, such as {quoted(BLOCK_KEY)}",
+        )
+
+
+BlockKey: TypeAlias = Annotated[
+    str,
+    Parameter(
+        name="--block-key",
+        validator=_must_be_a_key,
+        help="The key of the contract's block; `x-personal-mcp` by default.",
+    ),
+]

@@ -1,0 +1,84 @@
+"""`skillwire project`: skills for uploaders that take nothing but the standard."""
+
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+from cyclopts import Parameter
+
+from skillwire.config.library import load_library
+from skillwire.contract.commands.options import BlockKey
+from skillwire.contract.options import BLOCK_KEY
+from skillwire.contract.projection import Plan, check_out_is_separate, differences, plan_for, write
+from skillwire.core.output_folder import SiteFolder
+from skillwire.core.problem import Severity
+from skillwire.errors import SourceError
+from skillwire.safe_text import quoted, visible
+from skillwire.terminal.messages import NO_SKILLS, counted
+from skillwire.terminal.options import AsJson, FollowLinks
+from skillwire.terminal.output import print_json, print_line, print_problems, talk
+
+
+def project(
+    path: Annotated[str, Parameter(name="PATH", help="A folder of skills, a skill, or another source.")],
+    /,
+    *,
+    out: Annotated[Path, Parameter(help="The folder to write the projection to.")],
+    check: Annotated[
+        bool, Parameter(help="Write nothing; say whether the projection in that folder is current.")
+    ] = False,
+    json: AsJson = False,
+    block_key: BlockKey = BLOCK_KEY,
+    follow_links: FollowLinks = False,
+) -> int:
+    """Write the skills with only the fields of the standard, for uploaders that refuse all others.
+
+    The block of the repository contract goes into `metadata`, from which it can be rebuilt. Every other file
+    is copied as it is. The same skills always make the same files; files that are not from here are never
+    touched. If a skill breaks the contract, nothing is written.
+
+    Exit code 1: a skill breaks the contract; with `--check`, also if the projection is not current.
+
+    For example:
+
+    ```
+    skillwire project ./skills --out ./upload
+    skillwire project ./skills --out ./upload --check
+    ```
+    """
+    library = load_library([path], follow_links=follow_links)
+    check_out_is_separate(library, out)
+    plan = plan_for(library, block_key)
+    print_problems(talk(), plan.problems)
+    if any(problem.severity is Severity.ERROR for problem in plan.problems):
+        raise SourceError("nothing is projected: mend the errors above first")
+    if not plan.files:
+        raise SourceError(f"nothing is projected: {NO_SKILLS}")
+    site = SiteFolder(out, "project")
+    if check:
+        return _told_differences(plan, anyio.run(differences, library, plan, site), out, json=json)
+    anyio.run(write, library, plan, site)
+    if json:
+        print_json(_told(plan) | {"written": site.written, "removed": site.removed})
+    talk().print(f"{counted(len(plan.skills), 'skill')} projected to {quoted(str(out))}")
+    return 0
+
+
+def _told(plan: Plan) -> dict[str, object]:
+    return {
+        "skills": [{"id": each.id, "path": each.path, "dropped": list(each.dropped)} for each in plan.skills]
+    }
+
+
+def _told_differences(plan: Plan, found: dict[str, list[str]], out: Path, *, json: bool) -> int:
+    if json:
+        print_json(_told(plan) | found)
+    else:
+        for what, paths in found.items():
+            for path in paths:
+                print_line(visible(f"{what}: {path}"))
+    if any(found.values()):
+        talk().print(f"the projection in {quoted(str(out))} is not current; project again without `--check`")
+        return 1
+    talk().print(f"the projection in {quoted(str(out))} is current")
+    return 0

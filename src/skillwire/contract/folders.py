@@ -1,0 +1,212 @@
+"""Skills in local folders as the contract sees them: checked, with bodies and line numbers."""
+
+import os
+import stat
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from skillwire.config.source_kinds import is_local
+from skillwire.contract.repository import CheckedCatalog, CheckedSkill, contracted, shown_path
+from skillwire.contract.rules.body import Text, check_text, names_in, read_body
+from skillwire.contract.rules.skill import ContractSkill, SkillFacts
+from skillwire.contract.rules.standard import METADATA_FILE, block_for_metadata_file, metadata_hint
+from skillwire.core.names import SKILL_FILE, prefixes
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.errors import SkillwireError
+from skillwire.frontmatter.positions import positions_in, spelled
+from skillwire.frontmatter.split import UnreadableError, line_of, split
+from skillwire.frontmatter.yaml12 import load
+from skillwire.library.library import Library
+
+
+def with_lines(problems: Iterable[Problem], text: str) -> Iterator[Problem]:
+    """Yield the problems of one `SKILL.md` with the lines of their fields. `text` is its frontmatter."""
+    if not (problems := tuple(problems)):
+        return
+    lines = {spelled(way): place.line for way, place in positions_in(text).items()}
+    for problem in problems:
+        line = problem.line or _nearest(lines, problem.field)
+        yield problem if line == problem.line else replace(problem, line=line)
+
+
+def _nearest(lines: dict[str, int], field: str) -> int | None:
+    """Return the line of a field, or of the nearest around it that is there."""
+    while field:
+        if field in lines:
+            return lines[field]
+        field = field[: max(field.rfind("."), field.rfind("["), 0)]
+    return None
+
+
+_MOST_FILES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class SkillFolders:
+    """Every skill checked, and the folder of each on this machine, by the path that problems call it."""
+
+    key: str
+    contracted: CheckedCatalog
+    folders: Mapping[str, Path]
+    uris: Mapping[str, str]
+    """The URI of each that can be served."""
+    own: frozenset[str]
+    """Those that stand in folders which the operator named, and not in copies of something else."""
+
+
+def look(library: Library, key: str) -> SkillFolders:
+    """Check every skill of a loaded library, also those that it cannot serve."""
+    catalog = library.catalog
+    served = {shown_path(entry, catalog): entry for entry in catalog.entries.values() if entry.listed}
+    found = dict(_files_with_errors(library))
+    broken = {path: file.parent for path, file in found.items() if path not in served and file.is_file()}
+    more = [facts for path, folder in broken.items() if (facts := _facts(path, folder, catalog.problems))]
+    folders = {path: Path(entry.origin.location) for path, entry in served.items()}
+    uris = {path: entry.uri for path, entry in served.items()}
+    named = {source.label for source in library.sources if is_folder(source.place)}
+    own = {path for path, entry in served.items() if entry.origin.source in named} | broken.keys()
+    checked = contracted(catalog, key, more=more)
+    return SkillFolders(key, checked, {**broken, **folders}, uris, frozenset(own))
+
+
+def is_folder(place: str) -> bool:
+    """Whether a source is a folder of this machine."""
+    return is_local(place) and Path(place).is_dir()
+
+
+def places(library: Library) -> dict[str, str]:
+    """Return what the operator calls each source, by what the paths of its problems begin with."""
+    several = len(library.sources) > 1
+    return {f"{source.label}/" if several else "": source.place for source in library.sources}
+
+
+def _files_with_errors(library: Library) -> Iterator[tuple[str, Path]]:
+    """Yield each `SKILL.md` in a folder of this machine that something is wrong with."""
+    roots = {prefix: place for prefix, place in places(library).items() if is_folder(place)}
+    for problem in library.catalog.problems:
+        if problem.severity is not Severity.ERROR or Path(problem.path).name.upper() != SKILL_FILE.upper():
+            continue
+        for prefix, place in roots.items():
+            if problem.path.startswith(prefix):
+                yield problem.path, Path(place) / problem.path.removeprefix(prefix)
+
+
+def _facts(path: str, folder: Path, problems: tuple[Problem, ...]) -> SkillFacts | None:
+    """Return what is known of a skill that cannot be served; None if nothing can be read."""
+    try:
+        fields = load(split((folder / Path(path).name).read_bytes()).text)
+    except (UnreadableError, OSError):  # that is a problem of its own, and told already
+        return None
+    own = tuple(problem for problem in problems if problem.path == path)
+    return SkillFacts(path, folder.resolve().name, fields.values, frozenset(_paths(folder)), own)
+
+
+def _paths(folder: Path) -> Iterator[str]:
+    """Yield the files in a folder. What cannot be served has no list of files, and this is good enough."""
+    seen = 0
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in names:
+            seen += 1
+            if seen > _MOST_FILES:
+                return
+            if not name.startswith("."):
+                yield os.path.relpath(os.path.join(here, name), folder).replace(os.sep, "/")  # noqa: PTH118
+
+
+_READ_OF_A_FILE = 256 * 1024
+"""How much of another file is searched for the names of files."""
+
+
+async def all_problems(
+    library: Library, skills: SkillFolders, wanted: Iterable[CheckedSkill]
+) -> list[Problem]:
+    """Return everything that is wrong with these skills, in the order of their files and lines.
+
+    One text is in memory at a time: what is kept of it are its problems.
+    """
+    found: list[Problem] = []
+    for skill in wanted:
+        content = await _content(library, skills, skill)
+        if content is None:
+            found.extend(skill.problems)
+            continue
+        problems = _with_block(skill, skills)
+        found.extend(with_lines(problems, split(content).text))
+        found.extend(check_text(_text(skill, content, skills)))
+    return sorted(found, key=lambda problem: (problem.path, problem.line or 0))
+
+
+async def _content(library: Library, skills: SkillFolders, skill: CheckedSkill) -> bytes | None:
+    path = skill.facts.path
+    try:
+        if (uri := skills.uris.get(path)) is not None:
+            return (await library.read(uri)).content
+        return (skills.folders[path] / Path(path).name).read_bytes()
+    except (SkillwireError, OSError):  # it went away while we looked: then it has no lines any more
+        return None
+
+
+def _with_block(skill: CheckedSkill, skills: SkillFolders) -> Iterator[Problem]:
+    """Yield the problems of a skill; the hint at a `metadata.yaml` says what the block would be."""
+    for problem in skill.problems:
+        if problem.rule is not Rule.CONTRACT_METADATA_FILE:
+            yield problem
+            continue
+        text = _beginning(skills.folders[skill.facts.path] / METADATA_FILE)
+        block = block_for_metadata_file(text, ContractSkill.of(skill.facts, skills.key))
+        yield replace(problem, hint=metadata_hint(block))
+
+
+def _text(skill: CheckedSkill, content: bytes, skills: SkillFolders) -> Text:
+    start, folder = split(content).body, skills.folders[skill.facts.path]
+    files = skill.facts.files or frozenset()
+    subject = ContractSkill.of(skill.facts, skills.key)
+    others = files - {SKILL_FILE}
+    return Text(
+        skill.facts.path,
+        line_of(content, start),
+        read_body(content[start:].decode(errors="replace")),
+        files,
+        frozenset(around for path in files for around in prefixes(path)),
+        executable=_executable(folder, files),
+        declared=frozenset(str(reference.get("path")) for _, reference in subject.references()),
+        names_elsewhere=lambda: _names(folder, others),
+    )
+
+
+def _executable(folder: Path, files: Iterable[str]) -> frozenset[str] | None:
+    if os.name == "nt":  # where files have no such mark
+        return None
+    return frozenset(path for path in files if _mode(folder / path) & 0o111)
+
+
+def _mode(file: Path) -> int:
+    try:
+        status = file.stat()
+    except OSError:
+        return 0
+    return status.st_mode if stat.S_ISREG(status.st_mode) else 0
+
+
+def _names(folder: Path, paths: Iterable[str]) -> frozenset[str]:
+    """Return the words of other files of a skill; a file that names itself counts for nothing."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for path in paths:
+        for name in names_in(_beginning(folder / path)):
+            found[name].add(path)
+    return frozenset(name for name, where in found.items() if not _only_itself(name, where))
+
+
+def _only_itself(name: str, where: set[str]) -> bool:
+    return len(where) == 1 and all(path.rpartition("/")[2].startswith(name) for path in where)
+
+
+def _beginning(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(_READ_OF_A_FILE).decode(errors="replace")
+    except OSError:
+        return ""

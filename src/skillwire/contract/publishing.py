@@ -1,0 +1,238 @@
+"""What a server publishes under the contract, and which version stays while skills are broken."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from skillwire.contract.frontmatter import Reference, SkillFrontmatter
+from skillwire.contract.graph import Graph
+from skillwire.contract.options import ContractOptions
+from skillwire.contract.repository import CheckedCatalog, CheckedSkill, contracted
+from skillwire.contract.rules.references import MIME_TYPE
+from skillwire.contract.rules.skill import INDEX, card_uri, document_uri, reference_uri
+from skillwire.core.mime import JSON
+from skillwire.core.names import SKILL_FILE
+from skillwire.core.record import Json, SkillRecord
+from skillwire.library.catalog import Catalog
+
+MARKS: Mapping[str, Json] = {"readOnlyHint": True, "idempotentHint": True}
+"""Reading a skill changes nothing, however often. Also in `meta`: not every server keeps them elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContractResource:
+    """One address, and everything that a server can register with it."""
+
+    uri: str
+    name: str
+    title: str
+    description: str
+    mime_type: str
+    version: str | None = None
+    tags: tuple[str, ...] = ()
+    annotations: Mapping[str, Json] = field(default_factory=lambda: MARKS)
+    meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    icons: tuple[Mapping[str, Json], ...] = ()
+    skill_id: str | None = None
+    """Whose it is; None for the index."""
+    path: str | None = None
+    """The file of the skill whose bytes it has; None for what the catalogue says."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedSkill:
+    """A skill that keeps the contract, and where its files are served."""
+
+    frontmatter: SkillFrontmatter
+    uri: str
+    """Of its `SKILL.md`."""
+
+    @property
+    def runtime_meta(self) -> dict[str, Json]:
+        """What every read and every tool result for this skill carries."""
+        each = self.frontmatter
+        return {"skill_id": each.id, "version": each.version, "tags": list(each.tags)}
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Everything that is published at one moment. Nothing in it depends on the order of reading."""
+
+    skills: Mapping[str, PublishedSkill]
+    """By their ids, in that order."""
+
+    @classmethod
+    def of(cls, sound: Iterable[tuple[CheckedSkill, SkillFrontmatter]]) -> "Registry":
+        """Return the registry of skills in which nothing is wrong."""
+        found = {each.id: PublishedSkill(each, skill.facts.uri) for skill, each in sound}
+        return cls(dict(sorted(found.items())))
+
+    @cached_property
+    def graph(self) -> Graph:
+        return Graph.of({each: skill.frontmatter.depends_on for each, skill in self.skills.items()})
+
+    @cached_property
+    def resources(self) -> Mapping[str, ContractResource]:
+        """Every resource by its address: the index, what the catalogue says, documents, references."""
+        all_of_them = [_INDEX, *map(_card, self.skills.values())]
+        for skill in self.skills.values():
+            all_of_them.extend(_files(skill.frontmatter))
+        return {resource.uri: resource for resource in all_of_them}
+
+    @cached_property
+    def by_uri(self) -> Mapping[str, PublishedSkill]:
+        """The skills by the URI of their `SKILL.md`."""
+        return {skill.uri: skill for skill in self.skills.values()}
+
+    def rendered(self, resource: ContractResource) -> bytes:
+        """Return what the catalogue says: the index, or one skill."""
+        if resource.skill_id is None:
+            skills: Json = [_summary(skill.frontmatter) for skill in self.skills.values()]
+            return _json({"skills": skills})
+        return _json(self._card(self.skills[resource.skill_id].frontmatter))
+
+    def _card(self, skill: SkillFrontmatter) -> dict[str, Json]:
+        closure = self.graph.closure(skill.id)
+        return {
+            **_summary(skill),
+            "dependents": list(self.graph.dependents[skill.id]),
+            "closure": list(closure),
+            "topological_order": [*closure, skill.id],
+        }
+
+
+_INDEX = ContractResource(
+    INDEX,
+    "skills_index",
+    "Skills",
+    "All skills: versions, tags and addresses",
+    JSON,
+    meta=MARKS,
+)
+
+
+def _card(skill: PublishedSkill) -> ContractResource:
+    each = skill.frontmatter
+    return ContractResource(
+        card_uri(each.id),
+        f"{each.id}-catalog",
+        f"{_title(each)}: catalogue entry",
+        f"What the catalogue knows of the skill {each.id}: addresses, version, dependencies",
+        JSON,
+        each.version,
+        each.tags,
+        meta={**skill.runtime_meta, **MARKS},
+        skill_id=each.id,
+    )
+
+
+def _files(skill: SkillFrontmatter) -> Iterator[ContractResource]:
+    yield ContractResource(
+        document_uri(skill.id),
+        skill.name,
+        _title(skill),
+        skill.description,
+        MIME_TYPE,
+        skill.version,
+        skill.tags,
+        meta=_meta(skill, SKILL_FILE),
+        icons=skill.icons,
+        skill_id=skill.id,
+        path=SKILL_FILE,
+    )
+    for reference in skill.references.values():
+        for ref_id in (reference.id, *reference.aliases):
+            yield _reference(skill, reference, ref_id)
+
+
+def _reference(skill: SkillFrontmatter, reference: Reference, ref_id: str) -> ContractResource:
+    title = reference.title or reference.id.replace("-", " ").capitalize()
+    old: dict[str, Json] = {} if ref_id == reference.id else {"deprecated": True, "alias_of": reference.id}
+    return ContractResource(
+        reference_uri(skill.id, ref_id),
+        f"{skill.name}-{ref_id}",
+        title,
+        f"{title}: a reference of the skill {skill.id}",
+        reference.mime_type,
+        skill.version,
+        skill.tags,
+        meta={**_meta(skill, reference.path), "ref_id": ref_id, **old},
+        skill_id=skill.id,
+        path=reference.path,
+    )
+
+
+def _meta(skill: SkillFrontmatter, path: str) -> dict[str, Json]:
+    known: dict[str, Json] = {"skill_id": skill.id, "path": path}
+    return {**known, "version": skill.version, "tags": list(skill.tags), **MARKS}
+
+
+def _summary(skill: SkillFrontmatter) -> dict[str, Json]:
+    return {
+        "id": skill.id,
+        "description": skill.description,
+        "version": skill.version,
+        "tags": list(skill.tags),
+        "document": document_uri(skill.id),
+        "references": list(skill.references),
+        "capabilities": list(skill.capabilities),
+        "depends_on": list(skill.depends_on),
+    }
+
+
+def _title(skill: SkillFrontmatter) -> str:
+    return skill.name.replace("-", " ").capitalize()
+
+
+def _json(value: dict[str, Json]) -> bytes:
+    return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What the contract says of one catalogue, and what is published for it."""
+
+    contracted: CheckedCatalog
+    registry: Registry
+
+
+@dataclass(slots=True)
+class Register:
+    """Follows the catalogues of a library, one after the other.
+
+    A strict one takes over a catalogue in which nothing is wrong, and keeps all as it was until there is one.
+    A tolerant one keeps only the broken skills as they were, as long as they are there.
+    """
+
+    terms: ContractOptions = field(default_factory=ContractOptions)
+    _last: Published | None = None
+    _before: Published | None = None
+
+    def of(self, catalog: Catalog) -> Published:
+        """Return what is published for this catalogue: the current one, or the one before."""
+        for known in (self._last, self._before):
+            if known is not None and known.contracted.catalog is catalog:
+                return known
+        found = contracted(catalog, self.terms.key, self._last and self._last.contracted)
+        self._before, self._last = self._last, Published(found, self._registry(found))
+        return self._last
+
+    def runtime_meta(self, entry: SkillRecord, catalog: Catalog) -> dict[str, Json]:
+        """Return what a read or a tool result for a skill carries; nothing if it is not published."""
+        skill = self.of(catalog).registry.by_uri.get(entry.uri)
+        return {} if skill is None else skill.runtime_meta
+
+    def _registry(self, found: CheckedCatalog) -> Registry:
+        good = Registry.of(found.repository.sound)
+        last: Mapping[str, PublishedSkill] = self._last.registry.skills if self._last is not None else {}
+        still_there = {each: skill for each, skill in last.items() if skill.uri in found.catalog.entries}
+        if not self.terms.tolerant:
+            return Registry(still_there) if found.errors else good
+        return Registry(dict(sorted({**_broken(found, still_there), **good.skills}.items())))
+
+
+def _broken(found: CheckedCatalog, known: Mapping[str, PublishedSkill]) -> dict[str, PublishedSkill]:
+    """Return the skills that were good before and are broken now, as they were."""
+    broken = {skill.facts.uri for skill in found.repository.skills if skill.frontmatter is None}
+    return {each: skill for each, skill in known.items() if skill.uri in broken}

@@ -1,0 +1,236 @@
+"""Rules for the metadata block: id, version, tags, dependencies, icons and numbers."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from skillwire.contract.rules.skill import (
+    ContractSkill,
+    Fault,
+    id_fault,
+    is_kebab,
+    kebab,
+    not_text,
+    proposed_id,
+    texts,
+)
+from skillwire.core.names import is_skill_name
+from skillwire.core.problem import Rule
+from skillwire.core.record import Json
+from skillwire.frontmatter.positions import Way
+from skillwire.safe_text import quoted
+
+# A numeric identifier has no leading zero, also in a pre-release; build metadata may have any.
+_NUMBER = r"(?:0|[1-9][0-9]*)"
+_PRE = rf"(?:{_NUMBER}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
+_BUILD = r"[0-9A-Za-z-]+"
+PATTERN = rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_PRE}(?:\.{_PRE})*)?(?:\+{_BUILD}(?:\.{_BUILD})*)?"
+
+_VERSION = re.compile(PATTERN)
+_ALMOST = re.compile(r"[vV]?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?")
+
+
+def is_semver(text: str) -> bool:
+    """Whether `text` is a version by SemVer 2.0.0."""
+    return _VERSION.fullmatch(text) is not None
+
+
+def proposed_version(text: str) -> str:
+    """Return the version that `text` most likely means."""
+    if (found := _ALMOST.match(text)) is None:
+        return "1.0.0"
+    # Digits are copied without leading zeros, never through `int`: they may be very many.
+    return ".".join((part or "0").lstrip("0") or "0" for part in found.groups())
+
+
+_LOST_ZERO = re.compile(r"[0-9]+\.[1-9]")
+"""To YAML `1.10` is the same number as `1.1`, and nobody can tell which one was written."""
+
+
+def id_missing(subject: ContractSkill) -> Iterator[Fault]:
+    value = subject.block.get("id")
+    if not isinstance(value, str) or not value:
+        message = "the id is empty" if value == "" else "the id is not text"
+        message = "the block has no id" if value is None else message
+        hint = f"write {quoted(f'id: {subject.namespace}')}, the name of the skill"
+        yield Fault(subject.way("id"), Rule.CONTRACT_ID_MISSING, message, hint)
+
+
+def id_name(subject: ContractSkill) -> Iterator[Fault]:
+    # A name that is no name is told of elsewhere, and nothing to copy.
+    others = {"the name": subject.name, "the folder": subject.facts.folder}
+    for what, other in others.items():
+        if subject.id and other is not None and is_skill_name(other) and subject.id != other:
+            message = f"{quoted(subject.id)} is not the same as {what}, {quoted(other)}"
+            hint = f"write {quoted(f'id: {other}')}, or change {what}"
+            yield Fault(subject.way("id"), Rule.CONTRACT_ID_NAME, message, hint)
+            return
+
+
+def version_missing(subject: ContractSkill) -> Iterator[Fault]:
+    if subject.block.get("version") is None:
+        hint = 'write `version: "1.0.0"`'
+        yield Fault(subject.way("version"), Rule.CONTRACT_VERSION_MISSING, "the block has no version", hint)
+
+
+def version_type(subject: ContractSkill) -> Iterator[Fault]:
+    value = subject.block.get("version")
+    if value is None or isinstance(value, str):
+        return
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        message = f"`{value}` is a number, not text"
+        hint = f'quote it, and write all three numbers: `version: "{proposed_version(str(value))}"`'
+        if _LOST_ZERO.fullmatch(str(value)):
+            hint += f'; if it says `{value}0`, `version: "{proposed_version(f"{value}0")}"`'
+    else:
+        message, hint = "the version is not text", 'write `version: "1.0.0"`'
+    yield Fault(subject.way("version"), Rule.CONTRACT_VERSION_TYPE, message, hint)
+
+
+def version_format(subject: ContractSkill) -> Iterator[Fault]:
+    value = subject.block.get("version")
+    if isinstance(value, str) and not is_semver(value):
+        message = f"{quoted(value)} is not a version by SemVer 2.0" if value else "the version is empty"
+        hint = f'write `version: "{proposed_version(value)}"`'
+        yield Fault(subject.way("version"), Rule.CONTRACT_VERSION_FORMAT, message, hint)
+
+
+def tags_type(subject: ContractSkill) -> Iterator[Fault]:
+    hint = "write `tags: [billing, customers]`"
+    yield from _list_of_text(subject, "tags", "tags", Rule.CONTRACT_TAGS_TYPE, hint)
+
+
+def tag_format(subject: ContractSkill) -> Iterator[Fault]:
+    for at, tag in enumerate(_items(subject, "tags")):
+        if tag == "":
+            way, message = subject.way("tags", at), "the tag is empty, and is not served"
+            yield Fault(way, Rule.CONTRACT_TAG_FORMAT, message, "remove it")
+        elif isinstance(tag, str) and not is_kebab(tag):
+            message = f"{quoted(tag)} is not lowercase words with single hyphens between them"
+            hint = f"write {quoted(kebab(tag) or 'my-tag')}"
+            yield Fault(subject.way("tags", at), Rule.CONTRACT_TAG_FORMAT, message, hint)
+
+
+def tag_duplicate(subject: ContractSkill) -> Iterator[Fault]:
+    for at, tag in repeated(_items(subject, "tags")):
+        message, hint = f"the tag {quoted(tag)} is given twice", "remove one of the two"
+        yield Fault(subject.way("tags", at), Rule.CONTRACT_TAG_DUPLICATE, message, hint)
+
+
+def dependencies_type(subject: ContractSkill) -> Iterator[Fault]:
+    hint = "write `depends_on: [other-skill]`"
+    yield from _list_of_text(subject, "depends_on", "dependencies", Rule.CONTRACT_DEPENDENCIES_TYPE, hint)
+
+
+def dependency_id(subject: ContractSkill) -> Iterator[Fault]:
+    for at, other in enumerate(_items(subject, "depends_on")):
+        if isinstance(other, str) and (message := id_fault(other, "dependency")):
+            hint = f"write {quoted(proposed_id(other, 'skill'))}, or remove it" if other else "remove it"
+            yield Fault(subject.way("depends_on", at), Rule.CONTRACT_DEPENDENCY_ID, message, hint)
+
+
+def dependency_self(subject: ContractSkill) -> Iterator[Fault]:
+    for at, other in enumerate(_items(subject, "depends_on")):
+        if isinstance(other, str) and other == subject.id:
+            message, hint = "the skill depends on itself", "remove it from the list"
+            yield Fault(subject.way("depends_on", at), Rule.CONTRACT_DEPENDENCY_SELF, message, hint)
+
+
+def dependency_duplicate(subject: ContractSkill) -> Iterator[Fault]:
+    for at, other in repeated(_items(subject, "depends_on")):
+        message, hint = f"the dependency {quoted(other)} is given twice", "remove one of the two"
+        yield Fault(subject.way("depends_on", at), Rule.CONTRACT_DEPENDENCY_DUPLICATE, message, hint)
+
+
+def icons(subject: ContractSkill) -> Iterator[Fault]:
+    value = subject.block.get("icons")
+    if value is None:
+        return
+    hint = "write a list as in MCP: `icons: [{src: https://…, mimeType: image/png}]`"
+    if not isinstance(value, list):
+        yield Fault(subject.way("icons"), Rule.CONTRACT_ICONS, "the icons are not a list", hint)
+        return
+    for at, icon in enumerate(value):
+        if fault := _icon_fault(icon):
+            yield Fault(subject.way("icons", at), Rule.CONTRACT_ICONS, fault, hint)
+
+
+CHECKS: tuple[Callable[[ContractSkill], Iterable[Fault]], ...] = (
+    id_missing,
+    id_name,
+    version_missing,
+    version_type,
+    version_format,
+    tags_type,
+    tag_format,
+    tag_duplicate,
+    dependencies_type,
+    dependency_id,
+    dependency_self,
+    dependency_duplicate,
+    icons,
+)
+
+
+def repeated(items: Iterable[Json]) -> Iterator[tuple[int, str]]:
+    """Yield each text that stood in the list before, and where it stands again."""
+    seen: set[str] = set()
+    for at, item in enumerate(items):
+        if isinstance(item, str):
+            if item in seen:
+                yield at, item
+            seen.add(item)
+
+
+def _items(subject: ContractSkill, name: str) -> list[Json]:
+    value = subject.block.get(name)
+    return value if isinstance(value, list) else []
+
+
+def _list_of_text(subject: ContractSkill, name: str, what: str, rule: Rule, hint: str) -> Iterator[Fault]:
+    value = subject.block.get(name, [])
+    if not isinstance(value, list):
+        yield Fault(subject.way(name), rule, f"the {what} are not a list", hint)
+        return
+    for at in not_text(value):
+        yield Fault(subject.way(name, at), rule, "the value is not text", hint)
+
+
+def _icon_fault(icon: Json) -> str | None:
+    """Return how an icon differs from what MCP takes."""
+    if not isinstance(icon, dict):
+        return "the icon is not a mapping"
+    if not isinstance(source := icon.get("src"), str) or not source:
+        return "`src` is empty" if source == "" else "the icon has no `src`"
+    if not isinstance(icon.get("mimeType", ""), str):
+        return "`mimeType` is not text"
+    sizes = icon.get("sizes", [])
+    if not isinstance(sizes, list) or len(texts(sizes)) < len(sizes):
+        return "`sizes` is not a list of text"
+    if icon.get("theme", "light") not in ("light", "dark"):  # no set: a list cannot be looked up in one
+        return "`theme` is neither `light` nor `dark`"
+    return None
+
+
+_SMALLEST, _LARGEST = -(2**63), 2**64 - 1
+
+
+def number_size(subject: ContractSkill) -> Iterator[Fault]:
+    for name, value in subject.block.items():
+        for way in _too_large(value, subject.way(name)) if name != "version" else ():
+            message = "the number has more than 64 bits, and would lose its last digits"
+            yield Fault(way, Rule.CONTRACT_NUMBER_SIZE, message, "put it in quotes, as text")
+
+
+NUMBER_CHECKS: tuple[Callable[[ContractSkill], Iterable[Fault]], ...] = (number_size,)
+
+
+def _too_large(value: Json, way: Way) -> Iterator[Way]:
+    """Yield the way to each number that is too large; the reader has made a float of it."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _too_large(item, (*way, name))
+    elif isinstance(value, list):
+        for at, item in enumerate(value):
+            yield from _too_large(item, (*way, at))
+    elif isinstance(value, (int, float)) and not _SMALLEST <= value <= _LARGEST:
+        yield way

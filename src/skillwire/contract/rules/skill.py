@@ -1,0 +1,257 @@
+"""A skill as the contract's rules see it, the severity of each rule, and the URIs it is published at."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from skillwire.core.names import is_skill_name
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import Json
+from skillwire.frontmatter.positions import Way, spelled
+from skillwire.safe_text import quoted
+
+_ERROR, _WARNING = Severity.ERROR, Severity.WARNING
+
+SEVERITIES: Mapping[Rule, Severity] = {
+    Rule.CONTRACT_BLOCK_MISSING: _ERROR,
+    Rule.CONTRACT_BLOCK_TYPE: _ERROR,
+    Rule.CONTRACT_NAME_LETTER: _ERROR,
+    Rule.CONTRACT_NAME_RESERVED: _ERROR,
+    Rule.CONTRACT_DESCRIPTION_TAGS: _ERROR,
+    Rule.CONTRACT_FIELD_TYPE: _WARNING,
+    Rule.CONTRACT_TOOLS_TYPE: _ERROR,
+    Rule.CONTRACT_METADATA_VALUE: _ERROR,
+    Rule.CONTRACT_METADATA_KEY: _ERROR,
+    Rule.CONTRACT_METADATA_FILE: _WARNING,
+    Rule.CONTRACT_ID_MISSING: _ERROR,
+    Rule.CONTRACT_ID_NAME: _ERROR,
+    Rule.CONTRACT_ID_TAKEN: _ERROR,
+    Rule.CONTRACT_VERSION_MISSING: _ERROR,
+    Rule.CONTRACT_VERSION_TYPE: _ERROR,
+    Rule.CONTRACT_VERSION_FORMAT: _ERROR,
+    Rule.CONTRACT_TAGS_TYPE: _ERROR,
+    Rule.CONTRACT_TAG_FORMAT: _WARNING,
+    Rule.CONTRACT_TAG_DUPLICATE: _WARNING,
+    Rule.CONTRACT_CAPABILITIES_MISSING: _ERROR,
+    Rule.CONTRACT_CAPABILITIES_TYPE: _ERROR,
+    Rule.CONTRACT_CAPABILITY_DOCUMENT: _ERROR,
+    Rule.CONTRACT_CAPABILITY_FOREIGN: _ERROR,
+    Rule.CONTRACT_CAPABILITY_UNSERVED: _ERROR,
+    Rule.CONTRACT_CAPABILITY_UNDECLARED: _WARNING,
+    Rule.CONTRACT_DEPENDENCIES_TYPE: _ERROR,
+    Rule.CONTRACT_DEPENDENCY_ID: _ERROR,
+    Rule.CONTRACT_DEPENDENCY_UNKNOWN: _ERROR,
+    Rule.CONTRACT_DEPENDENCY_SELF: _ERROR,
+    Rule.CONTRACT_DEPENDENCY_CYCLE: _ERROR,
+    Rule.CONTRACT_DEPENDENCY_DUPLICATE: _WARNING,
+    Rule.CONTRACT_DEPENDENCY_BROKEN: _WARNING,
+    Rule.CONTRACT_REFERENCES_TYPE: _ERROR,
+    Rule.CONTRACT_REFERENCE_ID: _ERROR,
+    Rule.CONTRACT_REFERENCE_PATH: _ERROR,
+    Rule.CONTRACT_REFERENCE_MISSING: _ERROR,
+    Rule.CONTRACT_REFERENCE_SHARED: _WARNING,
+    Rule.CONTRACT_REFERENCE_FIELD: _ERROR,
+    Rule.CONTRACT_REFERENCE_EMPTY: _WARNING,
+    Rule.CONTRACT_REFERENCE_ALIAS: _ERROR,
+    Rule.CONTRACT_ICONS: _ERROR,
+    Rule.CONTRACT_NUMBER_SIZE: _ERROR,
+    Rule.CONTRACT_LINK_MISSING: _WARNING,
+    Rule.CONTRACT_FILE_UNREFERENCED: _WARNING,
+    Rule.CONTRACT_BODY_LENGTH: _WARNING,
+    Rule.CONTRACT_SCRIPT_MODE: _WARNING,
+    Rule.CONTRACT_PROJECTION_DROPPED: _WARNING,
+}
+
+
+_ID_RULE = "lowercase words with single hyphens between them, beginning with a letter"
+
+_KEBAB = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_ID = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+# What Unicode calls white space. `str.strip` would also take separators that are control characters.
+_WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that is wrong in a frontmatter: where, what, and what to do."""
+
+    way: Way
+    rule: Rule
+    message: str
+    hint: str
+
+    def problem(self, path: str) -> Problem:
+        """Return it as a problem of the `SKILL.md` at `path`, with the severity that its rule has."""
+        severity = SEVERITIES[self.rule]
+        return Problem(path, self.rule, severity, self.message, hint=self.hint, field=spelled(self.way))
+
+
+@dataclass(frozen=True, slots=True)
+class SkillFacts:
+    """A skill as the contract sees it: everything but its body."""
+
+    path: str
+    """Its `SKILL.md`, below the folder that was given."""
+    folder: str | None
+    """The name of its folder; None where there is none to compare with."""
+    frontmatter: Mapping[str, Json]
+    files: frozenset[str] | None = None
+    """The paths of all its files; None where nobody knows."""
+    problems: tuple[Problem, ...] = ()
+    """What is wrong by the rules of Agent Skills."""
+    uri: str = ""
+    """Under which its `SKILL.md` is served, if it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContractSkill:
+    """One skill, and the block in it. The rules for the block are asked only if it is a mapping."""
+
+    facts: SkillFacts
+    key: str
+    block: Mapping[str, Json]
+    """As programs read it: without white space around texts. What is published is `facts.frontmatter`."""
+
+    @classmethod
+    def of(cls, facts: SkillFacts, key: str) -> "ContractSkill":
+        """Return a skill with its block, which is empty if there is none."""
+        written = stripped(facts.frontmatter.get(key))
+        block = written if isinstance(written, dict) else {}
+        if isinstance(references := block.get("references"), dict):
+            block = {**block, "references": stripped_keys(references)}
+        return cls(facts, key, block)
+
+    @property
+    def id(self) -> str | None:
+        return text_or_none(self.block.get("id"))
+
+    @property
+    def name(self) -> str | None:
+        return text_or_none(stripped(self.facts.frontmatter.get("name")))
+
+    @property
+    def namespace(self) -> str:
+        """What the skill's URIs are made of: its id, or what that should be."""
+        guesses = (each for each in (self.name, self.facts.folder) if each and is_skill_name(each))
+        return self.id or next(guesses, "my-skill")
+
+    def way(self, *parts: str | int) -> Way:
+        """Return the way to a value in the block."""
+        return (self.key, *parts)
+
+    def references(self) -> Iterator[tuple[str, Mapping[str, Json]]]:
+        """Yield each reference that is written as one, well or badly, with the plainest path to its file."""
+        references = self.block.get("references")
+        for ref_id, value in references.items() if isinstance(references, dict) else ():
+            reference = value if isinstance(value, dict) else {}
+            path = reference.get("path")
+            yield ref_id, {**reference, "path": plain_path(path)} if isinstance(path, str) else reference
+
+    def aliases(self) -> Iterator[tuple[str, int, str]]:
+        """Yield each further name of a reference: whose it is, which, and the name."""
+        for ref_id, reference in self.references():
+            aliases = reference.get("aliases")
+            for at, alias in enumerate(aliases if isinstance(aliases, list) else ()):
+                if isinstance(alias, str):
+                    yield ref_id, at, alias
+
+
+def is_kebab(text: str) -> bool:
+    """Whether `text` is lowercase words and numbers with single hyphens between them."""
+    return _KEBAB.fullmatch(text) is not None
+
+
+def is_id(text: str) -> bool:
+    """Whether `text` can be the id of a skill or a reference."""
+    return _ID.fullmatch(text) is not None
+
+
+def kebab(text: str) -> str:
+    """Return what comes nearest to `text` in kebab-case, or `` if nothing of it is left."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def proposed_id(text: str, example: str) -> str:
+    """Return the id that comes nearest to `text`, or `example` if nothing of it is left."""
+    words = kebab(text)
+    return f"{example}-{words}" if words[:1].isdigit() else words or example
+
+
+def stripped(value: Json) -> Json:
+    """Return a value without white space at both ends of its texts. Keys stay as they are."""
+    match value:
+        case str():
+            return value.strip(_WHITE_SPACE)
+        case list():
+            return [stripped(item) for item in value]
+        case dict():
+            return {key: stripped(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+def stripped_keys(mapping: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a mapping of an author's own names without white space around these."""
+    return {key.strip(_WHITE_SPACE): value for key, value in mapping.items()}
+
+
+def plain_path(path: str) -> str:
+    """Return a path without `.` and `//` in it, and without a slash at its end."""
+    return str(PurePosixPath(path)) if path else path
+
+
+def text_or_none(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def texts(value: Json) -> list[str]:
+    """Return the texts of a list; none of what is no list."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def not_text(items: Iterable[Json]) -> Iterator[int]:
+    """Yield the position of each item that is not text."""
+    return (at for at, item in enumerate(items) if not isinstance(item, str))
+
+
+def id_fault(text: str, what: str) -> str | None:
+    """Return why `text` cannot be the id of a skill or a reference, or None if it can."""
+    if is_id(text):
+        return None
+    return f"{quoted(text)} is not {_ID_RULE}" if text else f"the {what} is empty"
+
+
+SKILLS = "resource://skills/"
+CATALOG = "resource://catalog/"
+INDEX = f"{CATALOG}skills_index"
+DOCUMENT_TEMPLATE = f"{SKILLS}{{id}}/document"
+REFERENCE_TEMPLATE = f"{SKILLS}{{id}}/references/{{ref_id}}"
+CARD_TEMPLATE = f"{CATALOG}skills/{{id}}"
+
+
+def root_uri(skill_id: str) -> str:
+    """Return what every address of a skill begins with."""
+    return f"{SKILLS}{skill_id}/"
+
+
+def document_uri(skill_id: str) -> str:
+    return f"{root_uri(skill_id)}document"
+
+
+def reference_uri(skill_id: str, ref_id: str) -> str:
+    return f"{root_uri(skill_id)}references/{ref_id}"
+
+
+def card_uri(skill_id: str) -> str:
+    """Return the address of what the catalogue knows of a skill."""
+    return f"{CATALOG}skills/{skill_id}"
+
+
+def published(subject: ContractSkill) -> Iterator[str]:
+    """Yield the addresses that a skill should declare: its document, then its references."""
+    yield document_uri(subject.namespace)
+    for ref_id, _ in subject.references():
+        yield reference_uri(subject.namespace, ref_id)

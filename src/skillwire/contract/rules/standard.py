@@ -1,0 +1,220 @@
+"""Rules for the fields of the Agent Skills standard and Claude Code, and for a stray `metadata.yaml`."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from skillwire.contract.rules.skill import ContractSkill, Fault, SkillFacts, published, text_or_none
+from skillwire.core.conformance import MAX_DESCRIPTION
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import Json
+from skillwire.frontmatter.split import OPENING, UnreadableError
+from skillwire.frontmatter.yaml12 import load
+from skillwire.safe_text import quoted
+
+METADATA_FILE = "metadata.yaml"
+
+_TAKEN_OVER = ("id", "version", "tags", "capabilities", "depends_on", "references", "icons")
+
+
+def block_for_metadata_file(text: str, subject: ContractSkill) -> str:
+    """Return the block to write instead of a file that holds `text`, as one line of YAML."""
+    known = _values(text)
+    block: dict[str, Json] = {
+        "id": subject.namespace,
+        "version": "1.0.0",
+        "capabilities": list(published(subject)),
+        **{name: known[name] for name in _TAKEN_OVER if name in known},
+    }
+    block["version"] = str(block["version"])  # what was a number there must be text here
+    inner = ", ".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in block.items())
+    return f"{subject.key}: {{{inner}}}"
+
+
+def _values(text: str) -> dict[str, Json]:
+    """Return what the file says; nothing, if it cannot be read."""
+    try:
+        return load(OPENING + text.removeprefix(OPENING).replace("\r\n", "\n")).values
+    except UnreadableError:
+        return {}
+
+
+RESERVED_WORDS = ("anthropic", "claude")
+
+_TAG = re.compile(r"</?[A-Za-z!?][^<>]*>")
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What the value of a field may be."""
+
+    told: str
+    fits: Callable[[Json], bool]
+
+
+def _is_text(value: Json) -> bool:
+    return isinstance(value, str)
+
+
+def _is_texts(value: Json) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+_TEXT = _Kind("text", _is_text)
+_TEXTS = _Kind("text or a list of text", lambda value: _is_text(value) or _is_texts(value))
+
+# `disable-model-invocation` and `user-invocable` have a rule of their own, which holds for every skill.
+CLAUDE_FIELDS: Mapping[str, _Kind] = {
+    "when_to_use": _TEXT,
+    "arguments": _TEXTS,
+    "argument-hint": _TEXTS,
+    "disallowed-tools": _TEXTS,
+    "model": _TEXT,
+    "effort": _Kind(
+        "text or a whole number",
+        lambda value: isinstance(value, (str, int)) and not isinstance(value, bool),
+    ),
+    "context": _TEXT,
+    "agent": _TEXT,
+    "hooks": _Kind("a mapping", lambda value: isinstance(value, dict)),
+    "paths": _TEXTS,
+    "shell": _TEXT,
+}
+
+
+def judged(facts: SkillFacts) -> Iterator[Problem]:
+    """Yield what is wrong by the standard, as grave as the contract takes it."""
+    for problem in facts.problems:
+        judge = _JUDGES.get(problem.rule)
+        severity = problem.severity if judge is None else judge(facts.frontmatter)
+        if severity is not None:
+            yield problem if severity is problem.severity else replace(problem, severity=severity)
+
+
+def _description(fields: Mapping[str, Json]) -> Severity:
+    # 1-1024 after strip: what only spaces make too long is no more than untidy.
+    too_long = len((text_or_none(fields.get("description")) or "").strip()) > MAX_DESCRIPTION
+    return Severity.ERROR if too_long else Severity.WARNING
+
+
+def _compatibility(fields: Mapping[str, Json]) -> Severity:
+    value = fields.get("compatibility")
+    return Severity.WARNING if value is None or isinstance(value, str) else Severity.ERROR
+
+
+def _license(fields: Mapping[str, Json]) -> Severity:
+    return Severity.WARNING if fields.get("license") is None else Severity.ERROR
+
+
+def _metadata(fields: Mapping[str, Json]) -> Severity | None:
+    # Scalars are coerced, and their author is told; anything else has a rule of the contract.
+    metadata = fields.get("metadata")
+    if metadata is None or (isinstance(metadata, dict) and all(map(_is_scalar, metadata.values()))):
+        return Severity.WARNING
+    return None
+
+
+def _tools(fields: Mapping[str, Json]) -> Severity | None:
+    # A list is as good as text here; what is neither has a rule of the contract.
+    value = fields.get("allowed-tools")
+    return Severity.WARNING if value is None or isinstance(value, str) else None
+
+
+_JUDGES: Mapping[Rule, Callable[[Mapping[str, Json]], Severity | None]] = {
+    Rule.NAME_FOLDER: lambda _: Severity.ERROR,
+    Rule.DESCRIPTION_LENGTH: _description,
+    Rule.LICENSE_TYPE: _license,
+    Rule.COMPATIBILITY_FORMAT: _compatibility,
+    Rule.METADATA_TYPE: _metadata,
+    Rule.ALLOWED_TOOLS_FORMAT: _tools,
+}
+
+
+def name_letter(subject: ContractSkill) -> Iterator[Fault]:
+    if (name := subject.name) is not None and name[:1].isdigit():
+        message = f"{quoted(name)} begins with a digit, and an id begins with a letter"
+        hint = f"write {quoted(f'name: skill-{name}')}, and rename the folder"
+        yield Fault(("name",), Rule.CONTRACT_NAME_LETTER, message, hint)
+
+
+def name_reserved(subject: ContractSkill) -> Iterator[Fault]:
+    word = next((word for word in RESERVED_WORDS if word in (subject.name or "")), None)
+    if word is not None:
+        message = f"{quoted(str(subject.name))} holds `{word}`, which is reserved"
+        yield Fault(("name",), Rule.CONTRACT_NAME_RESERVED, message, f"leave `{word}` out of the name")
+
+
+def description_tags(subject: ContractSkill) -> Iterator[Fault]:
+    description = text_or_none(subject.facts.frontmatter.get("description")) or ""
+    if found := _TAG.search(description):
+        message = f"{quoted(found[0])} is an XML tag, which models could take for part of their prompt"
+        hint = "write it without `<` and `>`"
+        yield Fault(("description",), Rule.CONTRACT_DESCRIPTION_TAGS, message, hint)
+
+
+def field_types(subject: ContractSkill) -> Iterator[Fault]:
+    fields = subject.facts.frontmatter
+    for name, kind in CLAUDE_FIELDS.items():
+        if name in fields and not kind.fits(fields[name]):
+            message = f"the value is not {kind.told}, so Claude Code will not understand it"
+            yield Fault((name,), Rule.CONTRACT_FIELD_TYPE, message, f"write {kind.told}, or remove the field")
+
+
+def tools_type(subject: ContractSkill) -> Iterator[Fault]:
+    value = subject.facts.frontmatter.get("allowed-tools")
+    if value is not None and not _TEXTS.fits(value):
+        hint = "write the tools in one line: `allowed-tools: Read Grep`"
+        message = "the tools are neither text nor a list of text"
+        yield Fault(("allowed-tools",), Rule.CONTRACT_TOOLS_TYPE, message, hint)
+
+
+def metadata_values(subject: ContractSkill) -> Iterator[Fault]:
+    metadata = subject.facts.frontmatter.get("metadata")
+    if metadata is not None and not isinstance(metadata, dict):
+        hint = 'write one indented `key: "value"` on each line below `metadata:`'
+        message = "the metadata is not a mapping"
+        yield Fault(("metadata",), Rule.CONTRACT_METADATA_VALUE, message, hint)
+        return
+    for name, value in (metadata or {}).items():
+        if not _is_scalar(value):
+            message = "the value is a list or a mapping, not text"
+            hint = f"write it as text, or move it into the block {quoted(subject.key)}"
+            yield Fault(("metadata", name), Rule.CONTRACT_METADATA_VALUE, message, hint)
+
+
+def metadata_keys(subject: ContractSkill) -> Iterator[Fault]:
+    metadata = subject.facts.frontmatter.get("metadata")
+    for name in metadata if isinstance(metadata, dict) else ():
+        if name.startswith(f"{subject.key}."):
+            message = "a projection would write a value of the block under this key"
+            hint = "give the key another beginning"
+            yield Fault(("metadata", name), Rule.CONTRACT_METADATA_KEY, message, hint)
+
+
+def metadata_file(subject: ContractSkill) -> Iterator[Fault]:
+    if subject.facts.files is not None and METADATA_FILE in subject.facts.files:
+        message = f"a {quoted(METADATA_FILE)} stands beside `SKILL.md`, and nobody reads it"
+        hint = metadata_hint(block_for_metadata_file("", subject))
+        yield Fault((METADATA_FILE,), Rule.CONTRACT_METADATA_FILE, message, hint)
+
+
+def metadata_hint(block: str) -> str:
+    """Return what to do with a file whose content belongs into a block."""
+    return f"move what it says into the frontmatter, as {quoted(block, None)}, and remove the file"
+
+
+CHECKS: tuple[Callable[[ContractSkill], Iterable[Fault]], ...] = (
+    name_letter,
+    name_reserved,
+    description_tags,
+    field_types,
+    tools_type,
+    metadata_values,
+    metadata_keys,
+    metadata_file,
+)
+
+
+def _is_scalar(value: Json) -> bool:
+    return not isinstance(value, (list, dict))

@@ -1,0 +1,130 @@
+"""Why strict clients refuse a skill, and with it the whole list that holds its entry.
+
+Several clients validate every entry of `skills/list` and show nothing if one fails. This is the union of what
+they demand: TypeScript SDK 2.4, FastMCP 4.1 and 4.2 (frontmatter), fast-agent 0.10 (names and file paths).
+What they accept stays listed, however unusual it is. `tests/test_strict_clients.py` asks them.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+MAX_DESCRIPTION = 1024
+MAX_COMPATIBILITY = 500
+MAX_FILE_PATH = 1024
+"""Characters of a file's path below the skill's folder."""
+
+_DEVICE = r"(?:con|prn|aux|nul|com[1-9]|lpt[1-9])"
+_DEVICE_NAME = re.compile(_DEVICE)
+# One search over all paths at once, joined by slashes: nearly every skill passes it.
+_UNPORTABLE = re.compile(
+    rf"""
+      [<>:"|?*\\\x00-\x1f]              # no file of Windows has these in its name
+    | [ .](?:/|\Z)                      # nor ends in these
+    | (?:\A|/){_DEVICE}(?:[./]|\Z)      # nor is called like a device, with or without a suffix
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_RESERVED_FILE = ".skill-source.json"
+_NAMED = 3
+"""Files that a message names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nonconformity:
+    """One reason: what is wrong, and what to do. `field` is the frontmatter field, if it is one."""
+
+    message: str
+    fix: str
+    field: str = ""
+
+
+def nonconformities(frontmatter: Mapping[str, object], paths: Collection[str]) -> tuple[Nonconformity, ...]:
+    """Return every reason why a strict client refuses a list with this skill, fields first.
+
+    `paths` are those of the files that its entry names, relative to the skill's folder and decoded. The entry
+    of a dynamic skill names none.
+    """
+    return (*_in_frontmatter(frontmatter), *_in_paths(paths))
+
+
+def _in_frontmatter(frontmatter: Mapping[str, object]) -> Iterator[Nonconformity]:
+    if isinstance(name := frontmatter.get("name"), str) and _DEVICE_NAME.fullmatch(name):
+        yield Nonconformity(f"the name `{name}` is reserved on Windows", "choose another name", "name")
+    for field, check in _FIELDS.items():
+        if field in frontmatter and (found := check(frontmatter[field])) is not None:
+            yield Nonconformity(*found, field)
+
+
+def _description(value: object) -> tuple[str, str] | None:
+    if not isinstance(value, str) or not value.strip():
+        return "`description` is not text, or is empty", "write what the skill does, and when to use it"
+    return _too_long("description", value, MAX_DESCRIPTION) if len(value) > MAX_DESCRIPTION else None
+
+
+def _compatibility(value: object) -> tuple[str, str] | None:
+    if not isinstance(value, str) or not value:
+        return "`compatibility` is not text, or is empty", "write what the skill needs, or remove the field"
+    return _too_long("compatibility", value, MAX_COMPATIBILITY) if len(value) > MAX_COMPATIBILITY else None
+
+
+def _metadata(value: object) -> tuple[str, str] | None:
+    if isinstance(value, Mapping) and all(isinstance(each, str) for each in value.values()):  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        return None
+    if isinstance(value, Mapping):
+        return "`metadata` has values that are not text", "put the values of `metadata` in quotes"
+    fix = 'write one indented `key: "value"` on each line below `metadata:`'
+    return "`metadata` does not map keys to values", fix
+
+
+def _license(value: object) -> tuple[str, str] | None:
+    return None if isinstance(value, str) else ("`license` is not text", "write text, or remove the field")
+
+
+def _allowed_tools(value: object) -> tuple[str, str] | None:
+    if isinstance(value, str):
+        return None
+    return "`allowed-tools` is not one line of text", "write the tools on one line, with spaces between them"
+
+
+def _prototype(value: object) -> tuple[str, str] | None:
+    if isinstance(value, str | int | float):
+        return None  # JavaScript ignores it
+    return "JavaScript takes the field `__proto__` for something else", "rename the field"
+
+
+def _too_long(field: str, value: str, limit: int) -> tuple[str, str]:
+    return f"`{field}` has {len(value):,} characters, the limit is {limit:,}", f"shorten `{field}`"
+
+
+_FIELDS: Mapping[str, Callable[[object], tuple[str, str] | None]] = {
+    "description": _description,
+    "license": _license,
+    "compatibility": _compatibility,
+    "metadata": _metadata,
+    "allowed-tools": _allowed_tools,
+    "__proto__": _prototype,
+}
+
+
+def _in_paths(paths: Collection[str]) -> Iterator[Nonconformity]:
+    if _UNPORTABLE.search("/".join(paths)) is not None:
+        bad = [path for path in paths if _UNPORTABLE.search(path)]
+        more = f" and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
+        named = ", ".join(map(_shown, bad[:_NAMED])) + more
+        what = f"the files {named} have names" if len(bad) > 1 else f"the file {named} has a name"
+        yield Nonconformity(f"{what} that Windows does not allow", "rename the files or their folders")
+    for path in paths:
+        if len(path) > MAX_FILE_PATH:
+            told = f"the path of {_shown(path)} has more than {MAX_FILE_PATH:,} characters"
+            yield Nonconformity(told, "shorten the names of its folders")
+            return
+        if path.casefold() == _RESERVED_FILE:
+            yield Nonconformity(f"the file `{_RESERVED_FILE}` has a reserved name", "rename the file")
+            return
+
+
+def _shown(path: str) -> str:
+    from skillwire.safe_text import quoted  # noqa: PLC0415 - only who has something to report pays for it
+
+    return quoted(path)

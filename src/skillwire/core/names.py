@@ -1,0 +1,177 @@
+"""Names of skills, paths of files, and skill URIs: the rules, and how to build them."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from heapq import nlargest
+from itertools import islice
+from urllib.parse import quote, unquote
+
+NAME_LENGTH = 64
+NAME_RULE = "lowercase letters, digits and single hyphens (1-64 characters)"
+
+_MISTYPED = 64
+"""Characters of a word that is compared with others. A longer one is no typing error."""
+_COMPARED = 20_000
+"""Names that a word is compared with."""
+_EXACTLY = 8
+"""Names that are compared exactly."""
+_CUTOFF = 0.6
+"""How similar a name must be, from 0 to 1."""
+
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
+
+
+def is_skill_name(text: str) -> bool:
+    """Whether `text` may name a skill: 1-64 of `a-z0-9-`, no leading, trailing or double hyphen."""
+    return len(text) <= NAME_LENGTH and _NAME.fullmatch(text) is not None
+
+
+def suggest_name(text: str) -> str:
+    """Return the legal name nearest to `text`, or `` if nothing of it is left."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:NAME_LENGTH].rstrip("-")
+
+
+def closest(word: str, known: Iterable[str], number: int) -> list[str]:
+    """Return at most `number` of the known names, those that `word` is most likely a typing error for.
+
+    All names are compared by their pairs of letters, which is fast. Only the best are compared exactly.
+    """
+    if len(word) > _MISTYPED:
+        return []
+    import difflib  # noqa: PLC0415 - only after a typing error
+
+    pairs = _pairs(word)
+    shortest, longest = len(word) * _CUTOFF / (2 - _CUTOFF), len(word) * (2 - _CUTOFF) / _CUTOFF
+    fitting = (name for name in islice(known, _COMPARED) if shortest <= len(name) <= longest)
+
+    def shared(name: str) -> float:
+        own = _pairs(name)
+        return len(pairs & own) / (len(pairs) + len(own))
+
+    best = nlargest(_EXACTLY, fitting, key=shared)
+    return difflib.get_close_matches(word, best, n=number, cutoff=_CUTOFF)
+
+
+def _pairs(word: str) -> set[tuple[str, str]]:
+    """Return each pair of neighbours, with marks for the beginning and the end."""
+    return set(zip(f" {word}", f"{word} ", strict=True))
+
+
+# What file systems take, and what we can afford to remember of every folder on the way to a file.
+_PATH_BYTES = 1024
+_NAME_BYTES = 255
+_LEVELS = 64
+
+_NO_NAMES = {
+    "": "has an empty name in its path",
+    ".": "has `.` in its path",
+    "..": "has `..` in its path",
+}
+_DRIVE = re.compile(r"[A-Za-z]:")
+_DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *([.:].*)?", re.IGNORECASE)
+
+
+def name_fault(name: str) -> str | None:
+    """Return why a file or folder of this name cannot be published, or None if it can."""
+    if name in {"", ".", ".."}:
+        return "is empty or points elsewhere"
+    if "\\" in name or "/" in name:
+        return "holds a path separator"
+    if name.isascii():
+        return None if name.isprintable() else "holds a control character"
+    for character in name:
+        category = unicodedata.category(character)
+        if category == "Cs":  # a byte that the file system could not decode
+            return "is not UTF-8"
+        if category == "Cc":
+            return "holds a control character"
+    return None
+
+
+def path_fault(path: str) -> str | None:
+    """Return why a file at this relative path cannot be published, or None if it can."""
+    return next((fault for name in path.split("/") if (fault := name_fault(name))), None)
+
+
+def portable_fault(path: str) -> str | None:
+    """Return why not every machine can store a file at this relative path, or None if all can."""
+    if path.startswith("/"):
+        return "is an absolute path"
+    if len(path.encode(errors="replace")) > _PATH_BYTES or path.count("/") >= _LEVELS:
+        return f"is longer than {_PATH_BYTES:,} bytes or {_LEVELS} names"
+    for name in path.split("/"):
+        if fault := _NO_NAMES.get(name) or name_fault(name) or _fault_elsewhere(name):
+            return fault
+    return None
+
+
+def _fault_elsewhere(name: str) -> str | None:
+    """Return why a name that is fine here is not on every machine."""
+    if _DRIVE.match(name):
+        return "names a drive"
+    if _DEVICE.fullmatch(name):
+        return "has the name of a Windows device in its path"
+    if name.endswith((".", " ")):
+        return "has a name in its path that ends in a dot or a space, which Windows drops"
+    if len(name.encode()) > _NAME_BYTES:
+        return f"has a name of more than {_NAME_BYTES} bytes in its path"
+    return None
+
+
+def prefixes(path: str) -> list[str]:
+    """Return the folders on the way to `path`, outermost first."""
+    parts = path.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+
+
+def folded(path: str) -> str:
+    """Return the spelling under which a host on another file system may see `path` (H7)."""
+    return path.lower() if path.isascii() else unicodedata.normalize("NFC", path).casefold()
+
+
+SCHEME = "skill://"
+SKILL_FILE = "SKILL.md"
+
+# RFC 3986. The first segment stands where a URI has its authority, so it must be a reg-name;
+# the others may also hold `:` and `@`.
+_REG_NAME = "!$&'()*+,;="
+_SEGMENT = _REG_NAME + ":@"
+_needs_no_escape = re.compile(r"[A-Za-z0-9._~/-]*").fullmatch
+"""Most paths need no encoding, and that is seen in a fraction of the time that encoding takes."""
+
+
+def root_uri(skill_path: Iterable[str]) -> str:
+    """Return the URI of a skill's folder, or of a folder above skills: no trailing slash (S5)."""
+    first, *rest = skill_path = tuple(skill_path)
+    if _needs_no_escape(joined := "/".join(skill_path)) and joined.count("/") == len(rest):
+        return SCHEME + joined  # as most do
+    return "/".join([SCHEME + _quoted(first, _REG_NAME), *(_quoted(part, _SEGMENT) for part in rest)])
+
+
+def file_uri(root: str, path: str) -> str:
+    """Return the URI of the file or folder at `path` (relative, with `/`) below the folder `root`."""
+    return f"{root}/{path if _needs_no_escape(path) else quote(path, safe=_SEGMENT + '/')}"
+
+
+def parent_uri(uri: str) -> str | None:
+    """Return the URI of the folder that holds `uri`, or None where the namespace ends."""
+    head, separator, _ = uri.removeprefix(SCHEME).rpartition("/")
+    return SCHEME + head if separator else None
+
+
+def parents(uri: str) -> Iterator[str]:
+    """Yield the URIs of the folders above `uri`, nearest first."""
+    end = uri.rfind("/", len(SCHEME))
+    while end >= 0:
+        yield uri[:end]
+        end = uri.rfind("/", len(SCHEME), end)
+
+
+def last_segment(uri: str) -> str:
+    """Return what stands after the last slash, as a person would read it."""
+    return unquote(uri.rpartition("/")[2])
+
+
+def _quoted(segment: str, safe: str) -> str:
+    return segment if "/" not in segment and _needs_no_escape(segment) else quote(segment, safe=safe)

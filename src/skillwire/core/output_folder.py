@@ -1,0 +1,179 @@
+"""A folder that a web server shows while we write to it, and in which other files than ours may be."""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+import orjson
+
+from skillwire.core.atomic_write import abandoned, replace_file
+from skillwire.core.names import path_fault, prefixes
+from skillwire.errors import UsageError
+from skillwire.safe_text import quoted
+
+LIST_OF_OURS = ".published-by-skillwire.json"
+
+
+class SiteFolder:
+    """Writes files, and in the end removes those that it wrote an earlier time and not this time.
+
+    A list of its own files lies among them. Files that are not on the list are never touched.
+    """
+
+    def __init__(self, out: Path, verb: str, below: str = "") -> None:
+        """Take a folder `below` the one that `--out` names. Raises `UsageError` if it cannot be used."""
+        self.folder = out / below
+        self.written: list[str] = []
+        self.removed: list[str] = []
+        self._out = out
+        self._verb = verb
+        self._must_be_here(self.folder / LIST_OF_OURS)
+        self._ours, self.unfinished = _listed(self.folder / LIST_OF_OURS)
+        self._earlier = frozenset(self._ours)
+        self._current: set[str] = set()
+        self._planned: set[str] = set()
+
+    @property
+    def ours(self) -> frozenset[str]:
+        """The files that were written an earlier time."""
+        return frozenset(self._ours)
+
+    @property
+    def has_list(self) -> bool:
+        """Whether anybody knows which files were written an earlier time."""
+        return (self.folder / LIST_OF_OURS).is_file()
+
+    def content(self, path: str) -> bytes | None:
+        """Return what is in a file of this folder; None if there is none, or only a link to one elsewhere."""
+        target = self.folder / path
+        try:
+            return target.read_bytes() if self._is_here(target) and not target.is_symlink() else None
+        except OSError:
+            return None
+
+    def plan(self, paths: Iterable[str]) -> None:
+        """Write down what will be written, so that a later time knows it even if this one is ended."""
+        new = {path for path in paths if not os.path.lexists(self.folder / path)} - self._ours
+        if new - self._planned:
+            self._planned |= new
+            self._note(self._ours | self._current | self._planned, unfinished=True)
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write a file in one step, unless it is there already. Raises `UsageError`."""
+        target = self.folder / path
+        self._must_be_here(target)
+        try:
+            self._make_way(path, target)
+            if self.content(path) != content:
+                self._must_be_ours(path, target)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                replace_file(target, content)
+                self.written.append(path)
+        except OSError as error:
+            raise _unwritable(target, error) from error
+        self._current.add(path)
+
+    def finish(self) -> None:
+        """Remove what is left of earlier times, and write down what is ours."""
+        for path in sorted(self._ours - self._current):
+            self._remove(path)
+        self._sweep()
+        self.note()
+
+    def note(self) -> None:
+        """Write down which files are ours, so that a later time can remove them."""
+        self._note(self._ours | self._current, unfinished=False)
+
+    def _note(self, ours: set[str], *, unfinished: bool) -> None:
+        target = self.folder / LIST_OF_OURS
+        told = {"files": sorted(ours)} | ({"unfinished": True} if unfinished else {})
+        content = orjson.dumps(told, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        try:
+            if (ours or target.exists()) and self.content(LIST_OF_OURS) != content:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                replace_file(target, content)
+        except OSError as error:
+            raise _unwritable(target, error) from error
+
+    def _sweep(self) -> None:
+        """Remove what an earlier time left half written when it was ended."""
+        names: defaultdict[Path, set[str]] = defaultdict(set)
+        names[self.folder].add(LIST_OF_OURS)
+        if self.unfinished:
+            for path in self._earlier | self._current:
+                target = self.folder / path
+                names[target.parent].add(target.name)
+        ours = {self.folder / path for path in self._current}
+        for folder, known in names.items():
+            for left in abandoned(folder, known, seconds=0) if self._is_here(folder / LIST_OF_OURS) else ():
+                if left not in ours:
+                    left.unlink(missing_ok=True)
+
+    def _is_here(self, target: Path) -> bool:
+        """Whether no link leads from `--out` to another place than the one that the path says."""
+        parent = target.parent
+        return os.path.realpath(parent) == os.path.join(  # noqa: PTH118 - compared as text
+            os.path.realpath(self._out), *parent.relative_to(self._out).parts
+        )
+
+    def _must_be_here(self, target: Path) -> None:
+        if not self._is_here(target):
+            raise UsageError(
+                f"{quoted(str(target))} is behind a link, and what that leads to is never written",
+                hint="remove the link, or choose another `--out`",
+            )
+
+    def _make_way(self, path: str, target: Path) -> None:
+        """Remove a file of ours where a folder must be now, or the other way round."""
+        in_the_way = {above for above in prefixes(path) if above in self._ours}
+        if target.is_dir() and not target.is_symlink():
+            in_the_way |= {below for below in self._ours if below.startswith(f"{path}/")}
+        for each in sorted(in_the_way):
+            self._remove(each)
+
+    def _must_be_ours(self, path: str, target: Path) -> None:
+        if path not in self._ours and os.path.lexists(target):
+            raise UsageError(
+                f"{quoted(str(target))} is there already, and was not written by `skillwire {self._verb}`",
+                hint="move it away, or choose another `--out`",
+            )
+
+    def _remove(self, path: str) -> None:
+        target = self.folder / path
+        if not self._is_here(target):  # somebody has put a link there: what is behind it was never ours
+            self._ours.discard(path)
+            return
+        try:
+            target.unlink(missing_ok=True)
+            for above in reversed(prefixes(path)):
+                folder = self.folder / above
+                if folder.is_dir() and not any(folder.iterdir()):
+                    folder.rmdir()
+        except OSError as error:
+            raise _unwritable(target, error) from error
+        self._ours.discard(path)
+        self.removed.append(path)
+
+
+def _listed(path: Path) -> tuple[set[str], bool]:
+    """Return the paths on the list that can be below a folder, and whether whoever wrote it was ended."""
+    try:
+        told = orjson.loads(path.read_bytes())
+        return {
+            each for each in told["files"] if isinstance(each, str) and path_fault(each) is None
+        }, "unfinished" in told
+    except FileNotFoundError:
+        return set(), False
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise UsageError(
+            f"{quoted(str(path))} is damaged, and without it nobody knows which files may be removed",
+            hint="name an empty folder with `--out`",
+        ) from error
+
+
+def _unwritable(path: Path, error: OSError) -> UsageError:
+    reason = (error.strerror or type(error).__name__).lower()
+    return UsageError(f"{quoted(str(path))} cannot be written: {reason}", hint="choose another `--out`")

@@ -1,0 +1,161 @@
+"""A fault in somebody's skill, told so that its author can mend it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from skillwire.safe_text import visible
+
+
+class Severity(StrEnum):
+    """Whether the skill is left out (`error`) or served all the same (`warning`)."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class Rule(StrEnum):
+    """Every rule that a problem can name.
+
+    Each has its entry in `docs/problems.md`; those of the contract have theirs in `docs/contract-rules.md`.
+    """
+
+    # SKILL.md and its frontmatter
+    FRONTMATTER_MISSING = "frontmatter-missing"
+    FRONTMATTER_UNCLOSED = "frontmatter-unclosed"
+    FRONTMATTER_ENCODING = "frontmatter-encoding"
+    FRONTMATTER_SIZE = "frontmatter-size"
+    FRONTMATTER_YAML = "frontmatter-yaml"
+    FRONTMATTER_NOT_MAPPING = "frontmatter-not-mapping"
+    YAML_AMBIGUOUS = "yaml-ambiguous"
+    YAML_ANCHOR = "yaml-anchor"
+    YAML_CHARACTER = "yaml-character"
+    YAML_DEPTH = "yaml-depth"
+    YAML_DIRECTIVE = "yaml-directive"
+    YAML_DOCUMENTS = "yaml-documents"
+    YAML_DUPLICATE_KEY = "yaml-duplicate-key"
+    YAML_KEY = "yaml-key"
+    YAML_NUMBER = "yaml-number"
+    YAML_TAG = "yaml-tag"
+    # The Agent Skills fields
+    NAME_MISSING = "name-missing"
+    NAME_FORMAT = "name-format"
+    NAME_FOLDER = "name-folder"
+    DESCRIPTION_MISSING = "description-missing"
+    DESCRIPTION_TYPE = "description-type"
+    DESCRIPTION_LENGTH = "description-length"
+    LICENSE_TYPE = "license-type"
+    COMPATIBILITY_FORMAT = "compatibility-format"
+    METADATA_TYPE = "metadata-type"
+    METADATA_RESERVED = "metadata-reserved"
+    ALLOWED_TOOLS_FORMAT = "allowed-tools-format"
+    INVOCATION_TYPE = "invocation-type"
+    BODY_ENCODING = "body-encoding"
+    # Files and folders
+    SKILL_FILE_NAME = "skill-file-name"
+    SKILL_UNREADABLE = "skill-unreadable"
+    SKILL_FILES = "skill-files"
+    SKILL_BYTES = "skill-bytes"
+    LIVE_NAME = "live-name"
+    FILE_UNREADABLE = "file-unreadable"
+    FILE_SPECIAL = "file-special"
+    FILE_NAME = "file-name"
+    FILE_NAME_CLASH = "file-name-clash"
+    LINK_OUTSIDE = "link-outside"
+    LINK_LOOP = "link-loop"
+    FOLDER_UNREADABLE = "folder-unreadable"
+    FOLDER_DEPTH = "folder-depth"
+    FOLDER_ENTRIES = "folder-entries"
+    IGNORE_FILE = "ignore-file"
+    # Several skills together
+    NAME_SHARED = "name-shared"
+    URI_TAKEN = "uri-taken"
+    NOT_LISTED = "not-listed"
+    # A whole source
+    SOURCE_FAILED = "source-failed"
+    SOURCE_WAITING = "source-waiting"
+    SOURCE_STALE = "source-stale"
+    SOURCE_PARTIAL = "source-partial"
+    SERVER_ENTRY = "server-entry"
+    SERVER_LIST = "server-list"
+    NOT_APPROVED = "not-approved"
+    STATE_FAILED = "state-failed"
+    WATCH_POLLING = "watch-polling"
+    # The repository contract; `contract/severity.py` says which of these are errors
+    CONTRACT_BLOCK_MISSING = "contract-block-missing"
+    CONTRACT_BLOCK_TYPE = "contract-block-type"
+    CONTRACT_NAME_LETTER = "contract-name-letter"
+    CONTRACT_NAME_RESERVED = "contract-name-reserved"
+    CONTRACT_DESCRIPTION_TAGS = "contract-description-tags"
+    CONTRACT_FIELD_TYPE = "contract-field-type"
+    CONTRACT_TOOLS_TYPE = "contract-tools-type"
+    CONTRACT_METADATA_VALUE = "contract-metadata-value"
+    CONTRACT_METADATA_KEY = "contract-metadata-key"
+    CONTRACT_METADATA_FILE = "contract-metadata-file"
+    CONTRACT_ID_MISSING = "contract-id-missing"
+    CONTRACT_ID_NAME = "contract-id-name"
+    CONTRACT_ID_TAKEN = "contract-id-taken"
+    CONTRACT_VERSION_MISSING = "contract-version-missing"
+    CONTRACT_VERSION_TYPE = "contract-version-type"
+    CONTRACT_VERSION_FORMAT = "contract-version-format"
+    CONTRACT_TAGS_TYPE = "contract-tags-type"
+    CONTRACT_TAG_FORMAT = "contract-tag-format"
+    CONTRACT_TAG_DUPLICATE = "contract-tag-duplicate"
+    CONTRACT_CAPABILITIES_MISSING = "contract-capabilities-missing"
+    CONTRACT_CAPABILITIES_TYPE = "contract-capabilities-type"
+    CONTRACT_CAPABILITY_DOCUMENT = "contract-capability-document"
+    CONTRACT_CAPABILITY_FOREIGN = "contract-capability-foreign"
+    CONTRACT_CAPABILITY_UNSERVED = "contract-capability-unserved"
+    CONTRACT_CAPABILITY_UNDECLARED = "contract-capability-undeclared"
+    CONTRACT_DEPENDENCIES_TYPE = "contract-dependencies-type"
+    CONTRACT_DEPENDENCY_ID = "contract-dependency-id"
+    CONTRACT_DEPENDENCY_UNKNOWN = "contract-dependency-unknown"
+    CONTRACT_DEPENDENCY_SELF = "contract-dependency-self"
+    CONTRACT_DEPENDENCY_CYCLE = "contract-dependency-cycle"
+    CONTRACT_DEPENDENCY_DUPLICATE = "contract-dependency-duplicate"
+    CONTRACT_DEPENDENCY_BROKEN = "contract-dependency-broken"
+    CONTRACT_REFERENCES_TYPE = "contract-references-type"
+    CONTRACT_REFERENCE_ID = "contract-reference-id"
+    CONTRACT_REFERENCE_PATH = "contract-reference-path"
+    CONTRACT_REFERENCE_MISSING = "contract-reference-missing"
+    CONTRACT_REFERENCE_SHARED = "contract-reference-shared"
+    CONTRACT_REFERENCE_FIELD = "contract-reference-field"
+    CONTRACT_REFERENCE_EMPTY = "contract-reference-empty"
+    CONTRACT_REFERENCE_ALIAS = "contract-reference-alias"
+    CONTRACT_ICONS = "contract-icons"
+    CONTRACT_NUMBER_SIZE = "contract-number-size"
+    CONTRACT_LINK_MISSING = "contract-link-missing"
+    CONTRACT_FILE_UNREFERENCED = "contract-file-unreferenced"
+    CONTRACT_BODY_LENGTH = "contract-body-length"
+    CONTRACT_SCRIPT_MODE = "contract-script-mode"
+    CONTRACT_PROJECTION_DROPPED = "contract-projection-dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One fault: where it is, what is wrong, and what to do. A skill with an error is not served."""
+
+    path: str
+    """Relative to the root of its source, so that it can be shown to anybody."""
+    rule: Rule
+    severity: Severity
+    message: str
+    hint: str = ""
+    field: str = ""
+    line: int | None = None
+
+    def to_json(self) -> dict[str, str | int | None]:
+        """Return what `check --format json` prints, with the keys in a fixed order."""
+        return {
+            "path": visible(self.path),  # a name on disk may hold what no JSON can
+            "line": self.line,
+            "field": self.field,
+            "rule": self.rule,
+            "severity": self.severity,
+            "message": self.message,
+            "hint": self.hint,
+        }
+
+    def __str__(self) -> str:
+        line = "" if self.line is None else f":{self.line}"
+        field = f" {self.field}:" if self.field else ""
+        return f"{self.path}{line}:{field} {self.message}"

@@ -1,0 +1,228 @@
+"""A skill as everyone knows it: record, files, digests and limits, without the bytes."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self, TypeAlias
+
+from skillwire.core.conformance import Nonconformity, nonconformities
+from skillwire.core.names import NAME_RULE, SCHEME, SKILL_FILE, file_uri, is_skill_name, root_uri
+from skillwire.core.problem import Problem
+from skillwire.errors import IntegrityError, InvalidValueError
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on one skill (S10) and on the search for skills in one source."""
+
+    files: int = 512
+    """Files of one skill, `SKILL.md` included."""
+    bytes: int = 16 * 1024 * 1024
+    """Bytes of one skill, all its files together."""
+    depth: int = 32
+    """Levels of folders below a root."""
+    entries: int = 100_000
+    """Files and folders looked at below a root."""
+
+
+_PREFIX = "sha256:"
+_SPELLING = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
+LENGTH = 32
+"""Bytes of a digest."""
+
+
+@dataclass(frozen=True, slots=True, order=True, init=False)
+class Digest:
+    """A SHA-256 of raw bytes, written `sha256:` and 64 lower-case hex digits (S8)."""
+
+    raw: bytes
+    """Half as long as its spelling: there may be very many."""
+
+    def __init__(self, text: str) -> None:
+        if not _SPELLING.fullmatch(text):
+            raise InvalidValueError("digest", text, "`sha256:` and 64 lower-case hex digits")
+        object.__setattr__(self, "raw", bytes.fromhex(text[len(_PREFIX) :]))
+
+    @classmethod
+    def of(cls, content: bytes) -> Self:
+        """Return the digest of these bytes."""
+        return cls.from_raw(hashlib.sha256(content).digest())
+
+    @classmethod
+    def from_raw(cls, raw: bytes) -> Self:
+        """Return the digest that somebody has as bytes."""
+        if len(raw) != LENGTH:
+            raise InvalidValueError("digest", raw.hex(), f"{LENGTH} bytes")
+        digest = object.__new__(cls)
+        object.__setattr__(digest, "raw", raw)
+        return digest
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """Return the digest that somebody wrote, or None if that is none."""
+        return cls(text) if _SPELLING.fullmatch(text) else None
+
+    @property
+    def text(self) -> str:
+        return _PREFIX + self.raw.hex()
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
+"""A JSON value. What a catalogue holds is shared: read it, never change it."""
+
+
+_MAIN = f"/{SKILL_FILE}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SkillFile:
+    """One file of a skill, without its bytes."""
+
+    path: str
+    """Relative to the skill's folder, with `/`."""
+    mime_type: str
+    digest: Digest
+    size: int
+    executable: bool = False
+    """Whether its owner may run it, where the source knows. Only archives tell clients of it."""
+
+    def verify(self, content: bytes, uri: str) -> bytes:
+        """Return `content`, or raise if it is not what the listing promised."""
+        if (found := Digest.of(content)) != self.digest:
+            raise IntegrityError(uri, expected=self.digest, found=found)
+        return content
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LiveFile:
+    """One file of a dynamic skill. Its content is made when it is read, so it has no digest (S9)."""
+
+    path: str
+    mime_type: str
+    revision: int = 0
+    """Another number where its content may have become another since: clients are told of that."""
+
+    def verify(self, content: bytes, uri: str) -> bytes:  # noqa: ARG002 - the shape of `SkillFile`
+        """Return `content`: there is nothing to compare it with."""
+        return content
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a skill came from. For people who run the server; never sent to a client."""
+
+    source: str
+    """The label of the source."""
+    location: str
+    """The folder, address or program that holds it."""
+    path: str
+    """Its `SKILL.md`, relative to the root of the source: what problems call it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkillRecord:
+    """One skill. The URI of its `SKILL.md` is its identity; its name is a label (S17)."""
+
+    uri: str
+    frontmatter: Mapping[str, Json]
+    """The whole YAML mapping, nothing curated (S7)."""
+    files: tuple[SkillFile | LiveFile, ...]
+    """Every file, `SKILL.md` first (S8). All of one kind: live files make the skill dynamic (S9)."""
+    directories: tuple[str, ...]
+    """Every folder below the skill's own, empty ones too (S15)."""
+    origin: Origin
+    problems: tuple[Problem, ...] = ()
+    """Warnings: what its author should mend, though it is served."""
+    label: str = ""
+    """What it is called where its document has no frontmatter: then it is a resource, and no listed skill."""
+    shown_as: str | None = None
+    """How its author wants it described to people and models, where that is not what its document says."""
+    foreign: bool = False
+    """Whether somebody else's server tells of it: then its resource, too, is described as shown (H27)."""
+    nonconformities: tuple[Nonconformity, ...] = field(init=False, repr=False, compare=False)
+    """Why strict clients refuse a list that holds this skill. It follows from the fields above."""
+
+    def __post_init__(self) -> None:
+        name = self.name
+        if not is_skill_name(name):
+            raise InvalidValueError("name", name, NAME_RULE)
+        if not self.uri.endswith(f"/{name}{_MAIN}"):
+            raise InvalidValueError("uri", self.uri, f"a URI that ends in `/{name}{_MAIN}`")
+        if not self.files or self.files[0].path != SKILL_FILE:
+            raise InvalidValueError("files", self.uri, f"a list of files that starts with `{SKILL_FILE}`")
+        if len({type(file) for file in self.files}) > 1:
+            raise InvalidValueError("files", self.uri, "a list of files of one kind")
+        object.__setattr__(self, "nonconformities", self._find_nonconformities())
+
+    def _find_nonconformities(self) -> tuple[Nonconformity, ...]:
+        if not self.listed:
+            return ()
+        named = () if self.dynamic else [file.path for file in self.files]
+        return nonconformities(self.frontmatter, named)
+
+    @property
+    def name(self) -> str:
+        return str(self.frontmatter.get("name", self.label))
+
+    @property
+    def description(self) -> str:
+        return str(self.frontmatter.get("description", ""))
+
+    @property
+    def shown_description(self) -> str:
+        """What prompts and lists of skills say of it. Its entry and its resource keep to the document."""
+        return self.description if self.shown_as is None else self.shown_as
+
+    @property
+    def listed(self) -> bool:
+        """Whether it is a skill by the rules of the extension (S7)."""
+        return "name" in self.frontmatter
+
+    @property
+    def root(self) -> str:
+        """The URI of the skill's folder."""
+        return self.uri.removesuffix(_MAIN)
+
+    @property
+    def path(self) -> str:
+        """The skill path: what people type, and what tells two skills of one name apart."""
+        return self.root.removeprefix(SCHEME)
+
+    @property
+    def dynamic(self) -> bool:
+        return isinstance(self.files[0], LiveFile)
+
+    @property
+    def executable(self) -> frozenset[str]:
+        """The paths of the files that can be run, as far as their source knows."""
+        return frozenset(file.path for file in self.files if isinstance(file, SkillFile) and file.executable)
+
+    def uri_of(self, path: str) -> str:
+        """Return the URI of the file or folder at `path` below the skill's folder."""
+        return self.uri if path == SKILL_FILE else file_uri(self.root, path)
+
+    def file_at(self, uri: str) -> SkillFile | LiveFile | None:
+        """Return the file that has this URI, if it is one of the skill's.
+
+        What somebody asks for is compared and never decoded: a path has one spelling, and costs of any other
+        should not depend on how long it is.
+        """
+        return next((file for file in self.files if self.uri_of(file.path) == uri), None)
+
+    def children_at(self, uri: str) -> tuple[str, ...] | None:
+        """Return the URIs of what stands in a folder, sorted; None if the skill has no such folder."""
+        if uri != self.root and not uri.startswith(f"{self.root}/"):
+            return None
+        above = f"{uri}/"
+        folders = [self.uri_of(path) for path in self.directories]
+        inside = (*(self.uri_of(file.path) for file in self.files), *folders)
+        children = {above + each[len(above) :].partition("/")[0] for each in inside if each.startswith(above)}
+        return tuple(sorted(children)) if children or uri in folders else None
+
+    def below(self, prefix: str) -> Self:
+        """Return this skill, published one level down, under the segment `prefix`."""
+        return replace(self, uri=f"{root_uri([prefix])}/{self.uri.removeprefix(SCHEME)}")

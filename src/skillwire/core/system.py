@@ -1,0 +1,42 @@
+"""What Skillwire needs of the operating system, and a clear refusal where it is missing.
+
+Folders are read through descriptors that follow no links, state is shared under file locks, and private files
+belong to one user. Linux and macOS have all of it. Windows has none of it, but Linux runs there as WSL.
+"""
+
+import os
+import sys
+from importlib.util import find_spec
+
+from skillwire.errors import PlatformError
+
+WINDOWS = "win32"
+
+
+_HERE = {
+    "file locks": find_spec("fcntl") is not None,
+    "file permissions": hasattr(os, "geteuid"),
+    "a way to read folders without following links": (
+        {os.open, os.stat} <= os.supports_dir_fd
+        and os.scandir in os.supports_fd
+        and hasattr(os, "O_NOFOLLOW")
+    ),
+}
+"""Whether this system has each of what is needed."""
+
+
+def missing_features() -> list[str]:
+    """Return what this system does not have of what Skillwire needs."""
+    return [what for what, there in _HERE.items() if sys.platform == WINDOWS or not there]
+
+
+def require_posix(what: str) -> None:
+    """Raise `PlatformError` if `what` cannot work on this system."""
+    if not (missing := missing_features()):
+        return
+    name, remedy = (sys.platform, "use Linux or macOS")
+    if sys.platform == WINDOWS:
+        name, remedy = ("Windows", "use WSL (Windows Subsystem for Linux)")
+    *first, last = missing
+    needs = f"{', '.join(first)} and {last}" if first else last
+    raise PlatformError(f"{what} does not work on {name}: it needs {needs}; {remedy}")

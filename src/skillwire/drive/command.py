@@ -1,0 +1,223 @@
+"""`skillwire drive`: list the paths of connected programs over MCP and print them as a tree."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+import httpx2
+import orjson
+from cyclopts import Parameter
+
+from skillwire.config.settings import token_from
+from skillwire.core.json_text import JsonTooLargeError, load_bounded_json
+from skillwire.core.record import Json
+from skillwire.drive.fields import Fields, ShapeError
+from skillwire.drive.paths import SKILL_LEAVES
+from skillwire.drive.transports import ServerAddress
+from skillwire.errors import SkillwireError
+from skillwire.safe_text import one_line, quoted
+from skillwire.terminal.options import AsJson
+from skillwire.terminal.output import print_error, print_json, print_line, talk
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPath:
+    """A path as the tool `listPaths` shows it."""
+
+    client_id: str
+    client_name: str
+    type: str
+    path: str
+    method: str
+    description: str
+
+    @classmethod
+    def read(cls, listed: Mapping[str, object]) -> "ListedPath":
+        """Take what a server sent; what is missing is empty."""
+        names = ("clientId", "clientName", "type", "path", "method", "description")
+        return cls(*(str(listed.get(name) or "") for name in names))
+
+
+@dataclass(slots=True)
+class _Node:
+    """A segment, what is said of it, and what stands below."""
+
+    label: str
+    description: str = ""
+    children: dict[str, "_Node"] = field(default_factory=dict[str, "_Node"])
+
+    def child(self, label: str) -> "_Node":
+        return self.children.setdefault(label, _Node(label))
+
+
+def tree_lines(paths: Sequence[ListedPath]) -> Iterator[str]:
+    """Yield a tree for each client: folders by name, a skill's description beside the folder it names."""
+    clients: dict[str, list[ListedPath]] = {}
+    for each in paths:
+        clients.setdefault(each.client_id, []).append(each)
+    for client_id, own in clients.items():
+        root = _Node(client_id, own[0].client_name)
+        for each in own:
+            _add(root, each)
+        yield from _lines(root)
+
+
+def _add(root: _Node, listed: ListedPath) -> None:
+    *folder, last = listed.path.strip("/").split("/")
+    node = root
+    for segment in folder:
+        node = node.child(segment)
+    if last in SKILL_LEAVES:
+        if node is root:  # the line of the client has its name on it
+            node = node.child(last)
+        node.description = listed.description
+        return
+    label = f"{last} ({listed.method})" if listed.method else last
+    node.child(label).description = listed.description
+
+
+def _lines(root: _Node) -> Iterator[str]:
+    rows = [("", root), *_below(root, "")]
+    width = max(len(indent) + len(node.label) for indent, node in rows)
+    for indent, node in rows:
+        shown = f"{indent}{one_line(node.label)}"
+        yield f"{shown:<{width}}  {one_line(node.description)}".rstrip()
+
+
+def _below(node: _Node, indent: str) -> Iterator[tuple[str, _Node]]:
+    children = list(node.children.values())
+    for child in children:
+        last = child is children[-1]
+        yield f"{indent}{'└── ' if last else '├── '}", child
+        yield from _below(child, f"{indent}{'    ' if last else '│   '}")
+
+
+_VERSION = "2026-07-28"
+_META = "io.modelcontextprotocol/"
+_TOOL = "listPaths"
+_DEEP = 1_000_000
+_MOST = 100_000
+_PATIENCE = 30.0
+_MAX_ANSWER = 64 * 1024 * 1024
+"""Bytes of a list: twice what `skillwire serve` sends, because the answer has it as text and as a value."""
+_MAX_VALUES = 1_000_000
+"""JSON values of a list."""
+
+
+class ListingError(SkillwireError):
+    """The server could not be asked, or did not answer as one with live skills."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        self.hint = hint
+        super().__init__(message)
+
+
+def listed_paths(address: ServerAddress, client_id: str | None, token: str | None) -> list[ListedPath]:
+    """Return every path of every client, or of one. Raises `ListingError`."""
+    url = f"{address.url.replace('ws', 'http', 1) if address.over_socket else address.url}/mcp"
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": _VERSION,
+        "mcp-method": "tools/call",
+        "mcp-name": _TOOL,
+        **({} if token is None else {"authorization": f"Bearer {token}"}),
+    }
+    try:
+        with (
+            httpx2.Client(timeout=_PATIENCE, trust_env=not address.local) as http,
+            http.stream("POST", url, json=_request(client_id), headers=headers) as answer,
+        ):
+            content = _bounded(url, answer.iter_bytes())
+    except httpx2.TransportError as error:
+        hint = "is it running? start it with `skillwire serve --http 8765 --drive`"
+        raise ListingError(f"cannot reach {quoted(url)}: {error}", hint) from error
+    if answer.status_code == 401:
+        raise ListingError("the server wants a token", "name the variable that holds it: `--token-env VAR`")
+    return _paths(url, content)
+
+
+def _bounded(url: str, chunks: Iterable[bytes]) -> bytes:
+    content = bytearray()
+    for chunk in chunks:
+        content += chunk
+        if len(content) > _MAX_ANSWER:
+            raise ListingError(
+                f"{quoted(url)} answers with more than {_MAX_ANSWER:,} bytes", "name one with `--client ID`"
+            )
+    return bytes(content)
+
+
+def _request(client_id: str | None) -> dict[str, Json]:
+    arguments: dict[str, Json] = {"depth": _DEEP}
+    if client_id is not None:
+        arguments["clientId"] = client_id
+    meta: dict[str, Json] = {
+        f"{_META}protocolVersion": _VERSION,
+        f"{_META}clientInfo": {"name": "skillwire", "version": "1"},
+        f"{_META}clientCapabilities": {},
+    }
+    params: dict[str, Json] = {"name": _TOOL, "arguments": arguments, "_meta": meta}
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+
+def _paths(url: str, answer: bytes) -> list[ListedPath]:
+    try:
+        message = Fields.of(load_bounded_json(answer, max_values=_MAX_VALUES))
+        content = message.part("result").part("structuredContent")
+        left_out = content.text_or_none("leftOut")
+        paths = [ListedPath.read(part.values) for part in content.parts("paths", _MOST)]
+    except (orjson.JSONDecodeError, JsonTooLargeError, ShapeError) as error:
+        hint = "is it an MCP server with live skills? `skillwire serve --http 8765 --drive` is one"
+        raise ListingError(f"{quoted(url)} has no list of live paths", hint) from error
+    if left_out is not None:  # half a tree would look like a whole one
+        raise ListingError(
+            f"{quoted(url)} lists more than fits into one answer", "name one with `--client ID`"
+        )
+    return paths
+
+
+def drive(
+    action: Annotated[Literal["tree"], Parameter(name="ACTION", help="`tree`.")],
+    url: Annotated[str, Parameter(name="URL", help="The address of a server with live skills.")],
+    /,
+    *,
+    client: Annotated[str | None, Parameter(help="Only the paths of the client with this id.")] = None,
+    token_env: Annotated[
+        str | None, Parameter(help="The environment variable with the token of the server.")
+    ] = None,
+    json: AsJson = False,
+) -> int:
+    """Show the paths of the programs that are connected to a server, as a tree with descriptions.
+
+    For example:
+
+    ```
+    skillwire drive tree http://127.0.0.1:8765
+    skillwire drive tree http://127.0.0.1:8765 --client orders
+    ```
+    """
+    del action  # there is one
+    try:
+        paths = listed_paths(ServerAddress.parse(url), client, token_from(token_env, os.environ))
+    except ListingError as error:
+        print_error(str(error), hint=error.hint)
+        return 1
+    if json:
+        print_json([_shown(each) for each in paths])
+        return 0
+    for line in tree_lines(paths):
+        print_line(line)
+    if not paths:
+        talk().print(f"no client `{client}` offers a path" if client else "no program offers a path")
+    return 0
+
+
+def _shown(listed: ListedPath) -> dict[str, str]:
+    return {
+        "client": listed.client_id,
+        "type": listed.type,
+        "path": listed.path,
+        "method": listed.method,
+        "description": listed.description,
+    }

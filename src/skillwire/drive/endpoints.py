@@ -1,0 +1,195 @@
+"""Client connections over WebSocket and over the HTTP loop."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import orjson
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from skillwire.core.json_text import JsonTooLargeError, load_bounded_json
+from skillwire.drive.errors import FullError, RefusedError, UnprovenError
+from skillwire.drive.fields import Fields, ShapeError
+from skillwire.drive.hub import Hub
+from skillwire.drive.identity import Identities
+from skillwire.drive.messages import SESSION_HEADER
+from skillwire.drive.session import NORMAL, Closing, Mode, Session
+from skillwire.server.http.routes import JSON_TYPE, HttpError, json_response, queries, read_json
+
+_DEFAULT_WAIT_MS = 25_000
+_MAX_WAIT_MS = 60_000
+UNPROVEN_WAIT_MS = 1_000
+"""For a client that has not shown the server's token yet: it must not hold connections."""
+_CONNECT_BYTES = 4096
+"""Of a body that says nothing."""
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_RADIX = re.compile(r"0(?:[xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)", re.ASCII)
+
+
+class LoopEndpoint:
+    """Carries sessions over single requests."""
+
+    def __init__(self, hub: Hub, identities: Identities) -> None:
+        self._hub = hub
+        self._identities = identities
+
+    async def connect(self, request: Request) -> Response:
+        """Answer `POST connect`: begin a session."""
+        await read_json(request, _CONNECT_BYTES, self._hub.limits.values)
+        connection = self._identities.connection(Mode.HTTP_LOOP, request)
+        try:
+            session = self._hub.connect(connection)
+        except FullError as error:
+            raise HttpError(503, str(error)) from error
+        return json_response({"sessionId": session.id})
+
+    async def send(self, request: Request) -> Response:
+        """Answer `POST send`: take one message of the client."""
+        value = await read_json(request, self._hub.limits.body, self._hub.limits.values)
+        session = self._session(request)
+        try:
+            await self._hub.receive(session, Fields.of(value, "the body").values.get("message"))
+        except ShapeError as error:
+            raise HttpError(400, f"Invalid MDP client message: {error}") from error
+        except (RefusedError, FullError) as error:
+            self._hub.leave(session, Closing(1008, str(error)))
+            raise HttpError(401 if isinstance(error, UnprovenError) else 400, str(error)) from error
+        return json_response({"ok": True}, 202)
+
+    async def poll(self, request: Request) -> Response:
+        """Answer `GET poll`: wait for the next message to the client, and give it out."""
+        session = self._session(request)
+        session.touch()
+        wait = _wait_ms(queries(request.scope)) if session.proven else UNPROVEN_WAIT_MS
+        message = await _next_message(session, request, wait / 1000)
+        session.touch()
+        if message is None and session.closing is not None:
+            raise self._over(session.id)
+        if message is None:
+            return Response(status_code=204)
+        return Response(b'{"message":' + message + b"}", media_type=JSON_TYPE)
+
+    async def disconnect(self, request: Request) -> Response:
+        """Answer `POST disconnect`: end a session. One that is over, or never was, is no error."""
+        if (session := self._known(request)) is not None:
+            self._hub.leave(session)
+        return Response(status_code=204)
+
+    def _session(self, request: Request) -> Session:
+        if (session := self._known(request)) is None:
+            raise self._over(_session_id(request))
+        before = session.connection
+        auth = self._identities.claimed(request.headers, before.introduced)
+        if auth != before.auth:
+            session.connection = replace(before, auth=auth)
+        return session
+
+    def _known(self, request: Request) -> Session | None:
+        return self._hub.session(_session_id(request), Mode.HTTP_LOOP)
+
+    def _over(self, name: str) -> HttpError:
+        ending = self._hub.ending(name)
+        if ending is None:
+            return HttpError(404, "there is no such session; begin another with `connect`")
+        return HttpError(404, ending.reason or "the session is over", ending.code)
+
+
+def _session_id(request: Request) -> str:
+    return request.headers.get(SESSION_HEADER) or queries(request.scope).get("sessionId", "")
+
+
+async def _next_message(session: Session, request: Request, seconds: float) -> bytes | None:
+    """Return the next message; None if the time is up, the session over, or the client gone or back."""
+    found: bytes | None = None
+
+    async def hang_up_with_the_client(scope: anyio.CancelScope) -> None:
+        # Whoever hung up must not take a message along that a later request would have got.
+        while True:
+            message: Mapping[str, Any] = await request.receive()
+            if message["type"] == "http.disconnect":
+                scope.cancel()
+                return
+
+    with anyio.move_on_after(seconds):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(hang_up_with_the_client, tasks.cancel_scope)
+            found = await session.poll()
+            tasks.cancel_scope.cancel()
+    return found
+
+
+def _wait_ms(asked: Mapping[str, str]) -> float:
+    """Return how long to wait: as the reference does, the default for what is no positive number."""
+    text = asked.get("waitMs", "").strip()
+    if _RADIX.fullmatch(text):
+        wait = min(int(text, 0), _MAX_WAIT_MS)
+    else:
+        wait = float(text) if _DECIMAL.fullmatch(text) else 0
+    return min(wait, _MAX_WAIT_MS) if 0 < wait < math.inf else _DEFAULT_WAIT_MS
+
+
+_NO_BINARY = Closing(1003, "Binary frames are not supported")
+_LAST_WORDS = 1.0
+"""Seconds that a client has to take what is left for it when its session ends."""
+
+
+class SocketEndpoint:
+    """Carries sessions over WebSockets."""
+
+    def __init__(self, hub: Hub, identities: Identities) -> None:
+        self._hub = hub
+        self._identities = identities
+
+    async def __call__(self, websocket: WebSocket) -> None:
+        try:
+            session = self._hub.connect(self._identities.connection(Mode.WEBSOCKET, websocket))
+        except (FullError, HttpError) as error:
+            status = error.status if isinstance(error, HttpError) else 503
+            await websocket.send_denial_response(JSONResponse({"error": str(error)}, status))
+            return
+        try:
+            await websocket.accept()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._write, session, websocket, tasks.cancel_scope)
+                tasks.start_soon(self._read, session, websocket)
+                await session.over.wait()
+                # One that does not take what is left for it would keep the connection for ever.
+                tasks.cancel_scope.deadline = anyio.current_time() + _LAST_WORDS
+        finally:
+            self._hub.leave(session)
+            session.discard()
+
+    async def _read(self, session: Session, websocket: WebSocket) -> None:
+        self._hub.leave(session, await self._read_until_the_end(session, websocket))
+
+    async def _read_until_the_end(self, session: Session, websocket: WebSocket) -> Closing:
+        """Take messages until the client goes or says something wrong; return how it ends."""
+        while True:
+            message = await websocket.receive()
+            if message["type"] == "websocket.disconnect":
+                return NORMAL
+            if (text := message.get("text")) is None:
+                return _NO_BINARY
+            try:
+                value = load_bounded_json(text.encode(), max_values=self._hub.limits.values)
+                await self._hub.receive(session, value)
+            except orjson.JSONDecodeError as error:
+                return Closing(1008, f"not JSON: {error}")
+            except (JsonTooLargeError, ShapeError, RefusedError, FullError) as error:
+                return Closing(1008, str(error))
+
+    async def _write(self, session: Session, websocket: WebSocket, scope: anyio.CancelScope) -> None:
+        """Send what is posted; at the end of the session, say why."""
+        try:
+            while (message := await session.outbox.take()) is not None:
+                await websocket.send_text(message.decode())
+            closing = session.closing or NORMAL
+            await websocket.close(closing.code, closing.short_reason())
+        except (WebSocketDisconnect, RuntimeError):
+            pass  # the client is gone already, and the reader knows
+        scope.cancel()

@@ -1,0 +1,273 @@
+"""What a program exposes: paths, and the functions that answer them."""
+
+import inspect
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias, cast
+
+import anyio
+import orjson
+
+from skillwire.core.mime import MARKDOWN
+from skillwire.core.record import Json
+from skillwire.drive.fields import MAX_DEPTH, TOO_DEEP, Fields, ShapeError, too_deep
+from skillwire.drive.messages import CallClient, CallError, ErrorCode
+from skillwire.drive.paths import SKILL_LEAVES, LivePath, best_match
+from skillwire.drive.registration import GET, Auth, Descriptor, PathType, described, without_none
+from skillwire.errors import InvalidValueError
+from skillwire.frontmatter.split import UnreadableError, split
+from skillwire.safe_text import quoted
+
+MAX_RESULT = 1024 * 1000
+"""Bytes of an answer: with what stands around it, as much as a server takes."""
+
+_AROUND = 2
+"""Levels that stand around an answer when it is sent."""
+_AROUND_PATH = 3
+"""Levels around what is said of a path: the list of paths, the client, the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Description and type of an exposed path. Text without a description gets one from its first paragraph.
+
+    A path that ends in neither `skill.md` nor `prompt.md` is an endpoint, and needs a method.
+    """
+
+    description: str | None = None
+    content_type: str | None = None
+    """Of skills, Markdown unless it says otherwise, and of endpoints. A prompt has none."""
+    method: str | None = None
+    """Of an endpoint: `GET`, `POST`, `PUT`, `PATCH` or `DELETE`. Skills and prompts are read with `GET`."""
+    input_schema: Mapping[str, Json] | None = None
+    """What a prompt or an endpoint takes, as JSON Schema. For readers: nothing is checked against it."""
+    output_schema: Mapping[str, Json] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRequest:
+    """What a live skill is asked: path parameters, query, headers and body."""
+
+    params: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The values of the parameters of the path."""
+    queries: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class LiveContext:
+    """How a live skill is asked: the transport and the caller."""
+
+    request_id: str
+    client_id: str
+    type: PathType
+    method: str
+    path: str
+    auth: Auth | None = None
+
+
+Resolver: TypeAlias = Callable[..., "Json | Awaitable[Json]"]
+"""Takes a `LiveRequest` and a `LiveContext`, or the first, or nothing; returns the answer, now or later.
+
+Of a skill, that is Markdown. Of a prompt or an endpoint, it is any JSON. `None` means success without data.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ExposedPath:
+    """One path, what is said of it, and who answers it."""
+
+    path: LivePath
+    type: PathType
+    method: str
+    descriptor: Mapping[str, Json]
+    """What is sent to the server."""
+    resolver: Resolver
+    takes: int
+    """How many arguments the resolver wants."""
+
+    async def answer(self, request: LiveRequest, context: LiveContext) -> Json:
+        found = self.resolver(*(request, context)[: self.takes])
+        return await found if inspect.isawaitable(found) else found
+
+
+class ExposedPaths:
+    """The paths that a program answers now, in the order in which it exposed them."""
+
+    def __init__(self) -> None:
+        self._exposed: dict[tuple[str, str], ExposedPath] = {}
+        """By method and path."""
+        self.changed = anyio.Event()
+        """Set with every change; whoever has told of it puts another in its place."""
+
+    def put(self, path: str, options: Options, resolver: Resolver) -> None:
+        """Expose a path, or replace what was exposed there. Raises `InvalidValueError`."""
+        parsed = LivePath.parse(path)
+        for text in (options.description or "", options.content_type or ""):
+            _must_be_sendable("description", text)
+        kind = _type(parsed, options)
+        descriptor = _descriptor(parsed, kind, options)
+        method = options.method or GET
+        takes = _taken(path, resolver)
+        self._exposed[method, path] = ExposedPath(parsed, kind, method, descriptor, resolver, takes)
+        self.changed.set()
+
+    def put_text(self, path: str, text: str, options: Options) -> None:
+        """Expose a text. Without a description, its first paragraph is one.
+
+        One with frontmatter describes itself: the server, which has a parser for it, finds the words there.
+        """
+        _must_be_sendable("text", text)
+        kind = _type(LivePath.parse(path), options)
+        if kind is PathType.ENDPOINT:
+            raise InvalidValueError("path", path, "that of a skill or a prompt: an endpoint needs a resolver")
+        told = options.description or (None if _has_frontmatter(text) else described(text) or None)
+        answer: Json = text if kind is PathType.SKILL else {"messages": [{"role": "user", "content": text}]}
+        self.put(path, replace(options, description=told), lambda: answer)
+
+    def remove(self, path: str, method: str | None = None) -> None:
+        """Expose it no more. Raises `InvalidValueError` if it is not exposed."""
+        if self._exposed.pop((method or GET, path), None) is None:
+            others = [of for of, known in self._exposed if known == path]
+            hint = f" for this method; there is {', '.join(others)}" if others else ""
+            raise InvalidValueError("path", path, f"exposed here{hint}")
+        self.changed.set()
+
+    def descriptors(self) -> list[Json]:
+        return [dict(each.descriptor) for each in self._exposed.values()]
+
+    async def result(self, call: CallClient) -> dict[str, Json]:
+        """Return the message that answers a call."""
+        try:
+            answer: dict[str, Json] = {"ok": True, **without_none(data=await self._answer(call))}
+        except _NotExposedError as error:
+            answer = _failed(ErrorCode.NOT_FOUND, str(error))
+        except Exception as error:  # noqa: BLE001 - the resolver is somebody's code: its failure is an answer
+            answer = _failed(ErrorCode.HANDLER_ERROR, str(error) or type(error).__name__)
+        result: dict[str, Json] = {"type": "callClientResult", "requestId": call.request_id}
+        return {**result, **_sendable(answer)}
+
+    async def _answer(self, call: CallClient) -> Json:
+        exposed = self._find(call)
+        request = LiveRequest(call.params, call.query or {}, call.headers or {}, call.body)
+        context = LiveContext(
+            call.request_id, call.client_id, exposed.type, call.method, call.path, call.auth
+        )
+        return await exposed.answer(request, context)
+
+    def _find(self, call: CallClient) -> ExposedPath:
+        paths = (each.path for each in self._exposed.values() if each.method == call.method)
+        try:
+            found = best_match(paths, LivePath.parse(call.path))
+        except InvalidValueError:
+            found = None
+        if found is None:
+            raise _NotExposedError(f"nothing is exposed at {quoted(call.path)} for {quoted(call.method)}")
+        return self._exposed[call.method, found[0].text]
+
+
+class _NotExposedError(Exception):
+    pass
+
+
+def _type(path: LivePath, options: Options) -> PathType:
+    """Return what is at a path. Raises `InvalidValueError` for options that it cannot have."""
+    if path.leaf is None:
+        if options.method is None:
+            rule = "that of a skill or a prompt; end it in `/skill.md`, or give the method of an endpoint"
+            raise InvalidValueError("path", path.text, rule)
+        return PathType.ENDPOINT
+    kind = PathType.SKILL if path.leaf in SKILL_LEAVES else PathType.PROMPT
+    if options.method not in (None, GET):
+        raise InvalidValueError("path", path.text, f"that of an endpoint: a {kind} is read with `GET`")
+    schemas = options.input_schema is not None or options.output_schema is not None
+    if kind is PathType.SKILL and schemas:
+        raise InvalidValueError("path", path.text, "that of a prompt or an endpoint: a skill has no schema")
+    if kind is PathType.PROMPT and options.content_type is not None:
+        raise InvalidValueError("path", path.text, "that of a skill: a prompt has no content type")
+    return kind
+
+
+def _descriptor(path: LivePath, kind: PathType, options: Options) -> Mapping[str, Json]:
+    """Return the descriptor of a path. Raises `InvalidValueError` if no server accepts it."""
+    default = MARKDOWN if kind is PathType.SKILL else None
+    schemas = {"inputSchema": options.input_schema, "outputSchema": options.output_schema}
+    told: dict[str, Json] = {
+        "type": kind.value,
+        "path": path.text,
+        **without_none(
+            method=options.method if kind is PathType.ENDPOINT else None,
+            description=options.description,
+            contentType=options.content_type or default,
+            **{name: None if schema is None else dict(schema) for name, schema in schemas.items()},
+        ),
+    }
+    if too_deep(told, MAX_DEPTH - _AROUND_PATH):
+        raise InvalidValueError("path", path.text, f"one that a server takes: its schema is {TOO_DEEP}")
+    try:
+        Descriptor.read(Fields.of(told))
+    except ShapeError as error:
+        raise InvalidValueError("path", path.text, f"one that a server takes: {error}") from error
+    return orjson.loads(orjson.dumps(told))  # what is said of it does not change with what was given
+
+
+def _taken(path: str, resolver: Any) -> int:
+    """Return how many arguments a resolver wants: none, the request, or the context as well."""
+    kinds = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
+    try:
+        parameters = inspect.signature(resolver).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise InvalidValueError("resolver", path, "a function") from error
+    if any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters):
+        return 2
+    positional = [each for each in parameters if each.kind in kinds]
+    if sum(each.default is inspect.Parameter.empty for each in positional) > 2:
+        raise InvalidValueError("resolver of", path, "a function of the request and the context at most")
+    return min(len(positional), 2)
+
+
+def _failed(code: ErrorCode, message: str) -> dict[str, Json]:
+    return {"ok": False, "error": CallError(code, message).to_json()}
+
+
+def _has_frontmatter(text: str) -> bool:
+    try:
+        split(text.encode())
+    except UnreadableError:
+        return False
+    return True
+
+
+def _must_be_sendable(what: str, text: str) -> None:
+    """Refuse half of a surrogate pair, which no message can hold. Raises `InvalidValueError`."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidValueError(what, ascii(text), "text of whole characters") from error
+
+
+def _sendable(answer: dict[str, Json]) -> dict[str, Json]:
+    """Return `answer`, or why it cannot be sent."""
+    try:
+        content = orjson.dumps(answer)
+    except TypeError as error:
+        return _failed(ErrorCode.HANDLER_ERROR, f"the resolver returned what is no JSON: {error}")
+    size = len(content)
+    if too_deep(answer, MAX_DEPTH - _AROUND):
+        return _failed(ErrorCode.HANDLER_ERROR, f"the answer is {TOO_DEEP}")
+    if b"null" in content and _holds_no_number(answer):
+        return _failed(ErrorCode.HANDLER_ERROR, "the resolver returned NaN or an infinity, which is no JSON")
+    if size > MAX_RESULT:
+        return _failed(ErrorCode.HANDLER_ERROR, f"the answer has {size:,} bytes; the limit is {MAX_RESULT:,}")
+    return answer
+
+
+def _holds_no_number(value: object) -> bool:
+    """Whether a float in `value` is none that JSON knows: it would be sent as null."""
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    if isinstance(value, dict):
+        return any(map(_holds_no_number, cast("dict[str, object]", value).values()))
+    return isinstance(value, (list, tuple)) and any(map(_holds_no_number, cast("list[object]", value)))

@@ -1,0 +1,175 @@
+"""Read untrusted JSON field by field; errors name the field. Limits nesting depth."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar, cast
+
+import orjson
+
+from skillwire.core.record import Json
+from skillwire.errors import SkillwireError
+from skillwire.safe_text import quoted
+
+MAX_DEPTH = 100
+TOO_DEEP = f"nested more than {MAX_DEPTH} deep"
+
+
+_Container: TypeAlias = dict[str, Json] | list[Json]
+
+
+def too_deep(value: object, limit: int = MAX_DEPTH) -> bool:
+    """Whether objects and lists stand inside each other more than `limit` times."""
+    level = [cast("_Container", value)] if isinstance(value, (dict, list)) else []
+    for _ in range(limit):
+        if not level:
+            return False
+        level = [inner for each in level for inner in _values(each) if isinstance(inner, (dict, list))]
+    return bool(level)
+
+
+def _values(container: _Container) -> list[Json]:
+    return container if isinstance(container, list) else list(container.values())
+
+
+_T = TypeVar("_T")
+_SAFE_INTEGER = 2**53 - 1
+"""The largest whole number that every reader of JSON keeps exact."""
+
+
+class ShapeError(SkillwireError):
+    """Something that was sent has not the shape that it should have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """A JSON object, and where it stands in what was sent."""
+
+    values: Mapping[str, Json]
+    where: str = ""
+
+    @classmethod
+    def of(cls, value: object, where: str = "") -> "Fields":
+        """Return `value` as an object. Raises `ShapeError`."""
+        if not isinstance(value, dict):
+            raise ShapeError(f"{where or 'the message'}: not an object")
+        return cls(cast("dict[str, Json]", value), where)
+
+    def text(self, name: str) -> str:
+        """Return text that must be there and not be empty."""
+        found = self.values.get(name)
+        if not isinstance(found, str) or not found:
+            raise self.fault(name, "must be text that is not empty")
+        return found
+
+    def text_or_none(self, name: str) -> str | None:
+        found = self.values.get(name)
+        if found is not None and not isinstance(found, str):
+            raise self.fault(name, "must be text")
+        return found
+
+    def choice(self, name: str, allowed: Collection[str]) -> str:
+        """Return one of a few words."""
+        found = self.values.get(name)
+        if not isinstance(found, str) or found not in allowed:
+            shown = f", not {quoted(found)}" if isinstance(found, str) else ""
+            raise self.fault(name, f"must be one of {', '.join(f'`{each}`' for each in allowed)}{shown}")
+        return found
+
+    def flag(self, name: str) -> bool:
+        found = self.values.get(name)
+        if not isinstance(found, bool):
+            raise self.fault(name, "must be true or false")
+        return found
+
+    def number(self, name: str) -> int | float:
+        found = self.values.get(name)
+        if isinstance(found, bool) or not isinstance(found, (int, float)):
+            raise self.fault(name, "must be a number")
+        return found
+
+    def positive_or_none(self, name: str) -> int | None:
+        found = self.values.get(name)
+        if found is None:
+            return None
+        if isinstance(found, float) and found.is_integer():  # JSON has one kind of number
+            found = int(found)
+        if isinstance(found, bool) or not isinstance(found, int) or not 0 < found <= _SAFE_INTEGER:
+            raise self.fault(name, "must be a whole number above zero")
+        return found
+
+    def within(self, name: str, limit: int) -> None:
+        """Refuse a field that has more than `limit` bytes as JSON."""
+        if (size := json_size(self.values.get(name))) > limit:
+            raise self.fault(name, f"has {size:,} bytes; the limit is {limit:,}")
+
+    def mapping_or_none(self, name: str) -> dict[str, Json] | None:
+        found = self.values.get(name)
+        if found is not None and not isinstance(found, dict):
+            raise self.fault(name, "must be an object")
+        return found
+
+    def texts_or_none(self, name: str) -> dict[str, str] | None:
+        """Return an object whose values are all text."""
+        found = self.mapping_or_none(name)
+        if found is None:
+            return None
+        wrong = next((key for key, value in found.items() if not isinstance(value, str)), None)
+        if wrong is not None:
+            raise self.fault(f"{name}.{wrong}", "must be text")
+        return cast("dict[str, str]", found)
+
+    def part(self, name: str) -> "Fields":
+        """Return an object that must be there, to be asked in its turn."""
+        return Fields.of(self.values.get(name), self.place(name))
+
+    def part_or_none(self, name: str) -> "Fields | None":
+        return None if self.values.get(name) is None else self.part(name)
+
+    def items(self, name: str, limit: int) -> list[Json]:
+        """Return a list of at most `limit` items."""
+        found = self.values.get(name)
+        if not isinstance(found, list):
+            raise self.fault(name, "must be a list")
+        if len(found) > limit:
+            raise self.fault(name, f"has {len(found):,} items; the limit is {limit:,}")
+        return found
+
+    def parts(self, name: str, limit: int) -> "Iterator[Fields]":
+        """Yield the objects of a list of at most `limit`."""
+        for position, item in enumerate(self.items(name, limit)):
+            yield Fields.of(item, f"{self.place(name)}[{position}]")
+
+    def parsed(self, name: str, parse: Callable[[str], _T]) -> _T:
+        """Return text as `parse` reads it, whose complaint is told with the place."""
+        try:
+            return parse(self.text(name))
+        except ValueError as error:
+            raise ShapeError(f"{self.place(name)}: {error}") from error
+
+    def only(self, known: Collection[str]) -> None:
+        """Refuse fields that nobody knows: they are usually misspelt."""
+        unknown = next((each for each in self.values if each not in known), None)
+        if unknown is not None:
+            names = ", ".join(f"`{each}`" for each in known)
+            raise ShapeError(
+                f"{self.where or 'the arguments'}: no field {quoted(unknown)}; there are {names}"
+            )
+
+    def fault(self, name: str, what: str) -> ShapeError:
+        return ShapeError(f"{self.place(name)}: {what}")
+
+    def place(self, name: str) -> str:
+        return f"{self.where}.{name}" if self.where else name
+
+
+def compact_json(value: dict[str, Json]) -> bytes:
+    """Return an object as JSON that is to be kept. What the writer returns has room for a kilobyte more."""
+    return bytes(memoryview(orjson.dumps(value))) if value else b"{}"
+
+
+def json_size(value: Json) -> int:
+    """Return how many bytes a value has as JSON. Raises `ShapeError` for one that cannot be sent."""
+    try:
+        return len(orjson.dumps(value))
+    except TypeError as error:
+        raise ShapeError(f"no JSON that can be sent: {error}") from error

@@ -1,0 +1,48 @@
+"""Pieces that the HTTP routes share: bodies within bounds, addresses without tricks, errors as JSON."""
+
+import re
+from collections.abc import Iterable
+
+from starlette.datastructures import Headers
+
+from skillwire.errors import InvalidValueError
+
+
+class HeaderRule:
+    """Which headers of a reader a program gets: never who the reader is, nor how the request came here."""
+
+    def __init__(self, names: Iterable[str] | None = None) -> None:
+        """With `names`, exactly these, whatever the rule says. Raises `InvalidValueError`."""
+        self._names = None if names is None else frozenset(map(_checked_name, names))
+
+    def forwarded(self, headers: Headers) -> dict[str, str]:
+        """Return the headers of a request that a program gets."""
+        names = {name for name in headers if self.allows(name)}
+        return {name: ", ".join(headers.getlist(name)) for name in sorted(names)}
+
+    def allows(self, name: str) -> bool:
+        """Whether programs get the header of this name, in lower case."""
+        if self._names is not None:
+            return name in self._names
+        if name.startswith(_PRIVATE_PREFIXES) or any(word in name for word in _PRIVATE_WORDS):
+            return False
+        return name in _FORWARDED or name.startswith(("accept", "x-"))
+
+
+def _checked_name(text: str) -> str:
+    name = text.strip().lower()
+    if not _HEADER_NAME.fullmatch(name):
+        raise InvalidValueError("header", text, "the name of an HTTP header, such as `x-review-scope`")
+    if name in _NEVER or name.startswith(("x-mdp-", "x-skillwire-")):
+        raise InvalidValueError(
+            "header", text, "one that programs may get; credentials reach them only by a hook"
+        )
+    return name
+
+
+_FORWARDED = frozenset({"content-type", "user-agent"})
+_PRIVATE_WORDS = ("auth", "token", "key", "secret", "session", "oidc", "jwt", "credential", "cookie")
+"""A header with one of these anywhere in its name may carry an identity or a secret."""
+_PRIVATE_PREFIXES = ("x-forwarded-", "x-amzn-", "x-mdp-", "x-skillwire-")
+_NEVER = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
+_HEADER_NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)

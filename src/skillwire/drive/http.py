@@ -1,0 +1,131 @@
+"""All HTTP routes of live skills, as one `HttpMount` for the server."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from skillwire.drive.endpoints import LoopEndpoint, SocketEndpoint
+from skillwire.drive.headers import HeaderRule
+from skillwire.drive.hub import Hub
+from skillwire.drive.identity import AUTH_PATH, Identities
+from skillwire.drive.live import LiveSkills
+from skillwire.drive.messages import LOOP_PATH, PROTOCOL, PROTOCOL_RANGES, PROTOCOL_VERSION
+from skillwire.drive.reads import ReadEndpoint
+from skillwire.drive.registration import RESERVED_IDS
+from skillwire.server.http.routes import HttpError, HttpMount, json_response
+
+META_PATH = "/mdp/meta"
+_Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class DriveRoutes:
+    """The routes, and who may use them without the server's token in a header."""
+
+    routes: tuple[BaseRoute, ...]
+    identities: Identities
+
+
+def drive_routes(hub: Hub, token: str | None = None, headers: HeaderRule | None = None) -> DriveRoutes:
+    """Return the routes of `hub`. The last takes every WebSocket that is not on the path of another route.
+
+    `headers` are those of a reader that programs get.
+    """
+    if token is not None:
+        hub.withhold(token)
+    identities = Identities(hub, token)
+    loop, socket = LoopEndpoint(hub, identities), SocketEndpoint(hub, identities)
+    reads = ReadEndpoint(hub, identities, headers or HeaderRule())
+
+    async def take_socket(websocket: WebSocket) -> None:
+        if websocket.url.path.split("/")[1] in RESERVED_IDS:
+            await websocket.send_denial_response(
+                json_response({"error": "connect to `/`; this path is another route's"}, 404)
+            )
+        else:
+            await socket(websocket)
+
+    read_methods = ["GET", "OPTIONS"]  # HEAD comes with GET
+    others = (AUTH_PATH, *(f"{LOOP_PATH}/{name}" for name in ("connect", "send", "poll", "disconnect")))
+    return DriveRoutes(
+        (
+            Route(META_PATH, _told(_meta), methods=["GET"]),
+            Route(AUTH_PATH, _told(identities.introduce), methods=["POST"]),
+            Route(AUTH_PATH, _told(identities.forget), methods=["DELETE"]),
+            Route(f"{LOOP_PATH}/connect", _told(loop.connect), methods=["POST"]),
+            Route(f"{LOOP_PATH}/send", _told(loop.send), methods=["POST"]),
+            Route(f"{LOOP_PATH}/poll", _told(loop.poll), methods=["GET"]),
+            Route(f"{LOOP_PATH}/disconnect", _told(loop.disconnect), methods=["POST"]),
+            *(Route(path, _options, methods=["OPTIONS"]) for path in others),
+            Route("/skills/{client}", _told(reads.read), methods=read_methods),
+            Route("/skills/{client}/{path:path}", _told(reads.read), methods=read_methods),
+            Route("/{client}/skills", _told(reads.read), methods=read_methods),
+            Route("/{client}/skills/{path:path}", _told(reads.read), methods=read_methods),
+            WebSocketRoute("/{path:path}", take_socket),
+        ),
+        identities,
+    )
+
+
+def _told(handler: _Handler) -> _Handler:
+    """Return `handler` with its errors as answers."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except HttpError as error:
+            code = {} if error.code is None else {"code": error.code}
+            return json_response({"error": str(error), **code}, error.status)
+
+    return answer
+
+
+async def _options(_request: Request) -> Response:
+    """Answer `OPTIONS` of a program that is no page. Those of pages are answered by what checks origins."""
+    return Response(status_code=204)
+
+
+async def _meta(request: Request) -> Response:
+    """Answer `GET /mdp/meta`: what this server speaks, and where."""
+    authority, secure = request.url.netloc, request.url.scheme == "https"
+    web = f"{'https' if secure else 'http'}://{authority}"
+    return json_response(
+        {
+            "protocol": PROTOCOL,
+            "protocolVersion": PROTOCOL_VERSION,
+            "supportedProtocolRanges": PROTOCOL_RANGES,
+            "serverId": authority,
+            "endpoints": {
+                "ws": f"{'wss' if secure else 'ws'}://{authority}",
+                "httpLoop": f"{web}{LOOP_PATH}",
+                "auth": f"{web}{AUTH_PATH}",
+                "meta": f"{web}{META_PATH}",
+            },
+            "features": {"upstreamProxy": False, "clusterControl": False},
+        }
+    )
+
+
+_CONNECTIONS_EACH = 2
+"""A client of the HTTP loop waits on one connection, and speaks on another."""
+
+
+def drive_mount(live: LiveSkills, token: str | None = None) -> HttpMount:
+    """Return the routes of live skills, for `http_app`."""
+    hub = live.hub
+    drive = drive_routes(hub, token, live.headers)
+    return HttpMount(
+        drive.routes,
+        open_paths=frozenset({AUTH_PATH}),
+        vouches=drive.identities.vouches,
+        credentials=True,
+        connections=_CONNECTIONS_EACH * hub.limits.sessions,
+        message_bytes=hub.limits.body,
+        running=live.running,
+        close=hub.close,
+    )

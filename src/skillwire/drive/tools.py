@@ -1,0 +1,331 @@
+"""Four MCP tools to list, search and call the paths of connected programs."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import accumulate
+from typing import cast
+
+import anyio
+import orjson
+
+from skillwire.core.record import Json
+from skillwire.drive.errors import call_error, failure
+from skillwire.drive.fields import Fields, ShapeError
+from skillwire.drive.hub import Hub, OnlineClient
+from skillwire.drive.messages import Answer, CallError, ErrorCode, Nothing
+from skillwire.drive.policy import Request
+from skillwire.drive.registration import METHODS, Auth, PathType
+from skillwire.errors import CallFailedError
+from skillwire.features.base import Call
+from skillwire.features.tools import Run, Tool, structured
+from skillwire.safe_text import quoted
+
+_ABOUT = ("description", "version", "platform", "metadata")
+_OF_CLIENT = ("id", "name", *_ABOUT, "status", "connectedAt", "lastSeenAt")
+_OF_CONNECTION = ("mode", "authSource")
+_OF_PATH = ("clientId", "clientName", "type", "path", "description", "contentType")
+_SCHEMAS = ("inputSchema", "outputSchema")
+_BY_TYPE: dict[Json, tuple[str, ...]] = {
+    PathType.ENDPOINT: ("method", *_SCHEMAS),
+    PathType.PROMPT: _SCHEMAS,
+}
+"""What is looked at besides, by the type of a path."""
+
+
+def needle(search: str | None) -> str | None:
+    """Return what to look for, in lower case; None for nothing."""
+    return (search or "").strip().lower() or None
+
+
+def client_matches(search: str, client: Mapping[str, Json]) -> bool:
+    """Whether a client as it is listed, or one of its paths, holds a text in lower case."""
+    return any(search in text.lower() for text in _texts_of_client(client))
+
+
+def path_matches(search: str, path: Mapping[str, Json]) -> bool:
+    """Whether a path as it is listed holds a text in lower case."""
+    return any(search in text.lower() for text in _texts_of_path(path))
+
+
+def _texts_of_client(client: Mapping[str, Json]) -> Iterator[str]:
+    yield from _texts(client, _OF_CLIENT)
+    connection = cast("Mapping[str, Json]", client["connection"])
+    yield from _texts(connection, _OF_CONNECTION)
+    yield "secure" if connection["secure"] else "insecure"
+    for path in cast("list[Mapping[str, Json]]", client["paths"]):
+        yield from _texts_of_path(path)
+
+
+def _texts_of_path(path: Mapping[str, Json]) -> Iterator[str]:
+    return _texts(path, (*_OF_PATH, *_BY_TYPE.get(path["type"], ())))
+
+
+def _texts(values: Mapping[str, Json], names: tuple[str, ...]) -> Iterator[str]:
+    """Yield the fields that are there: text as it is, anything else as JSON."""
+    for name in names:
+        if (value := values.get(name)) is not None:
+            yield value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+MAX_ANSWERS = 16 * 1024 * 1024
+"""Bytes of all that one tool answers."""
+MAX_SENT = 16 * 1024 * 1024
+"""Bytes of all that one `callPaths` sends. Each client gets its own copy."""
+MAX_ANSWER_VALUES = 200_000
+"""JSON values of all that `callPaths` answers."""
+
+_TEXT: Json = {"type": "string"}
+_TEXTS: Json = {"type": "object", "additionalProperties": {"type": "string"}}
+_REQUEST: dict[str, Json] = {
+    "method": {
+        "type": "string",
+        "enum": list(METHODS),
+        "description": "GET for skills and prompts; for an endpoint, the method it is listed with.",
+    },
+    "path": {
+        "type": "string",
+        "description": "A path as `listPaths` shows it, with values in the place of its parameters.",
+    },
+    "query": {"type": "object", "description": "Queries for the resolver."},
+    "body": {"description": "Any JSON value, for endpoints that take one."},
+    "headers": {"type": "object", "additionalProperties": _TEXT, "description": "Headers for the resolver."},
+    "auth": {
+        "type": "object",
+        "description": "Who asks, if the client wants to know.",
+        "properties": {"scheme": _TEXT, "token": _TEXT, "headers": _TEXTS, "metadata": {"type": "object"}},
+        "additionalProperties": False,
+    },
+}
+_CLIENT_ID: Json = {"type": "string", "description": "The id of a client, from `listClients`."}
+_SEARCH: Json = {"type": "string", "description": "Only what holds this text, in any case."}
+_LOOKS: dict[str, Json] = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
+_ACTS: dict[str, Json] = {"readOnlyHint": False, "openWorldHint": True}
+
+
+def bridge_tools(hub: Hub) -> tuple[Tool, ...]:
+    """Return the four tools that list and call connected programs."""
+    bridge = _Bridge(hub)
+    return (
+        Tool(
+            "listClients",
+            "List the running programs that are connected, with the paths that each offers.",
+            _schema({"search": _SEARCH}),
+            _LOOKS,
+            _told(bridge.list_clients),
+        ),
+        Tool(
+            "listPaths",
+            "List the paths of connected programs: skills, prompts and endpoints. Begin here, without "
+            "arguments, and ask for more depth where a path leads on.",
+            _schema(
+                {
+                    "clientId": _CLIENT_ID,
+                    "search": _SEARCH,
+                    "depth": {
+                        "type": "integer",
+                        "minimum": 1,
+                        "description": "How many levels to show; 1 unless you search, then all.",
+                    },
+                }
+            ),
+            _LOOKS,
+            _told(bridge.list_paths),
+        ),
+        Tool(
+            "callPath",
+            "Call one path of one connected program, and return what it answers.",
+            _schema({"clientId": _CLIENT_ID, **_REQUEST}, "clientId", "method", "path"),
+            _ACTS,
+            _told(bridge.call_path),
+        ),
+        Tool(
+            "callPaths",
+            "Call one path of several connected programs at once. Without `clientIds`, or if the list is "
+            "empty, of all that have it.",
+            _schema({"clientIds": {"type": "array", "items": _CLIENT_ID}, **_REQUEST}, "method", "path"),
+            _ACTS,
+            _told(bridge.call_paths),
+        ),
+    )
+
+
+def _schema(properties: dict[str, Json], *required: str) -> dict[str, Json]:
+    schema: dict[str, Json] = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**schema, "required": list(required)} if required else schema
+
+
+def _told(run: Run) -> Run:
+    """Return `run` with what goes wrong as its result: the model can do better the next time."""
+
+    async def tell(call: Call) -> dict[str, Json]:
+        try:
+            return await run(call)
+        except CallFailedError as error:
+            return structured(failure(call_error(error)), is_error=True)
+        except ShapeError as error:
+            return structured(failure(CallError(ErrorCode.BAD_REQUEST, str(error))), is_error=True)
+
+    return tell
+
+
+class _Bridge:
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    async def list_clients(self, call: Call) -> dict[str, Json]:
+        fields = _arguments(call, "search")
+        search = needle(fields.text_or_none("search"))
+        listed = map(_client, self._hub.clients)
+        found: list[Json] = [each for each in listed if search is None or client_matches(search, each)]
+        return structured(_fitting("clients", found, "`search` for fewer"))
+
+    async def list_paths(self, call: Call) -> dict[str, Json]:
+        fields = _arguments(call, "clientId", "search", "depth")
+        client_id, search = fields.text_or_none("clientId"), needle(fields.text_or_none("search"))
+        depth = fields.positive_or_none("depth") or (None if search else 1)
+        listed: Iterator[dict[str, Json]] = (
+            {"clientId": online.info.id, "clientName": online.info.name, **each.listed}
+            for online in self._hub.clients
+            if not client_id or online.info.id == client_id
+            for each in online.info.paths
+            if depth is None or each.path.depth <= depth
+        )
+        paths: list[Json] = [each for each in listed if search is None or path_matches(search, each)]
+        return structured(_fitting("paths", paths, "name a `clientId`, `search`, or ask for less `depth`"))
+
+    async def call_path(self, call: Call) -> dict[str, Json]:
+        fields = _arguments(call, "clientId", *_REQUEST)
+        client_id = fields.text("clientId")
+        return structured(_success(await self._hub.call(client_id, _request(fields))))
+
+    async def call_paths(self, call: Call) -> dict[str, Json]:
+        fields = _arguments(call, "clientIds", *_REQUEST)
+        request = _request(fields)
+        ids = self._asked(fields, request)
+        if not ids:
+            message = f"no connected client has {quoted(request.path)} with method {quoted(request.method)}"
+            return structured(failure(CallError(ErrorCode.NOT_FOUND, message)), is_error=True)
+        if (size := _size(request) * len(ids)) > MAX_SENT:
+            message = (
+                f"the request would have {size:,} bytes for {len(ids):,} clients together; the limit is "
+                f"{MAX_SENT:,}; ask fewer with `clientIds`"
+            )
+            return structured(failure(CallError(ErrorCode.BAD_REQUEST, message)), is_error=True)
+        answers = _Answers()
+        async with anyio.create_task_group() as tasks:
+            for client_id in ids:
+                tasks.start_soon(self._collect, client_id, request, answers)
+        return structured({"results": [answers.of(client_id) for client_id in ids]})
+
+    async def _collect(self, client_id: str, request: Request, answers: "_Answers") -> None:
+        try:
+            answers.put(client_id, _success(await self._hub.call(client_id, request)))
+        except CallFailedError as error:  # one that fails, fails alone
+            answers.put(client_id, failure(call_error(error)))
+
+    def _asked(self, fields: Fields, request: Request) -> tuple[str, ...]:
+        if fields.values.get("clientIds") in (None, []):
+            return self._hub.answering(request.method, request.path)
+        ids = fields.items("clientIds", self._hub.limits.sessions)
+        if not all(isinstance(each, str) for each in ids):
+            raise fields.fault("clientIds", "must be a list of text")
+        return tuple(dict.fromkeys(str(each) for each in ids))
+
+
+def _arguments(call: Call, *known: str) -> Fields:
+    fields = Fields.of(dict(call.params), "")
+    fields.only(known)
+    return fields
+
+
+def _request(fields: Fields) -> Request:
+    auth = fields.part_or_none("auth")
+    return Request(
+        fields.choice("method", METHODS),
+        fields.text("path"),
+        fields.mapping_or_none("query"),
+        fields.values.get("body"),
+        fields.texts_or_none("headers"),
+        None if auth is None else _said(Auth.read(auth)),
+        null_body="body" in fields.values and fields.values["body"] is None,
+    )
+
+
+def _said(auth: Auth) -> Auth:
+    """Return `auth` without empty texts, which say nothing."""
+    return replace(auth, scheme=auth.scheme or None, token=auth.token or None)
+
+
+def _success(data: Answer) -> dict[str, Json]:
+    return {"ok": True} if isinstance(data, Nothing) else {"ok": True, "data": data}
+
+
+def _size(request: Request) -> int:
+    """Return how many bytes a request has that holds more than a few; each call says what cannot be sent."""
+    parts = (
+        request.query,
+        request.body,
+        request.headers,
+        None if request.auth is None else request.auth.to_json(),
+    )
+    try:
+        return sum(len(orjson.dumps(part)) for part in parts if part is not None)
+    except TypeError:
+        return 0
+
+
+class _Answers:
+    """What clients answered, as many as fit, as bytes until all are there. The others say so."""
+
+    def __init__(self) -> None:
+        self._bytes = MAX_ANSWERS
+        self._values = MAX_ANSWER_VALUES
+        self._encoded: dict[str, bytes] = {}
+
+    def put(self, client_id: str, answer: dict[str, Json]) -> None:
+        encoded = orjson.dumps(answer)
+        values = sum(encoded.count(mark) for mark in (b",", b"[", b"{"))
+        if len(encoded) > self._bytes or values > self._values:
+            limit = f"{MAX_ANSWERS:,} bytes or {MAX_ANSWER_VALUES:,} values"
+            message = f"all answers together have more than {limit}; ask fewer with `clientIds`"
+            encoded = orjson.dumps(failure(CallError(ErrorCode.TRANSPORT_ERROR, message)))
+        else:
+            self._bytes -= len(encoded)
+            self._values -= values
+        self._encoded[client_id] = encoded
+
+    def of(self, client_id: str) -> dict[str, Json]:
+        answer: dict[str, Json] = orjson.loads(self._encoded[client_id])
+        return {"clientId": client_id, **answer}
+
+
+def _fitting(name: str, found: list[Json], advice: str) -> dict[str, Json]:
+    """Return what was found, as much as fits; the rest is counted."""
+    sizes = accumulate(len(orjson.dumps(each, option=orjson.OPT_INDENT_2)) for each in found)
+    fits = sum(1 for size in sizes if size <= MAX_ANSWERS)
+    shown: dict[str, Json] = {name: found[:fits]}
+    left = len(found) - fits
+    return {**shown, "leftOut": f"{left:,} more; {advice}"} if left else shown
+
+
+def _client(online: OnlineClient) -> dict[str, Json]:
+    info = online.info
+    return {
+        "id": info.id,
+        "name": info.name,
+        **info.about,
+        "paths": [each.listed for each in info.paths],
+        "status": "online",
+        "connectedAt": _time(online.session.connected_at),
+        "lastSeenAt": _time(online.session.seen_at),
+        "connection": {
+            "mode": online.connection.mode.value,
+            "secure": online.connection.secure,
+            "authSource": online.session.auth_source,
+        },
+    }
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,1 @@
+"""How skills are offered to clients, one file per MCP feature."""

@@ -1,0 +1,95 @@
+"""`completion/complete`: names, paths and parameters, for the fields that a person fills in."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import unquote
+
+from skillwire.core.names import SCHEME, root_uri
+from skillwire.core.record import Json, SkillRecord
+from skillwire.features.base import Answer, Call, Feature, Method
+from skillwire.features.prompts import BY_NAME
+from skillwire.features.visible_skills import VisibleSkills
+from skillwire.library.catalog import entry_in
+from skillwire.library.library import Library
+from skillwire.protocol.messages import COMPLETE, FILE_TEMPLATE
+
+_MOST = 100
+"""As many as the protocol lets a server send."""
+
+
+class CompletionFeature(Feature):
+    """Finishes what a person has begun to type: what begins that way first, then what contains it."""
+
+    name = "completion"
+
+    def __init__(self, library: Library, offer: VisibleSkills | None = None) -> None:
+        """With an `offer`, also the names that its prompt takes."""
+        self._library = library
+        self._offer = offer
+
+    def methods(self) -> Mapping[str, Method]:
+        return {COMPLETE: self.complete}
+
+    def claims(self, method: str, call: Call) -> bool:
+        return method == COMPLETE and self._knows(call)
+
+    async def complete(self, call: Call) -> Answer:
+        typed = call.part("argument").text("value")
+        found = list(_matching(await self._candidates(call, typed), typed))
+        values: list[Json] = list(found[:_MOST])
+        return Answer({"completion": {"values": values, "total": len(found), "hasMore": len(found) > _MOST}})
+
+    def _knows(self, call: Call) -> bool:
+        reference = call.part("ref").params
+        if reference.get("type") == "ref/prompt":
+            return self._offer is not None and reference.get("name") == BY_NAME
+        known = {FILE_TEMPLATE, *(template.uri for template in self._library.catalog.templates)}
+        return reference.get("uri") in known
+
+    async def _candidates(self, call: Call, typed: str) -> Iterable[str]:
+        reference, argument = call.part("ref").params, call.part("argument").text("name")
+        match reference.get("type"), argument:
+            case "ref/prompt", "name" if self._offer is not None and reference.get("name") == BY_NAME:
+                return self._offer.for_people()
+            case "ref/resource", "skill" if reference.get("uri") == FILE_TEMPLATE:
+                return (unquote(entry.path) for entry in self._entries())
+            case "ref/resource", "file" if reference.get("uri") == FILE_TEMPLATE:
+                return self._files(call)
+            case "ref/resource", parameter:
+                return await self._values(str(reference.get("uri")), parameter, typed)
+            case _:
+                return ()
+
+    def _files(self, call: Call) -> Iterable[str]:
+        """Return the files of the skill that was chosen before."""
+        chosen = call.part("context").part("arguments")
+        if not isinstance(chosen.params.get("skill"), str):
+            return ()
+        skill, entries = chosen.text("skill"), self._library.catalog.entries
+        entry = entry_in(entries, f"{SCHEME}{skill}") or entry_in(entries, root_uri(skill.split("/")))
+        if entry is None or (self._offer is not None and not self._offer.knows(entry)):
+            return ()
+        return (file.path for file in entry.files)
+
+    def _entries(self) -> Iterable[SkillRecord]:
+        every, offer = self._library.catalog.entries.values(), self._offer
+        return every if offer is None else (entry for entry in every if offer.knows(entry))
+
+    async def _values(self, pattern: str, parameter: str, typed: str) -> Sequence[str]:
+        """Return values of a parameter of skills behind a pattern."""
+        templates = self._library.catalog.templates
+        template = next((each for each in templates if each.uri == pattern), None)
+        if template is None:
+            return ()
+        if (suggest := template.suggest.get(parameter)) is not None:
+            return await suggest(typed)
+        return template.values.get(parameter, ())
+
+
+def _matching(candidates: Iterable[str], typed: str) -> Iterable[str]:
+    folded = typed.casefold()
+    begun: list[str] = []
+    containing: list[str] = []
+    for each in candidates:
+        if (place := each.casefold().find(folded)) >= 0:
+            (containing if place else begun).append(each)
+    return [*begun, *containing]

@@ -1,0 +1,48 @@
+"""`resources/directory/read`: what stands in a folder of a skill, or of the namespace above skills (S15)."""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+
+from skillwire.core.record import Json
+from skillwire.features.base import Answer, Call, Feature, Method, page
+from skillwire.library.catalog import Catalog
+from skillwire.library.library import Library
+from skillwire.protocol.messages import DIRECTORY_READ, EXTENSION
+from skillwire.protocol.translate import directory_resource, file_resource
+
+
+class DirectoryFeature(Feature):
+    """For clients that walk a skill folder by folder."""
+
+    name = "directory"
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def methods(self) -> Mapping[str, Method]:
+        return {DIRECTORY_READ: self.read}
+
+    def extensions(self) -> Mapping[str, Mapping[str, Json]]:
+        return {EXTENSION: {"directoryRead": True}}
+
+    async def read(self, call: Call) -> Answer:
+        catalog, uri = self._library.catalog, call.text("uri")
+        children = catalog.children(uri)
+        shown = page(
+            children,
+            lambda last: _position(children, last),
+            of=f"{DIRECTORY_READ} {uri}",
+            cursor=call.cursor(),
+        )
+        return Answer(shown.result("resources", [_resource(catalog, child) for child in shown.keys]))
+
+
+def _position(children: Sequence[str], last: str) -> int | None:
+    """Return where `last` stands, found by halving: the children are sorted, and may be very many."""
+    found = bisect_left(children, last)
+    return found if found < len(children) and children[found] == last else None
+
+
+def _resource(catalog: Catalog, uri: str) -> dict[str, Json]:
+    served = catalog.files.get(uri)
+    return directory_resource(uri) if served is None else file_resource(uri, served.entry, served.file)

@@ -1,0 +1,189 @@
+"""What clients from before the extension read: the index of all skills, and manifests of files."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import anyio.to_thread
+
+from skillwire.core.json_text import json_bytes
+from skillwire.core.mime import JSON
+from skillwire.core.names import SKILL_FILE
+from skillwire.core.record import Json, LiveFile, SkillFile, SkillRecord
+from skillwire.errors import NotServedError
+from skillwire.features.content import with_meta
+from skillwire.features.resources import Document, Unlisted
+from skillwire.library.catalog import Catalog, around
+from skillwire.library.change import Change, Edit
+from skillwire.library.library import Library
+from skillwire.protocol.drafts import INDEX_URI, DraftArchive, draft_index
+from skillwire.protocol.messages import MANIFEST
+from skillwire.protocol.translate import contents
+from skillwire.safe_text import quoted
+
+if TYPE_CHECKING:
+    from skillwire.features.archives import SkillArchives
+
+
+class DraftIndex(Document):
+    """All skills in one document, as early drafts had it. Made once for each catalogue."""
+
+    uri = INDEX_URI
+    name = "index.json"
+    description = (
+        "The skills of this server, for hosts that were built before skills had a method of their own"
+    )
+    mime_type = JSON
+
+    def __init__(self, archives: "SkillArchives | None" = None, *, list_nonconforming: bool = False) -> None:
+        self._archives = archives
+        self._list_nonconforming = list_nonconforming
+        self._last: tuple[Catalog, bytes] | None = None
+
+    def listed(self, catalog: Catalog) -> bool:  # noqa: ARG002 - also an empty index is one
+        return True
+
+    def differs(self, change: Change) -> bool:
+        before, after = change.before.nonconforming, change.after.nonconforming
+        if change.templates_differ or before.keys() != after.keys():
+            return True
+        return any(self._indexed_differently(edit) for edit in change.edits)
+
+    async def render(self, catalog: Catalog) -> bytes:
+        if self._last is None or self._last[0] is not catalog:
+            left_out = frozenset[str]() if self._list_nonconforming else catalog.nonconforming.keys()
+            entries = [entry for uri, entry in catalog.entries.items() if uri not in left_out]
+            skills = [(entry, await self._archived(entry)) for entry in entries]
+            index = await anyio.to_thread.run_sync(draft_index, skills, catalog.templates)
+            self._last = catalog, index
+            return index
+        return self._last[1]
+
+    async def _archived(self, entry: SkillRecord) -> Sequence[DraftArchive]:
+        return () if self._archives is None else await self._archives.of(entry)
+
+    def _indexed_differently(self, edit: Edit) -> bool:
+        if edit.before is None or edit.after is None or self._archives is not None:
+            return True
+        before, after = edit.before, edit.after
+        return (before.frontmatter, before.shown_as) != (after.frontmatter, after.shown_as) or (
+            before.files[0] != after.files[0]
+        )
+
+
+_VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
+_KEPT_IN_PATH, _KEPT_IN_QUERY, _KEPT_IN_FRAGMENT = (
+    "".join(set(_VISIBLE).difference(escaped)) for escaped in ('"<>`{}', '"<>', '"<>`')
+)
+"""What a URL parser leaves as it is (WHATWG). It touches no percent sign."""
+_KEPT_IN_COMPONENT = "/!'()*"
+"""What JavaScript's `encodeURIComponent` leaves as it is, for each part of a path."""
+
+
+class SkillManifests(Unlisted):
+    """The manifest of every skill, and the plain spellings of its files."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def serves(self, uri: str) -> bool:
+        return self.owner_of(uri) is not None
+
+    def owner_of(self, uri: str) -> SkillRecord | None:
+        if (entry := self._listed_at(uri)) is not None:
+            return entry
+        spelled = self._spelled(uri)
+        return None if spelled is None else spelled[0]
+
+    async def read(self, uri: str) -> list[Json]:
+        if (entry := self._listed_at(uri)) is not None:
+            if fault := _fault(entry):
+                raise NotServedError(uri, "manifest", fault)
+            return [contents(uri, JSON, _manifest(entry))]
+        if (spelled := self._spelled(uri)) is None:
+            raise NotServedError(uri)
+        entry, file = spelled
+        reading = await self._library.read(entry.uri_of(file.path))
+        block = contents(uri, reading.served.file.mime_type, reading.content)
+        return [with_meta(block, reading.served.entry)]
+
+    def updated(self, change: Change) -> Collection[str]:
+        entries = [entry for edit in change.edits for entry in edit.entries]
+        manifests = {f"{entry.root}/{MANIFEST}" for entry in entries}
+        spelled = {
+            f"{entry.root}/{spelling}"
+            for entry in entries
+            for file in entry.files
+            if entry.uri_of(file.path) in change.uris
+            for spelling in _spellings(entry, file)
+        }
+        return manifests | spelled
+
+    def _listed_at(self, uri: str) -> SkillRecord | None:
+        """Return the skill whose manifest has this address."""
+        root = uri.removesuffix(f"/{MANIFEST}")
+        return None if root == uri else self._library.catalog.entries.get(f"{root}/{SKILL_FILE}")
+
+    def _spelled(self, uri: str) -> tuple[SkillRecord, SkillFile | LiveFile] | None:
+        """Return the file that an address means in another spelling than its own."""
+        catalog = self._library.catalog
+        for entry in around(catalog.entries, catalog.above, uri):
+            rest = uri[len(entry.root) + 1 :]
+            for file in () if entry.dynamic else entry.files:
+                if rest in _spellings(entry, file):
+                    return entry, file
+        return None
+
+
+def _manifest(entry: SkillRecord) -> bytes:
+    """Return the manifest of a skill.
+
+    A file that is made when it is read has no hash. Without a manifest, one such skill would end FastMCP's
+    `sync_skills` for all skills of the server.
+    """
+    return json_bytes({"skill": entry.name, "files": list(map(_listed, entry.files))}, indented=True)
+
+
+def _listed(file: SkillFile | LiveFile) -> dict[str, Json]:
+    if isinstance(file, LiveFile):
+        return {"path": file.path, "size": 0, "hash": ""}
+    return {"path": file.path, "size": file.size, "hash": file.digest.text}
+
+
+def _spellings(entry: SkillRecord, file: SkillFile | LiveFile) -> Collection[str]:
+    """Return what clients make of a path, except its own spelling. Most paths have only that one."""
+    if (encoded := quote(file.path)) == file.path:
+        return ()
+    own = entry.uri_of(file.path)[len(entry.root) + 1 :]
+    return {file.path, encoded, quote(file.path, safe=_KEPT_IN_COMPONENT), *_escaped(file.path)} - {own}
+
+
+def _escaped(path: str) -> Iterator[str]:
+    """Yield the spellings of a URL parser, to which `?` and `#` end the path. Some also escape `^` in it."""
+    before, mark, fragment = path.partition("#")
+    before, question, query = before.partition("?")
+    start = quote(before, safe=_KEPT_IN_PATH)
+    rest = question + quote(query, safe=_KEPT_IN_QUERY) + mark + quote(fragment, safe=_KEPT_IN_FRAGMENT)
+    yield start + rest
+    yield start.replace("^", "%5E") + rest
+
+
+def _fault(entry: SkillRecord) -> str:
+    """Return why clients would read other files than the manifest lists; empty if they would not."""
+    addresses = {entry.uri_of(file.path): file.path for file in entry.files}
+    for file in entry.files:
+        path = file.path
+        if path.endswith(" ") or _points_elsewhere(path):
+            return f"no client of this format can ask for {quoted(path)}; rename the file"
+        for spelling in _spellings(entry, file):
+            other = addresses.setdefault(f"{entry.root}/{spelling}", path)
+            if other != path:
+                told = f"clients of this format cannot tell {quoted(path)} from {quoted(other)}"
+                return f"{told}; rename one of the two"
+    return ""
+
+
+def _points_elsewhere(path: str) -> bool:
+    """Whether a URL parser takes the name of a file or folder for a step to another folder."""
+    before = path.partition("#")[0].partition("?")[0]
+    return any(part in {".", ".."} for part in before.lower().replace("%2e", ".").split("/"))

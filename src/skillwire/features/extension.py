@@ -1,0 +1,71 @@
+"""The skills extension: `skills/list` and `skills/get`."""
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from skillwire.core.record import Json
+from skillwire.features.base import Answer, Call, Feature, Method, page
+from skillwire.library.catalog import Catalog, CatalogMemo
+from skillwire.library.library import Library
+from skillwire.protocol.messages import EXTENSION, SKILLS_GET, SKILLS_LIST
+from skillwire.protocol.translate import skill_entry
+from skillwire.sources.base import Validator
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """The skills that are listed, and how to find the one behind any skill of the catalogue."""
+
+    keys: tuple[str, ...]
+    places: tuple[int, ...]
+    """Where each of them is among all skills."""
+    every: Mapping[str, int]
+    """Where each skill is among all skills, listed or not."""
+
+    def position(self, uri: str) -> int | None:
+        """Return where `uri` is, or would be: a cursor stays good when its skill is no longer listed."""
+        place = self.every.get(uri)
+        return None if place is None else bisect_right(self.places, place) - 1
+
+
+class ExtensionFeature(Feature):
+    """For hosts that know of skills. Answers every client, whether it declared the extension or not (S3).
+
+    Strict clients refuse a whole list because of one entry that does not conform. So the list leaves such
+    skills out, unless the operator wants them there. `skills/get` answers for them in any case (S13).
+    """
+
+    name = "extension"
+
+    def __init__(self, library: Library, *, list_nonconforming: bool = False) -> None:
+        self._library = library
+        self._list_nonconforming = list_nonconforming
+        self._listing = CatalogMemo(self._listed)
+
+    def methods(self) -> Mapping[str, Method]:
+        return {SKILLS_LIST: self.list, SKILLS_GET: self.get}
+
+    def extensions(self) -> Mapping[str, Mapping[str, Json]]:
+        return {EXTENSION: {}}
+
+    def seal(self, method: str, call: Call) -> Validator | None:
+        if method == SKILLS_LIST:
+            return self._library.seal()
+        return self._library.seal() if self._library.has_fresh(call.params.get("uri")) else None
+
+    async def list(self, call: Call) -> Answer:
+        catalog = self._library.catalog
+        listing = self._listing.of(catalog)
+        shown = page(listing.keys, listing.position, of=SKILLS_LIST, cursor=call.cursor())
+        return Answer(shown.result("skills", [skill_entry(catalog.entries[uri]) for uri in shown.keys]))
+
+    async def get(self, call: Call) -> Answer:
+        return Answer({"skill": skill_entry(await self._library.skill(call.text("uri")))})
+
+    def _listed(self, catalog: Catalog) -> _Listing:
+        left_out = frozenset[str]() if self._list_nonconforming else catalog.nonconforming.keys()
+        if not left_out:
+            return _Listing(catalog.listing, tuple(range(len(catalog.listing))), catalog.positions)
+        keys = tuple(uri for uri in catalog.listing if uri not in left_out)
+        return _Listing(keys, tuple(catalog.positions[uri] for uri in keys), catalog.positions)

@@ -1,0 +1,67 @@
+"""Addresses of a time before the extension: a skill's folder as its `SKILL.md`, or as all of its files."""
+
+from collections.abc import Collection
+
+from anyio.lowlevel import checkpoint
+
+from skillwire.core.concurrency import READS_AT_ONCE, in_order
+from skillwire.core.names import SCHEME
+from skillwire.core.record import Json, LiveFile, SkillFile, SkillRecord
+from skillwire.errors import NotServedError, RequestError
+from skillwire.features.content import with_meta
+from skillwire.features.resources import Unlisted
+from skillwire.library.catalog import CatalogMemo
+from skillwire.library.change import Change
+from skillwire.library.library import Library, Reading
+from skillwire.library.names import Names
+from skillwire.protocol.translate import contents
+
+
+class LegacyAddresses(Unlisted):
+    """`skill://name` is the `SKILL.md`, `skill://name/` every file. A name that is shared is no address."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._names = CatalogMemo(Names)
+
+    def serves(self, uri: str) -> bool:
+        return self._named(uri) is not None
+
+    def owner_of(self, uri: str) -> SkillRecord | None:
+        return self._named(uri)
+
+    async def read(self, uri: str) -> list[Json]:
+        if (entry := self._named(uri)) is None:
+            raise NotServedError(uri)
+        files = entry.files if uri.endswith("/") else entry.files[:1]
+        readings: list[Reading] = []
+
+        async def read_file(file: SkillFile | LiveFile) -> Reading:
+            await checkpoint()  # a skill can have hundreds of files, and others are waiting
+            return await self._library.read(entry.uri_of(file.path))
+
+        await in_order(files, read_file, readings.append, READS_AT_ONCE if entry.foreign else 1)
+        return [
+            with_meta(
+                contents(
+                    uri if len(files) == 1 else entry.uri_of(reading.served.file.path),
+                    reading.served.file.mime_type,
+                    reading.content,
+                ),
+                entry,
+            )
+            for reading in readings
+        ]
+
+    def updated(self, change: Change) -> Collection[str]:
+        named = {f"{SCHEME}{entry.name}" for edit in change.edits for entry in edit.entries}
+        return named | {f"{uri}/" for uri in named}
+
+    def _named(self, uri: str) -> SkillRecord | None:
+        name = uri.removeprefix(SCHEME).removesuffix("/")
+        if not uri.startswith(SCHEME) or not name:
+            return None
+        try:
+            return self._names.of(self._library.catalog).find(name, offered=())
+        except RequestError:
+            return None

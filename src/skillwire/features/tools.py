@@ -1,0 +1,299 @@
+"""The tools `load-skill` and `skill-resource`, and the tools that others add."""
+
+import posixpath
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from anyio.lowlevel import checkpoint
+
+from skillwire.core.concurrency import READS_AT_ONCE, in_order
+from skillwire.core.json_text import json_bytes
+from skillwire.core.record import Json, LiveFile, SkillFile, SkillRecord
+from skillwire.errors import BadParamsError, ConflictError, SkillwireError
+from skillwire.features.base import Answer, Call, Feature, ListKind, Method
+from skillwire.features.catalog_text import DEFAULT_TOKENS, USAGE, available_skills
+from skillwire.features.content import (
+    Frame,
+    RuntimeMeta,
+    document_block,
+    file_of_folder,
+    no_meta,
+    text_block,
+    unframed,
+    with_meta,
+)
+from skillwire.features.visible_skills import VisibleSkills
+from skillwire.library.change import Change
+from skillwire.library.library import Reading
+from skillwire.library.names import did_you_mean
+from skillwire.protocol.messages import TOOLS_CALL, TOOLS_LIST
+from skillwire.safe_text import quoted, visible
+
+Run: TypeAlias = Callable[[Call], Awaitable[dict[str, Json]]]
+"""From the arguments of a call to its whole result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool, for `tools/list` and `tools/call`."""
+
+    name: str
+    description: str
+    input_schema: Mapping[str, Json]
+    annotations: Mapping[str, Json]
+    run: Run
+    output_schema: Mapping[str, Json] | None = None
+    meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    changes: bool = False
+    """Whether it changes the server: it is listed only for callers who may do that."""
+
+    def to_json(self) -> dict[str, Json]:
+        told: dict[str, Json] = {
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": dict(self.input_schema),
+            "annotations": dict(self.annotations),
+        }
+        if self.output_schema is not None:
+            told["outputSchema"] = dict(self.output_schema)
+        return {**told, "_meta": dict(self.meta)} if self.meta else told
+
+
+def structured(value: dict[str, Json], *, is_error: bool = False) -> dict[str, Json]:
+    """Return a result that programs and models can read: as an object, and as text."""
+    text = json_bytes(value, indented=True).decode().removesuffix("\n")
+    return {"content": [text_block(text)], "structuredContent": value, "isError": is_error}
+
+
+LOAD_SKILL = "load-skill"
+LOAD_SKILL_ALIAS = "skill"
+"""What some models call it, as a tool or as its argument. Accepted, never listed."""
+SKILL_RESOURCE = "skill-resource"
+MAX_FILE_BYTES = 1024 * 1024
+
+_READ_ONLY: dict[str, Json] = {
+    "readOnlyHint": True,
+    "destructiveHint": False,
+    "idempotentHint": True,
+    "openWorldHint": False,
+}
+_Blocks: TypeAlias = tuple[list[Json], SkillRecord | None]
+
+
+class SkillTools(StrEnum):
+    """Which clients get `load-skill` and `skill-resource`."""
+
+    ALWAYS = "always"
+    AUTO = "auto"
+    """Those that do not declare the extension. Others load skills themselves."""
+    NEVER = "never"
+
+
+class ToolError(SkillwireError):
+    """What the model did wrong, told so that it can do better: a result, not a protocol error."""
+
+
+class ToolsFeature(Feature):
+    """Lets a model load skills and read their files by itself. Visibility is enforced, not only shown."""
+
+    name = "tools"
+
+    def __init__(
+        self,
+        offer: VisibleSkills,
+        *,
+        max_file_bytes: int = MAX_FILE_BYTES,
+        catalog_tokens: int = DEFAULT_TOKENS,
+        describe_skills: bool = False,
+        runtime_meta: RuntimeMeta = no_meta,
+        more: Sequence[Tool] = (),
+        frame: Frame | None = None,
+        offered: SkillTools = SkillTools.ALWAYS,
+    ) -> None:
+        self._offer = offer
+        self._max_file_bytes = max_file_bytes
+        self._tokens = catalog_tokens
+        self._describe_skills = describe_skills
+        self._offered = offered
+        self._runtime_meta = runtime_meta
+        self._frame = frame or unframed
+        self._folder_frame = frame
+        self._tools: dict[str, Callable[[Call], Awaitable[_Blocks]]] = {
+            LOAD_SKILL: self._load_skill,
+            LOAD_SKILL_ALIAS: self._load_skill,
+            SKILL_RESOURCE: self._skill_resource,
+        }
+        self._more = {tool.name: tool for tool in more}
+        if taken := next((tool.name for tool in more if tool.name in self._tools), None):
+            raise ConflictError(f"the tool `{taken}` is there already; call the other differently")
+
+    def methods(self) -> Mapping[str, Method]:
+        return {TOOLS_LIST: self.list, TOOLS_CALL: self.call}
+
+    def claims(self, method: str, call: Call) -> bool:
+        return method == TOOLS_CALL and call.params.get("name") in {LOAD_SKILL, SKILL_RESOURCE, *self._more}
+
+    def lists(self) -> Collection[ListKind]:
+        return (ListKind.TOOLS,) if self._describe_skills else ()
+
+    def lists_changed(self, change: Change) -> Iterable[ListKind]:
+        """Yield the tools if the list of skills stands in one. Whoever hears this throws a cache away."""
+        return self.lists() if self._offer.differs(change, assistant=True) else ()
+
+    async def list(self, call: Call) -> Answer:
+        call.no_cursor()
+        offered = (tool for tool in self._more.values() if call.may_change or not tool.changes)
+        more: list[Json] = [tool.to_json() for tool in offered]
+        own: list[Json] = [self._load_skill_tool(), _skill_resource_tool()] if self._offers_to(call) else []
+        return Answer({"tools": [*own, *more]}, private=self._depends_on_client())
+
+    def _depends_on_client(self) -> bool:
+        """Whether some clients get the tools that load skills, and others do not."""
+        return self._offered is SkillTools.AUTO and not self._describe_skills
+
+    def _offers_to(self, call: Call) -> bool:
+        """Whether the client that asks gets the tools that load skills."""
+        match self._offered:
+            case SkillTools.ALWAYS:
+                return True
+            case SkillTools.NEVER:
+                return False
+            case SkillTools.AUTO:  # the list of skills in a description must be there for all
+                return self._describe_skills or not call.knows_skills
+
+    async def call(self, call: Call) -> Answer:
+        if (other := self._more.get(call.text("name"))) is not None:
+            return Answer(await other.run(call.part("arguments")))
+        tool, arguments = self._tools.get(call.text("name")), call.part("arguments")
+        if tool is None or not self._offers_to(call):
+            raise BadParamsError(f"there is no tool {quoted(call.text('name'))}")
+        try:
+            blocks, entry = await tool(arguments)
+        except SkillwireError as error:
+            return Answer({"content": [text_block(str(error))], "isError": True})
+        result: dict[str, Json] = {"content": blocks, "isError": False}
+        return Answer(result if entry is None else with_meta(result, entry, self._runtime_meta(entry)))
+
+    async def _load_skill(self, arguments: Call) -> _Blocks:
+        given = LOAD_SKILL_ALIAS in arguments.params and "name" not in arguments.params
+        name = arguments.text(LOAD_SKILL_ALIAS if given else "name")
+        skills = self._offer.for_models()
+        if not name:
+            return [text_block(self._listed())], None
+        entry = self._offer.names.find(name, offered=skills)
+        self._must_be_for_models(name, entry)
+        reading = await self._offer.library.read(entry.uri)
+        self._must_be_for_models(name, self._offer.decisive(entry, reading.served.entry))
+        return [document_block(reading, self._frame)], entry
+
+    def _must_be_for_models(self, name: str, entry: SkillRecord) -> None:
+        if not self._offer.is_for_models(entry):
+            instead = "; ask the user to start it by its prompt" if self._offer.is_for_people(entry) else ""
+            raise ToolError(f"the skill {quoted(name)} is not for models to load{instead}")
+
+    async def _skill_resource(self, arguments: Call) -> _Blocks:
+        entry = self._offer.now(self._offer.names.find(arguments.text("skill")))
+        path = posixpath.normpath(arguments.text("path")).strip("/")  # skills write `./references/guide.md`
+        if path in {"", "."}:
+            return [text_block(self._frame(entry, "", _file_list(entry)))], entry
+        if any(file.path == path for file in entry.files):
+            return [document_block(await self._read(entry, path), self._frame)], entry
+        inside = [file for file in entry.files if file.path.startswith(f"{path}/")]
+        if not inside and path not in entry.directories:
+            raise ToolError(_no_such_file(entry, path))
+        return await self._directory(entry, path, inside), entry
+
+    async def _directory(
+        self, entry: SkillRecord, path: str, inside: "list[SkillFile | LiveFile]"
+    ) -> "list[Json]":
+        """Return every file below `path`. Their sizes are known before they are read, but for live ones."""
+        self._bound(path, sum(file.size for file in inside if isinstance(file, SkillFile)))
+        readings: list[Reading] = []
+        total = 0
+
+        async def read(file: SkillFile | LiveFile) -> Reading:
+            await checkpoint()  # a folder can have hundreds of files, and others are waiting
+            return await self._read(entry, file.path)
+
+        def take(reading: Reading) -> None:
+            nonlocal total
+            readings.append(reading)
+            total += len(reading.content)
+            self._bound(path, total)
+
+        await in_order(inside, read, take, READS_AT_ONCE if entry.foreign else 1)
+        return [block for reading in readings for block in file_of_folder(reading, self._folder_frame)]
+
+    def _bound(self, path: str, total: int) -> None:
+        if total > self._max_file_bytes:
+            limit = f"the limit is {self._max_file_bytes:,} bytes"
+            raise ToolError(f"{quoted(path)} holds {total:,} bytes; {limit}: read its files one by one")
+
+    async def _read(self, entry: SkillRecord, path: str) -> Reading:
+        reading = await self._offer.library.read(entry.uri_of(path))
+        if not self._offer.knows(reading.served.entry):  # it is another by now, which nobody approved
+            raise ToolError(f"the skill {quoted(entry.name)} is not for models to read")
+        if len(reading.content) > self._max_file_bytes:
+            limit = f"the limit is {self._max_file_bytes:,} bytes a file"
+            raise ToolError(f"{quoted(path)} has {len(reading.content):,} bytes; {limit}")
+        return reading
+
+    def _listed(self) -> str:
+        foreign = self._folder_frame is not None
+        return available_skills(self._offer.for_models(), self._tokens, foreign=foreign)
+
+    def _load_skill_tool(self) -> dict[str, Json]:
+        description = (
+            "Load a skill: instructions for a particular task, to be followed completely. "
+            'To see which skills there are, call it with the name "": it returns the list of skills.'
+        )
+        if self._describe_skills:
+            listed = self._listed()
+            description = f"{description}\n\n{USAGE}\n\n{listed}"
+        return _tool(
+            LOAD_SKILL, description, {"name": 'The name of the skill, or "" for the list of skills.'}
+        )
+
+
+def _skill_resource_tool() -> dict[str, Json]:
+    description = (
+        "Read a file that a skill refers to. A folder returns every file in it, each below its path; "
+        'the path "" returns the list of its files.'
+    )
+    return _tool(
+        SKILL_RESOURCE,
+        description,
+        {
+            "skill": "The name of the skill.",
+            "path": 'A file or folder of the skill, such as "references/guide.md".',
+        },
+    )
+
+
+def _tool(name: str, description: str, parameters: Mapping[str, str]) -> dict[str, Json]:
+    properties: dict[str, Json] = {
+        key: {"type": "string", "description": text} for key, text in parameters.items()
+    }
+    return {
+        "name": name,
+        "description": description,
+        "inputSchema": {"type": "object", "properties": properties, "required": list(parameters)},
+        "annotations": _READ_ONLY,
+    }
+
+
+def _file_list(entry: SkillRecord) -> str:
+    lines = [
+        f"{visible(file.path)} ({file.mime_type}, {file.size:,} bytes)"
+        if isinstance(file, SkillFile)
+        else visible(file.path)
+        for file in entry.files
+    ]
+    return "\n".join(lines)
+
+
+def _no_such_file(entry: SkillRecord, path: str) -> str:
+    meant = did_you_mean(path, [file.path for file in entry.files])
+    return f"the skill has no file {quoted(path)}; {meant or 'an empty path lists its files'}"

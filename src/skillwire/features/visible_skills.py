@@ -1,0 +1,98 @@
+"""What is offered to whom: the skills of the catalogue under the names that they go by."""
+
+from skillwire.core.record import Json, SkillRecord
+from skillwire.library.catalog import Catalog, CatalogMemo
+from skillwire.library.change import Change
+from skillwire.library.library import Library
+from skillwire.library.names import Names
+from skillwire.protocol.translate import skill_meta
+from skillwire.safe_text import one_line
+
+
+class VisibleSkills:
+    """The current skills for models and for people. Shared by the surfaces that offer them."""
+
+    def __init__(self, library: Library) -> None:
+        """While the library is frozen, the skills are offered that there were when it became so."""
+        self.library = library
+        self._names = CatalogMemo(_named)
+        self._for_models = CatalogMemo(lambda catalog: self._chosen(catalog, assistant=True))
+        self._for_people = CatalogMemo(lambda catalog: self._chosen(catalog, assistant=False))
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalogue that decides what is offered."""
+        return self.library.loaded if self.library.frozen else self.library.catalog
+
+    def now(self, entry: SkillRecord) -> SkillRecord:
+        """Return an offered skill as it is at this moment."""
+        return self.library.catalog.entries.get(entry.uri, entry)
+
+    @property
+    def names(self) -> Names:
+        return self._names.of(self.catalog)
+
+    def decisive(self, offered: SkillRecord, read: SkillRecord) -> SkillRecord:
+        """Return which of the two decides: what was offered while frozen, else what was read just now."""
+        return offered if self.library.frozen else read
+
+    def knows(self, entry: SkillRecord) -> bool:
+        """Whether models and people may hear of a skill at all."""
+        return not self.catalog.visibility.withholds(entry)
+
+    def is_for_models(self, entry: SkillRecord) -> bool:
+        return _is_for(self.catalog, entry, assistant=True)
+
+    def is_for_people(self, entry: SkillRecord) -> bool:
+        return _is_for(self.catalog, entry, assistant=False)
+
+    def for_models(self) -> dict[str, SkillRecord]:
+        """Return the skills that a model may load by itself, by the names they go by, in listing order."""
+        return self._for_models.of(self.catalog)
+
+    def for_people(self) -> dict[str, SkillRecord]:
+        """Return the skills that a person may start, by the names they go by, in listing order."""
+        return self._for_people.of(self.catalog)
+
+    def differs(self, change: Change, *, assistant: bool) -> bool:
+        """Whether somebody is offered other skills than before, or the same in other words."""
+        if self.library.frozen:
+            return False
+        before, after = change.before, change.after
+        pairs = [(edit.before, edit.after) for edit in change.edits]
+        pairs += [(before.entries.get(uri), after.entries.get(uri)) for uri in change.decided_differently]
+        if any(
+            _shown(before, old, assistant=assistant) != _shown(after, new, assistant=assistant)
+            for old, new in pairs
+        ):
+            return True
+        renamed = before.shared_names.keys() ^ after.shared_names.keys()
+        entries = (after.entries.get(uri) for uri in renamed)
+        return any(entry is not None and _is_for(after, entry, assistant=assistant) for entry in entries)
+
+    def _chosen(self, catalog: Catalog, *, assistant: bool) -> dict[str, SkillRecord]:
+        names = self._names.of(catalog)
+        entries = catalog.entries.values()
+        chosen = (entry for entry in entries if _is_for(catalog, entry, assistant=assistant))
+        return {names.handle(entry): entry for entry in chosen}
+
+
+def _named(catalog: Catalog) -> Names:
+    policy, entries = catalog.visibility, catalog.entries
+    if any(map(policy.withholds, entries.values())):
+        entries = {uri: entry for uri, entry in entries.items() if not policy.withholds(entry)}
+    return Names(catalog, entries, by_path=policy.by_path)
+
+
+def _shown(
+    catalog: Catalog, entry: SkillRecord | None, *, assistant: bool
+) -> tuple[str, dict[str, Json]] | None:
+    """Return what is told of a skill; None where it is not offered."""
+    if entry is None or not _is_for(catalog, entry, assistant=assistant):
+        return None
+    return one_line(entry.shown_description), {} if assistant else skill_meta(entry)
+
+
+def _is_for(catalog: Catalog, entry: SkillRecord, *, assistant: bool) -> bool:
+    visibility = catalog.visibility.of(entry)
+    return visibility.assistant if assistant else visibility.user

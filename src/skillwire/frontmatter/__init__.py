@@ -1,0 +1,1 @@
+"""From the bytes of a `SKILL.md` to fields, rules and positions, and back."""

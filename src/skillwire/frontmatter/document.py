@@ -1,0 +1,105 @@
+"""Read a `SKILL.md`: from its bytes to its fields, its body and its problems."""
+
+from codecs import utf_8_decode
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import Json
+from skillwire.frontmatter.rules import check_ambiguities, check_fields
+from skillwire.frontmatter.simple_yaml import read_simple_yaml
+from skillwire.frontmatter.split import UnreadableError, line_of, loose_fence, split
+from skillwire.frontmatter.values import Fields
+
+_CHUNK = 64 * 1024
+
+
+def check_body(content: bytes, start: int, path: str) -> Problem | None:
+    """Return what keeps the body that begins at `start` from being text, or None."""
+    if (nul := content.find(b"\x00", start)) >= 0:
+        return _problem(
+            content,
+            nul,
+            path,
+            "the body holds a NUL byte",
+            "remove it, or keep binary data in a file of its own",
+        )
+    # Nearly every body is ASCII, and that is seen without decoding or copying it.
+    if content.isascii() or (wrong := _first_undecodable(content, start)) is None:
+        return None
+    return _problem(
+        content,
+        wrong,
+        path,
+        f"the byte 0x{content[wrong]:02x} in the body is not UTF-8",
+        "save the file as UTF-8",
+    )
+
+
+def _first_undecodable(content: bytes, start: int) -> int | None:
+    # In chunks, so that checking a body of many megabytes takes no memory to speak of.
+    view = memoryview(content)
+    while start < len(view):
+        end = start + _CHUNK
+        try:
+            _, consumed = utf_8_decode(view[start:end], "strict", end >= len(view))
+        except UnicodeDecodeError as error:
+            return start + error.start
+        start += consumed
+    return None
+
+
+def _problem(content: bytes, offset: int, path: str, message: str, hint: str) -> Problem:
+    line = line_of(content, offset)
+    return Problem(path, Rule.BODY_ENCODING, Severity.WARNING, message, hint=hint, line=line)
+
+
+@dataclass(frozen=True, slots=True)
+class SkillDocument:
+    """What a `SKILL.md` says about its skill, and everything that is wrong with it."""
+
+    frontmatter: Mapping[str, Json] | None
+    """Every field (S7); None where nothing can be read.
+
+    It is JSON as it stands, ready for any encoder: text without lone surrogates, integers of 64 bits, finite
+    floats, booleans, None, lists, and dicts with string keys.
+    """
+    problems: tuple[Problem, ...]
+
+    @property
+    def servable(self) -> bool:
+        """Whether the skill can be published: it has a frontmatter, and no problem is an error."""
+        return self.frontmatter is not None and all(p.severity is not Severity.ERROR for p in self.problems)
+
+
+def read_document(content: bytes, path: str, folder: str | None) -> SkillDocument:
+    """Read a `SKILL.md`. Nothing that `content` holds makes this raise.
+
+    `path` is what problems call the file. `folder` is the name of the folder that holds it, or None where
+    there is none that the skill's name could be compared with.
+    """
+    problems: list[Problem] = []
+    try:
+        frontmatter = split(content)
+        if body := check_body(content, frontmatter.body, path):
+            problems.append(body)
+        if line := loose_fence(content, frontmatter):
+            problems.append(_loose(path, line))
+        fields = read_simple_yaml(frontmatter.text) or _parsed(frontmatter.text)
+    except UnreadableError as error:
+        return SkillDocument(None, (error.problem(path), *problems))
+    return SkillDocument(
+        fields.values, (*check_fields(fields, path, folder), *check_ambiguities(fields, path), *problems)
+    )
+
+
+def _loose(path: str, line: int) -> Problem:
+    message = "there are spaces or tabs behind the `---`: some clients do not find the frontmatter"
+    hint = "remove them"
+    return Problem(path, Rule.YAML_AMBIGUOUS, Severity.WARNING, message, hint=hint, line=line)
+
+
+def _parsed(text: str) -> Fields:
+    from skillwire.frontmatter.yaml12 import load  # noqa: PLC0415 - many folders never need the parser
+
+    return load(text)

@@ -1,0 +1,115 @@
+"""Where each value of a frontmatter stands in its text: for line numbers, and for edits of one value."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from yaml import events
+
+from skillwire.frontmatter.pyyaml import parse
+
+Way: TypeAlias = tuple[str | int, ...]
+"""The keys and positions that lead to a value: `("metadata", "owner")`, `("tags", 2)`."""
+
+
+class Shape(StrEnum):
+    """How a value is written."""
+
+    SCALAR = "scalar"
+    FLOW = "flow"
+    """A mapping or a list between brackets."""
+    BLOCK = "block"
+    """A mapping or a list of indented lines. It ends where the next value begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One value in the text. Indices and columns count from 0, lines from 1."""
+
+    line: int
+    """The line of its key; of the value itself in a list."""
+    column: int
+    """Where that begins in its line."""
+    start: int
+    end: int
+    shape: Shape
+
+
+def positions_in(text: str) -> dict[Way, Place]:
+    """Return the place of every value in `text`, which must be the text of a frontmatter that can be read."""
+    reader = _Reader()
+    for event in parse(text):
+        if (handle := _HANDLERS.get(type(event))) is not None:
+            handle(reader, event)
+    return reader.places
+
+
+def spelled(way: Way) -> str:
+    """Return a way as problems spell it: `metadata.owner`, `tags[2]`."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in way)
+    return "".join(parts).removeprefix(".")
+
+
+@dataclass(slots=True)
+class _Open:
+    """A mapping or a list whose end has not come yet."""
+
+    way: Way
+    key: Any
+    """The mark of what leads here."""
+    start: int
+    shape: Shape
+    listing: bool
+    position: int = 0
+    pending: Any = None
+    """In a mapping: the event of the key whose value comes next."""
+
+
+@dataclass(slots=True)
+class _Reader:
+    places: dict[Way, Place] = field(default_factory=dict[Way, Place])
+    _open: list[_Open] = field(default_factory=list[_Open])
+
+    def scalar(self, event: Any) -> None:
+        top = self._open[-1] if self._open else None
+        if top is not None and not top.listing and top.pending is None:
+            top.pending = event
+            return
+        way, key = self._next(event)
+        mark = key.start_mark
+        start, end = event.start_mark.index, event.end_mark.index
+        self.places[way] = Place(mark.line + 1, mark.column, start, end, Shape.SCALAR)
+
+    def start(self, event: Any) -> None:
+        way, key = self._next(event)
+        listing = isinstance(event, events.SequenceStartEvent)
+        shape = Shape.FLOW if event.flow_style else Shape.BLOCK
+        self._open.append(_Open(way, key, event.start_mark.index, shape, listing))
+
+    def end(self, event: Any) -> None:
+        closed = self._open.pop()
+        mark = closed.key.start_mark
+        self.places[closed.way] = Place(
+            mark.line + 1, mark.column, closed.start, event.end_mark.index, closed.shape
+        )
+
+    def _next(self, event: Any) -> tuple[Way, Any]:
+        """Return the way to the value that `event` begins, and the event of what leads to it."""
+        if not self._open:
+            return (), event
+        top = self._open[-1]
+        if top.listing:
+            top.position += 1
+            return (*top.way, top.position - 1), event
+        key, top.pending = top.pending, None
+        return (*top.way, key.value), key
+
+
+_HANDLERS: dict[type[events.Event], Callable[[_Reader, Any], None]] = {
+    events.ScalarEvent: _Reader.scalar,
+    events.MappingStartEvent: _Reader.start,
+    events.SequenceStartEvent: _Reader.start,
+    events.MappingEndEvent: _Reader.end,
+    events.SequenceEndEvent: _Reader.end,
+}

@@ -1,0 +1,179 @@
+"""Explain why a frontmatter is refused: characters, YAML features and syntax errors."""
+
+import re
+
+from yaml import MarkedYAMLError, YAMLError
+from yaml.events import AliasEvent, CollectionStartEvent, Event, ScalarEvent
+
+from skillwire.core.problem import Rule
+from skillwire.core.record import Json
+from skillwire.frontmatter.split import UnreadableError
+from skillwire.safe_text import quoted, visible
+
+# Control characters and noncharacters are not YAML. U+0085, U+2028 and U+2029 are line breaks to libyaml and
+# text to YAML 1.2. A CR without its LF is a line break to libyaml and text to npm `yaml`. Some drop a U+FEFF.
+_REFUSED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def check_characters(text: str) -> None:
+    """Raise if `text`, whose line breaks are all `\\n`, holds a character that may not stand for itself."""
+    if found := _REFUSED.search(text):
+        raise UnreadableError(
+            Rule.YAML_CHARACTER,
+            f"the character {quoted(found[0])} is not read alike by all YAML parsers",
+            hint=f'remove it, or write it as an escape in double quotes: `"\\u{ord(found[0]):04X}"`',
+            line=text.count("\n", 0, found.start()) + 1,
+        )
+
+
+def check_escapes(value: str, line: int) -> None:
+    """Raise if escapes have put half a surrogate pair into `value` (H26)."""
+    if not value.isascii() and _SURROGATE.search(value):
+        raise bad_escape(line)
+
+
+def bad_escape(line: int | None) -> UnreadableError:
+    return UnreadableError(
+        Rule.YAML_CHARACTER,
+        "an escape names no Unicode character",
+        hint="write the character itself instead of its escapes",
+        line=line,
+    )
+
+
+def line_of(event: Event) -> int:
+    """Return the line, counted from 1, where `event` stands."""
+    return 1 if event.start_mark is None else event.start_mark.line + 1
+
+
+def properties(event: ScalarEvent | CollectionStartEvent) -> UnreadableError:
+    if event.anchor is not None:
+        return _anchored(event, f"&{event.anchor}")
+    return UnreadableError(
+        Rule.YAML_TAG,
+        f"{quoted(str(event.tag))} is a tag, which a frontmatter may not hold",
+        hint="remove it, or put quotes around text that starts with `!`",
+        line=line_of(event),
+    )
+
+
+def alias(event: AliasEvent) -> UnreadableError:
+    return _anchored(event, f"*{event.anchor}")
+
+
+def _anchored(event: Event, spelling: str) -> UnreadableError:
+    return UnreadableError(
+        Rule.YAML_ANCHOR,
+        f"{quoted(spelling)} is an anchor or an alias, which a frontmatter may not hold",
+        hint=f"write the value out, or put quotes around text that starts with `{spelling[0]}`",
+        line=line_of(event),
+    )
+
+
+def collection_key(event: Event) -> UnreadableError:
+    return UnreadableError(
+        Rule.YAML_KEY, "a mapping or a list is used as a key", hint="use text as the key", line=line_of(event)
+    )
+
+
+def scalar_key(event: ScalarEvent) -> UnreadableError:
+    return UnreadableError(
+        Rule.YAML_KEY,
+        f"{quoted(event.value)} is used as a key, and it is not text",
+        hint="put the key in quotes: " + quoted(f'"{event.value}"'),
+        line=line_of(event),
+    )
+
+
+def duplicate_key(event: ScalarEvent) -> UnreadableError:
+    return UnreadableError(
+        Rule.YAML_DUPLICATE_KEY,
+        f"{quoted(event.value)} is given twice",
+        hint="remove one of the two",
+        line=line_of(event),
+    )
+
+
+def number(event: ScalarEvent) -> UnreadableError:
+    return UnreadableError(
+        Rule.YAML_NUMBER,
+        f"{quoted(event.value)} is no finite number, so JSON cannot carry it",
+        hint="put it in quotes to make it text: " + quoted(f'"{event.value}"'),
+        line=line_of(event),
+    )
+
+
+def depth(event: Event, limit: int) -> UnreadableError:
+    return UnreadableError(
+        Rule.YAML_DEPTH,
+        f"more than {limit} mappings and lists stand inside each other",
+        hint="flatten the value, or move it into a file beside `SKILL.md`",
+        line=line_of(event),
+    )
+
+
+def second_document(event: Event) -> UnreadableError:
+    return UnreadableError(
+        Rule.YAML_DOCUMENTS,
+        "the frontmatter is one YAML document, and this line ends it",
+        hint="remove the line, or put spaces before it if it belongs to a value",
+        line=line_of(event),
+    )
+
+
+def not_mapping(root: Json) -> UnreadableError:
+    what = "empty" if root is None else "not a mapping of fields to values"
+    return UnreadableError(
+        Rule.FRONTMATTER_NOT_MAPPING,
+        f"the frontmatter is {what}",
+        hint="write `name: …` and `description: …`, each on a line of its own",
+        line=1,
+    )
+
+
+_DIRECTIVE = re.compile(r"^%.*", re.MULTILINE)
+_BAD_ESCAPE = "invalid Unicode character escape code"
+
+# A part of libyaml's complaint, and what its author most likely has to do.
+_HINTS = (
+    ("mapping values are not allowed", "put quotes around a value that holds `: `"),
+    (
+        "cannot start any token",
+        "indent with spaces, and put quotes around a value that starts with `@`, a backtick or `%`",
+    ),
+    (
+        "did not find expected alphabetic or numeric character",
+        "put quotes around a value that starts with `*` or `&`",
+    ),
+    ("block sequence entries are not allowed", "start the list on the line below its field"),
+    ("unexpected end of stream", "close the quotes that this value opens"),
+    ("unknown escape character", "write each backslash in double quotes twice, or use single quotes"),
+    ("did not find expected ',' or", "close the bracket, and put a comma between the values"),
+    ("could not find expected ':'", "write `field: value`, and indent the lines that continue a value"),
+    ("did not find expected key", "give the fields of one mapping the same indentation"),
+)
+_ANY_HINT = "check the indentation, and put quotes around values that hold special characters"
+
+
+def translated(error: YAMLError, text: str) -> UnreadableError:
+    """Return the fault that `error` is, for the author of `text`."""
+    if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
+        return UnreadableError(Rule.FRONTMATTER_YAML, visible(str(error), 200), hint=_ANY_HINT)
+    mark, complaint = error.problem_mark, error.problem or ""
+    # What is never closed is found at the end of the text; its author looks for where it was opened.
+    if mark.index >= len(text) and error.context_mark is not None:
+        mark = error.context_mark
+    if _BAD_ESCAPE in complaint:
+        return bad_escape(mark.line + 1)
+    if directive := _DIRECTIVE.search(text, 0, error.problem_mark.index):
+        return UnreadableError(
+            Rule.YAML_DIRECTIVE,
+            f"{quoted(directive[0])} is a directive, which a frontmatter may not hold",
+            hint="remove the line",
+            line=text.count("\n", 0, directive.start()) + 1,
+        )
+    hint = next((hint for part, hint in _HINTS if part in complaint), _ANY_HINT)
+    return UnreadableError(
+        Rule.FRONTMATTER_YAML, f"not YAML: {visible(complaint, 200)}", hint=hint, line=mark.line + 1
+    )

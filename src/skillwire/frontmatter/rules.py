@@ -1,0 +1,249 @@
+"""The Agent Skills rules for the fields of a frontmatter, as one table.
+
+A fault that keeps the skill from being published under the extension is an error. Everything else is a
+warning, and the skill is served: one in ten public skills breaks some rule. Other fields pass through (S7).
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from skillwire.core.conformance import MAX_COMPATIBILITY, MAX_DESCRIPTION
+from skillwire.core.names import NAME_RULE, is_skill_name, suggest_name
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import Json
+from skillwire.frontmatter.values import Fields, is_plain_text
+from skillwire.safe_text import quoted
+
+RESERVED_METADATA = "io.modelcontextprotocol/"
+
+_SHOWN_KEYS = 3
+# A tool may have arguments, and those may hold spaces and commas: `Bash(git add, git commit)`.
+_TOOL = re.compile(r"(?:[^\s,()]|\([^()]*\))+")
+_ARGUMENTS = re.compile(r"\([^()]*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """What is wrong with a field, and what to write instead."""
+
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """One rule. `find` is given the field's value (None where it is missing) and the name of the folder."""
+
+    field: str
+    rule: Rule
+    severity: Severity
+    find: Callable[[Json, str | None], _Fault | None]
+
+
+def check_fields(fields: Fields, path: str, folder: str | None) -> Iterator[Problem]:
+    """Yield every problem of these fields, in the order of the table."""
+    for check in _CHECKS:
+        if check.field not in fields.values and check.field not in _REQUIRED:
+            continue
+        if fault := check.find(fields.values.get(check.field), folder):
+            yield Problem(
+                path,
+                check.rule,
+                check.severity,
+                fault.message,
+                hint=fault.hint,
+                field=check.field,
+                line=fields.lines.get(check.field),
+            )
+
+
+def check_ambiguities(fields: Fields, path: str) -> Iterator[Problem]:
+    """Yield a problem for each value that another parser reads differently."""
+    for doubt in fields.doubts:
+        yield Problem(
+            path,
+            Rule.YAML_AMBIGUOUS,
+            Severity.WARNING,
+            doubt.message,
+            hint=doubt.hint,
+            field=doubt.field,
+            line=doubt.line,
+        )
+
+
+def tools_in(text: str) -> list[str]:
+    """Return the tools that a line of text names, whether spaces or commas stand between them."""
+    return _TOOL.findall(text)
+
+
+def separated_by_commas(text: str) -> bool:
+    """Whether a line of tools has commas outside of their arguments."""
+    return "," in _ARGUMENTS.sub("", text)
+
+
+def _name_missing(value: Json, folder: str | None) -> _Fault | None:
+    return _Fault("the skill has no name", _name_hint("", folder)) if value is None else None
+
+
+def _name_format(value: Json, folder: str | None) -> _Fault | None:
+    if value is None or (isinstance(value, str) and is_skill_name(value)):
+        return None
+    if isinstance(value, str):
+        return _Fault(f"{quoted(value)} is not {NAME_RULE}", _name_hint(value, folder))
+    return _Fault(f"the name is {_kind(value)}, not text", _name_hint(_as_text(value), folder))
+
+
+def _name_folder(value: Json, folder: str | None) -> _Fault | None:
+    if not isinstance(value, str) or folder is None or value == folder or not is_skill_name(value):
+        return None
+    rename = f"rename the folder to {quoted(value)}"
+    return _Fault(
+        f"{quoted(value)} is not the name of the folder it lives in, {quoted(folder)}",
+        f"{rename}, or write {_name_line(folder)}" if is_skill_name(folder) else rename,
+    )
+
+
+def _description_missing(value: Json, _folder: str | None) -> _Fault | None:
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return _Fault(
+            "the skill has no description" if value is None else "the description is empty",
+            "write `description: …`: what the skill does, and when to use it",
+        )
+    return None
+
+
+def _description_type(value: Json, _folder: str | None) -> _Fault | None:
+    return None if value is None else _not_text("description", value)
+
+
+def _description_length(value: Json, _folder: str | None) -> _Fault | None:
+    return _too_long(value, MAX_DESCRIPTION)
+
+
+def _license_type(value: Json, _folder: str | None) -> _Fault | None:
+    return _not_text("license", value)
+
+
+def _compatibility_format(value: Json, _folder: str | None) -> _Fault | None:
+    if value == "":
+        return _Fault("the compatibility is empty", "remove the field, or write what the skill needs to run")
+    return _not_text("compatibility", value) or _too_long(value, MAX_COMPATIBILITY)
+
+
+def _metadata_type(value: Json, _folder: str | None) -> _Fault | None:
+    if not isinstance(value, dict):
+        return _Fault(
+            f"the metadata is {_kind(value)}, not a mapping of text to text",
+            'write one indented `key: "value"` on each line below `metadata:`, or remove the field',
+        )
+    wrong = [key for key, item in value.items() if not isinstance(item, str)]
+    if not wrong:
+        return None
+    example = quoted(f'{wrong[0]}: "…"')
+    return _Fault(f"not text: {_listed(wrong)}", f"put the value in quotes, as in {example}")
+
+
+def _metadata_reserved(value: Json, _folder: str | None) -> _Fault | None:
+    reserved = [key for key in value if key.startswith(RESERVED_METADATA)] if isinstance(value, dict) else []
+    if not reserved:
+        return None
+    return _Fault(
+        f"`{RESERVED_METADATA}` is reserved for the protocol: {_listed(reserved)}",
+        "put a domain of your own before the slash",
+    )
+
+
+def _allowed_tools_format(value: Json, _folder: str | None) -> _Fault | None:
+    if isinstance(value, list):
+        return _Fault("the tools are a list, not one line of text", _tools_hint(map(_as_text, value)))
+    if isinstance(value, str) and separated_by_commas(value):
+        return _Fault("the tools are separated by commas, not by spaces", _tools_hint(tools_in(value)))
+    return _not_text("allowed-tools", value)
+
+
+_REQUIRED = frozenset({"name", "description"})
+
+
+def _invocation_type(value: Json, _folder: str | None) -> _Fault | None:
+    if isinstance(value, bool):
+        return None
+    hint = "write `true` or `false`, without quotes"
+    return _Fault(f"the value is {_kind(value)}, not true or false", hint)
+
+
+_CHECKS = (
+    _Check("name", Rule.NAME_MISSING, Severity.ERROR, _name_missing),
+    _Check("name", Rule.NAME_FORMAT, Severity.ERROR, _name_format),
+    _Check("name", Rule.NAME_FOLDER, Severity.WARNING, _name_folder),
+    _Check("description", Rule.DESCRIPTION_MISSING, Severity.ERROR, _description_missing),
+    _Check("description", Rule.DESCRIPTION_TYPE, Severity.ERROR, _description_type),
+    _Check("description", Rule.DESCRIPTION_LENGTH, Severity.WARNING, _description_length),
+    _Check("license", Rule.LICENSE_TYPE, Severity.WARNING, _license_type),
+    _Check("compatibility", Rule.COMPATIBILITY_FORMAT, Severity.WARNING, _compatibility_format),
+    _Check("metadata", Rule.METADATA_TYPE, Severity.WARNING, _metadata_type),
+    _Check("metadata", Rule.METADATA_RESERVED, Severity.WARNING, _metadata_reserved),  # S18
+    _Check("allowed-tools", Rule.ALLOWED_TOOLS_FORMAT, Severity.WARNING, _allowed_tools_format),
+    _Check("disable-model-invocation", Rule.INVOCATION_TYPE, Severity.WARNING, _invocation_type),
+    _Check("user-invocable", Rule.INVOCATION_TYPE, Severity.WARNING, _invocation_type),
+)
+
+
+def _not_text(field: str, value: Json) -> _Fault | None:
+    if isinstance(value, str):
+        return None
+    example = (
+        quoted(f'{field}: "{_as_text(value)}"') if value and not isinstance(value, (list, dict)) else None
+    )
+    hint = f"put it in quotes: {example}" if example else f"write text after `{field}:`, or remove the field"
+    return _Fault(f"the value is {_kind(value)}, not text", hint)
+
+
+def _too_long(value: Json, limit: int) -> _Fault | None:
+    if not isinstance(value, str) or len(value) <= limit:
+        return None
+    return _Fault(
+        f"the text has {len(value)} characters, the limit is {limit}",
+        f"shorten it by {len(value) - limit}; what else there is to say belongs below the frontmatter",
+    )
+
+
+def _name_hint(wrong: str, folder: str | None) -> str:
+    if folder is not None and is_skill_name(folder):
+        return f"write {_name_line(folder)}, the name of the folder it lives in"
+    return f"write {_name_line(suggest_name(wrong) or 'my-skill')}"
+
+
+def _name_line(name: str) -> str:
+    # `name: 2024` would be a number, and `name: null` no name at all.
+    return f"`name: {name}`" if is_plain_text(name) else f'`name: "{name}"`'
+
+
+def _tools_hint(tools: Iterator[str] | list[str]) -> str:
+    return "write " + quoted("allowed-tools: " + " ".join(tools))
+
+
+def _listed(keys: list[str]) -> str:
+    more = len(keys) - _SHOWN_KEYS
+    return ", ".join(map(quoted, keys[:_SHOWN_KEYS])) + (f" and {more} more" if more > 0 else "")
+
+
+def _as_text(value: Json) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "…" if value is None or isinstance(value, (list, dict)) else str(value)
+
+
+def _kind(value: object) -> str:
+    # A file holds nothing else than these, but a program can pass anything.
+    return next((told for kind, told in _KINDS if isinstance(value, kind)), f"a `{type(value).__name__}`")
+
+
+_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (type(None), "empty"),
+    (bool, "true or false"),
+    ((int, float), "a number"),
+    (str, "text"),
+    (list, "a list"),
+    (dict, "a mapping"),
+)

@@ -1,0 +1,118 @@
+"""Frontmatter as most people write it, read in a fraction of the time that a YAML parser takes.
+
+Plain fields in ASCII, each on its line or folded over several, and one level of fields below them. All of it
+means the same to every YAML parser. Whatever is written in any other way is left to the parser.
+"""
+
+import re
+from functools import lru_cache
+from sys import intern
+
+from skillwire.core.record import Json
+from skillwire.frontmatter.values import Fields, NotFiniteError, core_value, may_be_ambiguous
+
+# A plain scalar starts with a letter or a digit. A colon and a space would end it, a `#` may begin a comment.
+# Nothing that was matched is given back: the parts cannot stand for each other.
+_WORDS = r"[A-Za-z0-9](?:[!-\"$-9;-~ ]++|:(?=[!-~]))*+"
+_FIELD = re.compile(
+    rf"""
+    (?P<indent>(?:[ ][ ])?) (?P<key>[A-Za-z][A-Za-z0-9_-]{{0,63}}) :
+    (?: [ ] (?: (?P<plain>{_WORDS}) | "(?P<double>[ !\#-\[\]-~]*)" | '(?P<single>[ !-&(-~]*)' ) )?
+    """,
+    re.VERBOSE,
+)
+_CONTINUED = re.compile(rf"[ ]+(?P<words>{_WORDS})")
+_LONGEST = 4096
+"""Characters of a line."""
+
+
+def read_simple_yaml(text: str) -> Fields | None:
+    """Return what the YAML parser would return for `text`, or None if it should be asked."""
+    if not text.isascii() or not text.endswith("\n"):
+        return None
+    reader = _Reader()
+    for number, line in enumerate(text.split("\n")[1:-1], start=2):
+        if len(line) > _LONGEST or line.endswith(" ") or not reader.take(line, number):
+            return None
+    return reader.fields()
+
+
+@lru_cache(maxsize=1024)
+def _is_text(key: str) -> bool:
+    """Whether a key is one by its spelling alone: not `yes`, and not `null`. Every skill has the same few."""
+    return isinstance(core_value(key), str) and not may_be_ambiguous(key)
+
+
+class _Reader:
+    """Takes one line after the other."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Json] = {}
+        self._lines: dict[str, int] = {}
+        self._below: dict[str, Json] | None = None
+        """The mapping whose fields are indented, if one is open."""
+        self._target: dict[str, Json] = self._values
+        self._key = ""
+        self._words = ""
+        """The plain scalar that the next line may continue."""
+        self._indent = 0
+        self._empty = False
+        """Whether the last field has had no value yet."""
+
+    def take(self, line: str, number: int) -> bool:
+        """Read a line; return whether it is one of those that are understood here."""
+        field = _FIELD.fullmatch(line)
+        if field is None:
+            return self._continue(line)
+        indent, key, plain, double, single = field.groups()
+        if not self._end() or not self._enter(indent) or key in self._target:
+            return False
+        if not _is_text(key):
+            return False
+        self._key = key = intern(key)  # every skill has the same few
+        self._indent = len(indent)
+        if not indent:
+            self._lines[key] = number
+        quoted = double if double is not None else single
+        self._words = plain or ""
+        self._empty = plain is None and quoted is None
+        self._target[key] = quoted
+        return True
+
+    def fields(self) -> Fields | None:
+        """Return everything that was read."""
+        return Fields(self._values, self._lines) if self._values and self._end() else None
+
+    def _continue(self, line: str) -> bool:
+        more = _CONTINUED.fullmatch(line)
+        if more is None or not self._words or line.index(more["words"]) <= self._indent:
+            return False
+        self._words = f"{self._words} {more['words']}"
+        return True
+
+    def _enter(self, indent: str) -> bool:
+        """Find the mapping that a field with this indent belongs to."""
+        if not indent:
+            if self._empty:  # a field without a value: there are several ways to read that
+                return False
+            self._target, self._below = self._values, None
+            return True
+        if self._empty and self._target is self._values:
+            self._below = {}
+            self._values[self._key] = self._below
+            self._target = self._below
+            return True
+        return not self._empty and self._below is not None
+
+    def _end(self) -> bool:
+        """Give the last field the value that its words mean."""
+        if not self._words:
+            return not (self._empty and self._target is not self._values)
+        if may_be_ambiguous(self._words):  # the parser reports what is ambiguous about it
+            return False
+        try:
+            self._target[self._key] = core_value(self._words)
+        except NotFiniteError:
+            return False
+        self._words = ""
+        return True

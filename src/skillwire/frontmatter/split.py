@@ -1,0 +1,120 @@
+"""Find where the frontmatter of a `SKILL.md` begins and ends."""
+
+import re
+from dataclasses import dataclass
+
+from skillwire.core.problem import Problem, Rule, Severity
+
+
+class UnreadableError(Exception):
+    """The one fault that ends the reading of a frontmatter. `read_document` turns it into a `Problem`."""
+
+    def __init__(self, rule: Rule, message: str, *, hint: str, line: int | None = None) -> None:
+        self.rule, self.message, self.hint, self.line = rule, message, hint, line
+        super().__init__(message)
+
+    def problem(self, path: str) -> Problem:
+        """Return the fault as a problem of the file at `path`."""
+        return Problem(path, self.rule, Severity.ERROR, self.message, hint=self.hint, line=self.line)
+
+
+MAX_FRONTMATTER = 64 * 1024
+"""Bytes between the two fences."""
+
+OPENING = "---\n"
+"""What the text of every frontmatter begins with, however its file spells the opening fence."""
+
+_FENCE = rb"---[ \t]*(?:\r?\n|\Z)"
+_OPENING = re.compile(rb"(?:\xef\xbb\xbf)?" + _FENCE)
+# The search starts at the line break of the opening fence, so an empty frontmatter needs no case of its
+# own, and the literal `\n---` at the front lets the search skip through the bytes instead of testing each.
+_CLOSING = re.compile(rb"\n" + _FENCE)
+_TIGHT = (b"---\n", b"---\r\n")
+_LATE_OPENING = re.compile(rb"(?:\xef\xbb\xbf)?\s+" + _FENCE)
+
+# UTF-16 and UTF-32, with a byte order mark or with the two bytes that a dash becomes.
+_WIDE_STARTS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff", b"-\x00", b"\x00-", b"\x00\x00\x00-")
+_SAVE_AS_UTF8 = "save the file as UTF-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Frontmatter:
+    """The two parts of a file, of which only the first is copied."""
+
+    text: str
+    """A YAML document that starts with the opening fence, so that its lines are those of the file.
+
+    It keeps the line break before the closing fence: without it a block scalar loses its last `\\n`.
+    """
+    start: int
+    """Where the line below the opening fence begins, in bytes of the file."""
+    end: int
+    """Where the closing fence begins, in bytes of the file."""
+    body: int
+    """Where the body begins, in bytes of the file."""
+
+
+def split(content: bytes) -> Frontmatter:
+    """Return the parts of a `SKILL.md`, or raise `UnreadableError`. Linear, whatever the bytes are."""
+    if content.startswith(_WIDE_STARTS):
+        raise UnreadableError(
+            Rule.FRONTMATTER_ENCODING, "the file is UTF-16 or UTF-32, not UTF-8", hint=_SAVE_AS_UTF8, line=1
+        )
+    opening = _OPENING.match(content)
+    if opening is None:
+        raise _missing(content)
+    start = opening.end()
+    closing = _CLOSING.search(content, max(start - 1, 0))
+    if closing is None:
+        raise UnreadableError(
+            Rule.FRONTMATTER_UNCLOSED,
+            "the frontmatter that starts on line 1 never ends",
+            hint="end it with a line that holds only `---`, at the very left",
+            line=1,
+        )
+    end = closing.start() + 1
+    if end - start > MAX_FRONTMATTER:
+        raise UnreadableError(
+            Rule.FRONTMATTER_SIZE,
+            f"the frontmatter has {end - start} bytes, the limit is {MAX_FRONTMATTER}",
+            hint="move long text below the closing `---`, or into a file beside `SKILL.md`",
+            line=1,
+        )
+    return Frontmatter(OPENING + _decode(content, start, end), start, end, closing.end())
+
+
+def loose_fence(content: bytes, frontmatter: Frontmatter) -> int | None:
+    """Return the line of a fence with spaces or tabs behind it, or None. Some clients take it for text."""
+    opening, closing = content[: frontmatter.start], content[frontmatter.end : frontmatter.body]
+    if opening.endswith(_TIGHT) and closing.rstrip(b"\r\n") == b"---":
+        return None
+    return line_of(content, frontmatter.end) if opening.endswith(_TIGHT) else 1
+
+
+def line_of(content: bytes, offset: int) -> int:
+    """Return the line, counted from 1, that holds the byte at `offset`."""
+    return content.count(b"\n", 0, offset) + 1
+
+
+def _decode(content: bytes, start: int, end: int) -> str:
+    try:
+        return content[start:end].decode().replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise UnreadableError(
+            Rule.FRONTMATTER_ENCODING,
+            f"the byte 0x{content[start + error.start]:02x} is not UTF-8",
+            hint=_SAVE_AS_UTF8,
+            line=line_of(content, start + error.start),
+        ) from None
+
+
+def _missing(content: bytes) -> UnreadableError:
+    late = _LATE_OPENING.match(content)
+    hint = (
+        "remove what stands before the first `---`"
+        if late
+        else "start the file with a line `---`, then `name: …` and `description: …`, then another line `---`"
+    )
+    return UnreadableError(
+        Rule.FRONTMATTER_MISSING, "the first line is not `---`, so there is no frontmatter", hint=hint, line=1
+    )

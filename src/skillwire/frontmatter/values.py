@@ -1,0 +1,199 @@
+"""Frontmatter values: YAML 1.2 scalars, those that YAML 1.1 reads differently, and fields."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from math import isfinite
+from typing import Any
+
+from skillwire.core.record import Json
+from skillwire.safe_text import quoted
+
+Scalar = str | int | float | bool | None
+
+_SMALLEST, _LARGEST = -(2**63), 2**64 - 1
+_LONGEST = len(str(_SMALLEST))
+_NUMBER_STARTS = frozenset("+-.0123456789")
+_WORDS: dict[str, Scalar] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+
+
+class NotFiniteError(ValueError):
+    """A number that JSON cannot say."""
+
+
+def core_value(text: str) -> Scalar:
+    """Return what `text` means where it stands without quotes.
+
+    What is not in the table is text: `yes`, `2024-01-02`, `12:30:45`, `1_000`, `<<`.
+    """
+    if text in _WORDS:
+        return _WORDS[text]
+    # Most scalars are words, and a look at the first character is much cheaper than the expression.
+    if text[0] not in _NUMBER_STARTS or (number := _NUMBER.fullmatch(text)) is None:
+        return text
+    return _READ[str(number.lastgroup)](text)
+
+
+def is_plain_text(text: str) -> bool:
+    """Whether the scalar `text` stays text without quotes."""
+    try:
+        return isinstance(core_value(text), str)
+    except NotFiniteError:
+        return False
+
+
+def _decimal(text: str) -> int | float:
+    # Python refuses to read integers of thousands of digits; those are floats anyway.
+    return _integer(int(text)) if len(text) <= _LONGEST else _long_decimal(text)
+
+
+def _long_decimal(text: str) -> int | float:
+    digits = text.lstrip("+-0")
+    if len(digits) > _LONGEST:
+        return _float(text)
+    magnitude = int(digits or "0")
+    return _integer(-magnitude if text.startswith("-") else magnitude)
+
+
+def _integer(value: int) -> int | float:
+    if _SMALLEST <= value <= _LARGEST:
+        return value
+    # No JSON reader promises more than 64 bits, and npm `yaml` reads a double here too.
+    try:
+        return float(value)
+    except OverflowError:
+        raise NotFiniteError from None
+
+
+def _float(text: str) -> float:
+    if not isfinite(value := float(text)):
+        raise NotFiniteError
+    return value
+
+
+def _not_finite(_text: str) -> float:
+    raise NotFiniteError
+
+
+_READ: dict[str, Callable[[str], int | float]] = {
+    "decimal": _decimal,
+    "octal": lambda text: _integer(int(text, 0)),
+    "hexadecimal": lambda text: _integer(int(text, 0)),
+    "float": _float,
+    "special": _not_finite,
+}
+_NUMBER = re.compile(
+    r"""
+      (?P<decimal>     [-+]? [0-9]+ )
+    | (?P<octal>       0o [0-7]+ )
+    | (?P<hexadecimal> 0x [0-9a-fA-F]+ )
+    | (?P<float>       [-+]? (?: \.[0-9]+ | [0-9]+ (?:\.[0-9]*)? ) (?: [eE] [-+]? [0-9]+ )? )
+    | (?P<special>     [-+]? \. (?: inf | Inf | INF ) | \. (?: nan | NaN | NAN ) )
+    """,
+    re.VERBOSE | re.ASCII,
+)
+
+
+_TRUTHS = frozenset({"yes", "no", "on", "off"})
+_SPECIAL = frozenset({"=", "<<"})
+_STARTS = frozenset("+-.0123456789")
+# What some parser may read as a number, a date or a time; and of that, what all parsers read alike.
+_LOOKS_LIKE_NUMBER = re.compile(r"[-+]?\.?[0-9][-+0-9a-fA-FxXoObBtTzZ_:. \t]*")
+_SAME = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]+)*")
+_BIGGEST_WRITTEN = 10**15
+"""People do not want to write larger floats without an exponent, so no spelling is proposed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguity:
+    """A value that two parsers read differently: where it is, what is wrong, and what to write instead."""
+
+    field: str
+    line: int
+    message: str
+    hint: str
+
+
+def may_be_ambiguous(text: str) -> bool:
+    """Whether a plain scalar may mean something else in YAML 1.1. Loads no parser."""
+    if text[:1] not in _STARTS:
+        return text.lower() in _TRUTHS or text in _SPECIAL
+    return _LOOKS_LIKE_NUMBER.fullmatch(text) is not None and _SAME.fullmatch(text) is None
+
+
+def ambiguity_of(text: str, value: Scalar, field: str, line: int) -> Ambiguity | None:
+    """Return what is ambiguous about the plain scalar `text`, which means `value` in YAML 1.2."""
+    if not may_be_ambiguous(text):
+        return None
+    other = _in_yaml_1_1(text)
+    if type(other) is type(value) and other == value:
+        return None
+    message = f"{quoted(text)} is {_described(value)} in YAML 1.2, but {_described(other)} in YAML 1.1"
+    return Ambiguity(
+        field, line, f"{message}: clients that read YAML 1.1 refuse the skill", _hint(text, value)
+    )
+
+
+def _hint(text: str, value: Scalar) -> str:
+    in_quotes = "write " + quoted(f'"{text}"')
+    if isinstance(value, str):
+        return in_quotes
+    number = _spelled(value)
+    return f"{in_quotes} if it is text" + (f", or `{number}` if it is a number" if number else "")
+
+
+def _spelled(value: Scalar) -> str:
+    """Return a number as all parsers read it."""
+    if isinstance(value, float):
+        return repr(value) if 1e-4 <= abs(value) < _BIGGEST_WRITTEN else ""
+    return str(value)
+
+
+def _described(value: object) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return f"the number {value!r}" if abs(value) < _BIGGEST_WRITTEN else "a number"
+        case str():
+            return "text"
+        case date():
+            return "a date"
+        case _:
+            return "something else"
+
+
+def _in_yaml_1_1(text: str) -> object:
+    if text in _SPECIAL:
+        return None
+    yaml = _yaml()
+    node = yaml.ScalarNode(yaml.SafeLoader("").resolve(yaml.ScalarNode, text, (True, False)), text)
+    try:
+        return yaml.constructor.SafeConstructor().construct_object(node)
+    except (ValueError, yaml.YAMLError):  # a day that no calendar has
+        return None
+
+
+@cache
+def _yaml() -> Any:
+    import yaml  # noqa: PLC0415 - most frontmatter is read without it
+
+    return yaml
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The mapping of a frontmatter."""
+
+    values: dict[str, Json]
+    """JSON as it stands: text without lone surrogates, 64-bit integers, finite floats, string keys."""
+    lines: dict[str, int]
+    """Where each top-level field stands."""
+    doubts: tuple[Ambiguity, ...] = ()
+    """Values that another parser reads differently."""

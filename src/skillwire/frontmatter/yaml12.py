@@ -1,0 +1,199 @@
+"""YAML 1.2 values from PyYAML's event stream, with the line of every top-level field.
+
+What two implementations could read in two ways is refused, by a rule of its own (S7, H26).
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+from yaml import MarkedYAMLError, YAMLError, events
+
+from skillwire.core.record import Json
+from skillwire.frontmatter import refusals
+from skillwire.frontmatter.layout import Layout, check_comments
+from skillwire.frontmatter.pyyaml import parse, parse_in_python
+from skillwire.frontmatter.refusals import bad_escape, check_characters, check_escapes, translated
+from skillwire.frontmatter.values import Ambiguity, Fields, NotFiniteError, Scalar, ambiguity_of, core_value
+
+MAX_DEPTH = 64
+"""How many mappings and lists may stand inside each other, the outermost included."""
+
+
+def load(text: str) -> Fields:
+    """Return the mapping that `text` holds, or raise `UnreadableError`.
+
+    `text` starts with the opening fence, so its lines are the file's, and its line breaks are all `\\n`.
+    """
+    check_characters(text)
+    reader, layout = _Reader(), Layout(text)
+    try:
+        for event in parse(text):
+            layout.see(event)
+            _HANDLERS[type(event)](reader, event)
+    except YAMLError as error:
+        raise translated(error, text) from None
+    except (ValueError, OverflowError):
+        # An escape beyond Unicode: libyaml names it, PyYAML's own parser falls over it.
+        raise bad_escape(None) from None
+    check_comments(text)
+    if not isinstance(reader.root, dict):
+        raise refusals.not_mapping(reader.root)
+    doubts = (*reader.doubts, *_doubts_about_tabs(text, reader), *_doubts_at_the_end(text, reader))
+    return Fields(reader.root, reader.lines, doubts)
+
+
+def _doubts_about_tabs(text: str, reader: "_Reader") -> Iterator[Ambiguity]:
+    """Yield the first tab outside of quotes that PyYAML's own parser refuses. YAML allows it."""
+    if "\t" not in text:
+        return
+    try:
+        for _ in parse_in_python(text):
+            pass
+    except MarkedYAMLError as error:
+        line = 1 if error.problem_mark is None else error.problem_mark.line + 1
+        began = [field for field, at in reader.lines.items() if at <= line]
+        yield Ambiguity(
+            began[-1] if began else "",
+            line,
+            "a tab outside of quotes is an error to some parsers: clients with PyYAML refuse the skill",
+            "write a space instead of the tab, or put the whole value in quotes",
+        )
+
+
+def _doubts_at_the_end(text: str, reader: "_Reader") -> Iterator[Ambiguity]:
+    """Yield a block of text that ends the frontmatter: some readers cut the line break before the fence."""
+    block = next((each for each in reader.last if each.style in {"|", ">"}), None)
+    if block is not None and _scalars(text.removesuffix("\n")) != _scalars(text):
+        yield Ambiguity(
+            reader.last_field,
+            refusals.line_of(block),
+            "the frontmatter ends with a block of text; clients that cut its last line break refuse it",
+            f"write `{block.style}-` instead of `{block.style}`, or put another field below it",
+        )
+
+
+def _scalars(text: str) -> list[str]:
+    return [event.value for event in parse(text) if isinstance(event, events.ScalarEvent)]
+
+
+@dataclass(slots=True)
+class _Open:
+    """A mapping or a list whose end has not come yet."""
+
+    target: dict[str, Json] | list[Json]
+    key: str | None = None
+    """In a mapping: the key whose value comes next."""
+
+
+class _Reader:
+    """Builds the value from events. What is open waits on a list: nesting costs no recursion."""
+
+    def __init__(self) -> None:
+        self.root: Json = None
+        self.lines: dict[str, int] = {}
+        self.doubts: list[Ambiguity] = []
+        self.last: deque[events.ScalarEvent] = deque(maxlen=2)
+        """The scalars that end the document: a value, perhaps with its key before it."""
+        self.last_field = ""
+        """The top-level field that was begun last."""
+        self._open: list[_Open] = []
+        self._documents = 0
+
+    def document_start(self, event: events.DocumentStartEvent) -> None:
+        self._documents += 1
+        if self._documents > 1:
+            raise refusals.second_document(event)
+
+    def document_end(self, event: events.DocumentEndEvent) -> None:
+        if event.explicit:
+            raise refusals.second_document(event)
+
+    def scalar(self, event: events.ScalarEvent) -> None:
+        if event.anchor is not None or event.tag is not None:
+            raise refusals.properties(event)
+        value = _value(event)
+        self.last.append(event)
+        if self._open and isinstance((top := self._open[-1]).target, dict) and top.key is None:
+            self._start_field(top.target, value, event)
+        else:
+            self._add(value)
+        if event.implicit[0] and (
+            doubt := ambiguity_of(event.value, value, self.last_field, refusals.line_of(event))
+        ):
+            self.doubts.append(doubt)
+
+    def mapping_start(self, event: events.MappingStartEvent) -> None:
+        self._enter({}, event)
+
+    def sequence_start(self, event: events.SequenceStartEvent) -> None:
+        self._enter([], event)
+
+    def collection_end(self, _event: events.CollectionEndEvent) -> None:
+        self._open.pop()
+
+    def alias(self, event: events.AliasEvent) -> None:
+        raise refusals.alias(event)
+
+    def nothing(self, _event: events.Event) -> None:
+        pass
+
+    def _enter(self, target: dict[str, Json] | list[Json], event: events.CollectionStartEvent) -> None:
+        if event.anchor is not None or event.tag is not None:
+            raise refusals.properties(event)
+        if self._open and isinstance((top := self._open[-1]).target, dict) and top.key is None:
+            raise refusals.collection_key(event)
+        if len(self._open) == MAX_DEPTH:
+            raise refusals.depth(event, MAX_DEPTH)
+        self.last.clear()
+        self._add(target)
+        self._open.append(_Open(target))
+
+    def _start_field(self, mapping: dict[str, Json], key: Scalar, event: events.ScalarEvent) -> None:
+        if not isinstance(key, str):
+            raise refusals.scalar_key(event)
+        if key in mapping:
+            raise refusals.duplicate_key(event)
+        # The key is in its place before its value is known, so a second one is seen whatever the value is.
+        mapping[key] = None
+        self._open[-1].key = key
+        if len(self._open) == 1:
+            self.lines[key] = refusals.line_of(event)
+            self.last_field = key
+
+    def _add(self, value: Json) -> None:
+        if not self._open:
+            self.root = value
+            return
+        top = self._open[-1]
+        if isinstance(top.target, list):
+            top.target.append(value)
+        else:
+            top.target[cast("str", top.key)] = value
+            top.key = None
+
+
+_HANDLERS: dict[type[events.Event], Callable[[_Reader, Any], None]] = {
+    events.StreamStartEvent: _Reader.nothing,
+    events.StreamEndEvent: _Reader.nothing,
+    events.DocumentStartEvent: _Reader.document_start,
+    events.DocumentEndEvent: _Reader.document_end,
+    events.ScalarEvent: _Reader.scalar,
+    events.AliasEvent: _Reader.alias,
+    events.MappingStartEvent: _Reader.mapping_start,
+    events.MappingEndEvent: _Reader.collection_end,
+    events.SequenceStartEvent: _Reader.sequence_start,
+    events.SequenceEndEvent: _Reader.collection_end,
+}
+
+
+def _value(event: events.ScalarEvent) -> Scalar:
+    plain, _ = event.implicit
+    if not plain:
+        check_escapes(event.value, refusals.line_of(event))
+        return event.value
+    try:
+        return core_value(event.value)
+    except NotFiniteError:
+        raise refusals.number(event) from None

@@ -1,0 +1,246 @@
+"""Several servers as one library that offers only approved skills to models and people."""
+
+import asyncio
+import shlex
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
+
+import anyio
+
+from skillwire.core.json_text import same
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import LiveFile, SkillFile, SkillRecord
+from skillwire.errors import SourceError, StateError
+from skillwire.host.approvals.approval_store import ApprovalStore
+from skillwire.host.connections.target import Target
+from skillwire.host.hosted_skill import HostedSkill
+from skillwire.host.servers.link import ServerLink
+from skillwire.host.servers.source import ServerSource
+from skillwire.host.store.approvals import Approval, ApprovalStatus
+from skillwire.host.store.state import State
+from skillwire.library.library import Library
+from skillwire.library.visibility import VisibilityPolicy
+from skillwire.safe_text import quoted
+from skillwire.sources.base import (
+    EVERYWHERE,
+    Locations,
+    Progress,
+    Scan,
+    Source,
+    WatchFilter,
+    ignore_progress,
+    source_problem,
+)
+
+APPROVALS: Locations = frozenset({"approvals"})
+"""Where to look again when a person has decided something: nobody else is asked."""
+_LOOK_SECONDS = 1.0
+"""How soon a decision counts that was made elsewhere."""
+_WHY = {
+    ApprovalStatus.UNKNOWN: "nobody approved it",
+    ApprovalStatus.CHANGED: "it is another than the one that was approved",
+    ApprovalStatus.REVOKED: "its approval was taken back",
+}
+
+Approving = Callable[[str], str]
+"""The command that approves a skill, by `NAME` or `URI`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A skill as its server has it, how it stands, and what becomes of it."""
+
+    given: SkillRecord
+    standing: ApprovalStatus
+    entry: SkillRecord
+
+
+class ApprovalGate(Source):
+    """Passes everything on, and marks each skill that is not approved with a problem that says so.
+
+    The mark is part of the entry, so that a decision is a change like any other: clients are told of it.
+    """
+
+    def __init__(self, source: ServerSource, keeping: ApprovalStore, approving: Approving) -> None:
+        """The label of the source is one that `keeping` has bound."""
+        self.label = source.label
+        self._source, self._keeping, self._approving = source, keeping, approving
+        self._last = Scan()
+        self._judged: dict[str, _Judged] = {}
+        self._decisions: frozenset[Approval] = frozenset()
+
+    @property
+    def place(self) -> str:
+        return self._source.place
+
+    async def prepare(self) -> None:
+        await self._source.prepare()
+
+    async def scan(self, progress: Progress = ignore_progress) -> Scan:
+        return await self._gated(await self._source.scan(progress))
+
+    async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
+        if where != APPROVALS:
+            return await self._gated(await self._source.rescan(where))
+        scan = await self._gated(self._last)
+        if (trouble := self._source.trouble) is None:
+            return scan
+        failed = source_problem(self.label, trouble, known=bool(scan.entries))
+        return replace(scan, problems=(*scan.problems, failed))
+
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
+        return await self._source.read(entry, file)
+
+    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:
+        found: asyncio.Queue[Locations | Exception] = asyncio.Queue(1)
+        # Tasks of their own: a generator that is left cannot leave a task group.
+        tasks = [asyncio.create_task(self._pass_on(only, found)), asyncio.create_task(self._watch(found))]
+        try:
+            while True:
+                where = await found.get()
+                if isinstance(where, Exception):
+                    raise where
+                yield where
+        finally:
+            for task in tasks:
+                task.cancel()
+            with anyio.CancelScope(shield=True):
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _pass_on(self, only: WatchFilter | None, found: "asyncio.Queue[Locations | Exception]") -> None:
+        try:
+            async with aclosing(self._source.changes(only)) as changes:
+                async for where in changes:
+                    await found.put(where)
+        except Exception as error:  # noqa: BLE001 - whoever follows this source is told
+            await found.put(error)
+
+    async def _watch(self, found: "asyncio.Queue[Locations | Exception]") -> None:
+        """Look now and then what was decided: by a person, with another program."""
+        while True:
+            await anyio.sleep(_LOOK_SECONDS)
+            with suppress(StateError):
+                if await self._keeping.decisions(self.label) != self._decisions:
+                    await found.put(APPROVALS)
+
+    async def _gated(self, scan: Scan) -> Scan:
+        self._last = scan
+        try:
+            self._decisions = await self._keeping.decisions(self.label)
+            standings = await self._standings(scan.entries)
+        except StateError:  # what cannot be looked up was not approved
+            standings = dict[str, ApprovalStatus]()
+        names = Counter(entry.name for entry in scan.entries)
+        known, self._judged = self._judged, {}
+        for entry in scan.entries:
+            judged = known.get(entry.uri)
+            standing = standings.get(entry.uri, ApprovalStatus.UNKNOWN)
+            if judged is None or judged.given is not entry or judged.standing is not standing:
+                judged = _Judged(entry, standing, self._marked(entry, standing, alone=names[entry.name] == 1))
+            self._judged[entry.uri] = judged
+        return replace(scan, entries=tuple(each.entry for each in self._judged.values()))
+
+    async def _standings(self, entries: Iterable[SkillRecord]) -> dict[str, ApprovalStatus]:
+        """Return how each skill stands, as its server lists it now (H17)."""
+        remotes = {entry.uri: self._source.remote(entry) for entry in entries}
+        hosted = {
+            uri: HostedSkill(self.label, local=False, skill=remote)
+            for uri, remote in remotes.items()
+            if remote is not None
+        }
+        found = await self._keeping.judged(hosted.values())
+        standings: dict[str, ApprovalStatus] = {}
+        for uri, skill in hosted.items():
+            standings[uri] = found.get(skill.identity, ApprovalStatus.UNKNOWN)
+            if standings[uri] is ApprovalStatus.APPROVED and not await self._reads_as_approved(skill):
+                standings[uri] = ApprovalStatus.CHANGED
+        return standings
+
+    async def _reads_as_approved(self, skill: HostedSkill) -> bool:
+        """Whether an entry says what it said then: digests do not bind what is told before a file is read."""
+        before = await self._keeping.approved(skill)
+        return before is not None and same(dict(before.frontmatter), dict(skill.skill.frontmatter))
+
+    def _marked(self, entry: SkillRecord, standing: ApprovalStatus, *, alone: bool) -> SkillRecord:
+        """Return a skill with what keeps it from models and people, if anything does."""
+        if standing is ApprovalStatus.APPROVED:
+            return entry
+        return replace(entry, problems=(*entry.problems, self._problem(entry, standing, alone=alone)))
+
+    def _problem(self, entry: SkillRecord, standing: ApprovalStatus, *, alone: bool) -> Problem:
+        command = self._approving(entry.name if alone else entry.origin.location)
+        why, hint = _WHY[standing], f"look at it, then approve it: {quoted(command, None)}"
+        if entry.dynamic:
+            why = "its content is made when it is read, and no approval can be bound to that"
+            hint = f"if you trust the whole server, start the bridge with `--trust {self.label}`"
+        return Problem(
+            entry.origin.path,
+            Rule.NOT_APPROVED,
+            Severity.WARNING,
+            f"models and people are not offered it: {why}",
+            hint=hint,
+        )
+
+
+_NAMES = VisibilityPolicy(by_path=True)
+"""Every skill goes by a path that begins with the label of its server: none poses as another's (H10)."""
+
+Command: TypeAlias = Callable[[Target, str], str]
+
+
+def approve_command(target: Target, skill: str) -> str:
+    """Return the command that approves a skill of a server that a file names."""
+    return f"skillwire approve {shlex.quote(f'{target.label}:{skill}')}"
+
+
+class _WithoutState(Source):
+    """Has no skills, and says that approvals are not known."""
+
+    label = "state"
+
+    def __init__(self, trouble: StateError) -> None:
+        self._problem = Problem(
+            ".",
+            Rule.STATE_FAILED,
+            Severity.WARNING,
+            f"approvals and copies of files are not used: {trouble}",
+            hint=f"{trouble.hint}, and start the bridge again",
+        )
+
+    async def scan(self, progress: Progress = ignore_progress) -> Scan:
+        progress(0)
+        return Scan((), (self._problem,))
+
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
+        raise SourceError(f"{entry.origin.path} has no file {quoted(file.path)}")
+
+
+async def bridged(
+    links: Sequence[ServerLink],
+    state: State | None = None,
+    trusted: Collection[str] = (),
+    command: Command = approve_command,
+    trouble: StateError | None = None,
+) -> Library:
+    """Return the library of these servers, not loaded yet.
+
+    Of servers that are not `trusted`, by their labels, models and people are offered what is approved in the
+    `state`; `command` says how a person approves the others. Without a state, nothing is. `trouble` is why
+    there is none. A state that cannot be written is as none.
+    """
+    keeping = ApprovalStore(state)
+    try:
+        for link in links:
+            await keeping.bind(link.label, link.target.identity)
+    except StateError as error:  # and then nothing that is in it can be relied on
+        keeping, state, trouble = ApprovalStore(None), None, error
+    sources: list[Source] = [] if trouble is None else [_WithoutState(trouble)]
+    for link in links:
+        source = ServerSource(link, cache=None if state is None else state.cache, live=True)
+        trust = link.label in trusted
+        sources.append(source if trust else ApprovalGate(source, keeping, partial(command, link.target)))
+    return Library(sources, visibility=_NAMES)

@@ -1,0 +1,128 @@
+"""Whether a prompt and the resources of its skill say the same, byte for byte, on a server that runs."""
+
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import unquote
+
+from mcp.shared.exceptions import MCPError
+
+from skillwire.core.concurrency import UNSIZED_AT_ONCE, in_order
+from skillwire.core.names import SKILL_FILE
+from skillwire.errors import FindingError
+from skillwire.host.dialects.client import SkillsClient, refusal
+from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.messages import PROMPTS_LIST, RESOURCES_META, SKILL_META
+from skillwire.protocol.prompt_text import stitch
+
+_AROUND = 24
+"""Bytes that are shown on each side of the first difference."""
+_MAX_NAME = 4096
+"""Characters of the name of a prompt, and of the URI of its skill."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptReport:
+    """One prompt that names its skill: how many bytes are equal, or what is not."""
+
+    prompt: str
+    skill: str
+    resources: int = 0
+    size: int = 0
+    finding: Finding | None = None
+
+
+async def compare_prompts(client: SkillsClient) -> AsyncGenerator[PromptReport]:
+    """Compare every prompt that says which skill it is made of with what the resources of that give.
+
+    A server that declares no prompts, or not the extension (H1), is asked nothing.
+    """
+    if client.declared is None or not client.offers_prompts:
+        return
+    try:
+        async for prompt in client.prompts():
+            meta = prompt.get("_meta")
+            skill = cast("Mapping[str, Any]", meta).get(SKILL_META) if isinstance(meta, dict) else None
+            if isinstance(skill, str):
+                yield await _compare(client, str(prompt.get("name")), skill, cast("Mapping[str, Any]", meta))
+    except FindingError as error:
+        yield PromptReport("", "", finding=error.finding)
+    except MCPError as error:
+        yield PromptReport("", "", finding=refusal(PROMPTS_LIST, error))
+
+
+async def _compare(client: SkillsClient, name: str, skill: str, meta: Mapping[str, Any]) -> PromptReport:
+    if max(len(name), len(skill)) > _MAX_NAME:
+        told = "its name, or the URI of its skill, is not a text of reasonable length"
+        return PromptReport(
+            name[:_AROUND], skill[:_AROUND], finding=Finding(name[:_AROUND], Fault.SURFACE_SHAPE, told)
+        )
+    try:
+        uris = await _resources(client, skill, meta)
+        said = _text(name, await client.prompt(name))
+        contents = await _contents(client, uris)
+    except FindingError as error:
+        return PromptReport(name, skill, finding=error.finding)
+    except MCPError as error:
+        return PromptReport(name, skill, finding=refusal(name, error))
+    root = skill.removesuffix(SKILL_FILE)
+    references = ((unquote(uri.removeprefix(root)), content) for uri, content in contents[1:])
+    stitched = stitch(contents[0][1], references)
+    if said == stitched:
+        return PromptReport(name, skill, len(uris), len(said))
+    return PromptReport(name, skill, len(uris), finding=_difference(name, said, stitched))
+
+
+async def _contents(client: SkillsClient, uris: list[str]) -> list[tuple[str, bytes]]:
+    contents: list[tuple[str, bytes]] = []
+
+    async def read(uri: str) -> tuple[str, bytes]:
+        return uri, await client.read(uri)
+
+    await in_order(uris, read, contents.append, UNSIZED_AT_ONCE)
+    return contents
+
+
+async def _resources(client: SkillsClient, skill: str, meta: Mapping[str, Any]) -> list[str]:
+    """Return the URIs of the files in the order of the prompt: as it says, else as the skill lists them."""
+    named = meta.get(RESOURCES_META)
+    if isinstance(named, list) and named:
+        uris = [str(each) for each in cast("list[object]", named)]
+        if len(uris) > client.limits.files:
+            told = f"its prompt names {len(uris):,} files; the limit is {client.limits.files:,}"
+            raise FindingError(Finding(skill, Fault.SURFACE_SHAPE, told))
+    else:
+        files = (await client.get(skill)).files
+        if files is None:
+            raise FindingError(
+                Finding(skill, Fault.SURFACE_SHAPE, "a dynamic skill has no prompt to compare")
+            )
+        uris = [skill, *(file.uri for file in files if file.uri != skill)]
+    if uris[0] != skill or not all(uri.startswith(skill.removesuffix(SKILL_FILE)) for uri in uris):
+        told = "its prompt names files that are not the skill's"
+        raise FindingError(Finding(skill, Fault.SURFACE_SHAPE, told))
+    return uris
+
+
+def _text(name: str, result: Mapping[str, Any]) -> bytes:
+    """Return what a prompt says: one message of a person, one text."""
+    match result.get("messages"):
+        case [{"role": "user", "content": {"type": "text", "text": str(text)}}]:
+            return text.encode(errors="surrogatepass")
+        case _:
+            raise FindingError(Finding(name, Fault.SURFACE_SHAPE, "its prompt is not one text of a person"))
+
+
+def _difference(name: str, said: bytes, stitched: bytes) -> Finding:
+    pairs = enumerate(zip(said, stitched, strict=False))
+    at = next((place for place, (one, other) in pairs if one != other), min(len(said), len(stitched)))
+    told = (
+        f"its prompt and its resources differ from byte {at:,} on: the prompt has {_shown(said, at)}, "
+        f"the resources have {_shown(stitched, at)}"
+    )
+    return Finding(name, Fault.SURFACE_DIFFERS, told)
+
+
+def _shown(content: bytes, at: int) -> str:
+    start, end = max(at - _AROUND, 0), at + _AROUND
+    return repr(content[start:end]) if at < len(content) else "nothing more"

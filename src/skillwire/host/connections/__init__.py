@@ -1,0 +1,1 @@
+"""Connections to other servers: targets, transports, limits on what comes in."""

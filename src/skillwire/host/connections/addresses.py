@@ -1,0 +1,67 @@
+"""Addresses on this machine and in its networks, which are not for others to name.
+
+Services there often ask for no password over plain `http`. With `https` they would need a certificate for the
+very name that is asked.
+"""
+
+import ipaddress
+import socket
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import urlsplit
+
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_INSIDE = tuple(
+    map(ipaddress.ip_network, ("::/96", "::ffff:0:0:0/96", "64:ff9b:1::/48", "5f00::/16", "fec0::/10"))
+)
+"""Networks that are never public, though `ipaddress` does not say so: most of them are out of use."""
+_V4_BITS = 0xFFFF_FFFF
+
+
+def is_private_address(address: str) -> bool:
+    """Whether an IP address is on this machine, in a private network, or of no single machine at all."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):  # some of them mean one of the older kind
+        older = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
+        if ip in _NAT64:
+            older = ipaddress.IPv4Address(int(ip) & _V4_BITS)
+        ip = older or ip
+    return not ip.is_global or ip.is_multicast or any(ip in each for each in _INSIDE)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host means this machine, by its address or by the name that is reserved for that."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def is_private_literal(host: str) -> bool:
+    """Whether a host says itself that it is on this machine or in a private network.
+
+    What a name leads to may change between two looks, so it proves nothing here.
+    """
+    try:
+        return is_private_address(str(ipaddress.ip_address(host.strip("[]"))))
+    except ValueError:
+        return is_loopback(host)
+
+
+def is_plain_http(url: str) -> bool:
+    """Whether a URL is plain `http`."""
+    return urlsplit(url).scheme.lower() == "http"
+
+
+def leads_to_private(url: str) -> bool:
+    """Whether the host of a URL is inside, or has an address there now. May wait for the network."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return any(map(is_private_address, addresses_of(socket.getaddrinfo(host, None))))
+    except (OSError, ValueError):  # it has no address at all
+        return False
+
+
+def addresses_of(found: Iterable[tuple[Any, Any, Any, Any, tuple[Any, ...]]]) -> Iterable[str]:
+    """Return the addresses in what `getaddrinfo` returned."""
+    return (str(address[0]) for *_, address in found)

@@ -1,0 +1,219 @@
+"""Open an SDK client for a target: transport, bounded streams, and errors that name the reason."""
+
+import os
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from types import TracebackType
+from typing import Any, Self, TextIO, cast
+
+import anyio
+import httpx2
+from mcp import Client
+from mcp.client.session import MessageHandlerFnT
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+
+from skillwire.errors import SkillwireError
+from skillwire.host.connections.errors import UnreachableError, WantsLoginError
+from skillwire.host.connections.http import over_http, wants_login
+from skillwire.host.connections.sdk_logging import quiet
+from skillwire.host.connections.stdio import StderrTail, over_stdio
+from skillwire.host.connections.target import Target
+from skillwire.host.connections.traffic import Traffic, TrafficLimits
+from skillwire.safe_text import quoted, visible
+
+_CANCELLED = "notifications/cancelled"
+
+
+@asynccontextmanager
+async def noticing(
+    transport: AbstractAsyncContextManager[Any], traffic: Traffic, ended: Callable[[str], None]
+) -> AsyncGenerator[Any]:
+    """Yield the streams of a transport; `ended` is called when nothing can come from there any more.
+
+    It gets the reason if the server sent more than it may.
+    """
+    async with transport as (read, write):
+        yield _Incoming(read, traffic, ended), _Outgoing(write, traffic)
+
+
+class _Stream:
+    """A stream of the SDK, with something around it."""
+
+    def __init__(self, stream: Any, traffic: Traffic) -> None:
+        self._stream, self._traffic = stream, traffic
+
+    def __getattr__(self, name: str) -> Any:
+        """Return anything else the SDK wants of a stream from the stream itself."""
+        return getattr(self._stream, name)
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._stream.__aexit__(kind, error, traceback)
+
+
+class _Incoming(_Stream):
+    """What a server sends. It is at its end as soon as that is too much: what still comes is not read."""
+
+    def __init__(self, stream: Any, traffic: Traffic, ended: Callable[[str], None]) -> None:
+        super().__init__(stream, traffic)
+        self._ended = ended
+        self._waiting = anyio.CancelScope()
+        traffic.on_trouble = self._stop
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        if not self._traffic.trouble:
+            try:
+                with anyio.CancelScope() as self._waiting:
+                    item = await self._stream.__anext__()
+                    self._count(item)
+                    return item
+            except StopAsyncIteration:
+                pass
+        self._ended(self._traffic.trouble)
+        raise StopAsyncIteration
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._ended(self._traffic.trouble)
+        await super().__aexit__(kind, error, traceback)
+
+    def _stop(self) -> None:
+        self._waiting.cancel()
+        self._ended(self._traffic.trouble)
+
+    def _count(self, item: object) -> None:
+        message = item.message if isinstance(item, SessionMessage) else item
+        if isinstance(message, JSONRPCRequest):
+            self._traffic.requested()
+        elif not (isinstance(message, (JSONRPCResponse, JSONRPCError)) and self._traffic.settle(message.id)):
+            self._traffic.news(messages=1)
+
+
+class _Outgoing(_Stream):
+    """What is sent to a server. Nothing is, once it is not listened to any more."""
+
+    async def send(self, item: SessionMessage) -> None:
+        message = item.message
+        if self._traffic.trouble:
+            raise anyio.ClosedResourceError
+        if isinstance(message, JSONRPCRequest):
+            self._traffic.ask(message.id, message.method)
+        elif isinstance(message, JSONRPCNotification) and message.method == _CANCELLED:
+            self._traffic.settle((message.params or {}).get("requestId"))
+        await self._stream.send(item)
+        if isinstance(message, (JSONRPCResponse, JSONRPCError)):
+            self._traffic.answered()
+
+
+__all__ = ["UnreachableError", "connected", "reason"]
+
+_PATIENCE = 60.0
+"""Seconds for one answer."""
+_FAREWELL = 5.0
+"""Seconds to take leave of a server in peace."""
+_OURS = (OSError, httpx2.ConnectError, SkillwireError)
+"""Failures whose messages come from this machine, and hold no text of a server."""
+
+
+@asynccontextmanager
+async def connected(
+    target: Target,
+    mode: Any = "auto",
+    *,
+    on_message: MessageHandlerFnT | None = None,
+    on_end: Callable[[str], None] = lambda _: None,
+    limits: TrafficLimits | None = None,
+) -> AsyncGenerator[Client]:
+    """Yield a client of the server. Raises `UnreachableError`, with what it last said where that is known.
+
+    `on_message` gets what the server says unasked; `on_end` is called when it can say nothing more, with the
+    reason if it sent more than the `limits` allow.
+    """
+    traffic = Traffic(limits)
+    with quiet(), StderrTail() as words, anyio.CancelScope() as leaving:
+        client = Client(
+            noticing(_transport(target, words.file, traffic), traffic, on_end),
+            read_timeout_seconds=_PATIENCE,
+            mode=mode,
+            message_handler=on_message,
+        )
+        try:
+            await client.__aenter__()
+        except Exception as error:  # whatever it is: there is no connection
+            if (wanted := _login_wanted(error)) is not None:
+                raise wanted from error
+            said = f"; it said: {quoted(last, 300)}" if (last := words.last_line()) else ""
+            # Models and clients read this, too.
+            why = target.without_secrets(f"{traffic.trouble or reason(error)}{said}")
+            raise UnreachableError(f"{quoted(target.label)} does not answer: {why}") from error
+        try:
+            yield client
+        finally:
+            leaving.deadline = anyio.current_time() + (0 if traffic.trouble else _FAREWELL)
+            try:
+                await client.__aexit__(None, None, None)
+            except Exception as error:
+                why = target.without_secrets(traffic.trouble or reason(error))
+                raise UnreachableError(f"{quoted(target.label)} was lost: {why}") from error
+    if traffic.trouble:
+        raise UnreachableError(f"{quoted(target.label)} was dropped: {traffic.trouble}")
+
+
+def _transport(target: Target, said: TextIO, traffic: Traffic) -> Any:
+    if target.url is not None:
+        return over_http(
+            target.url,
+            traffic,
+            target.token,
+            target.headers,
+            public_only=target.public_only,
+            tokens=target.tokens,
+            advice=target.advice,
+        )
+    # It is the person's own command, with the person's variables.
+    env = {**os.environ, **target.env}
+    return over_stdio(target.command, traffic, cwd=target.cwd, env=env, errors=said)
+
+
+def _login_wanted(error: BaseException) -> WantsLoginError | None:
+    """Return the error of a server that requires a login, if it is among the causes."""
+    if isinstance(error, BaseExceptionGroup):
+        inner: tuple[BaseException, ...] = cast("Any", error).exceptions
+        return next((found for each in inner if (found := _login_wanted(each)) is not None), None)
+    if isinstance(error, MCPError):
+        return wants_login(error)
+    return None
+
+
+def reason(error: BaseException) -> str:
+    """Return why there is no connection, in the words of whatever failed; each of them once."""
+    return ", ".join(dict.fromkeys(_reasons(error)))
+
+
+def _reasons(error: BaseException) -> Iterator[str]:
+    if isinstance(error, BaseExceptionGroup):
+        inner: tuple[BaseException, ...] = cast("Any", error).exceptions
+        for each in inner:
+            yield from _reasons(each)
+    else:
+        said = str(error)
+        # Most of them repeat what a server answered, and nothing of that is a sentence of this program.
+        ours = not said or isinstance(error, _OURS)
+        yield visible(said or type(error).__name__, 300) if ours else quoted(said, 300)

@@ -1,0 +1,61 @@
+"""Why a server cannot be asked, and the sentences that say which command to log in with."""
+
+import re
+import shlex
+from dataclasses import dataclass
+
+from skillwire.errors import SkillwireError
+from skillwire.safe_text import quoted
+
+_SCOPES = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*")
+"""Scopes as RFC 6749 spells them."""
+_LONGEST_SCOPE = 300
+
+
+class UnreachableError(SkillwireError):
+    """No server answered."""
+
+
+class WantsLoginError(UnreachableError):
+    """The server requires a login. The message names the command."""
+
+    def __init__(self, message: str, scope: str = "") -> None:
+        self.scope = scope
+        """The scopes that the server asks for, if it names any."""
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class LoginAdvice:
+    """What to tell a person about a server that requires a login."""
+
+    label: str
+    argument: str
+    """The argument for `skillwire login`: the label, or the URL of a server that no file names."""
+
+    def command(self, scope: str = "") -> str:
+        more = f" --scope {shlex.quote(scope)}" if scope else ""
+        return quoted(f"skillwire login {shlex.quote(self.argument)}{more}", None)
+
+    def needed(self) -> str:
+        return f"{quoted(self.label)} requires a login: log in with {self.command()}"
+
+    def expired(self) -> str:
+        return f"{quoted(self.label)} requires a login, and yours has expired: log in with {self.command()}"
+
+    def refused(self) -> str:
+        told = f"{quoted(self.label)} requires a login, and refuses yours"
+        return f"{told}: try again later, or log in with {self.command()}"
+
+    def not_renewed(self, why: str) -> str:
+        told = f"{quoted(self.label)} requires a login, and yours could not be renewed: {why}"
+        return f"{told}; try again later, or log in with {self.command()}"
+
+    def token_refused(self) -> str:
+        told = "check the variable or header that holds it"
+        return f"{quoted(self.label)} requires a login, and refuses the token that it was sent: {told}"
+
+    def scope_missing(self, scope: str) -> str:
+        known = scope if len(scope) <= _LONGEST_SCOPE and _SCOPES.fullmatch(scope) else ""
+        what = f"the scope {quoted(scope, _LONGEST_SCOPE)}" if scope else "more rights than your login has"
+        return f"{quoted(self.label)} requires {what}: log in with {self.command(known or 'SCOPE')}"

@@ -1,0 +1,287 @@
+"""Streamable HTTP to an untrusted server: bounded answers, secrets for one origin, login errors."""
+
+import secrets
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import anyio
+import httpx2
+import orjson
+from mcp.client.auth.utils import extract_field_from_www_auth, extract_scope_from_www_auth
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+
+from skillwire.errors import SkillwireError
+from skillwire.host.connections.addresses import is_loopback
+from skillwire.host.connections.errors import LoginAdvice, WantsLoginError
+from skillwire.host.connections.network import PublicTransport, counting_client, head_trace
+from skillwire.host.connections.target import TokenSource
+from skillwire.host.connections.traffic import Answer, JsonValueCounter, Meter, TooMuchError, Traffic
+
+_CODE = -32042
+_MARK = secrets.token_hex(16)
+"""No server knows it. Otherwise a server could make its own text look like a message of this program."""
+_LONGEST_SCOPE = 300
+UNAUTHORIZED, FORBIDDEN = 401, 403
+
+
+def is_refusal(response: httpx2.Response) -> bool:
+    """Whether the server requires a login, or a login with more scopes."""
+    if response.status_code == UNAUTHORIZED:
+        return True
+    return (
+        response.status_code == FORBIDDEN
+        and extract_field_from_www_auth(response, "error") == "insufficient_scope"
+    )
+
+
+def explain(response: httpx2.Response, message: str) -> None:
+    """Replace the body of a 401 or 403 by `message`."""
+    data = {"mark": _MARK, "scope": scope_of(response)[:_LONGEST_SCOPE]}
+    error = {"code": _CODE, "message": message, "data": data}
+    content = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error})
+    response.stream = _Replacement(content, cast("httpx2.AsyncByteStream", response.stream))
+    for name in ("content-length", "content-encoding", "transfer-encoding"):
+        response.headers.pop(name, None)
+    response.headers["content-type"] = "application/json"
+
+
+def scope_of(response: httpx2.Response) -> str:
+    """Return the scopes that a challenge names."""
+    return extract_scope_from_www_auth(response) or ""
+
+
+def wants_login(error: MCPError) -> WantsLoginError | None:
+    """Return the error that `explain` wrote; None for any other."""
+    data: object = error.error.data
+    if not isinstance(data, dict):
+        return None
+    fields = cast("Mapping[str, Any]", data)
+    if not secrets.compare_digest(str(fields.get("mark", "")).encode(), _MARK.encode()):
+        return None
+    return WantsLoginError(error.message, str(fields.get("scope", "")))
+
+
+class _Replacement(httpx2.AsyncByteStream):
+    """A body to read instead of the one that came."""
+
+    def __init__(self, content: bytes, stream: httpx2.AsyncByteStream) -> None:
+        self._content, self._stream = content, stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._content
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+_CONNECT, _READ = 30.0, 60.0
+"""Seconds to connect, and between two pieces of an answer."""
+_FAREWELL = 2.0
+"""Seconds for a server to confirm that a session ends."""
+_STREAM_PAUSE, _FREE_STREAMS = 1.0, 3
+"""Seconds between two requests for a stream of news, after the first few: a server may end each at once."""
+_NAMED_BY_A_PROJECT = (
+    "it is plain `http` on this machine or in a private network, and a project's file names it"
+)
+_OURS = frozenset(
+    {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"}
+)
+"""Headers that the protocol needs as they are, beside all that begin with `mcp-`."""
+
+
+@asynccontextmanager
+async def over_http(
+    url: str,
+    traffic: Traffic,
+    token: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    *,
+    public_only: bool = False,
+    tokens: TokenSource | None = None,
+    advice: LoginAdvice | None = None,
+) -> AsyncGenerator[Any]:
+    """Yield the streams of a connection for a client of the SDK; the token wins over such a header.
+
+    With `public_only`, no connection is made to this machine or to private networks. `tokens` supplies the
+    token of a stored login. `advice` words the error if the server requires a login.
+    """
+    sent = {**(headers or {}), **({} if token is None else {"Authorization": f"Bearer {token}"})}
+    pacing = _Pacing(traffic)
+
+    async def bound(response: httpx2.Response) -> None:
+        stream = cast("httpx2.AsyncByteStream", response.stream)
+        response.stream = _Bounded(stream, _refusal(response), _answer(response.request, traffic), traffic)
+
+    async with (
+        counting_client(
+            # A few compressed bytes may be very many.
+            headers={"Accept-Encoding": "identity"},
+            timeout=httpx2.Timeout(_CONNECT, read=_READ),
+            auth=_Authorization(httpx2.URL(url), sent, tokens, advice),
+            transport=PublicTransport(_NAMED_BY_A_PROJECT) if public_only else None,
+            event_hooks={"request": [pacing.before], "response": [bound]},
+        ) as client,
+        streamable_http_client(
+            url, http_client=client, max_sse_event_size=traffic.limits.read_bytes
+        ) as streams,
+    ):
+        yield streams
+
+
+class _Pacing:
+    """Holds back requests that the SDK repeats as fast as a server wants, and shortens the last one."""
+
+    def __init__(self, traffic: Traffic) -> None:
+        self._traffic = traffic
+        self._streams, self._next = 0, 0.0
+
+    async def before(self, request: httpx2.Request) -> None:
+        request.extensions = {**request.extensions, "trace": head_trace(self._traffic)}
+        if request.method == "DELETE":
+            request.extensions = {**request.extensions, "timeout": httpx2.Timeout(_FAREWELL).as_dict()}
+        elif request.method == "GET":
+            self._streams += 1
+            now = time.monotonic()
+            if self._streams > _FREE_STREAMS:
+                self._next = max(self._next, now) + _STREAM_PAUSE
+                await anyio.sleep(self._next - now)
+
+
+def _answer(request: httpx2.Request, traffic: Traffic) -> Answer | None:
+    """Return what the answer to a request may have; None for a stream of news, which has no end."""
+    answer = None
+    if request.method == "POST":
+        message: object = orjson.loads(request.content)  # we wrote it
+        answer = traffic.answer_to(cast("dict[str, object]", message).get("id"))
+    elif request.method == "GET":
+        return None
+    if answer is not None and answer.stream:
+        return None
+    return answer or Answer(traffic.limits.small_answer_bytes, traffic.limits.answer_values)
+
+
+def _refusal(response: httpx2.Response) -> str:
+    """Return why an answer is not read at all, if it is not."""
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        return "the answer is compressed, which was not asked for"
+    if (response.charset_encoding or "utf-8").lower() not in {"utf-8", "utf8", "us-ascii"}:
+        return "the answer is not UTF-8"  # and in other encodings its values cannot be counted
+    return ""
+
+
+class _OwnOrigin(httpx2.Auth):
+    """Headers that go to the origin they were given for, wherever a redirect leads."""
+
+    def __init__(self, url: httpx2.URL, headers: Mapping[str, str]) -> None:
+        self._origin = _origin(url)
+        self._headers = {name: value for name, value in headers.items() if not _is_ours(name.lower())}
+
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
+        for name in self._headers:
+            request.headers.pop(name, None)
+        if _origin(request.url) == self._origin:
+            request.headers.update(self._headers)
+        yield request
+
+
+class _Authorization(_OwnOrigin):
+    """Headers and the token of a login, for one origin. A token that the server refuses is renewed once."""
+
+    def __init__(
+        self,
+        url: httpx2.URL,
+        headers: Mapping[str, str],
+        tokens: TokenSource | None = None,
+        advice: LoginAdvice | None = None,
+    ) -> None:
+        super().__init__(url, headers)
+        self._fixed = any(name.lower() == "authorization" for name in self._headers)
+        self._tokens = None if self._fixed or not _keeps_secrets(url) else tokens
+        self._advice = advice
+
+    async def async_auth_flow(
+        self, request: httpx2.Request
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        next(self.auth_flow(request))
+        if _origin(request.url) != self._origin:
+            yield request
+            return
+        token, trouble = await self._asked(None)
+        _bear(request, token)
+        response = yield request
+        if response.status_code == UNAUTHORIZED and token is not None:
+            fresh, trouble = await self._asked(token)
+            if fresh is not None and fresh != token:
+                _bear(request, fresh)
+                response = yield request
+        if self._advice is not None and is_refusal(response):
+            explain(response, trouble or self._message(self._advice, response, had=token is not None))
+
+    async def _asked(self, refused: str | None) -> tuple[str | None, str]:
+        """Return the token to send, and what went wrong if there should be one."""
+        if self._tokens is None:
+            return None, ""
+        try:
+            if refused is None:
+                return await self._tokens.token(), ""
+            return await self._tokens.renewed(refused), ""
+        except SkillwireError as error:
+            return None, str(error)
+
+    def _message(self, advice: LoginAdvice, response: httpx2.Response, *, had: bool) -> str:
+        if response.status_code == FORBIDDEN:
+            return advice.scope_missing(scope_of(response))
+        if self._fixed:
+            return advice.token_refused()
+        return advice.expired() if had else advice.needed()
+
+
+def _bear(request: httpx2.Request, token: str | None) -> None:
+    if token is not None:
+        request.headers["Authorization"] = f"Bearer {token}"
+
+
+def _keeps_secrets(url: httpx2.URL) -> bool:
+    """Whether no one between here and the server can read what is sent."""
+    return url.scheme == "https" or is_loopback(url.host)
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """The body of an answer, as long as it is not more than that answer may have."""
+
+    def __init__(
+        self, stream: httpx2.AsyncByteStream, refusal: str, answer: Answer | None, traffic: Traffic
+    ) -> None:
+        self._stream, self._refusal, self._answer, self._traffic = stream, refusal, answer, traffic
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._refusal:
+            raise httpx2.StreamError(self._refusal)
+        meter = None if self._answer is None else Meter(self._answer)
+        counter = JsonValueCounter()
+        async for chunk in self._stream:
+            if meter is None:
+                before = counter.values
+                self._traffic.news(len(chunk), counter.feed(chunk) - before, messages=1)
+            else:
+                try:
+                    meter.feed(chunk)
+                except TooMuchError as error:
+                    raise httpx2.StreamError(str(error)) from error
+            if self._traffic.trouble:
+                raise httpx2.StreamError(self._traffic.trouble)
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port
+
+
+def _is_ours(name: str) -> bool:
+    return name in _OURS or name.startswith("mcp-")

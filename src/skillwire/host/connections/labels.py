@@ -1,0 +1,68 @@
+"""Labels for servers and folders: what is a label, and how to make one from a name, URL or command."""
+
+import re
+from collections.abc import Container, Sequence
+from itertools import chain, count
+from urllib.parse import urlsplit
+
+from skillwire.errors import InvalidValueError
+
+LABEL_LENGTH = 64
+LABEL_RULE = "1-64 letters, digits, dots, underscores and hyphens, the first a letter or digit"
+"""So that a label is also a name for a folder, and the first part of a `skill://` URI."""
+
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
+
+
+def is_label(text: str) -> bool:
+    return len(text) <= LABEL_LENGTH and _LABEL.fullmatch(text) is not None
+
+
+def checked_label(text: str) -> str:
+    """Return `text` if it is a label. Raises `InvalidValueError`."""
+    if not is_label(text):
+        raise InvalidValueError("label", text, LABEL_RULE)
+    return text
+
+
+_OTHERS = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
+_WORDS = 3
+"""Words of a command that its label is made of. What follows an option may be a secret."""
+
+
+def slug(text: str) -> str:
+    """Return the label nearest to `text`."""
+    return _OTHERS.sub("-", text).strip("._-")[:LABEL_LENGTH].rstrip("._-") or "server"
+
+
+def url_slug(url: str) -> str:
+    """Return a label for a URL: its host and path, and nothing of what else it may hold."""
+    parts = urlsplit(url)
+    return slug(f"{parts.netloc.rpartition('@')[2]}{parts.path}")
+
+
+def command_slug(command: Sequence[str]) -> str:
+    """Return a label for a command: the program, and the words before its options."""
+    program, *words = command
+    while words and words[0].startswith("-"):
+        del words[0]
+    named = [program]
+    for word in words:
+        if word.startswith("-") or "=" in word or len(named) == _WORDS:
+            break
+        named.append(word)
+    return slug(" ".join(map(_last_part, named)))
+
+
+def free_label(label: str, taken: Container[str]) -> str:
+    """Return `label`, or the first of `label-2`, `label-3`, … that is not taken.
+
+    The labels in `taken` are case-folded, for some file systems cannot tell them apart otherwise.
+    """
+    numbered = (f"{label[: LABEL_LENGTH - len(end)]}{end}" for end in (f"-{number}" for number in count(2)))
+    return next(each for each in chain([label], numbered) if each.casefold() not in taken)
+
+
+def _last_part(word: str) -> str:
+    """Return the name of a file, of a path; another word as it is."""
+    return re.split(r"[/\\]", word)[-1] if re.match(r"[./~\\]|[A-Za-z]:[/\\]", word) else word

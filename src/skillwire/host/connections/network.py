@@ -1,0 +1,135 @@
+"""HTTP clients and transports that count response heads and can refuse private addresses."""
+
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextvars import ContextVar
+from typing import Any, cast
+
+import anyio
+import httpcore2
+import httpx2
+
+from skillwire.host.connections.addresses import addresses_of, is_private_address
+from skillwire.host.connections.traffic import Traffic
+
+
+def counting_client(**options: Any) -> httpx2.AsyncClient:
+    """Return a client that counts what comes before an answer, directly and by every proxy."""
+    client = httpx2.AsyncClient(**options)
+    # Nothing public leads there, and a transport of our own would know no proxy of the environment.
+    parts: dict[str, Any] = vars(client)
+    transports: list[Any] = [parts["_transport"], *parts["_mounts"].values()]
+    for transport in transports:
+        if transport is not None:  # as it is for an address that no proxy is used for
+            pool: Any = transport._pool  # noqa: SLF001
+            pool._network_backend = _Counting(pool._network_backend)  # noqa: SLF001
+    return client
+
+
+class _Head:
+    """Counts the bytes before an answer: any number of heads may say that it is to come."""
+
+    def __init__(self, traffic: Traffic) -> None:
+        self._traffic, self._left = traffic, traffic.limits.head_bytes
+
+    def take(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            most = self._traffic.limits.head_bytes
+            self._traffic.give_up(f"the server sends more than {most:,} bytes before an answer")
+            raise httpcore2.ReadError(self._traffic.trouble)
+
+
+_head: ContextVar[_Head | None] = ContextVar("head", default=None)
+
+
+class _Counting(httpcore2.AsyncNetworkBackend):
+    """A network whose connections count what comes while the head of an answer is waited for."""
+
+    def __init__(self, network: httpcore2.AsyncNetworkBackend) -> None:
+        self._network = network
+
+    async def connect_tcp(self, *where: Any, **how: Any) -> httpcore2.AsyncNetworkStream:
+        return _CountedStream(await self._network.connect_tcp(*where, **how))
+
+    async def connect_unix_socket(self, *where: Any, **how: Any) -> httpcore2.AsyncNetworkStream:
+        return _CountedStream(await self._network.connect_unix_socket(*where, **how))
+
+    async def sleep(self, seconds: float) -> None:
+        await self._network.sleep(seconds)
+
+
+class _CountedStream(httpcore2.AsyncNetworkStream):
+    def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
+        self._stream = stream
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - as in the base class
+        piece = await self._stream.read(max_bytes, timeout)
+        if (head := _head.get()) is not None:
+            head.take(len(piece))
+        return piece
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as in the base class
+        await self._stream.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(self, *how: Any, **options: Any) -> httpcore2.AsyncNetworkStream:
+        return _CountedStream(await self._stream.start_tls(*how, **options))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+class PublicTransport(httpx2.AsyncHTTPTransport):
+    """Connects to public addresses only. The name is looked up once: what is checked is what is reached.
+
+    No proxy of the environment is used, because a proxy looks names up by itself.
+    """
+
+    def __init__(self, refusal: str) -> None:
+        """`refusal` says why an address on this machine or in a private network is not reached."""
+        super().__init__()
+        self._pool = httpcore2.AsyncConnectionPool(
+            ssl_context=httpx2.create_ssl_context(), network_backend=_PublicOnly(refusal)
+        )
+
+
+class _PublicOnly(httpcore2.AsyncNetworkBackend):
+    def __init__(self, refusal: str) -> None:
+        self._refusal = refusal
+        self._network: httpcore2.AsyncNetworkBackend = cast("Any", httpcore2.AnyIOBackend)()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - as in the base class
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        try:
+            found = list(addresses_of(await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
+        except OSError as error:
+            raise httpcore2.ConnectError(str(error)) from error
+        if not found or any(map(is_private_address, found)):
+            raise httpcore2.ConnectError(self._refusal)
+        return await self._network.connect_tcp(found[0], port, timeout, local_address, socket_options)
+
+    async def sleep(self, seconds: float) -> None:
+        await anyio.sleep(seconds)
+
+
+def head_trace(traffic: Traffic) -> Callable[[str, Mapping[str, Any]], Awaitable[None]]:
+    """Return what begins and ends the count of a head. It is called by the task that reads it."""
+
+    async def trace(event: str, _: Mapping[str, Any]) -> None:
+        if _RECEIVING in event:
+            _head.set(_Head(traffic) if event.endswith(".started") else None)
+
+    return trace
+
+
+_RECEIVING = "receive_response_headers"
+"""What `httpcore2` calls the wait for the head of an answer."""

@@ -1,0 +1,259 @@
+"""A server that is a program: its process, its pipes, bounded lines, and the tail of its stderr."""
+
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, Self, TextIO
+
+import anyio
+import anyio.lowlevel
+from anyio.abc import ByteReceiveStream, ByteSendStream
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.os.posix.utilities import terminate_posix_process_tree
+from mcp.os.win32.utilities import (
+    close_process_job,
+    create_windows_process,
+    get_windows_executable_command,
+    terminate_windows_process_tree,
+)
+from mcp.shared.message import SessionMessage
+from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
+
+from skillwire.host.connections.traffic import MIN_CHARGE, Answer, JsonValueCounter, Traffic
+from skillwire.safe_text import visible
+
+_KEPT = 2000
+"""Bytes that are kept."""
+_CHUNK = 65_536
+_BREATH = 0.005
+"""Seconds after each full chunk: a program that writes without end is slowed down, and takes no core."""
+_PATIENCE = 1.0
+"""Seconds for the rest to arrive once the program has ended. A child of it may hold the pipe for ever."""
+
+
+class StderrTail:
+    """A pipe for a program to write to. Nothing of it reaches the terminal: it may hold anything."""
+
+    def __init__(self) -> None:
+        self._tail = b""
+        self._ours, theirs = os.pipe()
+        self.file = os.fdopen(theirs, "w", encoding="utf-8")
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+    def last_line(self) -> str:
+        """Return the last line that was written, visible and capped. Nothing can be written afterwards."""
+        self.file.close()
+        self._thread.join(_PATIENCE)
+        lines = self._tail.decode(errors="replace").strip().splitlines()
+        return visible(lines[-1], 300) if lines else ""
+
+    def _follow(self) -> None:
+        with os.fdopen(self._ours, "rb", buffering=0) as pipe:
+            while chunk := pipe.read(_CHUNK):
+                self._tail = (self._tail + chunk)[-_KEPT:]
+                if len(chunk) == _CHUNK:
+                    time.sleep(_BREATH)
+
+
+_GRACE, _KILL, _FLUSH, _REAP = 2.0, 2.0, 0.5, 2.0
+"""Seconds for a program to end by itself, to end on SIGTERM, to read the rest, and to be gone when killed."""
+_SHORT = 0.5
+"""Seconds for each of these if the program sent more than it may."""
+_LOOK_AGAIN = 0.01
+_DRAINED = 16 * 1024 * 1024
+"""Bytes that are read and thrown away while a program ends, so that it does not wait for a reader."""
+_BROKEN = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, OSError)
+
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,15})\s*[,}]')
+_CONTENT = re.compile(rb'"(?:result|error)"\s*:')
+_END = 100
+"""Bytes at the end of an answer, where some programs write its id."""
+
+_Incoming = MemoryObjectSendStream[SessionMessage | Exception]
+
+
+@asynccontextmanager
+async def over_stdio(
+    command: Sequence[str],
+    traffic: Traffic,
+    *,
+    cwd: Path | None,
+    env: Mapping[str, str],
+    errors: TextIO,
+) -> AsyncGenerator[Any]:
+    """Start a program, and yield the streams of a connection to it for a client of the SDK.
+
+    At the end the program and all that it started are ended. Raises `OSError` or `ValueError`.
+    """
+    process = await _started(command, cwd, dict(env), errors)
+    # No waiting before the task group: if that were cancelled, the process would be left alone.
+    to_client, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    sent, from_client = anyio.create_memory_object_stream[SessionMessage](0)
+    written = anyio.Event()
+
+    async def write() -> None:
+        try:
+            await _write(from_client, process.stdin, traffic)
+            # Or nothing would say that the server cannot be asked any more.
+            if not traffic.trouble:
+                await to_client.aclose()
+        finally:
+            written.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_read, process.stdout, to_client, traffic)
+        tasks.start_soon(write)
+        try:
+            yield received, sent
+        finally:
+            with anyio.CancelScope(shield=True):  # each wait in it is bounded
+                received.close()
+                sent.close()
+                with anyio.move_on_after(0 if traffic.trouble else _FLUSH):
+                    await written.wait()
+                await _stop(process, hurry=bool(traffic.trouble))
+                for stream in (received, sent, to_client, from_client):
+                    await stream.aclose()
+                await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+
+
+async def _read(stdout: ByteReceiveStream, to_client: _Incoming, traffic: Traffic) -> None:
+    """Pass on each line as a message. The longest line is that of the longest answer that is waited for."""
+    async with to_client:
+        line, counter, charged = bytearray(), JsonValueCounter(), 0
+        with suppress(*_BROKEN):
+            while not traffic.trouble:
+                chunk = await stdout.receive()
+                most, start = traffic.largest(), 0
+                while not traffic.trouble:
+                    end = chunk.find(b"\n", start)
+                    piece = chunk[start : end if end >= 0 else len(chunk)]
+                    line += piece
+                    charged += max(len(piece), MIN_CHARGE)
+                    counter.feed(piece)
+                    if charged > most.most_bytes:
+                        told = f"the server sends a line of more than {most.most_bytes:,} bytes"
+                        traffic.give_up(told)
+                    if end < 0 or traffic.trouble:
+                        break
+                    if item := _message(bytes(line), counter.values, most, traffic):
+                        await to_client.send(item)
+                        most = traffic.largest()
+                    line.clear()
+                    counter, charged, start = JsonValueCounter(), 0, end + 1
+    if not traffic.trouble:
+        await _drain(stdout)
+
+
+async def _drain(stdout: ByteReceiveStream) -> None:
+    """Throw away what a program still writes, so that it can end."""
+    left = _DRAINED
+    with suppress(*_BROKEN), anyio.CancelScope(shield=True):  # until the pipe is closed, which is soon
+        while left > 0:
+            left -= len(await stdout.receive())
+
+
+def _message(line: bytes, values: int, most: Answer, traffic: Traffic) -> SessionMessage | Exception | None:
+    """Return what a line says. What is not an answer counts as news."""
+    if not line.strip():
+        traffic.news(len(line) + 1, messages=1)
+        return None
+    if values > most.most_values:
+        told = f"the answer has more than {most.most_values:,} JSON values"
+        traffic.news(messages=1)
+        if (refused := _refused(line, told)) and (answer := traffic.answer_to(refused.message.id)):
+            answer.refused = told
+        return refused
+    try:
+        message = jsonrpc_message_adapter.validate_json(line.decode(errors="replace"), by_name=False)
+    except ValueError as error:
+        traffic.news(len(line), values)
+        return _refused(line, "the answer is no JSON that can be read") or ValueError(type(error).__name__)
+    if not (isinstance(message, (JSONRPCResponse, JSONRPCError)) and _taken(message.id, len(line), traffic)):
+        traffic.news(len(line), values)
+    return SessionMessage(message)
+
+
+def _taken(request: object, size: int, traffic: Traffic) -> bool:
+    """Count an answer towards the budget that its request has. Return whether there is such a request."""
+    answer = traffic.answer_to(request)
+    if answer is not None and answer.budget is not None:
+        answer.budget.left -= size
+    return answer is not None
+
+
+def _refused(line: bytes, told: str) -> Any:
+    """Return an error for the request that a line would answer, so that it does not wait in vain."""
+    content = _CONTENT.search(line)
+    if b'"jsonrpc"' not in line or content is None:
+        return None
+    found = _ID.findall(line[: content.start()])[:1] or _ID.findall(line[-_END:])[-1:]
+    if not found:
+        return None
+    error = ErrorData(code=PARSE_ERROR, message=told)
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[0]), error=error))
+
+
+async def _write(
+    messages: MemoryObjectReceiveStream[SessionMessage], stdin: ByteSendStream, traffic: Traffic
+) -> None:
+    async with messages:
+        with suppress(*_BROKEN):
+            async for message in messages:
+                line = f"{message.message.model_dump_json(by_alias=True, exclude_unset=True)}\n"
+                with anyio.move_on_after(traffic.limits.write_seconds) as patience:
+                    await stdin.send(line.encode())
+                if patience.cancelled_caught:
+                    traffic.give_up("the server does not read what is sent to it")
+                    return
+
+
+async def _started(command: Sequence[str], cwd: Path | None, env: dict[str, str], errors: TextIO) -> Any:
+    program, *arguments = command
+    if sys.platform == "win32":
+        program = await anyio.to_thread.run_sync(get_windows_executable_command, program)
+        return await create_windows_process(program, arguments, env, errors, cwd)
+    return await anyio.open_process(
+        [program, *arguments], env=env, stderr=errors, cwd=cwd, start_new_session=True
+    )
+
+
+async def _stop(process: Any, *, hurry: bool) -> None:
+    """End a program: close its stdin, wait, then end it and all that it started."""
+    with suppress(*_BROKEN):
+        await process.stdin.aclose()
+    if hurry or not await _ends(process, _GRACE):
+        if sys.platform == "win32":
+            await terminate_windows_process_tree(process)
+        else:
+            await terminate_posix_process_tree(process, _SHORT if hurry else _KILL)
+        await _ends(process, _REAP)
+    close_process_job(process)
+    with suppress(*_BROKEN):
+        await process.stdout.aclose()
+    # The transport of asyncio stays open as long as a child holds a pipe, and nothing public closes it.
+    transport = getattr(getattr(process, "_process", None), "_transport", None)
+    if transport is not None:
+        with suppress(PermissionError):
+            transport.close()
+
+
+async def _ends(process: Any, seconds: float) -> bool:
+    """Whether a program ends in time. `wait` would also wait for whatever else holds its pipes."""
+    with anyio.move_on_after(seconds):
+        while process.returncode is None:  # noqa: ASYNC110 - nothing else says so
+            await anyio.sleep(_LOOK_AGAIN)
+    return process.returncode is not None

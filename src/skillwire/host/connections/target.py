@@ -1,0 +1,175 @@
+"""What a person names to reach a server: a URL, or a command that starts one."""
+
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+from typing import Protocol
+from urllib.parse import urlsplit, urlunsplit
+
+from skillwire.errors import InvalidValueError, UsageError
+from skillwire.host.connections.errors import LoginAdvice
+from skillwire.host.connections.labels import checked_label, command_slug, url_slug
+from skillwire.safe_text import quoted
+
+COMMAND = "stdio:"
+"""What stands before a command where a server is meant. `-- command` means the same."""
+_SHORTEST_SECRET = 8
+"""Characters. What is shorter is a flag or a number, and stands in many a sentence."""
+_SERVER = "mcp+"
+"""What stands before a URL where it could be that of a publisher, too."""
+
+
+class TokenSource(Protocol):
+    """Supplies the access token of one server. The token is sent to the origin of that server only.
+
+    Its methods may raise `SkillwireError`. That error is then reported for the server.
+    """
+
+    async def token(self) -> str | None:
+        """Return the token to send; None if no one has logged in."""
+        ...
+
+    async def renewed(self, refused: str) -> str | None:
+        """Return a new token after the server refused one; None if a new login is needed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """How to reach one MCP server. Its `repr` never contains secrets."""
+
+    label: str
+    """What the person calls it. Nothing that the server says of itself counts (H9)."""
+    url: str | None = field(default=None, repr=False)
+    command: tuple[str, ...] = field(default=(), repr=False)
+    cwd: Path | None = None
+    """The folder that a command runs in; None for the current one, whichever that is."""
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Variables that a command gets beside those of the person."""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """What is sent to the URL with each request, and to no other origin."""
+    token: str | None = field(default=None, repr=False)
+    """The bearer token for the URL, and for no other origin."""
+    public_only: bool = False
+    """Whether the URL is reached only at a public address: it was not the person who named it."""
+    spelled: str = field(default="", repr=False)
+    """The URL or command as the person wrote it: with the names of variables, not with what they hold.
+
+    It is for that person's eyes. Everybody else is told the `place`.
+    """
+
+    tokens: TokenSource | None = field(default=None, repr=False, compare=False)
+    """Supplies the token if the server requires a login. A `token` or an `Authorization` header wins."""
+    typed: bool = field(default=False, compare=False)
+    """Whether the person named it by its URL, and not by a label that a file gives it."""
+
+    def __post_init__(self) -> None:
+        checked_label(self.label)
+        if (self.url is None) != bool(self.command):
+            raise InvalidValueError("server", self.label, "reached by a URL or by a command, and not by both")
+        if not self.spelled:
+            spelled = shlex.join(self.command) if self.url is None else without_query(self.url)
+            object.__setattr__(self, "spelled", spelled)
+
+    @classmethod
+    def parse(cls, text: str) -> "Target":
+        """Return the target of a URL, or of `stdio:` and a command. Raises `UsageError`."""
+        url = text.removeprefix(_SERVER)
+        if url.startswith(("http://", "https://")):
+            return cls(url_slug(url), url=url, spelled=without_query(url), typed=True)
+        if text.startswith(COMMAND) and (words := _words(text)):
+            return cls(command_slug(words), command=words, cwd=_folder_that_matters(words))
+        raise UsageError(
+            f"{quoted(text)} is no server",
+            hint="write a URL, or the command that starts one behind `--`, as in `-- python server.py`",
+        )
+
+    def with_token(self, token: str | None) -> "Target":
+        """Return the target with a bearer token. Raises `UsageError` where none can be sent."""
+        if token is not None and self.url is None:
+            raise UsageError(
+                "a bearer token is for a URL, and this server is started by a command",
+                hint="leave out `--token-env`: the command gets all your variables",
+            )
+        return replace(self, token=token)
+
+    @property
+    def place(self) -> str:
+        """Where it is, for models, clients and logs: a URL without keys, or the name of a program."""
+        if self.url is not None:
+            return self.spelled
+        return f"{PurePath(self.command[0]).name}{' …' * (len(self.command) > 1)}"
+
+    @property
+    def has_token(self) -> bool:
+        """Whether there is a token or an `Authorization` header already, so that no login is used."""
+        named = any(name.lower() == "authorization" for name in self.headers)
+        return self.token is not None or named
+
+    @property
+    def advice(self) -> LoginAdvice:
+        """What to tell a person if the server requires a login."""
+        return LoginAdvice(self.label, self.spelled if self.typed else self.label)
+
+    def without_secrets(self, text: str) -> str:
+        """Return what was said about the server, without anything that only the person should know."""
+        text = text.replace(self.url, self.spelled) if self.url else text
+        for secret in sorted(self._secrets(), key=len, reverse=True):
+            text = text.replace(secret, "…")
+        return text
+
+    def _secrets(self) -> Iterator[str]:
+        parts = urlsplit(self.url or "")
+        asked = (parts.password or "", parts.fragment, *re.split(r"[=&]", parts.query))
+        words = (part for word in self.command[1:] for part in (word, word.partition("=")[2]))
+        known = (*asked, *words, *self.env.values(), *self.headers.values(), self.token or "")
+        return (each for each in known if len(each) >= _SHORTEST_SECRET)
+
+    @property
+    def identity(self) -> str:
+        """What the label stands for: this URL, or this command in this folder (H28).
+
+        It is kept, so it holds no secret: what may be one is there as a digest.
+        """
+        if self.url is not None:
+            known = without_query(self.url)
+            return known if known == self.url else f"{known} {_digest([self.url])}"
+        folder = "" if self.cwd is None else str(self.cwd)
+        return f"{COMMAND}{self.command[0]} {_digest([*self.command, folder])}"
+
+    @property
+    def login_label(self) -> str:
+        """The label of its login. That of a typed URL does not depend on other servers of the command."""
+        return url_slug(self.url) if self.typed and self.url is not None else self.label
+
+    @property
+    def login_identity(self) -> str:
+        """The server that a login is for: the URL without its query, as in `skillwire login URL`."""
+        return self.identity if self.url is None else without_query(self.url)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(text.removeprefix(COMMAND)))
+    except ValueError as error:
+        raise UsageError(f"{quoted(text)} is no command: {error}", hint="close its quotes") from error
+
+
+def _folder_that_matters(words: Sequence[str]) -> Path | None:
+    """Return the current folder if a word of the command is a file in it: elsewhere it would be another."""
+    here = (word for word in words if not Path(word).is_absolute() and Path(word).is_file())
+    return Path.cwd() if next(here, None) is not None else None
+
+
+def without_query(url: str) -> str:
+    """Return a URL without the parts in which people put names and keys."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme.lower(), parts.netloc.rpartition("@")[2].lower(), parts.path, "", ""))
+
+
+def _digest(words: Sequence[str]) -> str:
+    return f"sha256:{hashlib.sha256(json.dumps(list(words)).encode(errors='surrogatepass')).hexdigest()}"

@@ -1,0 +1,329 @@
+"""A client for earlier drafts: finds the dialect of a server, then lists and reads its skills."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
+from typing import Any
+from urllib.parse import unquote
+
+import anyio
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+
+from skillwire.core.concurrency import in_order
+from skillwire.core.names import SKILL_FILE
+from skillwire.core.record import Limits
+from skillwire.errors import FindingError
+from skillwire.host.dialects.client import Listing, SkillsClient, refusal
+from skillwire.protocol.draft_index import read_draft_index
+from skillwire.protocol.drafts import INDEX_URI
+from skillwire.protocol.findings import Fault, Finding, Findings
+from skillwire.protocol.legacy import ListedResources, read_manifest
+from skillwire.protocol.messages import EXTENSION, MANIFEST, RESOURCES_LIST, SKILLS_LIST
+from skillwire.protocol.remote import Dialect, RemoteDelivery, RemoteSkill, parse_entry
+from skillwire.protocol.verify import delivery_faults, path_in, unpack_skill
+
+
+class RetrievedBytes:
+    """The bytes of each file that was read, by skill. A file that is read again counts once."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._sizes: dict[str, dict[str, int]] = {}
+
+    def count(self, skill: RemoteSkill, uri: str, size: int) -> None:
+        """Count a file. Raises `FindingError` if the skill turns out to be too large."""
+        sizes = self._sizes.setdefault(skill.uri, {})
+        total = sum(sizes.values()) - sizes.get(uri, 0) + size
+        if total > self._limits.bytes or len(sizes.keys() | {uri}) > self._limits.files:
+            told = f"more of it was read than {self._limits.files:,} files and {self._limits.bytes:,} bytes"
+            raise FindingError(Finding(skill.uri, Fault.ENTRY_LIMITS, told))
+        sizes[uri] = size
+
+
+_INDEX, _MANIFEST = 16 * 1024 * 1024, 4 * 1024 * 1024
+"""Bytes of the answer that holds an index, and of one that holds a manifest."""
+MAX_MANIFESTS = 1000
+"""Manifests that are read of one server: each is a request (H2)."""
+
+_WARNINGS = {
+    Dialect.DRAFT_C: (
+        SKILLS_LIST,
+        "the server speaks draft C of the extension: sizes are known only once files are read",
+    ),
+    Dialect.DRAFT_B: (
+        INDEX_URI,
+        "the server speaks draft B of the extension: only documents and archives have digests",
+    ),
+    Dialect.DRAFT_A: (
+        INDEX_URI,
+        "the server speaks draft A of the extension: at most documents and archives have digests",
+    ),
+    Dialect.MANIFEST: (
+        RESOURCES_LIST,
+        "the server does not speak the extension, but has FastMCP's manifests: two fields of each are known",
+    ),
+    Dialect.SCAN: (
+        RESOURCES_LIST,
+        "the server does not speak the extension, and has no index: skills are guessed, without digests",
+    ),
+    Dialect.OLD_URIS: (
+        RESOURCES_LIST,
+        "the server does not speak the extension, but has addresses from before it: skills have no digests",
+    ),
+}
+"""What is told of a server that does not speak the final extension, and where that was noticed."""
+
+
+async def discover(client: SkillsClient, *, drafts: bool = True) -> Listing:
+    """Return the skills of a server, and the dialect in which it tells of them.
+
+    Without `drafts`, only `skills/list` is asked. With them, the first dialect that yields a skill is taken,
+    and a finding names it; skills of two dialects are never put together. That something is missing proves
+    nothing. Raises `MCPError` if the server is gone; or if it refused a list, and told of no skill in another
+    way.
+    """
+    search = _Search(client, drafts=drafts)
+    later = (search.index, search.manifests, search.scan, search.old_uris) if drafts else ()
+    findings, complete = Findings(), True
+    for attempt in (search.methods, *later):  # in this order: the newer promises more
+        listing = await attempt()
+        findings.take(listing.findings)
+        complete &= listing.complete
+        if listing.skills:
+            break
+    else:
+        if search.refused is not None:
+            raise search.refused
+        listing = Listing(dialect=None if client.declared is None else Dialect.FINAL)
+    if client.declares_as_before:
+        told = "the extension, or its `directoryRead`, is declared in a place of early drafts"
+        findings.add(Finding(SKILLS_LIST, Fault.OLD_DRAFT, told))
+    if listing.dialect is not None and listing.dialect in _WARNINGS:
+        place, told = _WARNINGS[listing.dialect]
+        findings.add(Finding(place, Fault.OLD_DRAFT, told))
+    return Listing(listing.skills, findings, complete, listing.dialect)
+
+
+class _Search:
+    """One search for the skills of a server. No list is asked for twice."""
+
+    def __init__(self, client: SkillsClient, *, drafts: bool) -> None:
+        self.refused: MCPError | None = None
+        self._client, self._drafts = client, drafts
+        self._resources: ListedResources | None = None
+
+    async def methods(self) -> Listing:
+        """Ask `skills/list`. If no entry is a final one, those of draft C count."""
+        listing, older = Listing(dialect=Dialect.FINAL), Listing(dialect=Dialect.DRAFT_C)
+        limits = self._client.limits
+        if self._client.declared is None:  # and then its methods are not to be called (H1)
+            if not self._drafts:
+                told = f"the server does not declare the extension `{EXTENSION}`"
+                listing.findings.add(Finding(SKILLS_LIST, Fault.LIST_SHAPE, told))
+            return listing
+        async for entry in self._each(self._client.entries(listing), SKILLS_LIST, listing):
+            listing.take(parse_entry(entry, limits))
+            if self._drafts and not listing.skills:
+                older.take(parse_entry(entry, limits, Dialect.DRAFT_C))
+        if listing.skills or not older.skills:
+            return listing
+        older.complete = listing.complete
+        return older
+
+    async def index(self) -> Listing:
+        """Read the index of the early drafts, if there is one."""
+        if not self._client.offers_resources:
+            return Listing()
+        try:
+            index = read_draft_index(await self._client.read(INDEX_URI, most=_INDEX))
+        except FindingError as error:
+            listing = Listing()
+            listing.end(error.finding)
+            return listing
+        except MCPError as error:  # that there is none proves nothing
+            _answered(error)
+            return Listing()
+        return Listing(list(index.skills.values()), index.findings, index.complete, index.dialect)
+
+    async def manifests(self) -> Listing:
+        """Read each manifest that is listed."""
+        listing = Listing(dialect=Dialect.MANIFEST)
+        resources = await self._listed(listing)
+
+        async def read(uri: str) -> RemoteSkill | list[Finding]:
+            told = resources.told_of(uri.removesuffix(MANIFEST) + SKILL_FILE)
+            try:
+                content = await self._client.read(uri, most=_MANIFEST)
+                return read_manifest(uri, content, told, self._client.limits)
+            except FindingError as error:
+                return [error.finding]
+            except MCPError as error:
+                return [refusal(uri, _answered(error))]
+
+        await in_order(resources.manifests[:MAX_MANIFESTS], read, listing.take)
+        if (more := len(resources.manifests) - MAX_MANIFESTS) > 0:
+            left_out = f"it has {more:,} manifests more than {MAX_MANIFESTS:,}; they were not read"
+            listing.end(Finding(RESOURCES_LIST, Fault.LIST_ENDLESS, left_out))
+        return listing
+
+    async def scan(self) -> Listing:
+        """Take each `SKILL.md` that is listed for a skill."""
+        listing = Listing(dialect=Dialect.SCAN)
+        for parsed in (await self._listed(listing)).scanned():
+            listing.take(parsed)
+        return listing
+
+    async def old_uris(self) -> Listing:
+        """Take each address `skill://name` that is listed for a skill."""
+        listing = Listing(dialect=Dialect.OLD_URIS)
+        for parsed in (await self._listed(listing)).at_old_uris():
+            listing.take(parsed)
+        return listing
+
+    async def _listed(self, listing: Listing) -> ListedResources:
+        """Return the resources that may be about skills. Whoever asks first is told what is wrong."""
+        if self._resources is None:
+            self._resources = ListedResources()
+            if self._client.offers_resources:
+                resources = self._client.resources(listing)
+                async for resource in self._each(resources, RESOURCES_LIST, listing):
+                    self._resources.add(resource)
+        return self._resources
+
+    async def _each(
+        self, entries: AsyncGenerator[object], place: str, listing: Listing
+    ) -> AsyncGenerator[object]:
+        """Yield each entry; if the server breaks the list off, what came before counts."""
+        try:
+            async for entry in entries:
+                yield entry
+        except FindingError as error:
+            listing.end(error.finding)
+        except MCPError as error:
+            self.refused = _answered(error)
+            listing.end(refusal(place, error))
+
+
+def _answered(error: MCPError) -> MCPError:
+    """Return an error that is the server's answer. Raise one that says that none came: it proves nothing."""
+    if error.code in {CONNECTION_CLOSED, REQUEST_TIMEOUT}:
+        raise error
+    return error
+
+
+class DraftsClient:
+    """A `SkillsClient` that also reads servers of earlier drafts.
+
+    Skills without full digests are read with what little is known of them: a digest of the document or the
+    archive is compared here, and their bytes are counted, for no entry promises how many there are (H8).
+    """
+
+    def __init__(self, client: SkillsClient) -> None:
+        self.client = client
+        self.dialect: Dialect | None = None
+        """What the server spoke when it was last asked for its skills."""
+        self._looked, self._looking = False, anyio.Lock()
+        self._skills: dict[str, RemoteSkill] = {}
+        self._retrieved = RetrievedBytes(client.limits)
+        self._unpacked: tuple[RemoteDelivery, dict[str, bytes]] | None = None
+        """The last archive, because one read is seldom alone. Kept only where its digest is known."""
+
+    @property
+    def limits(self) -> Limits:
+        return self.client.limits
+
+    @property
+    def declared(self) -> Mapping[str, Any] | None:
+        """What the server declares of the extension; None if it does not declare it."""
+        return self.client.declared
+
+    @property
+    def reads_directories(self) -> bool:
+        return self.client.reads_directories
+
+    async def list(self) -> Listing:
+        """Return every skill, and the dialect it was told in. Raises `FindingError` or `MCPError`."""
+        listing = await discover(self.client)
+        self._looked = True
+        self.dialect = listing.dialect
+        self._skills = {skill.uri: skill for skill in listing.skills}
+        self._retrieved = RetrievedBytes(self.limits)
+        return listing
+
+    async def get(self, uri: str) -> RemoteSkill:
+        """Return the skill at `uri` as the server tells of it now. Raises `FindingError` or `MCPError`.
+
+        Dialects without `skills/get` have no skill that is not listed.
+        """
+        await self._look()
+        dialect = self.dialect or Dialect.FINAL
+        if self.declared is not None and dialect.has_methods:
+            skill = await self.client.get(uri, dialect)
+            self._skills[uri] = skill
+            return skill
+        listing = await discover(self.client)
+        found = next((skill for skill in listing.skills if skill.uri == uri), None)
+        if found is None:
+            raise FindingError(Finding(uri, Fault.READ_FAILED, "the server does not tell of it"))
+        self._skills[uri] = found  # and the others stay as whoever asked for them knows them
+        return found
+
+    async def read(self, uri: str, size: int | None = None) -> bytes:
+        """Return the bytes at `uri`, from wherever its skill keeps them. Raises `FindingError` or `MCPError`.
+
+        An archive is fetched when a file of it is read, and not before.
+        """
+        await self._look()
+        skill = self._owner(uri)
+        content = await (self.client.read(uri, size) if skill is None else self._read_of(skill, uri, size))
+        if skill is not None and not skill.sized:
+            self._retrieved.count(skill, uri, len(content))
+        return content
+
+    async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
+        """Return the direct children of a folder. Raises `FindingError` or `MCPError`."""
+        return await self.client.read_directory(uri)
+
+    async def unpack(self, skill: RemoteSkill, archive: RemoteDelivery) -> dict[str, bytes]:
+        """Return all files of a skill by their paths. Raises `FindingError` or `MCPError`."""
+        if self._unpacked is not None and self._unpacked[0] == archive:
+            return self._unpacked[1]
+        files = unpack_skill(skill, archive, await self.client.read(archive.uri), self.limits)
+        self._unpacked = None if archive.digest is None else (archive, files)
+        return files
+
+    async def _look(self) -> None:
+        """Find out, once, what the server speaks and where its skills are. A server may have no list."""
+        async with self._looking:  # concurrent reads need the answer, too
+            if not self._looked:
+                with suppress(FindingError, MCPError):
+                    await self.list()
+                self._looked = True
+
+    def _owner(self, uri: str) -> RemoteSkill | None:
+        """Return the innermost listed skill that has this file."""
+        folder = uri
+        while "/" in folder:
+            folder = folder.rpartition("/")[0]
+            if (skill := self._skills.get(f"{folder}/{SKILL_FILE}")) is not None:
+                return skill
+        return None
+
+    async def _read_of(self, skill: RemoteSkill, uri: str, size: int | None) -> bytes:
+        if uri == skill.uri and skill.document is not None:
+            content = await self.client.read(skill.document.uri, size)
+            for fault in delivery_faults(skill.document, content):
+                raise FindingError(fault)
+            return content
+        if skill.archives:
+            return _chosen(await self.unpack(skill, skill.archives[0]), path_in(skill, uri), uri)
+        if skill.dialect is Dialect.OLD_URIS:
+            every = await self.client.read_all(f"{skill.root}/")
+            return _chosen({unquote(own): content for own, content in every.items()}, unquote(uri), uri)
+        return await self.client.read(uri, size)
+
+
+def _chosen(files: Mapping[str, bytes], key: str | None, uri: str) -> bytes:
+    if key is None or key not in files:
+        raise FindingError(Finding(uri, Fault.READ_FAILED, "the skill has no such file"))
+    return files[key]

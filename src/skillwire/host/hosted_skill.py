@@ -1,0 +1,167 @@
+"""A skill as a host knows it: its place, the paths of its files, and the tools it asks for."""
+
+import posixpath
+from dataclasses import dataclass
+from typing import TypeAlias
+from urllib.parse import quote, unquote
+
+from skillwire.core.names import SCHEME, folded
+from skillwire.errors import FindingError
+from skillwire.frontmatter.rules import tools_in
+from skillwire.host.store.approvals import ApprovalStatus
+from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.remote import RemoteFile, RemoteSkill
+from skillwire.safe_text import plain, quoted
+
+Identity: TypeAlias = tuple[str, str]
+"""The label of a place, and a URI there. Neither means anything without the other (H9)."""
+
+SHOWN_DESCRIPTION = 1024
+"""Characters of a description that people and models are shown: as many as a skill may have (H27)."""
+_SHOWN_PATH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class HostedSkill:
+    """One skill of one place, at one moment."""
+
+    label: str
+    local: bool
+    """Whether it is one of the person's own: then it needs no approval."""
+    skill: RemoteSkill
+    handle: str = ""
+    """What people and models call it, and no other."""
+    standing: ApprovalStatus = ApprovalStatus.UNKNOWN
+    """What is known of its approval. A local one needs none."""
+
+    @property
+    def identity(self) -> Identity:
+        return self.label, self.skill.uri
+
+    @property
+    def origin(self) -> str:
+        return describe_place(self.label, local=self.local)
+
+    @property
+    def description(self) -> str:
+        """Its description as people and models are shown it (H27)."""
+        return plain(self.skill.description, SHOWN_DESCRIPTION)
+
+    @property
+    def path(self) -> str:
+        """Where it is in the names of its place, as a person would write it."""
+        return plain(unquote(self.skill.root.removeprefix(SCHEME)), _SHOWN_PATH)
+
+    @property
+    def quoted(self) -> str:
+        return quoted(self.handle or f"{self.label}:{self.path}")
+
+
+def describe_place(label: str, *, local: bool) -> str:
+    """Return what a place is called in a sentence."""
+    return f"{'folder' if local else 'server'} {quoted(label)}"
+
+
+_SHOWN_PATH_LENGTH = 200
+_UNRESERVED = "!$&'()*+,;=:@/"
+
+
+def shown_path(skill: RemoteSkill, uri: str) -> str:
+    """Return the path of a file of the skill, as people and models are shown it (H27)."""
+    return plain(unquote(uri.removeprefix(f"{skill.root}/")), _SHOWN_PATH_LENGTH)
+
+
+def relative(path: str) -> str:
+    """Return a reference without what means nothing. Raises `FindingError` for one that leads out (H19).
+
+    It is meant from the folder of the skill's `SKILL.md`, wherever it was read. An empty one is that folder.
+    """
+    decoded = unquote(path)
+    segments = [segment for segment in path.split("/") if segment not in {"", "."}]
+    leads_out = ".." in decoded.replace("\\", "/").split("/") or decoded.startswith(("/", "\\"))
+    if leads_out or "\\" in decoded or not decoded.isprintable():
+        raise FindingError(
+            Finding(
+                path[:_SHOWN_PATH_LENGTH], Fault.UNLISTED, "that is no path below the folder of the skill"
+            )
+        )
+    return "/".join(segments)
+
+
+def canonical(uri: str) -> str:
+    """Return one spelling for all that a server may take for one URI: decoded, folded, without detours."""
+    return folded(posixpath.normpath(unquote(uri)))
+
+
+def listed_file(skill: RemoteSkill, path: str) -> RemoteFile | None:
+    """Return the file of the entry that a reference means, spelled as in a document or as in a URI (H14)."""
+    files = {file.uri: file for file in skill.files or ()}
+    if path in files:
+        return files[path]
+    wanted = relative(path)
+    paths = {unquote(uri.removeprefix(f"{skill.root}/")): file for uri, file in files.items()}
+    return paths.get(wanted) or paths.get(unquote(wanted))
+
+
+def files_below(skill: RemoteSkill, path: str) -> list[RemoteFile]:
+    """Return the files of the entry that are in a folder, however deep."""
+    wanted = unquote(relative(path))
+    below = f"{wanted}/" if wanted else ""
+    return [
+        file
+        for file in skill.files or ()
+        if unquote(file.uri.removeprefix(f"{skill.root}/")).startswith(below)
+    ]
+
+
+def live_uri(skill: RemoteSkill, path: str) -> str:
+    """Return the URI of a file that no entry lists, because content is made when it is read (S9)."""
+    if path.startswith(f"{skill.root}/"):
+        path = path.removeprefix(f"{skill.root}/")
+    return f"{skill.root}/{quote(unquote(relative(path)), safe=_UNRESERVED)}"
+
+
+def unlisted(skill: RemoteSkill, path: str) -> Finding:
+    """Return what is wrong with reading a file that the entry does not list: it is no file of the skill."""
+    told = f"{quoted(path)} is not among its files; an empty path lists them"
+    return Finding(skill.uri, Fault.UNLISTED, told)
+
+
+ALLOWED_TOOLS = "allowed-tools"
+_DESCRIBING = frozenset(
+    {
+        "name",
+        "description",
+        "license",
+        "compatibility",
+        "metadata",
+        "disable-model-invocation",
+        "user-invocable",
+    }
+)
+"""Fields that only describe a skill, or narrow who may start it."""
+_SHOWN_WISH = 200
+_SHOWN_WISHES = 50
+
+
+def wanted_tools(skill: RemoteSkill) -> frozenset[str]:
+    """Return the tools that a skill would like to use without a question."""
+    value = skill.frontmatter.get(ALLOWED_TOOLS)
+    if isinstance(value, str):
+        return frozenset(tools_in(value))
+    items = value if isinstance(value, list) else []
+    return frozenset(item for item in items if isinstance(item, str))
+
+
+def wishes(skill: RemoteSkill) -> tuple[str, ...]:
+    """Return everything in a frontmatter that may be meant to have an effect, for a person to read."""
+    tools = [f"{ALLOWED_TOOLS}: {plain(tool, _SHOWN_WISH)}" for tool in sorted(wanted_tools(skill))]
+    others = [
+        plain(key, _SHOWN_WISH) for key in skill.frontmatter if key not in {*_DESCRIBING, ALLOWED_TOOLS}
+    ]
+    return tuple([*tools, *others][:_SHOWN_WISHES])
+
+
+def is_for_models(skill: RemoteSkill) -> bool:
+    """Whether a model may begin with it by itself."""
+    return skill.frontmatter.get("disable-model-invocation") is not True

@@ -1,0 +1,156 @@
+"""The loopback address that a browser is sent to after a login (RFC 8252, section 7.3)."""
+
+import asyncio
+import os
+import re
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from urllib.parse import parse_qs, urlsplit
+
+import anyio
+
+from skillwire.errors import LoginError, UsageError
+from skillwire.host.login.flow import LoginRequest
+
+PATIENCE = 300.0
+"""Seconds for a person to log in."""
+_PATH = "/callback"
+_MAX_HEAD = 16 * 1024
+_HEAD_SECONDS = 10.0
+_AT_ONCE, _IN_ALL = 16, 1000
+"""Limits of connections. A web page that the person visits meanwhile may open any number."""
+_REQUEST = re.compile(rb"GET (/[!-~]*) HTTP/1\.[01]\r\n")
+_HOST = re.compile(rb"\r\nhost:[ \t]*([!-~]*)[ \t]*\r\n", re.IGNORECASE)
+_PAGE = "<!doctype html><meta charset=utf-8><title>Skillwire</title><p>{}\n"
+_DONE = "You can close this page and go back to the terminal."
+_UNKNOWN = "This request does not belong to a login."
+
+Show = Callable[[LoginRequest], None]
+
+
+class LoopbackLogin:
+    """Shows login pages, and waits for the browser to come back. It handles any number of logins.
+
+    A request without the `state` of a login that is waiting has no effect.
+    """
+
+    def __init__(self, port: int, show: Show, patience: float) -> None:
+        self._port, self._show, self._patience = port, show, patience
+        self._waiting: dict[str, asyncio.Future[str]] = {}
+        self._open, self._left = 0, _IN_ALL
+
+    @property
+    def redirect_uri(self) -> str:
+        return f"http://127.0.0.1:{self._port}{_PATH}"
+
+    async def __call__(self, request: LoginRequest) -> str:
+        """Return the URL that the browser was sent to. Raises `LoginError` if it does not come in time."""
+        back = self._waiting[request.state] = asyncio.get_running_loop().create_future()
+        self._left = _IN_ALL
+        try:
+            self._show(request)
+            with anyio.fail_after(self._patience):
+                return await back
+        except TimeoutError as error:
+            told = f"no one logged in within {self._patience:g} seconds"
+            raise LoginError(request.label, told, "try again, or wait longer with `--timeout`") from error
+        finally:
+            del self._waiting[request.state]
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request."""
+        self._left -= 1
+        self._open += 1
+        try:
+            if self._open <= _AT_ONCE and self._left >= 0:
+                with suppress(asyncio.LimitOverrunError, asyncio.IncompleteReadError):
+                    async with asyncio.timeout(_HEAD_SECONDS):
+                        head = await reader.readuntil(b"\r\n\r\n")
+                        writer.write(self._answer(head))
+                        await writer.drain()
+        except (OSError, TimeoutError):
+            pass
+        finally:
+            self._open -= 1
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    def _answer(self, head: bytes) -> bytes:
+        """Return the answer to a request. If it belongs to a login, that login goes on."""
+        request, host = _REQUEST.match(head), _HOST.search(head)
+        if request is None or host is None or host[1] != f"127.0.0.1:{self._port}".encode():
+            return _http(400, _UNKNOWN)
+        asked = urlsplit(request[1].decode())
+        said = parse_qs(asked.query)
+        state = said.get("state", [])
+        back = self._waiting.get(state[0]) if len(state) == 1 and asked.path == _PATH else None
+        if back is None:
+            return _http(400, _UNKNOWN)
+        if not back.done():
+            back.set_result(f"{self.redirect_uri}?{asked.query}")
+        return _http(200, _DONE)
+
+
+def open_in_browser(request: LoginRequest) -> None:
+    """Open a login page in the person's browser, without waiting for it."""
+    # Some browsers end only when they are closed. The program must not wait for that.
+    threading.Thread(target=_open, args=(request.url,), daemon=True).start()
+
+
+def has_browser() -> bool:
+    """Whether a browser with windows can be opened here. A browser in the terminal would take it over."""
+    if sys.platform in {"darwin", "win32"}:
+        return True
+    return any(os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"))
+
+
+@asynccontextmanager
+async def browser_login(
+    show: Show = open_in_browser, *, port: int = 0, patience: float = PATIENCE
+) -> AsyncGenerator[LoopbackLogin]:
+    """Yield a handler that opens login pages and waits for the browser on a port of this machine.
+
+    `show` is called with each login page. Without a `port`, a free one is used. Each login may take
+    `patience` seconds. Raises `UsageError` if the port is taken.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        if sys.platform != "win32":  # where it would let other programs listen on the port, too
+            # Otherwise the port is taken for a minute after each login.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", port))
+            listener.listen()
+        except OSError as error:
+            told = f"port {port} of this machine cannot be used: {error.strerror or error}"
+            raise UsageError(told, hint="choose another port") from error
+        handler = LoopbackLogin(listener.getsockname()[1], show, patience)
+        server = await asyncio.start_server(handler.serve, sock=listener, limit=_MAX_HEAD)
+        try:
+            yield handler
+        finally:
+            server.close()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(1):
+                    await server.wait_closed()
+
+
+def _open(url: str) -> None:
+    with suppress(Exception):  # the address is printed, too
+        webbrowser.open(url)
+
+
+def _http(status: int, text: str) -> bytes:
+    body = _PAGE.format(text).encode()
+    reason = {200: "OK", 400: "Bad Request"}[status]
+    head = (
+        f"HTTP/1.1 {status} {reason}\r\nContent-Length: {len(body)}\r\n"
+        "Content-Type: text/html; charset=utf-8\r\n"
+        "Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\n"
+        "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode() + body

@@ -1,0 +1,112 @@
+"""The token of a stored login, renewed by one process at a time. No person is asked for anything."""
+
+from dataclasses import replace
+
+import anyio
+from anyio.to_thread import run_sync
+
+from skillwire.errors import KeyringStateError, LoginError
+from skillwire.host.connections.errors import UnreachableError, WantsLoginError
+from skillwire.host.connections.target import Target
+from skillwire.host.store.login_record import LoginExpiredError, LoginRecord, LoginServerError
+from skillwire.host.store.logins import Logins
+
+_KEYRING_PAUSE = 60.0
+"""Seconds before a keyring that failed is asked again."""
+
+
+def with_login(target: Target, logins: Logins) -> Target:
+    """Return a target that uses its stored login, if it is reached by a URL and has no token of its own."""
+    if target.url is None or target.has_token or target.tokens is not None:
+        return target
+    return replace(target, tokens=StoredLogin(logins, target))
+
+
+def uses_login(target: Target) -> bool:
+    """Whether a target that `with_login` returned uses a stored login."""
+    return isinstance(target.tokens, StoredLogin) and not target.has_token
+
+
+async def keep_login(logins: Logins, record: LoginRecord) -> LoginRecord:
+    """Store a new login, and return it as stored. Raises `StateError`."""
+    async with logins.locked(record.label):
+        return await run_sync(logins.save, record)
+
+
+class StoredLogin:
+    """Reads the login of one server, and again whenever it changes: another process may log in or out."""
+
+    def __init__(self, logins: Logins, target: Target) -> None:
+        self._logins, self._label, self._identity = logins, target.login_label, target.login_identity
+        self._url, self._advice = target.url or "", target.advice
+        self._stamp: tuple[int, ...] | None = None
+        self._known: LoginRecord | None = None
+        self._keyring_failed: tuple[KeyringStateError | None, float] = None, 0.0
+
+    async def token(self) -> str | None:
+        """Return the token to send; None if no one has logged in.
+
+        Raises `StateError` or `UnreachableError`.
+        """
+        record = await self._record()
+        if record is None:
+            return None
+        if record.tokens is None or not record.tokens.access:
+            raise WantsLoginError(self._advice.expired())
+        if not record.expired:
+            return record.tokens.access
+        return await self.renewed(record.tokens.access)
+
+    async def renewed(self, refused: str) -> str | None:
+        """Return a new token in place of one that was refused or has expired; None if a login is needed.
+
+        Each refresh token is used once, however many tasks and processes ask. Raises as `token` does.
+        """
+        async with self._logins.locked(self._label):
+            record = await self._record()
+            if record is None or record.tokens is None:
+                return None
+            if record.tokens.access != refused and not record.expired:
+                return record.tokens.access  # another task or process has renewed it
+            if not record.tokens.refresh and not record.expired:
+                raise WantsLoginError(self._advice.refused())  # the token may work later
+            # From the request on, the old refresh token may be used up. A cancelled request would lose the
+            # new one, and the login with it. The request has a time limit of its own.
+            with anyio.CancelScope(shield=True):
+                return await self._renewed(record)
+
+    async def _renewed(self, record: LoginRecord) -> str | None:
+        from skillwire.host.login.login_server import renew  # noqa: PLC0415 - slow to load, and seldom needed
+
+        try:
+            fresh = await renew(record, self._url)
+        except LoginExpiredError:
+            await run_sync(self._logins.save, record.without_tokens())
+            return None
+        except (LoginServerError, LoginError) as error:
+            raise UnreachableError(self._advice.not_renewed(str(error))) from error
+        await run_sync(self._logins.save, fresh)
+        return None if fresh.tokens is None else fresh.tokens.access
+
+    async def _record(self) -> LoginRecord | None:
+        stamp = self._logins.stamp(self._label)
+        if stamp is None:
+            self._known = None
+        elif stamp != self._stamp or self._known is None:
+            self._known = await self._read(stamp)
+        self._stamp = stamp
+        return self._known
+
+    async def _read(self, stamp: tuple[int, ...]) -> LoginRecord | None:
+        """Return the login from disk and keyring. A keyring that failed is not asked again for a while."""
+        failed, until = self._keyring_failed
+        if failed is not None and stamp == self._stamp and anyio.current_time() < until:
+            raise failed
+        try:
+            return await run_sync(
+                self._logins.with_tokens, self._label, self._identity, abandon_on_cancel=True
+            )
+        except KeyringStateError as error:
+            self._stamp = stamp
+            self._keyring_failed = error, anyio.current_time() + _KEYRING_PAUSE
+            raise

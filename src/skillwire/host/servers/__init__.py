@@ -1,0 +1,1 @@
+"""A server as a place that skills come from."""

@@ -1,0 +1,104 @@
+"""The interface of a place with skills, and a server whose connection your program holds."""
+
+from collections.abc import Awaitable, Mapping
+from typing import Any, Protocol, TypeVar
+
+import anyio
+from mcp import Client
+
+from skillwire.core.record import Limits
+from skillwire.errors import FindingError
+from skillwire.host.connections.errors import UnreachableError
+from skillwire.host.connections.labels import checked_label
+from skillwire.host.dialects.client import Listing, SkillsClient
+from skillwire.host.dialects.drafts import DraftsClient
+from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.messages import DIRECTORY_READ, EXTENSION, SKILLS_GET
+from skillwire.protocol.remote import RemoteSkill
+from skillwire.safe_text import quoted
+
+
+class Provider(Protocol):
+    """One place, under the label that the host gave it.
+
+    Its methods raise `SkillwireError` or `MCPError`. Nothing that they return was compared with anything.
+    """
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def local(self) -> bool:
+        """Whether these are the person's own files, which nobody has to approve."""
+        ...
+
+    async def list(self) -> Listing: ...
+
+    async def get(self, uri: str) -> RemoteSkill:
+        """Return the skill at `uri`, listed or not, as it is now (H3, H15)."""
+        ...
+
+    async def read(self, uri: str, size: int | None = None) -> bytes: ...
+
+    async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]": ...
+
+
+_T = TypeVar("_T")
+
+
+class ConnectedServer:
+    """A server that your program is connected to, through an open client of the SDK."""
+
+    local = False
+
+    def __init__(
+        self,
+        label: str,
+        client: Client,
+        identity: str | None = None,
+        *,
+        drafts: bool = False,
+        limits: Limits | None = None,
+    ) -> None:
+        """`identity` is what the label stands for, such as a URL: without it, no approval is kept (H28).
+
+        With `drafts`, the server may speak dialects from before the extension.
+        """
+        self.label = checked_label(label)
+        self.identity = identity
+        self._client = SkillsClient(client, limits, old_flags=drafts)
+        self._skills = DraftsClient(self._client) if drafts else self._client
+
+    @property
+    def declared(self) -> Mapping[str, Any] | None:
+        return self._client.declared
+
+    async def list(self) -> Listing:
+        """Return what it lists: nothing, if it does not declare that it has skills (H1)."""
+        self._client.refill()  # another listing, another budget
+        if self.declared is None and isinstance(self._skills, SkillsClient):
+            return Listing()
+        return await self._asked(self._skills.list())
+
+    async def get(self, uri: str) -> RemoteSkill:
+        if self.declared is None and isinstance(self._skills, SkillsClient):
+            told = f"the server does not declare the extension `{EXTENSION}`"
+            raise FindingError(Finding(SKILLS_GET, Fault.LIST_SHAPE, told))
+        return await self._asked(self._skills.get(uri))
+
+    async def read(self, uri: str, size: int | None = None) -> bytes:
+        return await self._asked(self._skills.read(uri, size))
+
+    async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
+        if not self._skills.reads_directories:
+            told = f"the server does not declare `{DIRECTORY_READ}`"
+            raise FindingError(Finding(uri, Fault.LIST_SHAPE, told))
+        return await self._asked(self._skills.read_directory(uri))
+
+    async def _asked(self, answer: Awaitable[_T]) -> _T:
+        try:
+            return await answer
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
+            raise UnreachableError(
+                f"{quoted(self.label)} does not answer: the connection is closed"
+            ) from error

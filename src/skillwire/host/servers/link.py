@@ -1,0 +1,291 @@
+"""One server under its label: connected when it is first asked, and again after it was lost."""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, Self, TypeAlias, TypeVar
+
+import anyio
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, REQUEST_TIMEOUT
+
+from skillwire.core.record import Limits
+from skillwire.errors import FindingError
+from skillwire.host.connections.connect import connected
+from skillwire.host.connections.connection import Connect, Connection
+from skillwire.host.connections.errors import UnreachableError, WantsLoginError
+from skillwire.host.connections.target import Target
+from skillwire.host.connections.traffic import TrafficLimits
+from skillwire.host.dialects.client import Listing, SkillsClient
+from skillwire.host.dialects.drafts import DraftsClient
+from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.messages import DIRECTORY_READ, EXTENSION, SKILLS_LIST
+from skillwire.protocol.remote import RemoteSkill
+from skillwire.safe_text import quoted
+
+_LOST = frozenset({CONNECTION_CLOSED, INVALID_REQUEST})
+"""What is answered where the other end is gone; the second by a server that was started anew meanwhile."""
+_LOST_WORDS = re.compile(r"^Connection closed$|^SSE stream|session", re.IGNORECASE)
+"""How that is said. Many servers have these codes for whatever goes wrong."""
+_TRIES = 2
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+"""Seconds between two attempts to reach a server that somebody listens to."""
+_LONGEST_LISTING = 300.0
+"""Seconds for all pages together: each may be in time, and the last never come (H2)."""
+_IDLE = 50
+"""How many times as long as a listing takes, nobody asks for the next one without a reason."""
+
+Value = TypeVar("Value")
+_Client: TypeAlias = SkillsClient | DraftsClient
+
+
+class ServerLink:
+    """Asks one server for skills, for as long as the link is open, whatever becomes of its connections.
+
+    Nothing is kept of what it says. A connection belongs to a task of its own, so that anybody may ask, and
+    be cancelled, at any time. Use it as a context manager, or `close` it.
+    """
+
+    local = False
+    """What a server says is never the person's own."""
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        drafts: bool = False,
+        limits: Limits | None = None,
+        traffic: TrafficLimits | None = None,
+        connect: Connect | None = None,
+    ) -> None:
+        """With `drafts`, the server may speak dialects from before the extension.
+
+        A server that sends more than `traffic` allows is dropped, and asked again later. `connect` makes
+        connections that are not made to the target itself.
+        """
+        self.target = target
+        self._drafts = drafts
+        self._limits, self._traffic = limits or Limits(), traffic or TrafficLimits()
+        self._connect: Connect = connect or partial(connected, target, limits=self._traffic)
+        self._connection: Connection | None = None
+        self._leaving: set[Connection] = set()
+        self._connected_by: Client | None = None
+        self._client: SkillsClient | None = None
+        self._drafts_client: DraftsClient | None = None
+        self._listing: asyncio.Task[Listing] | None = None
+        self._listings: set[asyncio.Task[Listing]] = set()
+        """The one that newcomers get, and older ones that somebody may still wait for."""
+        self._declared: Mapping[str, Any] | None = None
+        self._closed = False
+        self._penalty, self._not_before = 0.0, 0.0
+        self._took = 0.0
+        self._news = 0
+        self._hearers: list[anyio.Event] = []
+
+    @property
+    def label(self) -> str:
+        return self.target.label
+
+    @property
+    def declared(self) -> Mapping[str, Any] | None:
+        """What the server declared of the extension when it was last reached; None if it did not (H1)."""
+        return self._declared
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End everything that is under way, and wait until nothing of it is left."""
+        self._closed = True
+        with anyio.CancelScope(shield=True):  # each of these ends by itself, in a few seconds at most
+            for listing in self._listings:
+                listing.cancel()
+            await asyncio.gather(*self._listings, return_exceptions=True)
+            if self._connection is not None:
+                self._leaving.add(self._connection)
+            await asyncio.gather(*(connection.close() for connection in self._leaving))
+            self._leaving.clear()
+
+    async def list(self) -> Listing:
+        """Follow `skills/list` to its end. Many who ask at once get one listing (H29).
+
+        Where `declared` is None, no method of the extension is called (H1); without drafts it is then empty.
+        Raises `UnreachableError`, `FindingError` or `MCPError`.
+        """
+        if self._listing is None or self._listing.done():
+            self._listing = asyncio.create_task(self._list())
+            self._listings.add(self._listing)
+            self._listing.add_done_callback(self._forget)
+        return await asyncio.shield(self._listing)
+
+    async def get(self, uri: str) -> RemoteSkill:
+        """Return the skill at `uri`, listed or not (H3). Raises as `list` does."""
+
+        async def get(client: _Client) -> RemoteSkill:
+            if client.declared is None and isinstance(client, SkillsClient):
+                told = f"the server does not declare the extension `{EXTENSION}`"
+                raise FindingError(Finding(SKILLS_LIST, Fault.LIST_SHAPE, told))
+            return await client.get(uri)
+
+        return await self._ask(get)
+
+    async def read(self, uri: str, size: int | None = None) -> bytes:
+        """Return the bytes at `uri`. `size` is what was listed. Raises as `list` does."""
+        return await self._ask(lambda client: client.read(uri, size))
+
+    async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
+        """Return the direct children of a folder. Raises as `list` does."""
+
+        async def read(client: _Client) -> "list[Mapping[str, Any]]":
+            if not client.reads_directories:  # and then the method is not to be called (H1)
+                told = f"the server does not declare `{DIRECTORY_READ}`"
+                raise FindingError(Finding(uri, Fault.LIST_SHAPE, told))
+            return await client.read_directory(uri)
+
+        return await self._ask(read)
+
+    async def heard(self, every: float | None = None) -> AsyncGenerator[None]:
+        """Yield whenever the skills may be others: the server says so, is gone, or is there again.
+
+        Whoever listens keeps it connected. What is said while the listener is busy is told once, afterwards.
+        With `every`, it is also time again after so many seconds, or later if a listing takes long.
+        """
+        known, away, pause = self._news, False, _FIRST_PAUSE
+        while not self._closed:
+            connection: Connection | None = None
+            try:
+                connection = self._connected()
+                await connection.client()
+            except UnreachableError:
+                if not away:
+                    away = True
+                    yield
+            else:
+                connection.listener.begin()
+                if not away:
+                    with anyio.move_on_after(None if every is None else max(every, _IDLE * self._took)):
+                        await self._news_since(known)
+                known, away = self._news, False
+                yield
+            if connection is None or connection.over:  # also if it comes back each time, and is lost again
+                await anyio.sleep(max(pause, self._not_before - time.monotonic()))
+                pause = min(2 * pause, _LONGEST_PAUSE)
+            else:
+                pause = _FIRST_PAUSE
+
+    async def _news_since(self, known: int) -> None:
+        news = anyio.Event()
+        self._hearers.append(news)
+        try:
+            if known == self._news:
+                await news.wait()
+        finally:
+            self._hearers.remove(news)
+
+    def _tell(self) -> None:
+        self._news += 1
+        self._listing = None  # what is under way may be of before
+        for hearer in self._hearers:
+            hearer.set()
+
+    def _forget(self, listing: asyncio.Task[Listing]) -> None:
+        self._listings.discard(listing)
+        if not listing.cancelled():
+            listing.exception()  # seen, though perhaps nobody waits for it any more
+
+    async def _list(self) -> Listing:
+
+        async def list_all(client: _Client) -> Listing:
+            if self._client is not None:
+                self._client.refill()  # another listing, another budget
+            undeclared = client.declared is None and isinstance(client, SkillsClient)
+            return Listing() if undeclared else await client.list()
+
+        begin = time.monotonic()
+        try:
+            with anyio.fail_after(_LONGEST_LISTING):
+                listing = await self._ask(list_all)
+        except TimeoutError as error:
+            told = f"{quoted(self.label)} did not list its skills in {_LONGEST_LISTING:g} seconds"
+            raise UnreachableError(told) from error
+        self._took = time.monotonic() - begin
+        if self._connection is not None:
+            self._connection.listener.attend(listing.skills)
+        return listing
+
+    async def _ask(self, call: Callable[[_Client], Awaitable[Value]]) -> Value:
+        """Return what the server answers; if it is lost meanwhile, what it answers once it is back.
+
+        All that is asked for is read, so to ask twice does no harm.
+        """
+        for _ in range(_TRIES):
+            connection = self._connected()
+            try:
+                return await call(self._asking(await connection.client()))
+            except UnreachableError as error:
+                if not connection.stood or isinstance(error, WantsLoginError):
+                    raise
+            except MCPError as error:
+                if error.code != REQUEST_TIMEOUT and not (connection.over or _is_loss(error)):
+                    raise
+                if connection.excess:
+                    raise UnreachableError(
+                        f"{quoted(self.label)} was dropped: {connection.excess}"
+                    ) from error
+                connection.drop()
+                if error.code == REQUEST_TIMEOUT:  # it hangs: a new one may not, but nobody waits for that
+                    raise UnreachableError(f"{quoted(self.label)} does not answer in time") from error
+            except RuntimeError:  # of the SDK, whose client is closed: its connection ended between two calls
+                if not connection.over:
+                    raise
+        raise UnreachableError(f"{quoted(self.label)} was lost while it was asked")
+
+    def _connected(self) -> Connection:
+        """Return the connection that stands, or is being made. Raises `UnreachableError` once closed."""
+        if self._closed:
+            raise UnreachableError(f"{quoted(self.label)} is not asked any more: the link is closed")
+        if self._connection is None or self._connection.over:
+            if self._connection is not None:
+                self._hold_back(self._connection)
+                self._leaving.add(self._connection)
+            self._leaving = {each for each in self._leaving if not each.gone}
+            self._connection = Connection(self.label, self._connect, self._tell)
+        return self._connection
+
+    def _hold_back(self, connection: Connection) -> None:
+        """Raise `UnreachableError` while a server that sent too much is not to be reached again."""
+        if not connection.excess:
+            return
+        now = time.monotonic()
+        if connection not in self._leaving:  # it is the first time that this one is looked at
+            self._leaving.add(connection)
+            calm = now - self._not_before > _LONGEST_PAUSE
+            self._penalty = _FIRST_PAUSE if calm else min(2 * self._penalty, _LONGEST_PAUSE)
+            self._not_before = now + self._penalty
+        if now < self._not_before:
+            told = f"{quoted(self.label)} was dropped: {connection.excess}"
+            raise UnreachableError(f"{told}; it is asked again in {self._not_before - now:.0f} s")
+
+    def _asking(self, client: Client) -> _Client:
+        """Return who asks over this connection. What drafts told of skills outlasts connections."""
+        if self._client is None or self._connected_by is not client:
+            self._connected_by = client
+            self._client = SkillsClient(client, self._limits, old_flags=self._drafts, traffic=self._traffic)
+            self._declared = self._client.declared
+            if self._drafts_client is not None:
+                self._drafts_client.client = self._client
+        if not self._drafts:
+            return self._client
+        if self._drafts_client is None:
+            self._drafts_client = DraftsClient(self._client)
+        return self._drafts_client
+
+
+def _is_loss(error: MCPError) -> bool:
+    return error.code in _LOST and _LOST_WORDS.search(error.message) is not None

@@ -1,0 +1,189 @@
+"""Skills of a server as entries of ours: under its label, and otherwise word for word."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from urllib.parse import unquote
+
+from skillwire.core.json_text import same
+from skillwire.core.mime import MARKDOWN, mime_type
+from skillwire.core.names import SKILL_FILE, prefixes, root_uri
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import LiveFile, Origin, SkillFile, SkillRecord
+from skillwire.host.hosted_skill import SHOWN_DESCRIPTION
+from skillwire.protocol.findings import Fault, Finding, Findings
+from skillwire.protocol.remote import Dialect, RemoteFile, RemoteSkill
+from skillwire.safe_text import bare, plain, quoted, visible
+from skillwire.sources.assemble import path_problems
+
+_MAX_FRONTMATTER = 256 * 1024
+"""Characters of JSON. A document that says as much in YAML is read by nobody."""
+_TOLD = 3
+"""Problems that a sentence names."""
+_MEND = "tell whoever runs the server; `skillwire verify` shows everything that is wrong with it"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A skill of a server, and the entry under which it is published here."""
+
+    remote: RemoteSkill
+    entry: SkillRecord
+    files: Mapping[str, RemoteFile]
+    """What the server calls each file, by its path. Empty for one that does not promise them all."""
+
+    def is_of(self, remote: RemoteSkill, root: str) -> bool:
+        """Whether nothing would be different if it were published anew."""
+        if self.entry.root != root:
+            return False
+        if self.remote is remote:
+            return True
+        # `==` alone takes 1 for true.
+        return self.remote == remote and same(dict(self.remote.frontmatter), dict(remote.frontmatter))
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedSkills:
+    """All skills of a server that can be published, by their URIs there, and why others cannot."""
+
+    skills: Mapping[str, Published]
+    problems: tuple[Problem, ...]
+
+
+def publish(label: str, skills: Iterable[RemoteSkill], known: Mapping[str, Published]) -> PublishedSkills:
+    """Return skills as they are published below `label`; those that are as they were, as the same values."""
+    published: dict[str, Published] = {}
+    problems: list[Problem] = []
+    taken: dict[str, str] = {}
+    for skill in skills:
+        path = path_of(skill.uri)
+        found = _published(label, path, skill, known.get(skill.uri))
+        if isinstance(found, Published) and found.entry.root in taken:
+            # Another scheme, or another spelling of the same path: it is published beside the first.
+            problems.append(_elsewhere(path, skill, taken[found.entry.root]))
+            scheme = skill.uri.partition(":")[0].lower()
+            found = _published(label, [scheme, *path], skill, known.get(skill.uri))
+        if isinstance(found, Published) and found.entry.root in taken:
+            found = [_nowhere(path, skill, taken[found.entry.root])]
+        if isinstance(found, Published):
+            taken[found.entry.root] = skill.uri
+            published[skill.uri] = found
+        else:
+            problems.extend(found)
+    return PublishedSkills(published, tuple(problems))
+
+
+def why_not_published(label: str, skill: RemoteSkill, listed: Iterable[RemoteSkill]) -> str:
+    """Return why a bridge cannot pass on a skill that a host can use; empty if it can.
+
+    `listed` are all skills that the server lists.
+    """
+    if skill.dialect is not Dialect.FINAL:
+        dialect = quoted(skill.dialect.value)
+        return f"its entry follows an earlier draft, {dialect}, which has too few digests and sizes"
+    every = list(listed)
+    if all(each.uri != skill.uri for each in every):
+        return "the server does not list it, and a bridge passes on listed skills only"
+    alone = publish(label, [skill], {})
+    if skill.uri not in alone.skills:
+        return "; ".join(f"{bare(each.path)}: {each.message}" for each in alone.problems[:_TOLD])
+    if skill.uri not in publish(label, every, {}).skills:
+        return "the server lists another skill with the same path"
+    return ""
+
+
+def path_of(uri: str) -> list[str]:
+    """Return the names on the way to a skill, whatever the scheme of its URI."""
+    rest = uri.partition(":")[2].lstrip("/").removesuffix(f"/{SKILL_FILE}")
+    return [unquote(name) for name in rest.split("/")]
+
+
+def finding_problems(findings: Findings) -> Iterator[Problem]:
+    """Yield what is wrong with entries that are left out, and with the list itself."""
+    for finding in findings.kept:
+        yield finding_problem(finding)
+    if findings.more:
+        yield finding_problem(Finding("", Fault.MORE, f"and {findings.more:,} more"))
+
+
+def finding_problem(finding: Finding) -> Problem:
+    is_entry = finding.uri.endswith(f"/{SKILL_FILE}")
+    path = "/".join([*path_of(finding.uri), SKILL_FILE]) if is_entry else "."
+    return Problem(
+        visible(path),
+        Rule.SERVER_ENTRY if is_entry else Rule.SERVER_LIST,
+        Severity.ERROR if is_entry else Severity.WARNING,
+        f"{visible(finding.message)} ({finding.fault})",
+        hint=_MEND,
+    )
+
+
+def _published(
+    label: str, path: list[str], skill: RemoteSkill, known: Published | None
+) -> Published | list[Problem]:
+    shown = "/".join(path)
+    # A list without sizes promises too little to be passed on: it is as if nothing were promised.
+    files = {_file_path(skill, file): file for file in skill.files or () if skill.sized}
+    if faults := [replace(each, hint=_MEND) for each in path_problems(shown, files)]:
+        return faults
+    root = root_uri([label, *path])
+    if known is not None and known.is_of(skill, root):
+        return known
+    if told := _unspeakable(skill):
+        return [finding_problem(Finding(skill.uri, Fault.ENTRY_SHAPE, told))]
+    entry = SkillRecord(
+        uri=f"{root}/{SKILL_FILE}",
+        frontmatter=skill.frontmatter,
+        files=_entry_files(skill, files),
+        directories=tuple(sorted({folder for file in files for folder in prefixes(file)})),
+        origin=Origin(label, skill.uri, f"{shown}/{SKILL_FILE}"),
+        shown_as=plain(skill.description, SHOWN_DESCRIPTION),  # before anybody approved anything (H27)
+        foreign=True,
+    )
+    return Published(skill, entry, files)
+
+
+def _file_path(skill: RemoteSkill, file: RemoteFile) -> str:
+    return unquote(file.uri.removeprefix(f"{skill.root}/"))
+
+
+def _entry_files(skill: RemoteSkill, files: Mapping[str, RemoteFile]) -> tuple[SkillFile | LiveFile, ...]:
+    """Return the files, with types that their names suggest: nothing is read to find out (H11)."""
+    if not skill.sized:
+        return (LiveFile(SKILL_FILE, MARKDOWN),)
+    return tuple(
+        SkillFile(path, mime_type(path, text="." not in path.rpartition("/")[2]), file.digest, file.size or 0)
+        for path, file in sorted(files.items(), key=lambda each: (each[0] != SKILL_FILE, each[0]))
+    )
+
+
+def _unspeakable(skill: RemoteSkill) -> str:
+    """Return why a frontmatter cannot be passed on: what no JSON can hold would break every list (H26)."""
+    try:
+        spoken = json.dumps(skill.frontmatter, ensure_ascii=False, allow_nan=False)
+        spoken.encode()
+    except (ValueError, RecursionError):
+        return "its frontmatter holds what JSON cannot say: half a character, no number, or no end of depth"
+    if len(spoken) > _MAX_FRONTMATTER:
+        return f"its frontmatter has {len(spoken):,} characters; the limit is {_MAX_FRONTMATTER:,}"
+    return ""
+
+
+def _elsewhere(path: list[str], skill: RemoteSkill, other: str) -> Problem:
+    return Problem(
+        visible("/".join([*path, SKILL_FILE])),
+        Rule.URI_TAKEN,
+        Severity.WARNING,
+        f"{quoted(skill.uri)} has the path of {quoted(other)}, so it is published with its scheme before it",
+        hint="nothing to do; whoever runs the server can give the two different paths",
+    )
+
+
+def _nowhere(path: list[str], skill: RemoteSkill, other: str) -> Problem:
+    return Problem(
+        visible("/".join([*path, SKILL_FILE])),
+        Rule.URI_TAKEN,
+        Severity.ERROR,
+        f"{quoted(skill.uri)} cannot be told from {quoted(other)}, so it is left out",
+        hint="whoever runs the server can give the two different paths",
+    )

@@ -1,0 +1,239 @@
+"""Skills in the context of a model, and verified reads of their files."""
+
+from dataclasses import dataclass, field
+
+from skillwire.core.mime import is_text
+from skillwire.errors import (
+    ChangedError,
+    HostError,
+    NotApprovedError,
+    RequestError,
+    UnavailableError,
+    VerificationError,
+)
+from skillwire.host.approvals.consent import Consent
+from skillwire.host.approvals.questions import Changes, needs_new_approval
+from skillwire.host.errors import translated_errors
+from skillwire.host.hosted_skill import (
+    HostedSkill,
+    Identity,
+    canonical,
+    files_below,
+    listed_file,
+    live_uri,
+    shown_path,
+    unlisted,
+)
+from skillwire.host.places import Places
+from skillwire.host.registry import Registry
+from skillwire.host.session.model_text import file_text, list_text, shown_text
+from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.remote import RemoteFile
+from skillwire.protocol.verify import delivery_faults, frontmatter_faults
+from skillwire.safe_text import quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Bytes that were verified as far as anything promises them."""
+
+    label: str
+    uri: str
+    content: bytes
+    text: str
+    """For the model, as the result of a tool: it says from whom it is (H20)."""
+
+
+class NotLoadedError(RequestError):
+    """Files of a skill are read while it is acted on, and at no other time (H14)."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the skill {quoted(name)} is not loaded; load it first, with `read_skill`")
+
+
+@dataclass(slots=True)
+class LoadedSkill:
+    """A skill that the host acts on."""
+
+    skill: HostedSkill
+    """As it was loaded. Its files are read as this entry lists them, whatever the server lists by now."""
+    retrieved: int = 0
+    """Bytes that were read of it, where no entry says how many there are (H8)."""
+    changed: str = ""
+    """What is different on its server now. Nothing is read then, until it was approved and loaded again."""
+
+
+@dataclass(slots=True)
+class LoadedSkills:
+    """From the moment a `SKILL.md` is given to the model until somebody says that it left the context."""
+
+    held: dict[Identity, LoadedSkill] = field(default_factory=dict[Identity, LoadedSkill])
+
+    def begin(self, held: LoadedSkill) -> None:
+        self.held[held.skill.identity] = held
+
+    def named(self, name: str, registry: Registry) -> LoadedSkill:
+        """Return what is held by that name, also if no list has it any more. Raises `NotLoadedError`.
+
+        It means what it means in the registry, so that no skill is taken for another of that name (H10).
+        """
+        try:
+            known = registry.resolve(name).identity
+        except RequestError:  # what was loaded may not be listed any more
+            known = self._own_name(name)
+        if known not in self.held:
+            raise NotLoadedError(name)
+        return self.held[known]
+
+    def _own_name(self, name: str) -> Identity:
+        try:
+            return Registry(each.skill for each in self.held.values()).resolve(name).identity
+        except RequestError as error:
+            raise NotLoadedError(name) from error
+
+    def end(self, held: LoadedSkill) -> None:
+        del self.held[held.skill.identity]
+
+    def foreign(self) -> tuple[HostedSkill, ...]:
+        """Return the skills of servers, changed ones too: they are still in the context."""
+        return tuple(each.skill for each in self.held.values() if not each.skill.local)
+
+    @property
+    def changed(self) -> bool:
+        """Whether one of them is another on its server now."""
+        return any(each.changed for each in self.held.values())
+
+    def around(self, label: str, uri: str) -> LoadedSkill | None:
+        """Return the skill of that server in whose folder a URI is, however spelled: the innermost."""
+        place = canonical(uri)
+        own = (each for each in self.held.values() if each.skill.label == label)
+        inside = (each for each in own if place.startswith(f"{canonical(each.skill.skill.root)}/"))
+        return max(inside, key=lambda each: len(each.skill.skill.root), default=None)
+
+
+class LoadedFiles:
+    """Reads for one session."""
+
+    def __init__(self, places: Places, consent: Consent) -> None:
+        self._places, self._consent = places, consent
+
+    async def document(self, held: LoadedSkill) -> bytes:
+        """Return the `SKILL.md`, having compared it with its entry, field by field (H13)."""
+        skill = held.skill
+        main = skill.skill.main
+        content = await (self._live(held, skill.skill.uri) if main is None else self._verified(held, main))
+        faults = list(frontmatter_faults(skill.skill, content))
+        if not is_text(content):
+            faults.append(Finding(skill.skill.uri, Fault.READ_SHAPE, "it is not text"))
+        if faults:
+            raise await self._failure(held, VerificationError(skill.origin, *faults))
+        await self.must_be_approved(held)  # it may have been taken back meanwhile
+        return content
+
+    async def read(self, held: LoadedSkill, path: str) -> Reading:
+        """Return a file by its path in the skill, or by its URI (H19)."""
+        try:
+            return await self._read(held, path)
+        except HostError:
+            if not held.skill.local:
+                raise
+        await self._look_again(held)  # the person may change own files at any time
+        return await self._read(held, path)
+
+    async def list(self, held: LoadedSkill, path: str) -> str:
+        """Return the files below a folder, for the model. No folder of the server adds to the entry (H16)."""
+        if held.skill.local:
+            await self._look_again(held)
+        await self.must_be_approved(held)
+        skill = held.skill
+        with translated_errors(skill.origin, skill.skill.uri):
+            if skill.skill.files is not None:
+                below = files_below(skill.skill, path)
+                shown = [_line(shown_path(skill.skill, file.uri), file.size) for file in below]
+            else:
+                folder = live_uri(skill.skill, path).rstrip("/")
+                children = await self._places.provider(skill.label).read_directory(folder)
+                shown = [shown_path(skill.skill, str(child["uri"])) for child in children]
+        if not shown:
+            raise VerificationError(skill.origin, unlisted(skill.skill, path))
+        return list_text(skill, path, "\n".join(shown))
+
+    def is_folder(self, held: LoadedSkill, path: str) -> bool:
+        """Whether a path means a folder of the skill, as far as one can tell without asking."""
+        skill = held.skill
+        if path in {"", ".", "./"} or path.endswith("/"):
+            return True
+        if skill.skill.files is None or "://" in path:
+            return False
+        with translated_errors(skill.origin, skill.skill.uri):
+            return listed_file(skill.skill, path) is None and bool(files_below(skill.skill, path))
+
+    async def must_be_approved(self, held: LoadedSkill) -> None:
+        """Raise `NotApprovedError` if nothing may be read of it any more (H15)."""
+        if held.skill.local:
+            return
+        if held.changed:
+            raise ChangedError(held.skill, held.changed)
+        if not await self._consent.covers(held.skill):
+            told = f"the approval of the skill {held.skill.quoted} does not hold any more"
+            raise NotApprovedError(held.skill.origin, told)
+
+    async def _read(self, held: LoadedSkill, path: str) -> Reading:
+        skill = held.skill
+        await self.must_be_approved(held)
+        with translated_errors(skill.origin, skill.skill.uri):
+            if skill.skill.files is None:
+                uri = live_uri(skill.skill, path)
+                content = await self._live(held, uri)
+            elif (file := listed_file(skill.skill, path)) is not None:
+                uri, content = file.uri, await self._verified(held, file)
+            else:  # whatever the server has there now, it is no file of the skill
+                raise VerificationError(skill.origin, unlisted(skill.skill, path))
+        await self.must_be_approved(held)
+        return Reading(
+            skill.label, uri, content, file_text(skill, shown_path(skill.skill, uri), shown_text(content))
+        )
+
+    async def _look_again(self, held: LoadedSkill) -> None:
+        held.skill, held.changed = await self._places.lookup(*held.skill.identity), ""
+
+    async def _verified(self, held: LoadedSkill, file: RemoteFile) -> bytes:
+        """Return the bytes that the held entry promises (H15)."""
+        try:
+            content = await self._places.content(held.skill, file)
+        except (VerificationError, UnavailableError) as error:
+            raise await self._failure(held, error) from error
+        return content if file.size is not None else self._counted(held, file.uri, content)
+
+    async def _live(self, held: LoadedSkill, uri: str) -> bytes:
+        """Return bytes that nobody promised, but for the document of some drafts."""
+        skill = held.skill
+        with translated_errors(skill.origin, uri):
+            content = await self._places.provider(skill.label).read(uri)
+        document = skill.skill.document if uri == skill.skill.uri else None
+        if document is not None and (faults := tuple(delivery_faults(document, content))):
+            raise await self._failure(held, VerificationError(skill.origin, *faults))
+        return self._counted(held, uri, content)
+
+    def _counted(self, held: LoadedSkill, uri: str, content: bytes) -> bytes:
+        """Return what came, as long as it is not too much in all (H8)."""
+        held.retrieved += len(content)
+        if held.retrieved > (limit := self._places.limits.bytes):
+            told = f"more than {limit:,} bytes were read of this skill"
+            raise VerificationError(held.skill.origin, Finding(uri, Fault.READ_BUDGET, told))
+        return content
+
+    async def _failure(self, held: LoadedSkill, error: HostError) -> HostError:
+        """Ask for the entry as it is now, and return what a failed read means: most often, a change (H15)."""
+        try:
+            fresh = await self._places.lookup(*held.skill.identity)
+        except HostError:
+            return error
+        if not needs_new_approval(held.skill.skill, fresh.skill):
+            return error
+        held.changed = str(Changes.between(held.skill.skill, fresh.skill))
+        return ChangedError(held.skill, held.changed)
+
+
+def _line(path: str, size: int | None) -> str:
+    return path if size is None else f"{path} ({size:,} bytes)"

@@ -1,0 +1,1 @@
+"""What a host stores between runs: labels, approvals, cached files, logins."""

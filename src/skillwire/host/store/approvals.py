@@ -1,0 +1,250 @@
+"""Stored approvals and tool grants, bound to a label and to the digests of every file."""
+
+import hashlib
+import json
+import sqlite3
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from skillwire.core.record import Digest
+from skillwire.errors import StateError
+from skillwire.host.store.database import Database, restored, stored
+from skillwire.host.store.labels import Labels
+from skillwire.protocol.remote import Dialect, RemoteFile, RemoteSkill
+from skillwire.safe_text import quoted
+
+
+def content_of(skill: RemoteSkill) -> str | None:
+    """Return one text for the set of (uri, digest): equal for equal sets, in whatever order (H17).
+
+    None for a skill whose files are not all known: there is nothing that an approval could be bound to.
+    """
+    if skill.files is None or skill.main is None:
+        return None
+    pairs = sorted({(file.uri, file.digest.text) for file in skill.files})
+    return hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
+
+
+def entry_to_json(skill: RemoteSkill) -> str:
+    """Return the entry as JSON, for later."""
+    files = [[file.uri, file.digest.text, file.size] for file in skill.files or ()]
+    entry = {"uri": skill.uri, "frontmatter": skill.frontmatter, "files": files, "dialect": skill.dialect}
+    return json.dumps(entry)
+
+
+def entry_from_json(text: str) -> RemoteSkill | None:
+    """Return the entry that was written, or None if it is damaged."""
+    try:
+        value: Any = json.loads(text)
+        files = tuple(RemoteFile(uri, Digest(digest), size) for uri, digest, size in value["files"])
+        return RemoteSkill(value["uri"], dict(value["frontmatter"]), files, Dialect(value["dialect"]))
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+class ApprovalStatus(StrEnum):
+    """How a skill stands with the person."""
+
+    UNKNOWN = "unknown"
+    """They were never asked, or never said yes."""
+    APPROVED = "approved"
+    CHANGED = "changed"
+    """They approved other files. Going back to those does not bring the approval back (H15)."""
+    REVOKED = "revoked"
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A skill that was approved at some time."""
+
+    label: str
+    uri: str
+    standing: ApprovalStatus
+    when: datetime
+    """When it was approved."""
+    tools: tuple[str, ...]
+    """What the person lets it use without asking (H21)."""
+
+
+class CannotStoreError(StateError):
+    """This cannot be remembered. It may still hold for as long as the process runs."""
+
+
+class Approvals:
+    """Approvals by label and URI, each bound to the set of (uri, digest)."""
+
+    def __init__(self, database: Database, labels: Labels) -> None:
+        self._database = database
+        self._labels = labels
+
+    def standing(self, label: str, skill: RemoteSkill) -> ApprovalStatus:
+        """Return how a skill stands, as its server lists it now.
+
+        If it was approved with other files, that is written down: it needs a new approval (H15, H17).
+        """
+        content = content_of(skill)
+        with self._database.reading() as connection:
+            if not self._labels.holds(connection, label):
+                return ApprovalStatus.UNKNOWN
+            found = _standing(connection, label, skill.uri, content)
+        if found is not ApprovalStatus.CHANGED:
+            return found
+        with self._database.writing() as connection:
+            if not self._labels.holds(connection, label):
+                return ApprovalStatus.UNKNOWN
+            found = _standing(connection, label, skill.uri, content)  # it may have been approved meanwhile
+            if found is ApprovalStatus.CHANGED:
+                _take_back(connection, label, skill.uri, ApprovalStatus.CHANGED)
+            return found
+
+    def approve(self, label: str, skill: RemoteSkill) -> None:
+        """Remember that a person approved these very files. Once this returns, not even a crash undoes it.
+
+        Raises `CannotStoreError` for a skill whose files are not all known (H17), and `StateError`.
+        """
+        content = content_of(skill)
+        if content is None:
+            told = f"the approval of {quoted(skill.uri)} from {quoted(label)} cannot be kept"
+            raise CannotStoreError(
+                f"{told}: not all its files have digests", hint="approve it each time you use it"
+            )
+        key = label, stored(skill.uri)
+        with self._database.writing() as connection:
+            self._labels.must_hold(connection, label)
+            if _standing(connection, label, skill.uri, content) is ApprovalStatus.APPROVED:
+                return
+            revocations = _revocations(connection, label, skill.uri)
+            # What was granted to other files goes with them (H21).
+            connection.execute("DELETE FROM approvals WHERE label = ? AND uri = ?", key)
+            connection.execute(
+                "INSERT INTO approvals (label, uri, content, entry, standing, approved_at, revocations)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *key,
+                    content,
+                    entry_to_json(skill),
+                    ApprovalStatus.APPROVED.value,
+                    time.time(),
+                    revocations,
+                ),
+            )
+
+    def revoke(self, label: str, uri: str) -> bool:
+        """Take an approval back; return whether there was one. No connection to the server is needed.
+
+        It is counted even where there was none: a yes for a session may have been given since the last time.
+        """
+        count = "UPDATE approvals SET revocations = revocations + 1 WHERE label = ? AND uri = ?"
+        with self._database.writing() as connection:
+            connection.execute(count, (label, stored(uri)))
+            return _take_back(connection, label, uri, ApprovalStatus.REVOKED)
+
+    def revocations(self, label: str, uri: str) -> int:
+        """Return how often an approval of a skill was taken back."""
+        with self._database.reading() as connection:
+            return _revocations(connection, label, uri)
+
+    def approved(self, label: str, uri: str) -> RemoteSkill | None:
+        """Return the entry that was approved last, whether or not that still stands: for a comparison."""
+        query = "SELECT content, entry FROM approvals WHERE label = ? AND uri = ?"
+        with self._database.reading() as connection:
+            if self._labels.moved(connection, label):
+                return None  # it is of another server (H28)
+            row = connection.execute(query, (label, stored(uri))).fetchone()
+        skill = entry_from_json(row[1]) if row else None
+        # A difference that is shown must be one to what was approved.
+        return skill if skill and content_of(skill) == row[0] else None
+
+    def all(self) -> list[Approval]:
+        """Return everything that was ever approved and not forgotten, by label and URI."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT label, uri, standing, approved_at FROM approvals ORDER BY label, uri"
+            ).fetchall()
+            granted = connection.execute("SELECT label, uri, tool FROM grants ORDER BY tool").fetchall()
+        tools: dict[tuple[str, bytes], list[str]] = {}
+        for label, uri, tool in granted:
+            tools.setdefault((label, uri), []).append(tool)
+        return [
+            Approval(
+                label,
+                restored(uri),
+                ApprovalStatus(standing),
+                datetime.fromtimestamp(when, UTC),
+                tuple(tools.get((label, uri), ())),
+            )
+            for label, uri, standing, when in rows
+        ]
+
+
+def stands(connection: sqlite3.Connection, label: str, skill: RemoteSkill) -> bool:
+    """Whether these very files are approved."""
+    content = content_of(skill)
+    return _standing(connection, label, skill.uri, content) is ApprovalStatus.APPROVED
+
+
+def _standing(connection: sqlite3.Connection, label: str, uri: str, content: str | None) -> ApprovalStatus:
+    query = "SELECT standing, content FROM approvals WHERE label = ? AND uri = ?"
+    row = connection.execute(query, (label, stored(uri))).fetchone()
+    if row is None:
+        return ApprovalStatus.UNKNOWN
+    found = ApprovalStatus(row[0])
+    return ApprovalStatus.CHANGED if found is ApprovalStatus.APPROVED and row[1] != content else found
+
+
+def _revocations(connection: sqlite3.Connection, label: str, uri: str) -> int:
+    query = "SELECT revocations FROM approvals WHERE label = ? AND uri = ?"
+    row = connection.execute(query, (label, stored(uri))).fetchone()
+    return 0 if row is None else row[0]
+
+
+def _take_back(connection: sqlite3.Connection, label: str, uri: str, standing: ApprovalStatus) -> bool:
+    """Note that an approval no longer stands, and why; what was granted with it goes (H21)."""
+    key = label, stored(uri)
+    connection.execute("DELETE FROM grants WHERE label = ? AND uri = ?", key)
+    update = "UPDATE approvals SET standing = ? WHERE label = ? AND uri = ? AND standing != ?"
+    return connection.execute(update, (standing.value, *key, standing.value)).rowcount > 0
+
+
+class Grants:
+    """Tools by label and URI. They rest on an approval, and go when it goes."""
+
+    def __init__(self, database: Database, labels: Labels) -> None:
+        self._database = database
+        self._labels = labels
+
+    def grant(self, label: str, skill: RemoteSkill, tools: Iterable[str]) -> None:
+        """Remember these tools and no others.
+
+        Raises `CannotStoreError` where no approval of these files is kept, and `StateError`.
+        """
+        key = label, stored(skill.uri)
+        with self._database.writing() as connection:
+            self._labels.must_hold(connection, label)
+            if not stands(connection, label, skill):
+                raise CannotStoreError(
+                    f"no tool can be granted to {quoted(skill.uri)} from {quoted(label)}: it is not approved",
+                    hint="approve it first",
+                )
+            connection.execute("DELETE FROM grants WHERE label = ? AND uri = ?", key)
+            connection.executemany(
+                "INSERT INTO grants VALUES (?, ?, ?)", [(*key, tool) for tool in set(tools)]
+            )
+
+    def granted(self, label: str, skill: RemoteSkill) -> frozenset[str]:
+        """Return what was granted to these very files: nothing, unless their approval stands."""
+        query = "SELECT tool FROM grants WHERE label = ? AND uri = ?"
+        with self._database.reading() as connection:
+            if not self._labels.holds(connection, label) or not stands(connection, label, skill):
+                return frozenset()
+            return frozenset(tool for (tool,) in connection.execute(query, (label, stored(skill.uri))))
+
+    def withdraw(self, label: str, uri: str) -> bool:
+        """Take back every tool of a skill; return whether there was any. Its approval stays."""
+        with self._database.writing() as connection:
+            delete = "DELETE FROM grants WHERE label = ? AND uri = ?"
+            return connection.execute(delete, (label, stored(uri))).rowcount > 0

@@ -1,0 +1,250 @@
+"""Files fetched from servers, cached on disk and hashed again on every use."""
+
+import hashlib
+import os
+import re
+import shutil
+import sqlite3
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import NamedTemporaryFile, mkdtemp
+
+from skillwire.core.names import portable_fault
+from skillwire.core.record import Digest
+from skillwire.errors import FindingError, StateError
+from skillwire.host.store.database import Database, restored, stored
+from skillwire.host.store.labels import Labels
+from skillwire.protocol.remote import RemoteFile
+from skillwire.protocol.verify import file_faults
+from skillwire.safe_text import quoted
+
+_PLAIN_LABEL = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.ASCII)
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
+_READABLE = 64
+_HASH = 32
+"""Hex digits. Even if somebody made two URIs of one hash, the digest of the content tells them apart."""
+
+
+def label_folder(label: str) -> str:
+    """Return the name of the folder for a label: the label itself, where that is safe everywhere."""
+    if _PLAIN_LABEL.fullmatch(label) and portable_fault(label) is None:
+        return label
+    return _unique(label, label)
+
+
+def file_name(uri: str) -> str:
+    """Return the name of the file for a URI. It is never that of a skill's document."""
+    return _unique(uri.partition("://")[2] or uri, uri)
+
+
+def cache_path(folder: Path, label: str, uri: str) -> Path:
+    """Return where the file at `uri` of a server lies below the cache's folder (H24)."""
+    return folder / label_folder(label) / file_name(uri)
+
+
+def _unique(readable: str, whole: str) -> str:
+    """Return a name of `~` and the hash of the whole, which file systems that ignore case keep apart, too.
+
+    No plain label has a `~`. Nothing begins with a dot, or is the name of a device.
+    """
+    shown = _UNSAFE.sub("-", readable[-_READABLE:]).strip(".-")
+    hashed = hashlib.sha256(whole.encode(errors="surrogatepass")).hexdigest()[:_HASH]
+    name = f"{shown}~{hashed}"
+    return f"_{name}" if portable_fault(name) else name
+
+
+CACHE_BYTES = 512 * 1024 * 1024
+"""Bytes that are kept of all servers together."""
+_STAGING = ".staging"
+"""For what is arriving or leaving. No label has this name."""
+_OURS_ALONE = 0o700
+
+
+@dataclass(frozen=True, slots=True)
+class Cached:
+    """A file that is kept. It still is the server's: nothing here makes it local."""
+
+    label: str
+    uri: str
+    digest: Digest
+    size: int
+    used: datetime
+    """When it was last fetched or read."""
+    path: Path
+
+
+class Cache:
+    """Files by label and URI.
+
+    The file is what counts, and the row in the database tells of it. A sudden end may leave one without the
+    other: a row without a file is nothing, and a file without a row is verified like any other.
+    """
+
+    def __init__(self, database: Database, labels: Labels, folder: Path, limit: int = CACHE_BYTES) -> None:
+        self._database = database
+        self._labels = labels
+        self.folder = folder
+        self._staging = folder / _STAGING
+        self._limit = limit
+
+    def get(self, label: str, file: RemoteFile) -> bytes | None:
+        """Return the bytes that the entry promises, or None: never any others (H15, H24)."""
+        with self._database.reading() as connection:
+            if not self._labels.holds(connection, label):
+                return None
+        path = cache_path(self.folder, label, file.uri)
+        try:
+            with path.open("rb") as opened:
+                content = opened.read((self._limit if file.size is None else file.size) + 1)
+        except OSError:
+            return None
+        if any(file_faults(file, content)):
+            self._drop(label, file.uri, path)
+            return None
+        with suppress(OSError):  # it left meanwhile, or the disk is full; the bytes are good
+            os.utime(path)
+        return content
+
+    def put(self, label: str, file: RemoteFile, content: bytes) -> bool:
+        """Keep the bytes of a file; return whether there is room for them and the disk took them.
+
+        Raises `FindingError` if they are not what the entry promises, and `StateError`.
+        """
+        for fault in file_faults(file, content):
+            raise FindingError(fault)
+        if len(content) > self._limit:
+            return False
+        try:
+            staged = self._stage(content)
+        except OSError:
+            return False
+        try:
+            # The file gets its name within the transaction, so that no purge comes in between.
+            with self._database.writing() as connection:
+                self._labels.must_hold(connection, label)
+                self._place(connection, label, file, staged, len(content))
+        except OSError:
+            return False
+        finally:
+            staged.unlink(missing_ok=True)
+        return True
+
+    def ls(self) -> list[Cached]:
+        """Return every file that is kept, by label and URI."""
+        query = "SELECT label, uri, digest, size FROM cached ORDER BY label, uri"
+        with self._database.reading() as connection:
+            rows = connection.execute(query).fetchall()
+        found: list[Cached] = []
+        for label, key, digest, size in rows:
+            uri = restored(key)
+            path = cache_path(self.folder, label, uri)
+            with suppress(OSError):
+                used = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+                found.append(Cached(label, uri, Digest(digest), size, used, path))
+        return found
+
+    def purge(self, label: str | None = None) -> int:
+        """Throw away the files of one server, or of all; return how many were known. Raises `StateError`."""
+        with self._database.writing() as connection:
+            if label is None:
+                known = connection.execute("DELETE FROM cached").rowcount
+            else:
+                known = connection.execute("DELETE FROM cached WHERE label = ?", (label,)).rowcount
+            leaving = self.take_out(label)
+        self.throw_away(leaving)
+        return known
+
+    def take_out(self, label: str | None) -> Path | None:
+        """Move the files of a label, or all, out of use; return where they are now. Raises `StateError`."""
+        folders = self._label_folders() if label is None else [self.folder / label_folder(label)]
+        aside = None
+        for folder in filter(Path.exists, folders):
+            try:
+                self._make_staging()
+                aside = aside or Path(mkdtemp(dir=self._staging))
+                folder.rename(aside / folder.name)
+            except OSError as error:
+                told = f"the folder {quoted(str(folder))} cannot be removed: {error.strerror or error}"
+                raise StateError(told, hint="remove it yourself") from error
+        return aside
+
+    def throw_away(self, aside: Path | None) -> None:
+        """Remove what was taken out. What stays because of an error is removed by the next `sweep`."""
+        if aside is not None:
+            shutil.rmtree(aside, ignore_errors=True)
+
+    def sweep(self) -> None:
+        """Throw away what sudden ends left behind. Only while nobody else uses the cache."""
+        shutil.rmtree(self._staging, ignore_errors=True)
+
+    def _stage(self, content: bytes) -> Path:
+        self._make_staging()
+        with NamedTemporaryFile(dir=self._staging, delete=False) as file:
+            try:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())  # or the name may stand before the content after a crash
+            except BaseException:
+                Path(file.name).unlink(missing_ok=True)
+                raise
+        return Path(file.name)
+
+    def _place(
+        self, connection: sqlite3.Connection, label: str, file: RemoteFile, staged: Path, size: int
+    ) -> None:
+        path = cache_path(self.folder, label, file.uri)
+        row = (label, stored(file.uri), file.digest.text, size)
+        connection.execute(
+            "INSERT OR REPLACE INTO cached (label, uri, digest, size) VALUES (?, ?, ?, ?)", row
+        )
+        self._make_room(connection, keep=path)
+        path.parent.mkdir(exist_ok=True, mode=_OURS_ALONE)
+        staged.replace(path)
+
+    def _make_room(self, connection: sqlite3.Connection, keep: Path) -> None:
+        """Throw away what was not used for longest, until a tenth is free."""
+        (total,) = connection.execute("SELECT TOTAL(size) FROM cached").fetchone()
+        if total <= self._limit:
+            return
+        rows = connection.execute("SELECT label, uri, size FROM cached").fetchall()
+        known = {
+            cache_path(self.folder, label, restored(key)): (label, key, size) for label, key, size in rows
+        }
+        for path in self._files() - known.keys():  # a file without a row
+            _remove(path)
+        for path in sorted(known.keys() - {keep}, key=_used):
+            if total <= self._limit * 9 // 10:
+                break
+            label, key, size = known[path]
+            connection.execute("DELETE FROM cached WHERE label = ? AND uri = ?", (label, key))
+            _remove(path)
+            total -= size
+
+    def _drop(self, label: str, uri: str, path: Path) -> None:
+        with self._database.writing() as connection:
+            connection.execute("DELETE FROM cached WHERE label = ? AND uri = ?", (label, stored(uri)))
+            _remove(path)
+
+    def _make_staging(self) -> None:
+        for folder in (self.folder, self._staging):
+            folder.mkdir(exist_ok=True, mode=_OURS_ALONE)
+
+    def _label_folders(self) -> list[Path]:
+        return [folder for folder in self.folder.glob("*") if folder != self._staging]
+
+    def _files(self) -> set[Path]:
+        return {file for folder in self._label_folders() for file in folder.glob("*")}
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):  # what cannot be removed is at least not known any more
+        path.unlink()
+
+
+def _used(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:  # a row without a file goes first
+        return 0.0

@@ -1,0 +1,222 @@
+"""The SQLite database of the state: tables, checks for damage, and safe access from many threads."""
+
+import sqlite3
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NoReturn
+
+from skillwire.core.record import Digest
+from skillwire.errors import StateError
+from skillwire.host.store.folder import ELSEWHERE, PATIENCE, make_private_file
+from skillwire.safe_text import quoted, visible
+
+VERSION = 1
+"""Of the tables below. A database with a higher one was written by a newer version of this program."""
+_APPLICATION = 0x736B7772  # "skwr"
+_TABLES = {
+    "labels": """
+        label TEXT PRIMARY KEY,
+        identity TEXT NOT NULL""",
+    "approvals": """
+        label TEXT NOT NULL REFERENCES labels ON DELETE CASCADE,
+        uri BLOB NOT NULL,
+        content TEXT NOT NULL,
+        entry TEXT NOT NULL,
+        standing TEXT NOT NULL CHECK (standing IN ('approved', 'changed', 'revoked')),
+        approved_at REAL NOT NULL CHECK (approved_at BETWEEN 0 AND 99999999999),
+        revocations INTEGER NOT NULL CHECK (revocations >= 0),
+        PRIMARY KEY (label, uri)""",
+    "grants": """
+        label TEXT NOT NULL,
+        uri BLOB NOT NULL,
+        tool TEXT NOT NULL,
+        PRIMARY KEY (label, uri, tool),
+        FOREIGN KEY (label, uri) REFERENCES approvals ON DELETE CASCADE""",
+    "cached": """
+        label TEXT NOT NULL REFERENCES labels ON DELETE CASCADE,
+        uri BLOB NOT NULL,
+        digest TEXT NOT NULL,
+        size INTEGER NOT NULL CHECK (size >= 0),
+        PRIMARY KEY (label, uri)""",
+}
+_MADE = {name: f"CREATE TABLE {name} ({columns})" for name, columns in _TABLES.items()}
+_TYPES: dict[str, dict[str, type]] = {
+    "labels": {"label": str, "identity": str},
+    "approvals": {
+        "label": str,
+        "uri": bytes,
+        "content": str,
+        "entry": str,
+        "standing": str,
+        "approved_at": float,
+        "revocations": int,
+    },
+    "grants": {"label": str, "uri": bytes, "tool": str},
+    "cached": {"label": str, "uri": bytes, "digest": str, "size": int},
+}
+
+
+class DamagedError(Exception):
+    """What is in the file is no database, or no longer one."""
+
+
+def stored(uri: str) -> bytes:
+    """Return a URI as the tables hold it: every text that JSON can hold, also one that is no Unicode."""
+    return uri.encode(errors="surrogatepass")
+
+
+def restored(uri: bytes) -> str:
+    """Return the URI that `stored` was given."""
+    return uri.decode(errors="surrogatepass")
+
+
+def create_or_check(connection: sqlite3.Connection, path: Path) -> None:
+    """Make the tables in an empty database; refuse one that is not ours, not whole, or too new.
+
+    Raises `StateError`, `DamagedError`, or in a damaged file whatever SQLite and Python make of it.
+    """
+    (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if verdict != "ok":
+        raise DamagedError(str(verdict))
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    tables = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql NOTNULL"))
+    if not tables and not version and not application:
+        connection.executescript(
+            f"BEGIN IMMEDIATE; {'; '.join(_MADE.values())}; PRAGMA application_id = {_APPLICATION};"
+            f"PRAGMA user_version = {VERSION}; COMMIT;"
+        )
+    elif application != _APPLICATION:
+        raise StateError(f"{quoted(str(path))} is a database of another program", hint=ELSEWHERE)
+    elif version > VERSION:
+        told = f"was written by a newer Skillwire (format {version}, this one knows {VERSION})"
+        raise StateError(f"{quoted(str(path))} {told}", hint=f"update Skillwire, or {ELSEWHERE}")
+    elif version < VERSION or tables != _MADE:
+        raise DamagedError("its tables are not those that were made")
+    else:
+        _check_rows(connection)
+        connection.execute("DELETE FROM labels WHERE FALSE")  # whether it can be written at all
+
+
+def _check_rows(connection: sqlite3.Connection) -> None:
+    """Read everything once: SQLite does not notice a byte that changed within a value."""
+    for table, columns in _TYPES.items():
+        for row in connection.execute(f"SELECT {', '.join(columns)} FROM {table}"):  # noqa: S608 - our own names
+            for value, (column, kind) in zip(row, columns.items(), strict=True):
+                if not isinstance(value, kind):
+                    raise DamagedError(f"`{column}` in `{table}` is no {kind.__name__}")
+                if column == "uri":
+                    restored(value)
+                if column == "digest" and Digest.parse(value) is None:
+                    raise DamagedError(f"`{column}` in `{table}` is no digest")
+
+
+_DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_SENSELESS = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_READONLY, 0})
+"""What a statement that is right ends with where the tables are wrong, in a file that we may write."""
+_PRIMARY = 0xFF
+"""The bits of an error code that say what it is; the others say more about it."""
+_SHOWN = 80
+
+
+class Database:
+    """A connection that every thread may use, one at a time.
+
+    A call may wait: for another process that writes (at most `PATIENCE` seconds), and for the disk. In
+    asynchronous code, call from a thread: `await anyio.to_thread.run_sync(state.approvals.approve, …)`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open the database, or make it. Raises `DamagedError` or `StateError`."""
+        self.path = path
+        self._lock = threading.RLock()
+        with _told(path):
+            try:
+                self._connection = self._connected()
+            except OSError as error:
+                told = f"{quoted(str(path))} cannot be used: {error.strerror or error}"
+                raise StateError(told, hint=ELSEWHERE) from error
+
+    def _connected(self) -> sqlite3.Connection:
+        make_private_file(self.path)  # SQLite gives the files beside it the same mode
+        connection = sqlite3.connect(
+            self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA journal_mode = WAL")  # readers never wait for a writer
+            connection.execute("PRAGMA synchronous = FULL")  # what was committed survives a power cut
+            create_or_check(connection, self.path)
+        except BaseException as error:
+            connection.close()
+            # In a damaged file, SQLite finds no columns, or texts that Python cannot read, its own included.
+            if isinstance(error, UnicodeDecodeError) or _code(error) in _DAMAGE | _SENSELESS:
+                raise DamagedError(visible(str(error), _SHOWN)) from error
+            raise
+        return connection
+
+    @contextmanager
+    def reading(self) -> Generator[sqlite3.Connection]:
+        """Yield the connection, for statements that only read. Raises `StateError`."""
+        with self._lock, _told(self.path):
+            yield self._connection
+
+    @contextmanager
+    def writing(self) -> Generator[sqlite3.Connection]:
+        """Yield the connection: all that is written counts once this ends well, or none of it does.
+
+        No other process writes meanwhile. Raises `StateError`.
+        """
+        with self._lock, _told(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):  # some errors have rolled it back already
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged database and return its new name. Nobody else may have it open. Raises `OSError`."""
+    names = (path.with_name(f"{path.name}.damaged-{number}") for number in range(1, 10_000))
+    aside = next(name for name in names if not name.exists())
+    # The database first: SQLite throws the log away that stands beside no database.
+    for suffix in ("", "-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
+    return aside
+
+
+@contextmanager
+def _told(path: Path) -> Generator[None]:
+    """Tell errors of SQLite as `StateError`."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        _tell(path, error)
+
+
+def _tell(path: Path, error: sqlite3.Error) -> NoReturn:
+    code, shown = _code(error), quoted(str(path))
+    if code in _DAMAGE:
+        told, hint = f"{shown} is damaged", "start again: it is moved aside, and approvals begin from none"
+    elif code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        told, hint = f"another process keeps {shown} busy", "end it, or try again"
+    else:
+        told, hint = f"{shown} cannot be used: {visible(str(error), _SHOWN)}", f"mend that, or {ELSEWHERE}"
+    raise StateError(told, hint=hint) from error
+
+
+def _code(error: BaseException) -> int | None:
+    """Return what kind of error of a database it is; 0 where it did not come from SQLite itself."""
+    if not isinstance(error, sqlite3.DatabaseError):
+        return None
+    return getattr(error, "sqlite_errorcode", 0) & _PRIMARY

@@ -1,0 +1,127 @@
+"""The private folder of the state, and the lock on it that processes share."""
+
+import errno
+import os
+import sys
+import time
+from pathlib import Path
+
+from skillwire.errors import StateError
+from skillwire.safe_text import quoted
+
+_OURS_ALONE = 0o700
+_OURS_ALONE_FILE = 0o600
+_OTHERS = 0o077
+ELSEWHERE = "name another folder with `SKILLWIRE_STATE_DIR`"
+
+
+def make_private(folder: Path, known_by: str) -> None:
+    """Make `folder`, or make sure that only we may enter it. Raises `StateError`.
+
+    A folder that others may enter is taken only if it is empty or holds the file `known_by`: else it is
+    somebody's folder for something else, and not ours to close.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=_OURS_ALONE)
+        found = folder.stat()
+        if sys.platform == "win32":  # where the person's own folders are closed already
+            return
+        if found.st_uid != os.geteuid():
+            raise StateError(f"the folder {quoted(str(folder))} belongs to another user", hint=ELSEWHERE)
+        if found.st_mode & _OTHERS:
+            if not (folder / known_by).exists() and any(folder.iterdir()):
+                told = f"the folder {quoted(str(folder))} holds other files, and others may enter it"
+                raise StateError(told, hint=f"{ELSEWHERE}, one that does not exist yet")
+            folder.chmod(_OURS_ALONE)
+    except OSError as error:
+        told = f"the folder {quoted(str(folder))} cannot be used: {error.strerror or error}"
+        raise StateError(told, hint=ELSEWHERE) from error
+
+
+def make_private_file(path: Path) -> None:
+    """Make an empty file that only we may read, or close one that is there. Raises `OSError`."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OURS_ALONE_FILE))
+    if sys.platform != "win32" and path.stat().st_mode & _OTHERS:
+        path.chmod(_OURS_ALONE_FILE)
+
+
+def keep_apart(state: Path, skills: Path) -> None:
+    """Raise `StateError` if one folder lies in the other: a cached file must never be found as a skill (H24).
+
+    Neither needs to exist. Links are followed.
+    """
+    for inner, outer in ((state, skills), (skills, state)):
+        if _lies_in(inner, outer):
+            raise StateError(
+                f"the state folder {quoted(str(state))} and the skills folder {quoted(str(skills))} overlap",
+                hint=f"use a folder of skills elsewhere, or {ELSEWHERE}",
+            )
+
+
+def _lies_in(inner: Path, outer: Path) -> bool:
+    place, other = inner.resolve(), outer.resolve()
+    return any(
+        place_above == other or _is_same(place_above, other) for place_above in (place, *place.parents)
+    )
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether two names lead to one folder, as `Skills` and `skills` do on some file systems."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+if sys.platform != "win32":
+    import fcntl
+
+PATIENCE = 10.0
+"""Seconds that one process waits for another."""
+_LOOK_AGAIN = 0.01
+_BUSY = frozenset({errno.EWOULDBLOCK, errno.EACCES})
+
+
+class StateLock:
+    """A claim on the state, which ends with the process, however that ends.
+
+    It begins as the only one if nobody else has one, and then `share` lets others in.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Claim what the lock file `path` stands for. Raises `StateError` or `OSError`."""
+        make_private_file(path)
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self._path = path
+        self.alone = True
+        if sys.platform != "win32":  # there are no locks, but nobody can move what another one uses
+            self.alone = self._try(fcntl.LOCK_EX)
+        if not self.alone:
+            self.share()
+
+    def share(self) -> None:
+        """Let others in, or wait for whoever puts things in order just now. Raises `StateError`."""
+        self.alone = False
+        if sys.platform == "win32":
+            return
+        until = time.monotonic() + PATIENCE
+        while not self._try(fcntl.LOCK_SH):
+            if time.monotonic() > until:
+                self.close()
+                told = f"another process has kept {quoted(str(self._path))} for {PATIENCE:.0f} seconds"
+                raise StateError(told, hint="end it, or try again")
+            time.sleep(_LOOK_AGAIN)
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _try(self, kind: int) -> bool:
+        if sys.platform == "win32":
+            return False
+        try:
+            fcntl.flock(self._descriptor, kind | fcntl.LOCK_NB)
+        except OSError as error:
+            return error.errno not in _BUSY and kind == fcntl.LOCK_SH  # no locks here: nobody is ever alone
+        return True

@@ -1,0 +1,205 @@
+"""One login as it is stored, and the errors of logins. Nothing here loads the MCP SDK."""
+
+import json
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+MAX_RECORD = 256 * 1024
+"""Bytes of one record. Tokens are a few kilobytes."""
+_MAX_TEXT = 64 * 1024
+_VERSION = 1
+_SKEW = 30.0
+"""Seconds before a token expires from which it counts as expired."""
+_LONGEST = 10 * 365 * 24 * 3600.0
+"""Longest lifetime of a token in seconds. Some servers name absurd numbers."""
+_AUTH_METHODS = frozenset({"none", "client_secret_post", "client_secret_basic"})
+
+
+class LoginExpiredError(Exception):
+    """The login server refuses to renew a login. A new one is needed."""
+
+
+class LoginServerError(Exception):
+    """The login server did not answer, or its answer is unusable. It may work later."""
+
+
+class BrokenRecordError(Exception):
+    """A stored record is unusable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The secrets of a login. `repr` shows none of them."""
+
+    access: str = field(repr=False)
+    refresh: str = field(default="", repr=False)
+    client_secret: str = field(default="", repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"access": self.access, "refresh": self.refresh, "client_secret": self.client_secret}
+
+    @classmethod
+    def read(cls, value: object) -> "Tokens":
+        """Return the tokens in JSON. Raises `BrokenRecordError`."""
+        fields = _fields(value)
+        access, refresh, secret = (_text(fields, name) for name in ("access", "refresh", "client_secret"))
+        if access and not is_sendable(access):
+            raise BrokenRecordError("the access token cannot be sent")
+        return cls(access, refresh, secret)
+
+
+@dataclass(frozen=True, slots=True)
+class LoginRecord:
+    """One login: bound to a label, to the server that the label means, and to the issuer (H28)."""
+
+    label: str
+    identity: str
+    """The server that the label means: `Target.login_identity`."""
+    server: str
+    """The URL of the server, without query and secrets."""
+    issuer: str
+    client_id: str
+    token_endpoint: str
+    auth_method: str = "none"
+    """How the client authenticates: `none`, `client_secret_post` or `client_secret_basic`."""
+    revocation_endpoint: str = ""
+    resource: str = ""
+    """The resource indicator that the tokens were issued for (RFC 8707)."""
+    scope: str = ""
+    expires_at: float | None = None
+    allow_private: bool = False
+    """Whether the person allowed a login server in a private network."""
+    in_keyring: bool = False
+    """Whether the tokens are in the system keyring, not in the file."""
+    renewable: bool = False
+    """Whether there is a refresh token."""
+    tokens: Tokens | None = field(default=None, repr=False)
+
+    @property
+    def expired(self) -> bool:
+        return self.expires_at is not None and time.time() > self.expires_at - _SKEW
+
+    @property
+    def needs_login(self) -> bool:
+        """Whether a new login is needed, as far as the record shows."""
+        return not self.renewable and (self.expired or (not self.in_keyring and self.tokens is None))
+
+    def is_for(self, identity: str) -> bool:
+        """Whether it is for the server with this `Target.identity`, which has a digest of the query."""
+        return identity == self.identity or identity.startswith(f"{self.identity} ")
+
+    @property
+    def keyring_name(self) -> str:
+        """The name of its tokens in a keyring. It changes with the server and the issuer."""
+        return f"{self.label} {self.identity} {self.issuer}"
+
+    def renewed(self, tokens: Tokens, expires_in: float | None, scope: str | None) -> "LoginRecord":
+        """Return the record with new tokens. What the answer omits stays as it was (RFC 6749, section 6)."""
+        return replace(
+            self,
+            tokens=tokens,
+            expires_at=expiry(expires_in),
+            scope=self.scope if scope is None else scope,
+            renewable=bool(tokens.refresh),
+        )
+
+    def without_tokens(self) -> "LoginRecord":
+        """Return the record of a login that has expired."""
+        return replace(self, tokens=None, in_keyring=False, renewable=False)
+
+    def to_bytes(self, *, with_tokens: bool) -> bytes:
+        value = {
+            "version": _VERSION,
+            "label": self.label,
+            "identity": self.identity,
+            "server": self.server,
+            "issuer": self.issuer,
+            "client_id": self.client_id,
+            "auth_method": self.auth_method,
+            "token_endpoint": self.token_endpoint,
+            "revocation_endpoint": self.revocation_endpoint,
+            "resource": self.resource,
+            "scope": self.scope,
+            "expires_at": self.expires_at,
+            "allow_private": self.allow_private,
+            "in_keyring": self.in_keyring,
+            "renewable": self.renewable,
+            "tokens": self.tokens.to_json() if with_tokens and self.tokens is not None else None,
+        }
+        return json.dumps(value, indent=1).encode()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> "LoginRecord":
+        """Return the record that `to_bytes` wrote. Raises `BrokenRecordError`."""
+        try:
+            fields = _fields(json.loads(content))
+        except (ValueError, RecursionError) as error:
+            raise BrokenRecordError("it is not JSON") from error
+        if fields.get("version") != _VERSION:
+            raise BrokenRecordError("it has an unknown version")
+        expires: object = fields.get("expires_at")
+        if isinstance(expires, bool) or not (expires is None or isinstance(expires, (int, float))):
+            raise BrokenRecordError("`expires_at` is no number")
+        if expires is not None and not math.isfinite(expires):
+            raise BrokenRecordError("`expires_at` is no number")
+        tokens = fields.get("tokens")
+        if (method := _text(fields, "auth_method")) not in _AUTH_METHODS:
+            raise BrokenRecordError("`auth_method` is unknown")
+        return cls(
+            label=_text(fields, "label"),
+            identity=_text(fields, "identity"),
+            server=_text(fields, "server"),
+            issuer=_url(fields, "issuer"),
+            client_id=_text(fields, "client_id"),
+            token_endpoint=_url(fields, "token_endpoint"),
+            auth_method=method,
+            revocation_endpoint=_url(fields, "revocation_endpoint", optional=True),
+            resource=_url(fields, "resource", optional=True),
+            scope=_text(fields, "scope"),
+            expires_at=expires,
+            allow_private=fields.get("allow_private") is True,
+            in_keyring=fields.get("in_keyring") is True,
+            renewable=fields.get("renewable") is True,
+            tokens=None if tokens is None else Tokens.read(tokens),
+        )
+
+
+def expiry(expires_in: float | None) -> float | None:
+    """Return when a token expires that lasts for `expires_in` seconds."""
+    return None if expires_in is None else time.time() + min(max(expires_in, 0.0), _LONGEST)
+
+
+def is_sendable(token: str) -> bool:
+    """Whether a token fits in an `Authorization` header."""
+    return len(token) <= _MAX_TEXT and token.isascii() and token.isprintable() and " " not in token
+
+
+def _fields(value: object) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise BrokenRecordError("it is not an object")
+    return cast("Mapping[str, object]", value)
+
+
+def _text(fields: Mapping[str, object], name: str) -> str:
+    value = fields.get(name)
+    if not isinstance(value, str) or len(value) > _MAX_TEXT:
+        raise BrokenRecordError(f"`{name}` is no text of reasonable length")
+    return value
+
+
+def _url(fields: Mapping[str, object], name: str, *, optional: bool = False) -> str:
+    value = _text(fields, name)
+    if optional and not value:
+        return value
+    try:
+        parts = urlsplit(value)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        usable = False
+    if not usable or not value.isascii() or not value.isprintable() or " " in value:
+        raise BrokenRecordError(f"`{name}` is no URL")
+    return value

@@ -1,0 +1,156 @@
+"""All that a host remembers between runs, in one folder."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from skillwire.core.system import require_posix
+from skillwire.errors import KeyringStateError, StateError
+from skillwire.host.store.approvals import Approvals, Grants
+from skillwire.host.store.cache import CACHE_BYTES, Cache
+from skillwire.host.store.database import DamagedError, Database, set_aside
+from skillwire.host.store.folder import ELSEWHERE, StateLock, keep_apart, make_private
+from skillwire.host.store.labels import Labels, all_labels
+from skillwire.host.store.logins import Logins
+from skillwire.safe_text import quoted, visible
+
+DATABASE = "state.db"
+_CACHE = "cache"
+_LOCK = "lock"
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedState:
+    """A damaged database that was found and replaced by an empty one: the person must hear of it."""
+
+    path: Path
+    """Where it is now."""
+    reason: str
+
+    @property
+    def hint(self) -> str:
+        return "approve your skills again; the old file can be removed"
+
+    def __str__(self) -> str:
+        told = f"what was remembered is damaged ({visible(self.reason, 200)}) and was moved to"
+        return f"{told} {quoted(str(self.path))}; every approval begins from none"
+
+
+class State:
+    """Approvals, grants, logins and cached files on this machine. Safe for many threads and processes.
+
+    Nothing here is asynchronous. Every call may wait for the disk or for another process, so that
+    asynchronous code calls from a thread: `await anyio.to_thread.run_sync(state.bind, label, identity)`.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        claim: StateLock,
+        database: Database,
+        cache_bytes: int,
+        damaged: DamagedState | None,
+    ) -> None:
+        """Use `State.open`."""
+        self.folder = folder
+        self.damaged = damaged
+        """What was wrong when it was opened. Approvals then start from none, whoever had given them."""
+        self._claim = claim
+        self._database = database
+        self._labels = Labels()
+        self.approvals = Approvals(database, self._labels)
+        self.grants = Grants(database, self._labels)
+        self.cache = Cache(database, self._labels, folder / _CACHE, cache_bytes)
+        self.logins = Logins(folder)
+
+    @classmethod
+    def open(cls, folder: Path, cache_bytes: int = CACHE_BYTES) -> Self:
+        """Open the state in `folder`, or make it. Raises `StateError`, and `PlatformError` on Windows."""
+        require_posix("storing approvals")
+        make_private(folder, known_by=DATABASE)
+        try:
+            claim = StateLock(folder / _LOCK)
+        except OSError as error:
+            told = f"the folder {quoted(str(folder))} cannot be used: {error.strerror or error}"
+            raise StateError(told, hint=ELSEWHERE) from error
+        try:
+            database, damaged = _opened(folder / DATABASE, alone=claim.alone)
+        except BaseException:
+            claim.close()
+            raise
+        state = cls(folder, claim, database, cache_bytes, damaged)
+        try:
+            if claim.alone:
+                state.cache.sweep()
+            claim.share()
+        except BaseException:
+            state.close()
+            raise
+        return state
+
+    def bind(self, label: str, identity: str) -> bool:
+        """Say which server a label means, before anything else is asked about it.
+
+        If it meant another one, its approvals, grants and cached files go (H28), and its login unless only
+        the query of the URL differs. Return whether it did. The identity itself is not written
+        down, only its hash.
+        """
+        with self._database.reading() as connection:
+            if self._labels.is_bound(connection, label, identity):
+                return False
+        with self._database.writing() as connection:
+            dropped = self._labels.bind(connection, label, identity)
+            leaving = self.cache.take_out(label)
+        self.cache.throw_away(leaving)
+        if dropped:
+            with suppress(KeyringStateError):  # nothing leads to those tokens any more
+                self.logins.remove_of_others(label, identity)
+        return dropped
+
+    def forget(self, label: str) -> None:
+        """Remove everything of a server that was removed, its cached files and login too (H24)."""
+        with self._database.writing() as connection:
+            self._labels.forget(connection, label)
+            leaving = self.cache.take_out(label)
+        self.cache.throw_away(leaving)
+        self.logins.remove(label)
+
+    def labels(self) -> list[str]:
+        """Return every label that something may be remembered of."""
+        with self._database.reading() as connection:
+            bound = all_labels(connection)
+        return sorted({*bound, *(each.label for each in self.logins.all())})
+
+    def keep_apart(self, skills: Path) -> None:
+        """Raise `StateError` if a folder of skills overlaps with this one (H24)."""
+        keep_apart(self.folder, skills)
+
+    def close(self) -> None:
+        self._database.close()
+        self._claim.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _opened(path: Path, *, alone: bool) -> tuple[Database, DamagedState | None]:
+    try:
+        return Database(path), None
+    except DamagedError as error:
+        if not alone:
+            told = f"{quoted(str(path))} is damaged ({visible(str(error), 200)}), and another process uses it"
+            raise StateError(told, hint="end the other process and start again") from error
+        reason = str(error)
+    try:
+        aside = set_aside(path)
+    except OSError as error:
+        told = f"is damaged ({visible(reason, 200)}) and cannot be moved aside: {error.strerror or error}"
+        raise StateError(f"{quoted(str(path))} {told}", hint=ELSEWHERE) from error
+    return Database(path), DamagedState(aside, reason)

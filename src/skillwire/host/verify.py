@@ -1,0 +1,329 @@
+"""Whether a server keeps what it promises: every entry, every file, every frontmatter."""
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from enum import IntEnum
+from urllib.parse import unquote
+
+import anyio
+from mcp.shared.exceptions import MCPError
+from mcp_types import METHOD_NOT_FOUND
+
+from skillwire.core.concurrency import READS_AT_ONCE, UNSIZED_AT_ONCE, in_order
+from skillwire.core.conformance import nonconformities
+from skillwire.core.names import SKILL_FILE
+from skillwire.errors import FindingError
+from skillwire.host.dialects.client import Listing, SkillsClient, refusal
+from skillwire.host.dialects.drafts import DraftsClient
+from skillwire.protocol.findings import Fault, Finding, Findings
+from skillwire.protocol.messages import EXTENSION, RESOURCES_LIST, SKILLS_LIST
+from skillwire.protocol.remote import (
+    Dialect,
+    Integrity,
+    RemoteDelivery,
+    RemoteFile,
+    RemoteSkill,
+    is_object,
+    is_uri_text,
+)
+from skillwire.protocol.verify import file_faults, frontmatter_faults
+
+_INCOMPLETE = frozenset(
+    {Fault.LIST_ENDLESS, Fault.READ_FAILED, Fault.READ_BUDGET, Fault.ENTRY_LIMITS, Fault.TIMEOUT}
+)
+"""What keeps something from being verified, and proves nothing else."""
+
+
+class Outcome(IntEnum):
+    """What was found, as an exit code. The first that applies counts."""
+
+    VERIFIED = 0
+    UNREACHABLE = 4
+    NONCONFORMANT = 7
+    INCOMPLETE = 8
+    NO_DIGESTS = 9
+
+
+@dataclass(slots=True)
+class SkillReport:
+    """One skill: how much of it is as listed, and what is not."""
+
+    uri: str
+    dynamic: bool
+    integrity: Integrity = Integrity.FULL
+    files: int = 0
+    size: int = 0
+    findings: list[Finding] = field(default_factory=list[Finding])
+    good: bool = True
+    """Whether all of it is as listed: there was no other finding, kept or not, than that of `conforms`."""
+    conforms: bool = True
+    """Whether strict clients accept a list that holds it."""
+
+
+@dataclass(slots=True)
+class Report:
+    """Everything that was found out about a server. It is filled bit by bit, and good at any moment."""
+
+    skills: list[SkillReport] = field(default_factory=list[SkillReport])
+    found: Findings = field(default_factory=Findings)
+    dialect: Dialect | None = None
+
+    def note(self, *found: Finding, skill: SkillReport | None = None) -> None:
+        """Add what was found, of a skill or of none among the others."""
+        for finding in found:
+            kept = len(self.found.kept)
+            self.found.add(finding)
+            if skill is not None:
+                if finding.fault is Fault.ENTRY_NONCONFORMING:
+                    skill.conforms = False
+                else:
+                    skill.good = False
+                skill.findings += self.found.kept[kept:]
+
+    def take(self, found: Findings) -> None:
+        """Add what was found in a list, with all that it did not keep."""
+        self.note(*found.kept)
+        self.found.more += found.more
+        self.found.faults |= found.faults
+
+    @property
+    def count(self) -> int:
+        """How many findings there were, kept or not."""
+        return len(self.found.kept) + self.found.more
+
+    def all_findings(self) -> list[Finding]:
+        """Return what was kept; if that is not everything, the last says how many more there were."""
+        more = f"and {self.found.more:,} more"
+        return [*self.found.kept, *([Finding("findings", Fault.MORE, more)] if self.found.more else [])]
+
+    def other_findings(self) -> list[Finding]:
+        """Return those that belong to no skill among the others."""
+        owned = {id(finding) for skill in self.skills for finding in skill.findings}
+        return [finding for finding in self.all_findings() if id(finding) not in owned]
+
+    def outcome(self, *, require_digests: bool = False) -> Outcome:
+        if self.found.faults - _INCOMPLETE:
+            return Outcome.NONCONFORMANT
+        if self.found.faults:
+            return Outcome.INCOMPLETE
+        if require_digests and any(skill.integrity is not Integrity.FULL for skill in self.skills):
+            return Outcome.NO_DIGESTS
+        return Outcome.VERIFIED
+
+
+async def verify_server(
+    client: SkillsClient, report: Report | None = None, *, drafts: bool = False
+) -> Report:
+    """Read every file of every skill that a server lists, and compare it with its entry.
+
+    Files are read concurrently, within limits. Findings are in the order of the list.
+
+    With `drafts`, entries of early drafts are read, too. That there are some is a finding. `report` is filled
+    as findings come, so that it is usable after a cancellation.
+    """
+    report = report or Report()
+    if client.declared is None:  # and then its methods are not to be called (H1)
+        told = f"the server does not declare the extension `{EXTENSION}`"
+        report.note(Finding(SKILLS_LIST, Fault.LIST_SHAPE, told))
+        if not drafts:
+            return report
+    asked = DraftsClient(client) if drafts else client
+    try:
+        listing = await asked.list()
+    except FindingError as error:
+        report.note(error.finding)
+        return report
+    except MCPError as error:
+        report.note(refusal(SKILLS_LIST, error))
+        return report
+    report.dialect = listing.dialect
+    report.take(listing.findings)
+    await _verify_all(asked, listing.skills, report)
+    if client.declared is not None and client.offers_resources:
+        unlisted = await _unlisted(client, {skill.uri for skill in listing.skills}, report)
+        await _verify_all(client, unlisted, report, listed=False)
+    return report
+
+
+async def _verify_all(
+    client: SkillsClient | DraftsClient, skills: Sequence[RemoteSkill], report: Report, *, listed: bool = True
+) -> None:
+    free, unsized = anyio.Semaphore(READS_AT_ONCE), anyio.Semaphore(UNSIZED_AT_ONCE)
+    verified = [_Skill(client, skill, report, free, unsized, listed=listed) for skill in skills]
+    try:
+        await in_order(verified, _Skill.verify, _Skill.tell)
+    finally:  # after a cancellation, skills that are not done report what they have
+        for skill in verified:
+            skill.tell()
+
+
+async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> list[RemoteSkill]:
+    """Return the skills that are resources, but not listed: a server may serve more than it lists (S11, S13).
+
+    Only the entry of a skill shows that a resource is one (H4).
+    """
+    skills = list[RemoteSkill]()
+
+    async def get(uri: str) -> RemoteSkill | Finding | None:
+        try:
+            return await client.get(uri)
+        except FindingError as error:
+            return error.finding
+        except MCPError:
+            return None  # a resource, but not a skill
+
+    def take(found: RemoteSkill | Finding | None) -> None:
+        if isinstance(found, Finding):
+            report.note(found)
+        elif found is not None:
+            skills.append(found)
+
+    uris = [uri for uri in await _documents(client, report) if uri not in listed]
+    await in_order(uris, get, take)
+    return skills
+
+
+async def _documents(client: SkillsClient, report: Report) -> list[str]:
+    """Return the URI of each resource that may be the document of a skill. Note why some may be missing."""
+    listing, uris = Listing(), dict[str, None]()
+    try:
+        async for resource in client.resources(listing):
+            uri = resource.get("uri") if is_object(resource) else None
+            if is_uri_text(uri) and uri.endswith(f"/{SKILL_FILE}"):
+                uris[uri] = None
+    except FindingError as error:
+        report.note(error.finding)
+    except MCPError as error:
+        if error.code != METHOD_NOT_FOUND:  # a server need not list its resources
+            report.note(refusal(RESOURCES_LIST, error))
+    report.take(listing.findings)
+    return list(uris)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The result of reading one file."""
+
+    content: bytes = b""
+    """Only of a document that is as listed. Other contents would wait for their turn in memory."""
+    good: bool = False
+    """Whether it is as listed."""
+    size: int = 0
+    findings: Sequence[Finding] = ()
+
+
+class _Skill:
+    """The verification of one skill. Its findings go into the report when it is its turn."""
+
+    def __init__(
+        self,
+        client: SkillsClient | DraftsClient,
+        skill: RemoteSkill,
+        report: Report,
+        free: anyio.Semaphore,
+        unsized: anyio.Semaphore,
+        *,
+        listed: bool,
+    ) -> None:
+        """`free` limits the concurrent requests of all skills; `unsized` those for files of unknown size."""
+        self._client, self._skill, self._report = client, skill, report
+        self._free, self._unsized, self._listed = free, unsized, listed
+        dynamic = skill.files is None and not skill.deliveries
+        self._own = SkillReport(skill.uri, dynamic, skill.integrity)
+        self._found: list[Finding] = []
+        self._done = False
+
+    async def verify(self) -> "_Skill":
+        self._found += self._conforms()
+        if self._skill.dialect.has_methods and self._listed:
+            await self._get()
+        if self._skill.files is None and (self._skill.document or not self._skill.archives):
+            self._take_document(await self._read(self._skill.uri))
+        for archive in self._skill.archives:
+            await self._unpack(archive)
+        await in_order(self._skill.files or (), self._read_file, self._take_file)
+        self._done = True
+        return self
+
+    def tell(self) -> None:
+        """Move the findings into the report."""
+        self._report.note(*self._found, skill=self._own)
+        self._found = []
+        if self._done:
+            self._report.skills.append(self._own)
+            self._done = False
+
+    def _conforms(self) -> list[Finding]:
+        root = self._skill.uri.removesuffix(SKILL_FILE)
+        paths = [unquote(file.uri.removeprefix(root)) for file in self._skill.files or ()]
+        reasons = nonconformities(self._skill.frontmatter, paths)
+        if not reasons:
+            return []
+        what = "; ".join(reason.message for reason in reasons)
+        where = "it is listed" if self._listed else "it is served, but not listed"
+        told = f"{where}; strict clients refuse every list that holds it: {what}"
+        return [Finding(self._skill.uri, Fault.ENTRY_NONCONFORMING, told)]
+
+    async def _get(self) -> None:
+        uri = self._skill.uri
+        try:
+            async with self._free:
+                same = await self._client.get(uri) == self._skill
+            if not same:
+                told = "`skills/get` and `skills/list` say different things of it"
+                self._found.append(Finding(uri, Fault.ENTRY_OTHER, told))
+        except FindingError as error:
+            self._found.append(error.finding)
+        except MCPError as error:
+            self._found.append(refusal(uri, error))
+
+    async def _unpack(self, archive: RemoteDelivery) -> None:
+        assert isinstance(self._client, DraftsClient)
+        try:
+            async with self._unsized, self._free:
+                files = await self._client.unpack(self._skill, archive)
+        except FindingError as error:
+            self._found.append(error.finding)
+        except MCPError as error:
+            self._found.append(refusal(archive.uri, error))
+        else:
+            self._own.files += len(files)
+            self._own.size += sum(map(len, files.values()))
+
+    async def _read_file(self, file: RemoteFile) -> tuple[RemoteFile, _Read]:
+        return file, await self._read(file.uri, file)
+
+    def _take_file(self, came: tuple[RemoteFile, _Read]) -> None:
+        file, read = came
+        if file.uri == self._skill.uri:
+            self._take_document(read)
+        else:
+            self._take(read)
+
+    def _take_document(self, read: _Read) -> None:
+        self._take(read)
+        if read.good:
+            self._found += frontmatter_faults(self._skill, read.content)
+
+    def _take(self, read: _Read) -> None:
+        self._own.size += read.size
+        self._own.files += read.good
+        self._found += read.findings
+
+    async def _read(self, uri: str, file: RemoteFile | None = None) -> _Read:
+        """Read a file, and return what is wrong with it."""
+        size = None if file is None else file.size
+        try:
+            async with AsyncExitStack() as turns:
+                if size is None:
+                    await turns.enter_async_context(self._unsized)
+                await turns.enter_async_context(self._free)
+                content = await self._client.read(uri, size)
+        except FindingError as error:
+            return _Read(findings=[error.finding])
+        except MCPError as error:
+            return _Read(findings=[refusal(uri, error)])
+        faults = [] if file is None else list(file_faults(file, content))
+        good = not faults
+        return _Read(content if good and uri == self._skill.uri else b"", good, len(content), faults)

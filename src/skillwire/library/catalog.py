@@ -1,0 +1,217 @@
+"""The immutable catalogue: what is served at one moment, and what each URI means."""
+
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeAlias, TypeVar
+from urllib.parse import unquote
+
+from skillwire.core.names import SCHEME, SKILL_FILE, root_uri
+from skillwire.core.problem import Problem
+from skillwire.core.record import LiveFile, SkillFile, SkillRecord
+from skillwire.core.template import SkillTemplate, TemplateIndex
+from skillwire.errors import NotServedError
+from skillwire.library.visibility import VisibilityPolicy
+
+Entries: TypeAlias = Mapping[str, SkillRecord]
+"""Skills by the URI of their `SKILL.md`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedFile:
+    """A file, and the skill that it is served for: its own, where skills are nested (S16)."""
+
+    entry: SkillRecord
+    file: SkillFile | LiveFile
+
+
+def entry_in(entries: Entries, folder: str) -> SkillRecord | None:
+    """Return the skill whose folder has this URI."""
+    return entries.get(f"{folder}/{SKILL_FILE}")
+
+
+def around(entries: Entries, above: Container[str], uri: str) -> list[SkillRecord]:
+    """Return the skills in whose folders `uri` stands, innermost first.
+
+    `above` are the URIs of all folders on the way to a skill.
+    """
+    found: list[SkillRecord] = []
+    end = uri.find("/", len(SCHEME))
+    while end >= 0:
+        folder = uri[:end]
+        if (entry := entry_in(entries, folder)) is not None:
+            found.append(entry)
+        if folder not in above:
+            break
+        end = uri.find("/", end + 1)
+    found.reverse()
+    return found
+
+
+def concerned(entries: Entries, above: Mapping[str, tuple[str, ...]], uri: str) -> Iterator[SkillRecord]:
+    """Yield the skills in whose folders `uri` stands, the one whose folder it is, and those below it."""
+    yield from around(entries, above, uri)
+    pending = [uri]
+    while pending:
+        folder = pending.pop()
+        if (entry := entry_in(entries, folder)) is not None:
+            yield entry
+        pending.extend(above.get(folder, ()))
+
+
+class Files(Mapping[str, ServedFile]):
+    """Every file of every skill."""
+
+    __slots__ = ("_above", "_entries")
+
+    def __init__(self, entries: Entries, above: Container[str]) -> None:
+        """`above` are the URIs of all folders on the way to a skill."""
+        self._entries = entries
+        self._above = above
+
+    def __getitem__(self, uri: str) -> ServedFile:
+        for entry in around(self._entries, self._above, uri):
+            if (file := entry.file_at(uri)) is not None:
+                return ServedFile(entry, file)
+        raise KeyError(uri)
+
+    def __iter__(self) -> Iterator[str]:
+        entries = self._entries.values()
+        return iter({entry.uri_of(file.path): None for entry in entries for file in entry.files})
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class Folders(Mapping[str, tuple[str, ...]]):
+    """The URIs of what stands in each folder, of a skill or of the namespace above skills, sorted (S15)."""
+
+    __slots__ = ("_above", "_entries")
+
+    def __init__(self, entries: Entries, above: Mapping[str, tuple[str, ...]]) -> None:
+        """`above` are the children of each folder on the way to a skill, for the sake of the skills."""
+        self._entries = entries
+        self._above = above
+
+    def __getitem__(self, uri: str) -> tuple[str, ...]:
+        skills = (entry_in(self._entries, uri), *around(self._entries, self._above, uri))
+        told = (self._above.get(uri), *(entry.children_at(uri) for entry in skills if entry is not None))
+        parts = [part for part in told if part is not None]
+        if not parts:
+            raise KeyError(uri)
+        return parts[0] if len(parts) == 1 else tuple(sorted({child for part in parts for child in part}))
+
+    def __iter__(self) -> Iterator[str]:
+        inside = (
+            uri
+            for entry in self._entries.values()
+            for uri in (entry.root, *map(entry.uri_of, entry.directories))
+        )
+        return iter(dict.fromkeys((*self._above, *inside)))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Everything that is served at one moment. A URI is looked up, never joined to a path."""
+
+    entries: Mapping[str, SkillRecord]
+    """Skills by the URI of their `SKILL.md`, in listing order."""
+    above: Mapping[str, tuple[str, ...]]
+    """Folders on the way to skills, by their URIs: of their children, those that lead to one, sorted."""
+    listing: tuple[str, ...]
+    """The URIs of all skills that the extension lists, in that order."""
+    positions: Mapping[str, int]
+    """Where each skill stands in the listing."""
+    problems: tuple[Problem, ...]
+    """Everything that is wrong, in every source."""
+    shared_names: Mapping[str, Problem]
+    """For each skill whose name is not its own alone, the problem that says so (S17)."""
+    nonconforming: Mapping[str, Problem] = field(default_factory=dict[str, Problem])
+    """For each skill that makes strict clients refuse a whole list, the problem that says so."""
+    templates: tuple[SkillTemplate, ...] = ()
+    """Skills that are in no list: one for each way to fill in a path. What is listed comes first."""
+    several: bool = False
+    """Whether there are several sources: then the paths in problems begin with the label of theirs."""
+    crowded: bool = False
+    """Whether some skill had to give way to another."""
+    visibility: VisibilityPolicy = field(default_factory=VisibilityPolicy)
+    """Who may start a skill, as the operator decided."""
+    _patterns: TemplateIndex = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_patterns", TemplateIndex(self.templates))
+
+    @property
+    def files(self) -> Mapping[str, ServedFile]:
+        return Files(self.entries, self.above)
+
+    @property
+    def directories(self) -> Mapping[str, tuple[str, ...]]:
+        """The URIs of each folder's direct children, sorted (S15)."""
+        return Folders(self.entries, self.above)
+
+    def skill(self, uri: str) -> SkillRecord:
+        """Return the skill whose `SKILL.md` has this URI. Raises `NotServedError`."""
+        if (entry := self.entries.get(uri) or self._filled(uri)) is None or not entry.listed:
+            raise NotServedError(uri, "skill")
+        return entry
+
+    def file(self, uri: str) -> ServedFile:
+        """Return the file with this URI. Raises `NotServedError`."""
+        if (served := self.files.get(uri)) is not None:
+            return served
+        if (entry := self._filled(uri)) is not None:
+            return ServedFile(entry, entry.files[0])
+        is_directory = uri in self.directories
+        hint = "it is a directory: list it with `resources/directory/read`" if is_directory else ""
+        raise NotServedError(uri, "file", hint)
+
+    def serves(self, uri: str) -> bool:
+        """Whether `uri` is that of a file or a folder."""
+        return uri in self.files or uri in self.directories or self._filled(uri) is not None
+
+    def children(self, uri: str) -> tuple[str, ...]:
+        """Return the URIs of the direct children of a directory. Raises `NotServedError`."""
+        if (children := self.directories.get(uri)) is None:
+            raise NotServedError(uri, "directory", "it is a file" if uri in self.files else "")
+        return children
+
+    def _filled(self, uri: str) -> SkillRecord | None:
+        """Return the skill at `uri` among those that are in no list."""
+        entry = self._patterns.entry(uri)
+        return None if entry is None or self._inside_another(entry) else entry
+
+    def _inside_another(self, entry: SkillRecord) -> bool:
+        """Whether a skill stands in the folder of one whose list of files is complete, without it (S8)."""
+        spelled = root_uri(unquote(part) for part in entry.path.split("/"))
+        return any(not outer.dynamic for outer in around(self.entries, self.above, spelled))
+
+    def problems_of(self, entry: SkillRecord) -> tuple[Problem, ...]:
+        """Return what is wrong with a skill that is served all the same."""
+        shared = self.shared_names.get(entry.uri)
+        own = (self.shown(problem, entry.origin.source) for problem in entry.problems)
+        refused = self.nonconforming.get(entry.uri)
+        return (*own, *(each for each in (shared, refused) if each is not None))
+
+    def shown(self, problem: Problem, label: str) -> Problem:
+        """Return a problem of the source `label`, as it is told beside those of the others."""
+        return replace(problem, path=f"{label}/{problem.path}") if self.several else problem
+
+
+Value = TypeVar("Value")
+
+
+class CatalogMemo(Generic[Value]):
+    """Remembers what was made from the last catalogue."""
+
+    def __init__(self, make: Callable[[Catalog], Value]) -> None:
+        self._make = make
+        self._last: tuple[Catalog, Value] | None = None
+
+    def of(self, catalog: Catalog) -> Value:
+        """Return the value for `catalog`."""
+        if self._last is None or self._last[0] is not catalog:
+            self._last = (catalog, self._make(catalog))
+        return self._last[1]

@@ -1,0 +1,93 @@
+"""What is different between two catalogues. Surfaces decide from it what their clients must hear."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from skillwire.core.names import parents
+from skillwire.core.record import LiveFile, SkillFile, SkillRecord
+from skillwire.library.catalog import Catalog
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One skill before and after a change. None where it does not exist."""
+
+    before: SkillRecord | None
+    after: SkillRecord | None
+
+    @property
+    def entries(self) -> Iterator[SkillRecord]:
+        return (entry for entry in (self.before, self.after) if entry is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The catalogues before and after a change, and the skills that differ."""
+
+    before: Catalog
+    after: Catalog
+    edits: tuple[Edit, ...]
+    uris: frozenset[str]
+    """Every file that came, went or has other bytes, and every directory above one."""
+
+    @classmethod
+    def between(cls, before: Catalog, after: Catalog) -> "Change":
+        """Compare two catalogues. What is the same object in both costs next to nothing."""
+        old, new = before.entries, after.entries
+        gone = (Edit(entry, None) for uri, entry in old.items() if uri not in new)
+        others = (Edit(old.get(uri), entry) for uri, entry in new.items() if old.get(uri) is not entry)
+        edits = (*gone, *(edit for edit in others if edit.before != edit.after))
+        return cls(before, after, edits, frozenset(_uris(edits)))
+
+    @property
+    def problems_differ(self) -> bool:
+        return self.before.problems != self.after.problems
+
+    @property
+    def templates_differ(self) -> bool:
+        return self.before.templates != self.after.templates
+
+    @property
+    def decided_differently(self) -> frozenset[str]:
+        """The URIs of the skills of which the operator decided something else."""
+        before, after = self.before.visibility.overrides, self.after.visibility.overrides
+        if before is after:
+            return frozenset()
+        return frozenset(uri for uri in before.keys() | after.keys() if before.get(uri) != after.get(uri))
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the two are the same to everybody."""
+        catalog = self.edits or self.problems_differ or self.templates_differ
+        return not catalog and not self.decided_differently
+
+    @property
+    def skills_came_or_went(self) -> bool:
+        return any(edit.before is None or edit.after is None for edit in self.edits)
+
+    @property
+    def names_differ(self) -> bool:
+        """Whether some skill is called differently, because a name is shared now or is not any more."""
+        return self.before.shared_names.keys() != self.after.shared_names.keys()
+
+
+def _uris(edits: tuple[Edit, ...]) -> Iterator[str]:
+    for edit in edits:
+        before, after = _content(edit.before), _content(edit.after)
+        for uri in before.keys() | after.keys():
+            if _promise(before.get(uri)) != _promise(after.get(uri)) or (uri in before) != (uri in after):
+                yield uri
+                yield from parents(uri)
+
+
+def _promise(file: SkillFile | LiveFile | None) -> object:
+    """Return what clients see of a file. They do not see whether it is executable."""
+    return (file.mime_type, file.digest, file.size) if isinstance(file, SkillFile) else file
+
+
+def _content(entry: SkillRecord | None) -> dict[str, SkillFile | LiveFile | None]:
+    """Return each file and folder of a skill by its URI."""
+    if entry is None:
+        return {}
+    folders = (entry.root, *map(entry.uri_of, entry.directories))
+    return {**dict.fromkeys(folders), **{entry.uri_of(file.path): file for file in entry.files}}

@@ -1,0 +1,309 @@
+"""Build one catalogue from the scans of all sources, or update the last one after a change."""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from skillwire.core.names import parent_uri, parents
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import LiveFile, SkillFile, SkillRecord
+from skillwire.core.template import SkillTemplate
+from skillwire.library.catalog import Catalog, around, entry_in
+from skillwire.safe_text import quoted
+from skillwire.sources.base import Scan
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledScan:
+    """A scan, and the label of the source that it came from."""
+
+    label: str
+    scan: Scan
+
+
+def compose(scans: Sequence[LabelledScan], *, movable: bool = True) -> Catalog:
+    """Return the catalogue of all scans. The first source keeps its paths; later ones give way.
+
+    They go below the label of their source if they are `movable`, else they are left out.
+    """
+    namespace = Namespace()
+    taken: list[Problem] = []
+    crowded = False
+    for place, labelled in enumerate(scans):
+        for entry in labelled.scan.entries:
+            other = namespace.claim(entry)
+            crowded = crowded or other is not None
+            if other is not None and place > 0 and movable:
+                other = namespace.claim(entry.below(labelled.label))
+            if other is not None:
+                taken.append(_uri_taken(entry, other, scans))
+    entries = namespace.entries
+    shared = shared_names(entries.values(), scans)
+    refused = nonconforming(entries.values(), scans)
+    return Catalog(
+        entries=entries,
+        above=namespace.above(),
+        listing=(listing := listed(entries.values())),
+        positions={uri: position for position, uri in enumerate(listing)},
+        problems=(*found_problems(scans), *taken, *shared.values(), *refused.values()),
+        shared_names=shared,
+        nonconforming=refused,
+        templates=all_templates(scans),
+        several=len(scans) > 1,
+        crowded=crowded,
+    )
+
+
+def listed(entries: Iterable[SkillRecord]) -> tuple[str, ...]:
+    """Return the URIs of the skills that the extension lists."""
+    return tuple(entry.uri for entry in entries if entry.listed)
+
+
+def all_templates(scans: Sequence[LabelledScan]) -> tuple[SkillTemplate, ...]:
+    """Return the templates of all sources. Of two at one path, the first is meant."""
+    return tuple(template for labelled in scans for template in labelled.scan.templates)
+
+
+def found_problems(scans: Sequence[LabelledScan]) -> Iterator[Problem]:
+    """Yield what the sources found wrong, with the label of the source where there are several."""
+    for labelled in scans:
+        own = (problem for entry in labelled.scan.entries for problem in entry.problems)
+        for problem in chain(labelled.scan.problems, own):
+            yield replace(problem, path=_shown_path(labelled.label, problem.path, scans))
+
+
+def _place(entry: SkillRecord, scans: Sequence[LabelledScan]) -> str:
+    return _shown_path(entry.origin.source, entry.origin.path, scans)
+
+
+def _shown_path(label: str, path: str, scans: Sequence[LabelledScan]) -> str:
+    return f"{label}/{path}" if len(scans) > 1 else path
+
+
+class Namespace:
+    """What each URI stands for so far."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, SkillRecord] = {}
+        self._above: defaultdict[str, set[str]] = defaultdict(set)
+        self._files: dict[str, dict[str, SkillFile | LiveFile]] = {}
+        """The files of skills that stand around others, or may, by the URIs of both."""
+
+    def claim(self, entry: SkillRecord) -> SkillRecord | None:
+        """Give `entry` its URIs, or return the skill that is in the way and change nothing."""
+        if (other := self._in_the_way(entry)) is not None:
+            return other
+        self.entries[entry.uri] = entry
+        child = entry.root
+        for folder in parents(child):
+            children = self._above[folder]
+            if child in children:  # and so is every folder above in the one above that
+                break
+            children.add(child)
+            child = folder
+        return None
+
+    def above(self) -> dict[str, tuple[str, ...]]:
+        """Return the children of each folder on the way to a skill, sorted."""
+        return {uri: tuple(sorted(children)) for uri, children in self._above.items()}
+
+    def _in_the_way(self, entry: SkillRecord) -> SkillRecord | None:
+        if entry.uri in self.entries:
+            return self.entries[entry.uri]
+        # Only a skill around this one, or inside it, can have a file of the same URI.
+        for outer in around(self.entries, self._above, entry.root):
+            if self._contradict(outer, entry):
+                return outer
+        if entry.root not in self._above:
+            return None
+        return next((inner for inner in self._inside(entry.root) if self._contradict(entry, inner)), None)
+
+    def _inside(self, folder: str) -> Iterator[SkillRecord]:
+        """Yield the skills below a folder."""
+        for child in self._above.get(folder, ()):
+            if (entry := entry_in(self.entries, child)) is not None:
+                yield entry
+            yield from self._inside(child)
+
+    def _contradict(self, outer: SkillRecord, inner: SkillRecord) -> bool:
+        """Whether two skills cannot both be as they say, one standing in the folder of the other.
+
+        A skill's list of files is complete (S8): all that lives in its folder must be on it, with the same
+        bytes. A dynamic skill has no such list (S9), so nothing can be missing from it.
+        """
+        known = self._files.setdefault(outer.uri, {})
+        if not known:
+            known.update({outer.uri_of(file.path): file for file in outer.files})
+        for file in inner.files:
+            there = known.get(inner.uri_of(file.path))
+            if not (outer.dynamic if there is None else _same_bytes(there, file)):
+                return True
+        return False
+
+
+def _same_bytes(one: SkillFile | LiveFile, other: SkillFile | LiveFile) -> bool:
+    if isinstance(one, LiveFile) or isinstance(other, LiveFile):
+        return False
+    return one.digest == other.digest
+
+
+def _uri_taken(entry: SkillRecord, taken: SkillRecord, scans: Sequence[LabelledScan]) -> Problem:
+    return Problem(
+        _place(entry, scans),
+        Rule.URI_TAKEN,
+        Severity.ERROR,
+        f"its address {quoted(entry.uri)} belongs to {quoted(_place(taken, scans))}",
+        hint="rename the folder of one of the two, so that neither stands in the other's",
+    )
+
+
+def shared_names(entries: Iterable[SkillRecord], scans: Sequence[LabelledScan]) -> dict[str, Problem]:
+    """Return, for each skill whose name is not its own alone, the problem that says so (S17)."""
+    by_name: defaultdict[str, list[SkillRecord]] = defaultdict(list)
+    for entry in entries:
+        by_name[entry.name].append(entry)
+    shared: dict[str, Problem] = {}
+    for name, sharing in by_name.items():
+        if len(sharing) > 1:
+            # Thousands may share one: what is told of the first, and of all others, is made once.
+            first, *others = sharing
+            told = [_name_shared(name, other, len(sharing), scans) for other in (others[0], first)]
+            shared[first.uri] = replace(told[0], path=_place(first, scans))
+            shared |= {each.uri: replace(told[1], path=_place(each, scans)) for each in others}
+    return shared
+
+
+def nonconforming(entries: Iterable[SkillRecord], scans: Sequence[LabelledScan]) -> dict[str, Problem]:
+    """Return, for each skill that makes strict clients refuse a whole list, the problem that says so."""
+    return {entry.uri: _not_listed(entry, scans) for entry in entries if entry.nonconformities}
+
+
+def _not_listed(entry: SkillRecord, scans: Sequence[LabelledScan]) -> Problem:
+    reasons = entry.nonconformities
+    what = "; ".join(reason.message for reason in reasons)
+    fixes = "; ".join(dict.fromkeys(reason.fix for reason in reasons))
+    listed_with = "so it is listed only with `--list-nonconforming`"
+    return Problem(
+        _place(entry, scans),
+        Rule.NOT_LISTED,
+        Severity.WARNING,
+        f"strict clients refuse every list that holds this skill, {listed_with}: {what}",
+        hint="ask the operator of its server to fix it" if entry.foreign else fixes,
+        field=reasons[0].field,
+    )
+
+
+def _name_shared(name: str, other: SkillRecord, number: int, scans: Sequence[LabelledScan]) -> Problem:
+    also = quoted(_place(other, scans)) + (f" and {number - 2} more" if number > 2 else "")
+    return Problem(
+        "",
+        Rule.NAME_SHARED,
+        Severity.WARNING,
+        f"the name {quoted(name)} is also that of {also}; all of them are served",
+        hint="give each its own name, so that people and models can tell them apart",
+        field="name",
+    )
+
+
+def amended(catalog: Catalog, before: Scan, after: Scan, scans: Sequence[LabelledScan]) -> Catalog | None:
+    """Return the catalogue of `scans`, made from the one before; None if that could go wrong.
+
+    `before` became `after`, which is part of `scans` already. It goes well as long as nobody had to give way
+    to anybody, and nobody has to now: then a skill that comes, goes or changes concerns no other.
+    """
+    if catalog.crowded:
+        return None
+    kept = {id(entry) for entry in after.entries}
+    known = {id(entry) for entry in before.entries}
+    gone = [entry for entry in before.entries if id(entry) not in kept]
+    new = [entry for entry in after.entries if id(entry) not in known]
+    space = _Space(catalog)
+    if not space.release(gone) or not space.claim(new):
+        return None
+    entries = {entry.uri: entry for labelled in scans for entry in labelled.scan.entries}
+    same_skills = list(map(_listed_as, gone)) == list(map(_listed_as, new))
+    shared = catalog.shared_names if same_skills else shared_names(entries.values(), scans)
+    refused = catalog.nonconforming if same_skills else nonconforming(entries.values(), scans)
+    listing = catalog.listing if same_skills else listed(entries.values())
+    return replace(
+        catalog,
+        entries=entries,
+        above=space.above,
+        listing=listing,
+        positions=catalog.positions if same_skills else {uri: at for at, uri in enumerate(listing)},
+        problems=(*found_problems(scans), *shared.values(), *refused.values()),
+        shared_names=shared,
+        nonconforming=refused,
+        templates=all_templates(scans),
+    )
+
+
+def _listed_as(entry: SkillRecord) -> tuple[str, bool, object]:
+    """Return what decides whether and where a skill is listed."""
+    return entry.uri, entry.listed, entry.nonconformities
+
+
+class _Space:
+    """The URIs of a catalogue, while skills are taken out and put in."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._entries = catalog.entries
+        self._known = catalog.above
+        self._gone: set[str] = set()
+        self.above = dict(catalog.above)
+
+    def release(self, gone: Sequence[SkillRecord]) -> bool:
+        """Take skills out; False if one stands around a skill that stays, or inside it."""
+        self._gone = {entry.uri for entry in gone}
+        if any(self._entries.get(entry.uri) is not entry or self._in_another(entry) for entry in gone):
+            return False
+        for entry in sorted(gone, key=lambda entry: -len(entry.root)):  # inner ones before those around them
+            if entry.root in self.above:
+                return False
+            self._detach(entry.root)
+        return True
+
+    def claim(self, new: Sequence[SkillRecord]) -> bool:
+        """Put skills in; False if one would stand around a skill that is there, or inside it."""
+        among_themselves = Namespace()
+        if any(among_themselves.claim(entry) is not None for entry in new):
+            return False
+        for entry in new:
+            if entry.root in self.above or self._stays(entry) or self._in_another(entry):
+                return False
+        for entry in new:
+            self._attach(entry.root)
+        return True
+
+    def _stays(self, entry: SkillRecord) -> bool:
+        return entry.uri in self._entries and entry.uri not in self._gone
+
+    def _in_another(self, entry: SkillRecord) -> bool:
+        """Whether a skill around this one stays as it was."""
+        return any(outer.uri not in self._gone for outer in around(self._entries, self._known, entry.root))
+
+    def _detach(self, uri: str) -> None:
+        """Take a folder out of the one above, and that one too if it was there for this alone."""
+        while (above := parent_uri(uri)) is not None:
+            children = self.above[above]
+            at = bisect_left(children, uri)
+            children = children[:at] + children[at + 1 :]
+            if children:
+                self.above[above] = children
+                return
+            del self.above[above]
+            if entry_in(self._entries, above) is not None:
+                return  # a skill that goes, too: its own turn comes
+            uri = above
+
+    def _attach(self, uri: str) -> None:
+        """Put a folder into the one above, and that one into its own, up to one that is there."""
+        while (above := parent_uri(uri)) is not None:
+            children = self.above.get(above, ())
+            at = bisect_left(children, uri)
+            if at < len(children) and children[at] == uri:
+                return
+            self.above[above] = (*children[:at], uri, *children[at:])
+            uri = above

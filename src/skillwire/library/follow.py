@@ -1,0 +1,142 @@
+"""Follow several sources at once, and count the subscriptions that decide what to watch."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, KeysView
+from contextlib import aclosing
+from typing import TypeAlias
+
+import anyio
+from anyio.abc import TaskGroup
+
+from skillwire.core.record import Origin
+from skillwire.library.catalog import Catalog, concerned
+from skillwire.sources.base import Locations, Source, WatchFilter
+
+Work: TypeAlias = Callable[[Source], Awaitable[None]]
+
+
+class SourceFollower:
+    """Does something for each source that is followed. Of several who want that, one works."""
+
+    def __init__(self) -> None:
+        self._alone = anyio.Lock()
+        self._now: tuple[TaskGroup, Work] | None = None
+        self._scopes: dict[str, anyio.CancelScope] = {}
+
+    async def run(self, work: Work, sources: Callable[[], Iterable[Source]]) -> None:
+        """Do `work` for `sources`, and for those that `begin` names meanwhile, until cancelled."""
+        async with self._alone, anyio.create_task_group() as tasks:
+            self._now = tasks, work
+            try:
+                for source in sources():
+                    self.begin(source)
+                await anyio.sleep_forever()
+            finally:
+                self._now = None
+                self._scopes.clear()
+
+    def begin(self, source: Source) -> None:
+        """Follow one more source, if any are followed now."""
+        if self._now is not None:
+            tasks, work = self._now
+            scope = self._scopes[source.label] = anyio.CancelScope()
+            tasks.start_soon(_within, scope, work, source)
+
+    def end(self, source: Source) -> None:
+        """Follow a source no more."""
+        if (scope := self._scopes.pop(source.label, None)) is not None:
+            scope.cancel()
+
+
+async def _within(scope: anyio.CancelScope, work: Work, source: Source) -> None:
+    with scope:
+        await work(source)
+
+
+async def each_change(
+    source: Source, only: WatchFilter | None, noticed: Callable[[Source, Locations], Awaitable[None]]
+) -> None:
+    """Call `noticed` wherever the source says that something may have changed."""
+    async with aclosing(source.changes(only)) as changes:
+        async for where in changes:
+            await noticed(source, where)
+
+
+class Subscriptions:
+    """Counts the subscriptions to each URI. The cost of a change follows its own URIs, not all of them."""
+
+    def __init__(self, labels: Iterable[str]) -> None:
+        self._counts: dict[str, int] = {}
+        self._origins: dict[str, tuple[Origin, ...]] = {}
+        """The skills that each URI concerns, of those that are followed for it."""
+        self._attention: dict[str, WatchFilter] = {}
+        """What of each source is followed, by its label."""
+        self._followed: dict[str, Counter[str]] = {}
+        """For how many URIs each location of a source is followed."""
+        self.keep_sources(labels)
+
+    @property
+    def uris(self) -> KeysView[str]:
+        """The URIs with at least one subscription."""
+        return self._counts.keys()
+
+    def watch_filter_of(self, label: str) -> WatchFilter:
+        return self._attention[label]
+
+    def keep_sources(self, labels: Iterable[str]) -> None:
+        """Keep what is followed of these sources, and drop all others."""
+        labels = tuple(labels)
+        self._attention = {label: self._attention.get(label) or WatchFilter() for label in labels}
+        self._followed = {label: self._followed.get(label) or Counter[str]() for label in labels}
+
+    def drop_source(self, label: str) -> None:
+        self._attention.pop(label, None)
+        self._followed.pop(label, None)
+
+    def add(self, uris: Iterable[str], frozen: Catalog | None) -> None:
+        """Count one more subscription to each URI. With a frozen catalogue, follow the skills concerned."""
+        new: list[str] = []
+        for uri in uris:
+            self._counts[uri] = number = self._counts.get(uri, 0) + 1
+            if number == 1:
+                new.append(uri)
+        if frozen is not None:
+            self._follow(new, frozen)
+
+    def remove(self, uris: Iterable[str]) -> None:
+        """Count one subscription less to each URI."""
+        gone: list[Origin] = []
+        for uri in uris:
+            if (left := self._counts.pop(uri) - 1) > 0:
+                self._counts[uri] = left
+            else:
+                gone.extend(self._origins.pop(uri, ()))
+        for origin in gone:
+            if (followed := self._followed.get(origin.source)) is not None:
+                followed[origin.location] -= 1
+                if not followed[origin.location]:
+                    del followed[origin.location]
+        self._turn({origin.source for origin in gone} & self._followed.keys())
+
+    def settle(self, frozen: Catalog | None) -> None:
+        """Follow what a new frozen catalogue has for all URIs; without one, no skill in particular."""
+        self._origins.clear()
+        for followed in self._followed.values():
+            followed.clear()
+        self._turn(self._followed)
+        if frozen is not None:
+            self._follow(self._counts, frozen)
+
+    def _follow(self, uris: Iterable[str], catalog: Catalog) -> None:
+        turned: set[str] = set()
+        for uri in uris:
+            entries = concerned(catalog.entries, catalog.above, uri)
+            self._origins[uri] = origins = tuple(entry.origin for entry in entries)
+            for origin in origins:
+                self._followed[origin.source][origin.location] += 1
+                turned.add(origin.source)
+        self._turn(turned)
+
+    def _turn(self, labels: Iterable[str]) -> None:
+        for label in labels:
+            self._attention[label].set(frozenset(self._followed[label]))

@@ -1,0 +1,80 @@
+"""A whole library as one source of another, which may publish it elsewhere."""
+
+from collections.abc import AsyncGenerator, Collection
+from dataclasses import replace
+from urllib.parse import unquote
+
+import anyio
+
+from skillwire.core.names import file_uri, root_uri
+from skillwire.core.problem import Rule
+from skillwire.core.record import LiveFile, Origin, SkillFile, SkillRecord
+from skillwire.library.catalog import Catalog
+from skillwire.library.change import Change
+from skillwire.library.library import Library
+from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source, WatchFilter, ignore_progress
+
+
+class LibrarySource(Source):
+    """The skills of a library, as they are there. Somebody else follows that library."""
+
+    def __init__(self, library: Library, label: str, hidden: Collection[str] = ()) -> None:
+        """`hidden` are the URIs of skills that are left out."""
+        self.label = label
+        self._hidden = hidden
+        self._library = library
+        self._seen: Catalog | None = None
+        self._moved: dict[str, tuple[SkillRecord, SkillRecord]] = {}
+
+    @property
+    def behind(self) -> bool:
+        """Whether the library has changed since it was scanned."""
+        return self._seen is not self._library.catalog
+
+    async def scan(self, progress: Progress = ignore_progress) -> Scan:
+        await self._library.ready()
+        self._seen = catalog = self._library.catalog
+        progress(len(catalog.entries))
+        known = self._moved
+        shown = ((uri, entry) for uri, entry in catalog.entries.items() if uri not in self._hidden)
+        self._moved = {uri: self._own(entry, known.get(uri)) for uri, entry in shown}
+        entries = tuple(own for _, own in self._moved.values())
+        told = {problem for entry in entries for problem in entry.problems}
+        # Which names are shared, whoever puts this beside other skills finds out anew.
+        others = (each for each in catalog.problems if each.rule is not Rule.NAME_SHARED)
+        problems = tuple(each for each in others if each not in told)
+        templates = tuple(
+            replace(template, label=self.label, location=template.path) for template in catalog.templates
+        )
+        return Scan(entries, problems, templates)
+
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
+        root = root_uri(entry.origin.location.split("/"))
+        return (await self._library.read(file_uri(root, file.path))).content
+
+    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
+        changed = anyio.Event()
+
+        def note(_change: Change) -> None:
+            changed.set()
+
+        forget = self._library.listen(note)
+        try:
+            while True:
+                if self.behind:
+                    yield EVERYWHERE
+                await changed.wait()
+                changed = anyio.Event()
+        finally:
+            forget()
+
+    def _own(
+        self, entry: SkillRecord, known: tuple[SkillRecord, SkillRecord] | None
+    ) -> tuple[SkillRecord, SkillRecord]:
+        """Return an entry of the library, and the same as an entry of this source."""
+        if known is not None and known[0] is entry:
+            return known
+        catalog, label = self._library.catalog, entry.origin.source
+        problems = tuple(catalog.shown(problem, label) for problem in entry.problems)
+        origin = Origin(self.label, unquote(entry.path), entry.origin.path)
+        return entry, replace(entry, origin=origin, problems=problems)

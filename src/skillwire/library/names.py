@@ -1,0 +1,83 @@
+"""What people and models call a skill: its name while that is its own, else its path (S17)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from urllib.parse import unquote
+
+from skillwire.core.names import SKILL_FILE, closest
+from skillwire.core.record import SkillRecord
+from skillwire.errors import RequestError
+from skillwire.library.catalog import Catalog
+from skillwire.safe_text import quoted
+
+_CLOSEST = 3
+_SHARING = 20
+"""Skills of one name that an error lists."""
+
+
+class AmbiguousNameError(RequestError):
+    """A name that several skills share."""
+
+    def __init__(self, name: str, handles: list[str]) -> None:
+        self.handles = handles
+        listed = ", ".join(quoted(handle) for handle in handles[:_SHARING])
+        if len(handles) > _SHARING:
+            listed += f" or one of {len(handles) - _SHARING:,} more"
+        super().__init__(f"{quoted(name)} is the name of {len(handles)} skills; say which: {listed}")
+
+
+class UnknownNameError(RequestError):
+    """A name that no skill has."""
+
+    def __init__(self, name: str, hint: str = "") -> None:
+        super().__init__(f"there is no skill {quoted(name)}" + (f"; {hint}" if hint else ""))
+
+
+class Names:
+    """Finds the skill that a name means, in one catalogue."""
+
+    def __init__(
+        self, catalog: Catalog, entries: Mapping[str, SkillRecord] | None = None, *, by_path: bool = False
+    ) -> None:
+        """`entries` are those that have names here, if that is not all. With `by_path`, handles are paths."""
+        self._entries = catalog.entries if entries is None else entries
+        self._always_path = by_path
+        self._by_name: defaultdict[str, list[SkillRecord]] = defaultdict(list)
+        for entry in self._entries.values():
+            self._by_name[entry.name].append(entry)
+        self._by_path = {unquote(entry.path): entry for entry in self._entries.values() if "/" in entry.path}
+
+    def handle(self, entry: SkillRecord) -> str:
+        """Return the shortest name that means this skill and no other."""
+        if len(self._by_name.get(entry.name, ())) <= 1 and not self._always_path:
+            return entry.name
+        return unquote(entry.path) if "/" in entry.path else entry.root
+
+    def find(self, name: str, offered: Iterable[str] | None = None) -> SkillRecord:
+        """Return the skill that `name` means: a bare name, a path, or a URI.
+
+        Raises `AmbiguousNameError`, or `UnknownNameError` with the names that come closest: those among
+        `offered`, for somebody who is not offered all of them.
+        """
+        if "://" in name:
+            entries = self._entries
+            entry = entries.get(name) or entries.get(f"{name.rstrip('/')}/{SKILL_FILE}")
+        else:
+            entry = self._by_path.get(name) or self._by_path.get(unquote(name))
+            sharing = self._by_name.get(name, [])
+            if entry is None and len(sharing) > 1:
+                raise AmbiguousNameError(name, [self.handle(each) for each in sharing])
+            entry = entry or next(iter(sharing), None)
+        if entry is None:
+            raise UnknownNameError(name, did_you_mean(name, self.handles() if offered is None else offered))
+        return entry
+
+    def handles(self) -> list[str]:
+        """Return what each skill goes by, in listing order."""
+        return [self.handle(entry) for entry in self._entries.values()]
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return a question that names the known words closest to `word`; empty if none is close."""
+    close = closest(word, known, _CLOSEST)
+    return f"did you mean {' or '.join(quoted(each) for each in close)}?" if close else ""

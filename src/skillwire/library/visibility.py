@@ -1,0 +1,51 @@
+"""Who may start a skill: the model by itself, a person by name, or both."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from skillwire.core.problem import Rule
+from skillwire.core.record import SkillRecord
+
+NOT_FOR_MODELS = "disable-model-invocation"
+FOR_PEOPLE = "user-invocable"
+
+
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """Whom a skill is offered to. Resources and the extension serve it in any case."""
+
+    assistant: bool = True
+    user: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """What the operator decided for one skill; None leaves it to the frontmatter."""
+
+    assistant: bool | None = None
+    user: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VisibilityPolicy:
+    """Decides by the operator's word, else by the frontmatter. Only real booleans count there."""
+
+    overrides: Mapping[str, Override] = field(default_factory=dict[str, Override])
+    """By the URI of the skill."""
+    by_path: bool = False
+    """Whether skills always go by their paths, which say from whom they are, and never by a name alone."""
+
+    def of(self, entry: SkillRecord) -> Visibility:
+        if self.withholds(entry):
+            return Visibility(assistant=False, user=False)
+        override = self.overrides.get(entry.uri, Override())
+        assistant = entry.frontmatter.get(NOT_FOR_MODELS) is not True
+        user = entry.frontmatter.get(FOR_PEOPLE) is not False
+        return Visibility(
+            assistant if override.assistant is None else override.assistant,
+            user if override.user is None else override.user,
+        )
+
+    def withholds(self, entry: SkillRecord) -> bool:
+        """Whether models and people hear nothing of a skill, by any name: nobody approved it."""
+        return any(problem.rule is Rule.NOT_APPROVED for problem in entry.problems)

@@ -1,1 +1,0 @@
-"""Values: what a skill, a file, a digest, a problem is. Standard library only."""

@@ -1,0 +1,1 @@
+"""Pages for people, in a browser and as MCP Apps."""

@@ -1,0 +1,282 @@
+"""The pages inside MCP Apps hosts: tools, their schemas and texts, and the pages as resources."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from skillwire.core.record import Json, SkillRecord
+from skillwire.errors import SkillwireError, UsageError
+from skillwire.features.base import Call
+from skillwire.features.content import text_block
+from skillwire.features.resources import Unlisted
+from skillwire.features.tools import Run, Tool
+from skillwire.library.change import Change
+from skillwire.pages.actions import SHOW_CONFIG, SHOW_SKILLS, Action, changing_actions, reading_actions
+from skillwire.pages.built_html import built_page
+from skillwire.pages.overview import Overview
+from skillwire.safe_text import visible
+
+_TEXT: Json = {"type": "string"}
+_NUMBER: Json = {"type": "integer", "minimum": 0}
+_FLAG: Json = {"type": "boolean"}
+_TEXT_OR_NULL: Json = {"type": ["string", "null"]}
+_NUMBER_OR_NULL: Json = {"type": ["integer", "null"]}
+
+
+def _object(properties: Mapping[str, Json], *, optional: bool = False) -> dict[str, Json]:
+    required: list[Json] = [] if optional else [*properties]
+    return {
+        "type": "object",
+        "properties": {**properties},
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def _list(of: Json) -> Json:
+    return {"type": "array", "items": of}
+
+
+_PROBLEM = _object(
+    {
+        "path": _TEXT,
+        "line": _NUMBER_OR_NULL,
+        "field": _TEXT,
+        "rule": _TEXT,
+        "severity": {"enum": ["error", "warning"]},
+        "message": _TEXT,
+        "hint": _TEXT,
+    }
+)
+_SOURCE = _object(
+    {
+        "label": _TEXT,
+        "kind": _TEXT,
+        "place": _TEXT,
+        "origin": _TEXT,
+        "givenBy": _TEXT,
+        "removable": _FLAG,
+        "fetched": _TEXT_OR_NULL,
+        "skills": _NUMBER,
+        "errors": _NUMBER,
+        "warnings": _NUMBER,
+        "state": {"enum": ["ready", "waiting", "failed", "stale"]},
+        "reason": _TEXT,
+        "hint": _TEXT,
+    }
+)
+_SUMMARY: dict[str, Json] = {
+    "uri": _TEXT,
+    "name": _TEXT,
+    "description": _TEXT,
+    "source": _TEXT,
+    "origin": _TEXT,
+    "path": _TEXT,
+    "files": _NUMBER,
+    "bytes": _NUMBER_OR_NULL,
+    "problems": _NUMBER,
+    "assistant": _FLAG,
+    "user": _FLAG,
+    "customized": _FLAG,
+}
+_FILE = _object({"uri": _TEXT, "path": _TEXT, "mimeType": _TEXT, "size": _NUMBER_OR_NULL})
+_DETAIL = _object(
+    {
+        **_SUMMARY,
+        "revision": _NUMBER,
+        "frontmatter": {"type": "object"},
+        "fileList": _list(_FILE),
+        "problemList": _list(_PROBLEM),
+        "location": _TEXT,
+    }
+)
+
+CONFIG_SCHEMA = _object(
+    {
+        "revision": _NUMBER,
+        "version": _TEXT,
+        "editable": _FLAG,
+        "unlock": _TEXT,
+        "skills": _NUMBER,
+        "errors": _NUMBER,
+        "warnings": _NUMBER,
+        "sources": _list(_SOURCE),
+        "static": _FLAG,
+        "staticFixed": _TEXT,
+        "allowedOrigins": _list(_TEXT),
+        "configFile": _TEXT,
+        "problems": _list(_PROBLEM),
+    }
+)
+SKILLS_SCHEMA = _object(
+    {
+        "revision": _NUMBER,
+        "total": _NUMBER,
+        "offset": _NUMBER,
+        "skills": _list(_object(_SUMMARY)),
+        "skill": _DETAIL,
+    },
+    optional=True,
+)
+"""One page of the list, or one skill."""
+DONE_SCHEMA = _object({"done": {"const": True}})
+
+
+_MOST_LINES = 50
+
+
+def tool_text(name: str, value: Mapping[str, Json]) -> str:
+    """Return the result of the tool `name` as text."""
+    known: Any = value
+    if name == "skill-config":
+        return _config(known)
+    if name == "skill-display":
+        return _skill(known["skill"]) if "skill" in known else _skills(known)
+    return "done"
+
+
+def _config(config: Any) -> str:
+    sources = [
+        f"- {each['label']}: {each['kind']}, {each['skills']} skills, {each['state']}, "
+        f"given by the {each['givenBy']}" + (f": {each['reason']}" if each["reason"] else "")
+        for each in config["sources"]
+    ]
+    problems = [f"- {each['severity']}: {each['path']}: {each['message']}" for each in config["problems"]]
+    counts = f"{config['skills']} skills, {config['errors']} errors, {config['warnings']} warnings"
+    mode = "static" if config["static"] else "live"
+    return "\n".join(
+        [
+            f"{counts}; {mode}",
+            "",
+            "Sources:",
+            *_cut(sources),
+            *(["", "Problems:"] if problems else []),
+            *_cut(problems),
+        ]
+    )
+
+
+def _skills(page: Any) -> str:
+    lines = [f"- {each['name']}{_marks(each)}: {each['description']}" for each in page["skills"]]
+    first = page["offset"] + 1 if lines else 0
+    shown = f"{page['total']} skills; {first} to {page['offset'] + len(lines)}:"
+    return "\n".join([shown, *_cut(lines)])
+
+
+def _skill(skill: Any) -> str:
+    files = [f"- {visible(each['path'])}" for each in skill["fileList"]]
+    problems = [f"- {each['severity']}: {each['message']}" for each in skill["problemList"]]
+    return "\n".join(
+        [
+            f"{skill['name']}{_marks(skill)}: {skill['description']}",
+            f"{skill['uri']}, from {skill['origin']}",
+            "Files:",
+            *_cut(files),
+            *(["Problems:"] if problems else []),
+            *_cut(problems),
+        ]
+    )
+
+
+def _marks(skill: Any) -> str:
+    marks = {"not for models": not skill["assistant"], "not for people": not skill["user"]}
+    told_of = [mark for mark, holds in {**marks, "customized": skill["customized"]}.items() if holds]
+    return f" ({', '.join(told_of)})" if told_of else ""
+
+
+def _cut(lines: list[str]) -> list[str]:
+    if len(lines) <= _MOST_LINES:
+        return lines
+    return [*lines[:_MOST_LINES], f"and {len(lines) - _MOST_LINES} more"]
+
+
+MIME_TYPE = "text/html;profile=mcp-app"
+CONFIG_PAGE, SKILLS_PAGE = "ui://skillwire/config.html", "ui://skillwire/skills.html"
+
+_VIEWS = {CONFIG_PAGE: "config", SKILLS_PAGE: "skills"}
+_OPENS = {SHOW_CONFIG: CONFIG_PAGE, SHOW_SKILLS: SKILLS_PAGE}
+_SCHEMAS = {SHOW_CONFIG: CONFIG_SCHEMA, SHOW_SKILLS: SKILLS_SCHEMA}
+_LOOKS: dict[str, Json] = {
+    "readOnlyHint": True,
+    "destructiveHint": False,
+    "idempotentHint": True,
+    "openWorldHint": False,
+}
+_CHANGES: dict[str, Json] = {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}
+
+
+def app_tools(overview: Overview) -> list[Tool]:
+    """Return the tools of the pages. Those that change anything exist only where that is allowed.
+
+    They are listed for, and obey, only callers who may change the server: the client on stdio, and clients
+    over HTTP that sent a token. That they are for pages alone is a hint to hosts; it does not stop a model.
+    """
+    shown = [_opening(action) for action in reading_actions(overview) if action.name in _OPENS]
+    if not overview.control.editable:
+        return shown
+    return [*shown, *map(_behind, changing_actions(overview))]
+
+
+class AppPages(Unlisted):
+    """The pages as resources: each a whole HTML document that asks nobody but its host.
+
+    In no list: a person who picks a resource has no use for them, and hosts find them at their tools.
+    """
+
+    scheme = "ui://"
+
+    def serves(self, uri: str) -> bool:
+        return uri in _VIEWS
+
+    def owner_of(self, uri: str) -> SkillRecord | None:  # noqa: ARG002 - they belong to no skill
+        return None
+
+    async def read(self, uri: str) -> list[Json]:
+        html = built_page("app.html").replace("<html ", f'<html data-view="{_VIEWS[uri]}" ', 1)
+        meta: dict[str, Json] = {"ui": {"prefersBorder": True}}
+        return [{"uri": uri, "mimeType": MIME_TYPE, "text": html, "_meta": meta}]
+
+    def updated(self, change: Change) -> Collection[str]:  # noqa: ARG002 - they are always the same
+        return ()
+
+
+def _opening(action: Action) -> Tool:
+    """Return a tool that a model calls, and whose result a host shows as a page."""
+    page = _OPENS[action.name]
+    # The second spelling is an older one, which hosts still read.
+    meta: dict[str, Json] = {"ui": {"resourceUri": page}, "ui/resourceUri": page}
+    return Tool(
+        action.name,
+        action.description,
+        action.input_schema,
+        _LOOKS,
+        _run(action),
+        output_schema=_SCHEMAS[action.name],
+        meta=meta,
+    )
+
+
+def _behind(action: Action) -> Tool:
+    """Return a tool that only a page should call."""
+    return Tool(
+        action.name,
+        action.description,
+        action.input_schema,
+        _CHANGES,
+        _run(action),
+        output_schema=DONE_SCHEMA,
+        meta={"ui": {"visibility": ["app"]}},
+        changes=True,
+    )
+
+
+def _run(action: Action) -> Run:
+    async def run(call: Call) -> dict[str, Json]:
+        try:
+            value = await action.run(call)
+        except SkillwireError as error:
+            hint = f"\nhint: {error.hint}" if isinstance(error, UsageError) and error.hint else ""
+            return {"content": [text_block(f"{error}{hint}")], "isError": True}
+        text = text_block(tool_text(action.name, value))
+        return {"content": [text], "structuredContent": value, "isError": False}
+
+    return run

@@ -1,0 +1,39 @@
+"""The built HTML documents of the pages, and their content security policy."""
+
+import base64
+import hashlib
+import re
+from functools import cache
+
+
+@cache
+def built_page(name: str) -> str:
+    """Return a page as one HTML document."""
+    from importlib.resources import files  # noqa: PLC0415 - most servers are never asked for a page
+
+    return files("skillwire.pages").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def content_policy(html: str) -> str:
+    """Return the policy that lets a page run what stands in it, and talk to its own origin, and no more."""
+    scripts, styles = (_hashes(html, tag) for tag in ("script", "style"))
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {scripts}",
+            f"style-src {styles}",
+            "connect-src 'self'",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors 'none'",
+            "require-trusted-types-for 'script'",
+            "trusted-types dompurify",
+        )
+    )
+
+
+def _hashes(html: str, tag: str) -> str:
+    found = re.findall(rf"<{tag}\b[^>]*>(.*?)</{tag}>", html, re.DOTALL)
+    digests = (base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in found)
+    return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"

@@ -1,0 +1,256 @@
+"""The pages in a browser: routes, actions over HTTP, and the event stream that announces changes."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias, cast
+
+import anyio
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from skillwire.errors import NotServedError, RequestError, SkillwireError, UsageError
+from skillwire.features.base import Call
+from skillwire.pages.actions import MayNotChangeError, changing_actions, reading_actions
+from skillwire.pages.built_html import built_page, content_policy
+from skillwire.pages.overview import Overview
+from skillwire.pages.sessions import PageSession, PageSessions, is_same_origin
+from skillwire.server.http.routes import HttpError, HttpMount, json_response, read_json
+
+MOST_STREAMS = 64
+"""Event streams at the same time."""
+_PAUSE = 0.1
+"""Seconds between two events."""
+_SIGN_OF_LIFE = 20.0
+
+
+class PageEvents:
+    """Streams the revision of an overview, now and after every change."""
+
+    def __init__(self, overview: Overview, is_over: Callable[[PageSession], bool]) -> None:
+        self._overview = overview
+        self._is_over = is_over
+        self._open = 0
+
+    def stream(self, session: PageSession | None) -> Response:
+        """Return a stream that ends with `session`, if there is one; an error if there are too many."""
+        if self._open >= MOST_STREAMS:
+            return json_response({"error": "too many pages are open", "hint": "close one"}, 503)
+        self._open += 1
+        return _Stream(self, session)
+
+    def ended(self) -> None:
+        self._open -= 1
+
+    async def send(self, send: Send, session: PageSession | None) -> None:
+        """Send until cancelled, or until the session is over."""
+        something = anyio.Event()
+
+        def wake() -> None:
+            something.set()
+
+        stops = [self._overview.listen(wake)]
+        if session is not None:
+            stops.append(session.on_end(wake))
+        try:
+            while session is None or not self._is_over(session):
+                told = b"data: %d\n\n" % self._overview.revision
+                await send({"type": "http.response.body", "body": told, "more_body": True})
+                with anyio.move_on_after(_SIGN_OF_LIFE):
+                    await something.wait()
+                    if session is None or not session.over:
+                        await anyio.sleep(_PAUSE)
+                something = anyio.Event()
+        finally:
+            for stop in stops:
+                stop()
+
+
+class _Stream(Response):
+    """Ends with the connection."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, news: PageEvents, session: PageSession | None) -> None:
+        super().__init__(headers={"cache-control": "no-store"})
+        del self.headers["content-length"]
+        self._news = news
+        self._session = session
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - an ASGI app
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._until_gone, receive, tasks.cancel_scope)
+                await self._news.send(send, self._session)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                tasks.cancel_scope.cancel()
+        finally:
+            self._news.ended()
+
+    async def _until_gone(self, receive: Receive, scope: anyio.CancelScope) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        scope.cancel()
+
+
+PAGE_PATH, SESSION_PATH, EVENTS_PATH, CALL_PATH = "/", "/ui/session", "/ui/events", "/ui/call"
+_MAX_BODY = 256 * 1024
+_MAX_VALUES = 10_000
+"""JSON values in the body of a request."""
+OUTDATED = "outdated"
+"""The code of an error after which a page asks for its secret again: the server was started anew."""
+_NO_PAGE = "this call does not come from a page of this server; load the page again"
+_USED_KEY = "this address was used before, or is of an earlier start; the server printed a new one on stderr"
+
+_Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+_NO_STORE = {"cache-control": "no-store"}
+
+
+UNLOCK_PAGE = (
+    "open the address that ends in `#key=…`, which the server printed on stderr; each address works once"
+)
+"""How a page of a server without a token gets to change it."""
+
+
+def page_sessions(
+    overview: Overview, token: str | None, new_key: Callable[[str], None] | None = None
+) -> PageSessions:
+    """Return who may use the pages. Where they can change the server without a token, keys open sessions.
+
+    `new_key` is called with the key that replaces one that was used. The first is in `PageSessions.key`.
+    """
+    keys = token is None and overview.control.editable
+    return PageSessions(token, new_key=(new_key or _ignore) if keys else None)
+
+
+def page_mount(overview: Overview, sessions: PageSessions) -> HttpMount:
+    """Return what the HTTP application holds besides, so that browsers can show the pages."""
+    pages = Pages(overview, sessions)
+    return HttpMount(
+        (
+            Route(PAGE_PATH, pages.page, methods=["GET"]),
+            Route(SESSION_PATH, _errors_as_responses(pages.session), methods=["GET"]),
+            Route(SESSION_PATH, _errors_as_responses(pages.enter), methods=["POST"]),
+            Route(SESSION_PATH, _errors_as_responses(pages.leave), methods=["DELETE"]),
+            Route(EVENTS_PATH, _errors_as_responses(pages.events), methods=["GET"]),
+            Route(f"{CALL_PATH}/{{action}}", _errors_as_responses(pages.call), methods=["POST"]),
+        ),
+        open_paths=frozenset({PAGE_PATH, SESSION_PATH}),
+        vouches=pages.vouches,
+        connections=MOST_STREAMS,
+    )
+
+
+class Pages:
+    """Answers the requests of a browser."""
+
+    def __init__(self, overview: Overview, sessions: PageSessions) -> None:
+        self._overview = overview
+        self._sessions = sessions
+        changing = changing_actions(overview) if overview.control.editable else []
+        self._actions = {action.name: action for action in (*reading_actions(overview), *changing)}
+        self._html = built_page("browser.html")
+        self._policy = content_policy(self._html)
+        self._news = PageEvents(overview, sessions.is_over)
+
+    def vouches(self, scope: Scope) -> bool:
+        """Whether a request may do without the token: only for the pages, and with a session."""
+        ours = scope["type"] == "http" and scope["path"].startswith("/ui/")
+        return ours and self._sessions.vouches(scope)
+
+    async def page(self, _request: Request) -> Response:
+        """Answer `GET /`: the same for everybody, without a word about any skill."""
+        headers = {
+            "content-security-policy": self._policy,
+            "x-content-type-options": "nosniff",
+            "referrer-policy": "no-referrer",
+            "cross-origin-opener-policy": "same-origin",
+            "cross-origin-resource-policy": "same-origin",
+            **_NO_STORE,
+        }
+        return Response(self._html, headers=headers, media_type="text/html; charset=utf-8")
+
+    async def session(self, request: Request) -> Response:
+        """Answer whether a browser is let in, and what it has to send along with each call."""
+        _must_be_same_origin(request)
+        session = self._sessions.find(request.headers)
+        if not self._sessions.open and session is None and not self._sessions.has_token(request.headers):
+            return json_response({"open": False}, headers=_NO_STORE)
+        answer = {"open": True, "csrf": self._sessions.csrf, "canLeave": session is not None}
+        return json_response(answer, headers=_NO_STORE)
+
+    async def enter(self, request: Request) -> Response:
+        """Take the token, or a one-time key, and answer with the id of a session that stands for it."""
+        _must_be_same_origin(request)
+        match await read_json(request, _MAX_BODY, _MAX_VALUES):
+            case {"token": str(token)}:
+                identity, wrong = self._sessions.enter_with_token(token.strip()), "that is not the token"
+            case {"key": str(key)}:
+                identity, wrong = self._sessions.enter_with_key(key), _USED_KEY
+            case _:
+                identity, wrong = None, "that is not the token"
+        if identity is None:
+            raise HttpError(401, wrong)
+        return json_response({"open": True, "session": identity}, headers=_NO_STORE)
+
+    async def leave(self, request: Request) -> Response:
+        """End the session of a page: its id is worth nothing from now on."""
+        _must_be_same_origin(request)
+        self._sessions.leave(request.headers)
+        return json_response({"open": False}, headers=_NO_STORE)
+
+    async def call(self, request: Request) -> Response:
+        """Do what a page asks for."""
+        _must_be_same_origin(request)
+        session = self._sessions.find(request.headers)
+        if session is None and not self._sessions.has_csrf(request.headers):
+            return _refused(403, _NO_PAGE, code=OUTDATED)
+        action = self._actions.get(request.path_params["action"])
+        if action is None:
+            raise HttpError(404, "there is no such action; changes need a server with `--allow-config`")
+        arguments = await read_json(request, _MAX_BODY, _MAX_VALUES)
+        if not isinstance(arguments, dict):
+            raise HttpError(400, "the arguments are not a JSON object")
+        trusted = session is not None or self._sessions.has_token(request.headers)
+        call = Call(cast("dict[str, object]", arguments), trusted)
+        return json_response(await action.run(call), headers=_NO_STORE)
+
+    async def events(self, request: Request) -> Response:
+        """Answer with a stream that says when to load again. It ends with the session of the page."""
+        _must_be_same_origin(request)
+        return self._news.stream(self._sessions.find(request.headers))
+
+
+def _must_be_same_origin(request: Request) -> None:
+    if not is_same_origin(request.headers):
+        raise HttpError(403, "only pages of this server may ask for this")
+
+
+def _errors_as_responses(handler: _Handler) -> _Handler:
+    """Return `handler` with its errors as answers."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except HttpError as error:
+            return _refused(error.status, str(error))
+        except MayNotChangeError as error:
+            return _refused(403, str(error), error.hint)
+        except UsageError as error:
+            return _refused(409, str(error), error.hint)
+        except RequestError as error:
+            return _refused(404 if isinstance(error, NotServedError) else 400, str(error))
+        except SkillwireError as error:
+            return _refused(500, str(error))
+
+    return answer
+
+
+def _refused(status: int, message: str, hint: str = "", code: str = "") -> Response:
+    told = {"error": message, "hint": hint, **({"code": code} if code else {})}
+    return json_response(told, status, _NO_STORE)
+
+
+def _ignore(_key: str) -> None:
+    pass

@@ -1,0 +1,1 @@
+"""How MCP and its drafts spell skills; verifying entries and bytes; archives."""

@@ -1,0 +1,153 @@
+"""Limits on what one request may hold. Checked once, where a message comes in, before any work is done."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from skillwire.errors import BadParamsError
+from skillwire.protocol.messages import LISTEN, TOOLS_CALL
+from skillwire.safe_text import visible
+
+ID_BYTES = 1024
+"""Bytes of a request id, a progress token and a method name."""
+PARAMETER_BYTES = 4 * 1024
+"""Bytes of a URI, a name, a path, a cursor, and of every other parameter that is not named below."""
+TEXT_BYTES = 8 * 1024
+"""Bytes of a text to search for or to complete."""
+CONTEXT_BYTES = 64 * 1024
+"""Bytes of all parameters of a request together, without tool arguments and subscriptions.
+
+Includes what a client says of itself, which is kept for as long as its session lasts. Each value counts
+for 64 bytes more than its text.
+"""
+SUBSCRIPTIONS = 10_000
+"""Resources that one client or one stream can subscribe to."""
+SUBSCRIPTION_BYTES = 1024 * 1024
+"""Bytes of the URIs of these resources together."""
+VALUES = 100_000
+"""JSON values in one message, of any kind. Many small values cost far more than one large text."""
+NESTING = 240
+"""Levels of objects and lists in one message. JSON libraries give up soon after."""
+HARMLESS_BYTES = 2 * NESTING
+"""A message that is not longer is within all limits: each level takes two bytes at least."""
+
+_TEXTS = frozenset({"query", "search", "value"})
+_IDS = frozenset({"requestId", "progressToken"})
+_TOOL_PARAMETERS = frozenset(
+    {"name", "skill", "path", "uri", "cursor", "label", "prefix", "source", "method", "clientId", *_TEXTS}
+)
+"""Arguments of our tools that are looked up or searched for. All others are data."""
+_SELF_DESCRIPTION = frozenset({"_meta", "capabilities", "clientInfo"})
+"""Parameters whose strings are bounded together only: an icon, for example, can be a long `data:` URI."""
+_PER_VALUE = 64
+"""Bytes of memory that a value takes besides its text."""
+_SHOWN_NAME = 40
+
+
+def is_longer(text: str, limit: int) -> bool:
+    """Whether a text has more than `limit` bytes as UTF-8."""
+    if len(text) * 4 <= limit:  # as almost every one
+        return False
+    return len(text) > limit or (not text.isascii() and len(text.encode(errors="replace")) > limit)
+
+
+def check_text(name: str, text: str) -> None:
+    """Raise `BadParamsError` if the parameter `name` is too long."""
+    limit = ID_BYTES if name in _IDS else TEXT_BYTES if name in _TEXTS else PARAMETER_BYTES
+    if is_longer(text, limit):
+        raise _too_long(name, limit)
+
+
+def check_params(method: str, params: Mapping[str, Any]) -> None:
+    """Raise `BadParamsError`, naming the parameter and its limit, if a request holds too much."""
+    left = CONTEXT_BYTES
+    for name, value in params.items():
+        if name == "arguments" and method == TOOLS_CALL and isinstance(value, dict):
+            _check_tool_arguments(cast("dict[str, Any]", value))
+            continue
+        if name == "notifications" and method == LISTEN and isinstance(value, dict):
+            value = _without_subscriptions(cast("dict[str, Any]", value))  # noqa: PLW2901 - counted apart
+        for inner, text, size in _parts(name, value):
+            if text is not None and (name not in _SELF_DESCRIPTION or inner in _IDS):
+                check_text(inner, text)
+            left -= size
+            if left < 0:
+                limit = f"more than {CONTEXT_BYTES:,} bytes together"
+                raise BadParamsError(f"the parameters have {limit}; send less in {_shown(name)}")
+
+
+def check_subscriptions(uris: Collection[str]) -> None:
+    """Raise `BadParamsError` if these are too many URIs for one stream, or too long together."""
+    if len(uris) > SUBSCRIPTIONS:
+        raise BadParamsError(f"a client may subscribe to {SUBSCRIPTIONS:,} resources")
+    for uri in uris:
+        check_text("resourceSubscriptions", uri)
+    if sum(map(_bytes, uris)) > SUBSCRIPTION_BYTES:
+        raise BadParamsError(
+            f"the URIs that a client subscribes to may have {SUBSCRIPTION_BYTES:,} bytes together"
+        )
+
+
+def is_nested_too_deep(message: bytes, value: object) -> bool:
+    """Whether `value`, parsed from `message`, has more than `NESTING` levels."""
+    if message.count(b"{") + message.count(b"[") <= NESTING:
+        return False
+    level: list[object] = [value]
+    depth = 0
+    while level and depth <= NESTING:
+        level = [inner for each in level for inner in _children(each)]
+        depth += 1
+    return depth > NESTING
+
+
+def _check_tool_arguments(arguments: Mapping[str, Any]) -> None:
+    for name, value in arguments.items():
+        if name in _TOOL_PARAMETERS and isinstance(value, str):
+            check_text(name, value)
+
+
+def _without_subscriptions(notifications: dict[str, Any]) -> dict[str, Any]:
+    """Check the URIs that a stream is for; return what else it is for."""
+    uris = notifications.get("resourceSubscriptions")
+    if not isinstance(uris, list) or not all(isinstance(uri, str) for uri in cast("list[object]", uris)):
+        return notifications
+    check_subscriptions(cast("list[str]", uris))
+    return {name: value for name, value in notifications.items() if name != "resourceSubscriptions"}
+
+
+def _parts(name: str, value: object) -> Iterator[tuple[str, str | None, int]]:
+    """Yield every value inside a parameter: the name that it goes by, its text if it is one, its size."""
+    pending: list[tuple[str, object]] = [(name, value)]
+    while pending:
+        name, value = pending.pop()
+        if isinstance(value, str):
+            yield name, value, _PER_VALUE + len(name) + _bytes(value)
+            continue
+        yield name, None, _PER_VALUE + len(name)
+        if isinstance(value, dict):
+            pending.extend(cast("dict[str, object]", value).items())
+        elif isinstance(value, list):
+            pending.extend((name, each) for each in cast("list[object]", value))
+
+
+def _children(value: object) -> Iterable[object]:
+    """Return what stands directly in an object or a list. Anything else is the deepest level of its own."""
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).values()
+    return cast("list[object]", value) if isinstance(value, list) else ()
+
+
+def _too_long(name: str, limit: int) -> BadParamsError:
+    return BadParamsError(f"the parameter {_shown(name)} is too long: it may have {limit:,} bytes")
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))
+
+
+def _shown(name: str) -> str:
+    """Return the name of a parameter, which the client chose, as an error can show it."""
+    return f"`{visible(name, _SHOWN_NAME)}`"
+
+
+MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+"""As much as the SDK takes in the body of an HTTP request."""

@@ -1,0 +1,52 @@
+"""How published skills are delivered: as a document, or as a tar.gz or zip archive."""
+
+from enum import StrEnum
+
+
+class ArchiveForm(StrEnum):
+    """A form of archive, by the suffix that we give it."""
+
+    TAR_GZ = ".tar.gz"
+    ZIP = ".zip"
+
+    @property
+    def suffix(self) -> str:
+        return self.value
+
+    @property
+    def mime_type(self) -> str:
+        return _MIME_TYPES[self]
+
+
+_MIME_TYPES = {ArchiveForm.TAR_GZ: "application/gzip", ArchiveForm.ZIP: "application/zip"}
+
+_BY_MIME_TYPE = {
+    **{mime_type: form for form, mime_type in _MIME_TYPES.items()},
+    "application/x-gzip": ArchiveForm.TAR_GZ,
+    "application/x-gtar": ArchiveForm.TAR_GZ,
+    "application/x-zip-compressed": ArchiveForm.ZIP,
+}
+
+_BY_SUFFIX = {**{form.suffix: form for form in ArchiveForm}, ".tgz": ArchiveForm.TAR_GZ}
+
+
+def archive_form(name: str, mime_type: str = "") -> ArchiveForm | None:
+    """Return the form that the MIME type means; where it means none, the one that `name` ends in."""
+    known = _BY_MIME_TYPE.get(mime_type.partition(";")[0].strip().lower())
+    return known or next((form for end, form in _BY_SUFFIX.items() if name.lower().endswith(end)), None)
+
+
+def without_suffix(name: str) -> str:
+    """Return `name` without the suffix of an archive, where it has one."""
+    end = next((end for end in _BY_SUFFIX if name.lower().endswith(end)), "")
+    return name[: len(name) - len(end)]
+
+
+SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
+
+
+class Delivery(StrEnum):
+    """How a skill is delivered: its `SKILL.md` alone, or all its files in one archive."""
+
+    SKILL_MD = "skill-md"
+    ARCHIVE = "archive"

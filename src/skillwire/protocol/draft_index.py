@@ -1,0 +1,219 @@
+"""The index of the early drafts, as somebody's server sends it: `skill://index.json`, in two generations.
+
+Draft B (June 2026) tells the whole frontmatter and lists archives beside the document. Draft A (April 2026)
+has a name and a description, and an entry for each delivery. One document may be both, for both ignore what
+they do not know; then it is read as draft B. Entries of one skill path are one skill with several deliveries.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import orjson
+
+from skillwire.core.json_text import JsonTooLargeError, load_bounded_json, same
+from skillwire.core.names import SKILL_FILE
+from skillwire.core.record import Digest, Json
+from skillwire.protocol.delivery import Delivery, archive_form, without_suffix
+from skillwire.protocol.drafts import INDEX_URI
+from skillwire.protocol.findings import Fault, Finding, Findings
+from skillwire.protocol.remote import (
+    Dialect,
+    RemoteDelivery,
+    RemoteSkill,
+    frontmatter_faults,
+    is_object,
+    is_uri_text,
+    scheme_faults,
+    uri_faults,
+)
+from skillwire.safe_text import quoted
+
+MAX_INDEXED = 20_000
+_MAX_VALUES = 300_000
+"""JSON values in an index."""
+_MAX_ARCHIVES = 16
+
+
+@dataclass(slots=True)
+class DraftIndex:
+    """What an index says: the good skills, each once, and every fault."""
+
+    dialect: Dialect
+    skills: dict[str, RemoteSkill] = field(default_factory=dict[str, RemoteSkill])
+    """By the URIs of their documents."""
+    findings: Findings = field(default_factory=Findings)
+    complete: bool = True
+
+
+def read_draft_index(content: bytes) -> DraftIndex:
+    """Return what an index says: in the words of draft B, or if it has none of those, of draft A.
+
+    Never raises.
+    """
+    try:
+        document = load_bounded_json(content, max_values=_MAX_VALUES)
+    except JsonTooLargeError as error:
+        return _unusable(str(error), Fault.LIST_ENDLESS)
+    except orjson.JSONDecodeError as error:
+        return _unusable(f"it is not JSON: {error}")
+    listed: object = document.get("skills") if is_object(document) else None
+    if not isinstance(listed, list):
+        return _unusable("it has no list `skills`")
+    entries = cast("list[object]", listed)
+    index = _read(entries, Dialect.DRAFT_B)
+    return index if index.skills or _is_draft_b(entries) else _read(entries, Dialect.DRAFT_A)
+
+
+def _unusable(told: str, fault: Fault = Fault.LIST_SHAPE) -> DraftIndex:
+    index = DraftIndex(Dialect.DRAFT_B, complete=fault is not Fault.LIST_ENDLESS)
+    index.findings.add(Finding(INDEX_URI, fault, told))
+    return index
+
+
+def _is_draft_b(entries: list[object]) -> bool:
+    return any(is_object(entry) and "frontmatter" in entry for entry in entries)
+
+
+def _read(entries: list[object], dialect: Dialect) -> DraftIndex:
+    index = DraftIndex(dialect)
+    later: list[RemoteSkill] = []
+    for value in entries[:MAX_INDEXED]:
+        if dialect is Dialect.DRAFT_B and _is_of_draft_a(value):
+            later += [skill for skill in (_entry_a(value),) if isinstance(skill, RemoteSkill)]
+            continue
+        parsed = _entry_b(value) if dialect is Dialect.DRAFT_B else _entry_a(value)
+        if isinstance(parsed, RemoteSkill):
+            _fold(index, parsed)
+        elif parsed is not None:
+            index.findings.add(*parsed)
+    for skill in later:  # what draft A says of a skill that draft B has is said already
+        if skill.uri not in index.skills:
+            told = "its entry is in the words of draft A, in an index of draft B; it is left out"
+            index.findings.add(Finding(skill.uri, Fault.ENTRY_SHAPE, told))
+    if (more := len(entries) - MAX_INDEXED) > 0:
+        told = f"it has {more:,} entries more than {MAX_INDEXED:,}; they were not looked at"
+        index.findings.add(Finding(INDEX_URI, Fault.LIST_ENDLESS, told))
+        index.complete = False
+    return index
+
+
+def _is_of_draft_a(value: object) -> bool:
+    return is_object(value) and "frontmatter" not in value and isinstance(value.get("type"), str)
+
+
+def _fold(index: DraftIndex, skill: RemoteSkill) -> None:
+    """Add a skill, or its deliveries to those of the same skill."""
+    known = index.skills.setdefault(skill.uri, skill)
+    if known is skill:
+        return
+    if not same(dict(known.frontmatter), dict(skill.frontmatter)):
+        told = "two entries of one path say different things of it; the first counts"
+        index.findings.add(Finding(skill.uri, Fault.ENTRY_TWICE, told))
+        return
+    taken = {each.form for each in known.deliveries}
+    if any(each.form in taken for each in skill.deliveries):
+        index.findings.add(Finding(skill.uri, Fault.ENTRY_TWICE, "it is listed twice"))
+    more = tuple(each for each in skill.deliveries if each.form not in taken)
+    index.skills[skill.uri] = replace(known, deliveries=(*known.deliveries, *more))
+
+
+def _entry_b(value: object) -> RemoteSkill | list[Finding]:
+    if not is_object(value):
+        return [Finding(INDEX_URI, Fault.ENTRY_SHAPE, "an entry is not an object")]
+    url, listed = value.get("url"), value.get("archives", [])
+    if not isinstance(listed, list) or len(cast("list[object]", listed)) > _MAX_ARCHIVES:
+        return [Finding(_place(url), Fault.ENTRY_SHAPE, "`archives` is no list of reasonable length")]
+    found: list[Finding] = []
+    deliveries: list[RemoteDelivery] = []
+    if url is not None:
+        document = _document(url, value.get("digest"), required=True)
+        (deliveries if isinstance(document, RemoteDelivery) else found).append(cast("Any", document))
+    root = url.removesuffix(f"/{SKILL_FILE}") if isinstance(url, str) else None
+    for each in cast("list[object]", listed):
+        archive = _archive(each, root)
+        if isinstance(archive, Finding):
+            found.append(archive)
+        elif archive is not None and all(known.form is not archive.form for known in deliveries):
+            deliveries.append(archive)
+            root = without_suffix(archive.uri) if root is None else root
+    if not found and not deliveries:
+        told = "it has neither a `url` nor an archive that is a tar.gz or zip file"
+        found.append(Finding(_place(url), Fault.ENTRY_URI, told))
+    if found or root is None:
+        return found
+    return _skill(root, value.get("frontmatter"), deliveries, Dialect.DRAFT_B)
+
+
+def _entry_a(value: object) -> RemoteSkill | list[Finding] | None:
+    """Return the skill in an entry of draft A; None for a type that means no skill, or is not known."""
+    if not is_object(value):
+        return [Finding(INDEX_URI, Fault.ENTRY_SHAPE, "an entry is not an object")]
+    url = value.get("url")
+    match value.get("type"):
+        case Delivery.SKILL_MD:
+            delivery = _document(url, value.get("digest"), required=False)
+        case Delivery.ARCHIVE:
+            delivery = _archive({"url": url, "digest": value.get("digest")}, None, required=False)
+        case str():
+            return None
+        case _:
+            return [Finding(_place(url), Fault.ENTRY_SHAPE, "the `type` is not a text")]
+    if delivery is None:
+        return [Finding(_place(url), Fault.ARCHIVE, "it is neither a tar.gz nor a zip file")]
+    if isinstance(delivery, Finding):
+        return [delivery]
+    archived = delivery.form is not None
+    root = without_suffix(delivery.uri) if archived else delivery.uri.removesuffix(f"/{SKILL_FILE}")
+    told = {key: value[key] for key in ("name", "description") if key in value}
+    return _skill(root, told, [delivery], Dialect.DRAFT_A)
+
+
+def _skill(
+    root: str, frontmatter: object, deliveries: list[RemoteDelivery], dialect: Dialect
+) -> RemoteSkill | list[Finding]:
+    uri = f"{root}/{SKILL_FILE}"
+    if found := list(frontmatter_faults(uri, frontmatter)):
+        return found
+    return RemoteSkill(uri, cast("Mapping[str, Json]", frontmatter), None, dialect, tuple(deliveries))
+
+
+def _document(url: object, digest: object, *, required: bool) -> RemoteDelivery | Finding:
+    if not is_uri_text(url):
+        return Finding(
+            INDEX_URI, Fault.ENTRY_URI, "an entry has no `url` that is a text of reasonable length"
+        )
+    return next(uri_faults(url), None) or _delivery(RemoteDelivery(url), digest, required=required)
+
+
+def _archive(value: object, root: str | None, *, required: bool = True) -> RemoteDelivery | Finding | None:
+    """Return how an archive is delivered, or what is wrong; None if it is of a form that is not read."""
+    if not is_object(value) or not is_uri_text(url := value.get("url")):
+        told = "an archive has no `url` that is a text of reasonable length"
+        return Finding(INDEX_URI, Fault.ENTRY_URI, told)
+    if fault := next(_archive_faults(url, root), None):
+        return fault
+    mime_type = value.get("mimeType")
+    form = archive_form(url, mime_type if isinstance(mime_type, str) else "")
+    if form is None:
+        return None
+    return _delivery(RemoteDelivery(url, form=form), value.get("digest"), required=required)
+
+
+def _archive_faults(url: str, root: str | None) -> Iterator[Finding]:
+    yield from scheme_faults(url)
+    if root is not None and without_suffix(url) != root:
+        yield Finding(url, Fault.ENTRY_URI, f"the archive does not stand beside {quoted(root)}")
+
+
+def _delivery(delivery: RemoteDelivery, digest: object, *, required: bool) -> RemoteDelivery | Finding:
+    if digest is None and not required:
+        return delivery
+    parsed = Digest.parse(digest) if isinstance(digest, str) else None
+    if parsed is None:
+        return Finding(delivery.uri, Fault.ENTRY_RESOURCES, "the `digest` is not `sha256:` and 64 hex digits")
+    return replace(delivery, digest=parsed)
+
+
+def _place(url: object) -> str:
+    return url if is_uri_text(url) else INDEX_URI

@@ -1,0 +1,74 @@
+"""How drafts of the extension spelled things, for hosts that were built before it was final."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from skillwire.core.json_text import json_bytes
+from skillwire.core.record import Digest, Json, SkillFile, SkillRecord
+from skillwire.core.template import SkillTemplate
+from skillwire.protocol.delivery import SCHEMA, ArchiveForm, Delivery
+
+INDEX_URI = "skill://index.json"
+_TEMPLATE = "mcp-resource-template"
+
+
+@dataclass(frozen=True, slots=True)
+class DraftArchive:
+    """A skill as one archive."""
+
+    form: ArchiveForm
+    digest: Digest
+
+
+def archive_uri(entry: SkillRecord, form: ArchiveForm) -> str:
+    """Return the URI of a skill's archive: beside its folder."""
+    return f"{entry.root}{form.suffix}"
+
+
+def draft_index(
+    skills: Iterable[tuple[SkillRecord, Sequence[DraftArchive]]], templates: Iterable[SkillTemplate] = ()
+) -> bytes:
+    """Return one document that hosts of both early drafts can read: each ignores what it does not know."""
+    listed = [item for entry, archives in skills for item in _items(entry, archives)]
+    listed.extend(_template(each) for each in templates)
+    document: dict[str, Json] = {"$schema": SCHEMA, "skills": listed}
+    return json_bytes(document, indented=True)
+
+
+def _template(template: SkillTemplate) -> dict[str, Json]:
+    return {"type": _TEMPLATE, "description": template.description, "url": template.uri}
+
+
+def _items(entry: SkillRecord, archives: Sequence[DraftArchive]) -> list[Json]:
+    """Return what both drafts say of a skill, and what the first says of each archive."""
+    skill: dict[str, Json] = {
+        "name": entry.name,
+        "type": Delivery.SKILL_MD.value,
+        "description": entry.shown_description,
+        "url": entry.uri,
+    }
+    if isinstance(main := entry.files[0], SkillFile):
+        skill["digest"] = main.digest.text
+    skill["frontmatter"] = dict(entry.frontmatter)
+    if archives:
+        skill["archives"] = [
+            {
+                "url": archive_uri(entry, each.form),
+                "mimeType": each.form.mime_type,
+                "digest": each.digest.text,
+            }
+            for each in archives
+        ]
+    return [
+        skill,
+        *(
+            {
+                "name": entry.name,
+                "type": Delivery.ARCHIVE.value,
+                "description": entry.shown_description,
+                "url": archive_uri(entry, each.form),
+                "digest": each.digest.text,
+            }
+            for each in archives
+        ),
+    ]

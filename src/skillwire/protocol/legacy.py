@@ -1,0 +1,120 @@
+"""Read the skills of servers without an index: `resources/list` and FastMCP manifests."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import cast
+from urllib.parse import quote, unquote
+
+import orjson
+
+from skillwire.core.json_text import JsonTooLargeError, load_bounded_json
+from skillwire.core.names import SCHEME, SKILL_FILE
+from skillwire.core.record import Json, Limits
+from skillwire.protocol.drafts import INDEX_URI
+from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.messages import MANIFEST
+from skillwire.protocol.remote import (
+    Dialect,
+    RemoteDelivery,
+    RemoteFile,
+    RemoteSkill,
+    checked_files,
+    is_object,
+    is_uri_text,
+    name_faults,
+    path_fault,
+    promised_file,
+    uri_faults,
+)
+from skillwire.safe_text import quoted
+
+_MAX_VALUES = 20_000
+"""JSON values in one manifest."""
+
+
+def read_manifest(
+    uri: str, content: bytes, told: Mapping[str, Json], limits: Limits
+) -> RemoteSkill | list[Finding]:
+    """Return the skill whose manifest is at `uri`, or everything that is wrong with it. Never raises.
+
+    `told` is what else is known of its frontmatter.
+    """
+    root = uri.removesuffix(f"/{MANIFEST}")
+    main = f"{root}/{SKILL_FILE}"
+    try:
+        document = load_bounded_json(content, max_values=_MAX_VALUES)
+    except JsonTooLargeError as error:
+        return [Finding(uri, Fault.ENTRY_LIMITS, str(error))]
+    except orjson.JSONDecodeError as error:
+        return [Finding(uri, Fault.ENTRY_SHAPE, f"it is not JSON: {error}")]
+    listed: object = document.get("files") if is_object(document) else None
+    if not is_object(document) or not isinstance(listed, list):
+        return [Finding(uri, Fault.ENTRY_SHAPE, "it has no list `files`")]
+    items = cast("list[object]", listed)
+    found = [*uri_faults(main), *name_faults(main, document.get("skill"))]
+    files = checked_files(main, (_file(root, item) for item in items), len(items), limits)
+    if found or isinstance(files, list):
+        return [*found, *(files if isinstance(files, list) else ())]
+    return RemoteSkill(main, {**told, "name": str(document["skill"])}, files, Dialect.MANIFEST)
+
+
+def _file(root: str, item: object) -> RemoteFile | Finding:
+    main = f"{root}/{SKILL_FILE}"
+    path = item.get("path") if is_object(item) else None
+    if not is_object(item) or not isinstance(path, str):
+        return Finding(main, Fault.ENTRY_RESOURCES, "a file of its manifest has no `path`")
+    if fault := path_fault(path):  # before it is encoded, and again after
+        return Finding(main, Fault.ENTRY_RESOURCES, f"the file {quoted(path)} {fault}")
+    try:
+        address = f"{root}/{quote(path)}"  # as FastMCP spells it: it reads no other spelling
+    except UnicodeEncodeError:
+        return Finding(main, Fault.ENTRY_RESOURCES, f"the file {quoted(path)} holds half a character")
+    return promised_file(main, address, item.get("hash"), item.get("size"))
+
+
+_OLD_URI = re.compile(r"skill://([^/?#]+)")
+
+
+@dataclass(slots=True)
+class ListedResources:
+    """The resources that may be about skills, by URI, with their descriptions."""
+
+    manifests: list[str] = field(default_factory=list[str])
+    documents: dict[str, str | None] = field(default_factory=dict[str, str | None])
+    old_uris: dict[str, str | None] = field(default_factory=dict[str, str | None])
+
+    def add(self, resource: object) -> None:
+        """Keep a resource if it may be about a skill."""
+        if not is_object(resource) or not is_uri_text(uri := resource.get("uri")):
+            return
+        description = resource.get("description")
+        told = description if isinstance(description, str) else None
+        if uri.endswith(f"/{MANIFEST}"):
+            self.manifests.append(uri)
+        elif uri.startswith(SCHEME) and uri.endswith(f"/{SKILL_FILE}"):
+            self.documents.setdefault(uri, told)
+        elif _OLD_URI.fullmatch(uri) and uri != INDEX_URI:
+            self.old_uris.setdefault(uri, told)
+
+    def told_of(self, document: str) -> dict[str, Json]:
+        """Return what is told of the frontmatter of the skill whose document this is."""
+        description = self.documents.get(document)
+        return {} if description is None else {"description": description}
+
+    def scanned(self) -> "Iterator[RemoteSkill | list[Finding]]":
+        """Yield the skill of each document: only its address is known."""
+        for uri in self.documents:
+            name = unquote(uri.removesuffix(f"/{SKILL_FILE}").rpartition("/")[2])
+            found = [*uri_faults(uri), *name_faults(uri, name)]
+            told = {**self.told_of(uri), "name": name}
+            yield found or RemoteSkill(uri, told, None, Dialect.SCAN, (RemoteDelivery(uri),))
+
+    def at_old_uris(self) -> "Iterator[RemoteSkill | list[Finding]]":
+        """Yield the skill behind each address of the form `skill://name`, which is its document."""
+        for uri, description in self.old_uris.items():
+            name, main = unquote(uri.removeprefix(SCHEME)), f"{uri}/{SKILL_FILE}"
+            told: dict[str, Json] = {} if description is None else {"description": description}
+            yield list(name_faults(main, name)) or RemoteSkill(
+                main, {**told, "name": name}, None, Dialect.OLD_URIS, (RemoteDelivery(uri),)
+            )

@@ -1,0 +1,113 @@
+"""A skill as one archive. The same files make the same bytes, on every machine, whenever it is made.
+
+That is why nothing is compressed: each release of zlib, and each of its rivals, finds other bytes for the
+same content, and a digest that was approved yesterday must hold on the machine that is upgraded today.
+"""
+
+import io
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from tarfile import BLOCKSIZE, NUL, PAX_FORMAT, TarInfo
+
+from skillwire.protocol.delivery import ArchiveForm
+
+_PLAIN, _EXECUTABLE = 0o644, 0o755
+_ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The earliest time that a zip file can tell."""
+_UNIX = 3
+_GZIP_HEADER = bytes([0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255])
+"""Deflated; no name, no time, no word on how well it was compressed or on which system."""
+_STORED = struct.Struct("<BHH")
+_STORED_AT_ONCE = 0xFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    path: str
+    content: bytes
+    mode: int
+
+
+def pack(files: Mapping[str, bytes], form: ArchiveForm, executable: Collection[str] = ()) -> bytes:
+    """Return an archive of `files`, by their paths below the skill's folder: `SKILL.md` is at its root."""
+    items = [
+        _Item(path, files[path], _EXECUTABLE if path in executable else _PLAIN) for path in sorted(files)
+    ]
+    return _PACKERS[form](items)
+
+
+def pack_skill(files: Mapping[str, bytes], form: ArchiveForm, executable: Collection[str] = ()) -> bytes:
+    """Return an archive of a skill.
+
+    The files at the paths `executable` can be run, and those that name their interpreter in the first line.
+    """
+    scripts = {path for path in files if files[path].startswith(b"#!")}
+    return pack(files, form, executable=scripts.union(executable))
+
+
+def widest_form(paths: Iterable[str]) -> ArchiveForm:
+    """Return the form that most readers unpack with these paths: a tar.gz file if they fit into its headers.
+
+    Readers that know only the first tar header would unpack a longer path under another name.
+    """
+    fits = all(_ustar_header(TarInfo(path)) is not None for path in paths)
+    return ArchiveForm.TAR_GZ if fits else ArchiveForm.ZIP
+
+
+def _zip(items: Iterable[_Item]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
+        for item in items:
+            info = zipfile.ZipInfo(item.path, _ZIP_EPOCH)
+            info.create_system = _UNIX  # or it would be the system that runs this
+            info.external_attr = (stat.S_IFREG | item.mode) << 16
+            archive.writestr(info, item.content)
+    return packed.getvalue()
+
+
+def _tar_gz(items: Iterable[_Item]) -> bytes:
+    blocks: list[bytes] = []
+    for item in items:
+        info = TarInfo(item.path)  # owned by nobody in particular, at the beginning of time
+        info.size, info.mode = len(item.content), item.mode
+        padding = NUL * (-len(item.content) % BLOCKSIZE)
+        blocks += _tar_header(info), item.content, padding
+    return _gzip(b"".join([*blocks, NUL * BLOCKSIZE * 2]))
+
+
+def _tar_header(info: TarInfo) -> bytes:
+    """Return the header of a file. A path that is long or not ASCII is written twice.
+
+    POSIX demands the pax header. Some readers skip it, and find the same path in the header behind it.
+    """
+    header = info.tobuf(PAX_FORMAT, "utf-8", "strict")
+    plain = None if len(header) == BLOCKSIZE else _ustar_header(info)
+    return header if plain is None else header[:-BLOCKSIZE] + plain
+
+
+def _ustar_header(info: TarInfo) -> bytes | None:
+    """Return the header without anything before it, in UTF-8; None if the path does not fit into it."""
+    try:
+        return info.create_ustar_header(info.get_info(), "utf-8", "strict")
+    except ValueError:
+        return None
+
+
+def _gzip(content: bytes) -> bytes:
+    """Return a gzip file that stores `content` as it is (RFC 1951, 3.2.4; RFC 1952)."""
+    pieces = [_GZIP_HEADER]
+    for start in range(0, len(content), _STORED_AT_ONCE):
+        piece = content[start : start + _STORED_AT_ONCE]
+        last = start + _STORED_AT_ONCE >= len(content)
+        pieces += _STORED.pack(last, len(piece), len(piece) ^ 0xFFFF), piece
+    return b"".join([*pieces, struct.pack("<LL", zlib.crc32(content), len(content) & 0xFFFFFFFF)])
+
+
+_PACKERS: dict[ArchiveForm, Callable[[Iterable[_Item]], bytes]] = {
+    ArchiveForm.TAR_GZ: _tar_gz,
+    ArchiveForm.ZIP: _zip,
+}

@@ -1,0 +1,296 @@
+"""Parse and check the entries that another server lists, in every dialect (H4-H8)."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeGuard, cast
+from urllib.parse import unquote
+
+from skillwire.core.json_text import weight
+from skillwire.core.names import NAME_RULE, SKILL_FILE, folded, is_skill_name
+from skillwire.core.record import Digest, Json, Limits
+from skillwire.protocol.delivery import ArchiveForm
+from skillwire.protocol.findings import Fault, Finding
+from skillwire.safe_text import quoted
+
+
+class Dialect(StrEnum):
+    """In which words a server told of a skill."""
+
+    FINAL = "final"
+    """`skills/list` and `skills/get`, every file with digest and size."""
+    DRAFT_C = "draft-c"
+    """The same in August 2026: no sizes, and no `resources` where content is made when it is read."""
+    DRAFT_B = "draft-b"
+    """June 2026: the resource `skill://index.json`, with the frontmatter of each skill."""
+    DRAFT_A = "draft-a"
+    """April 2026: the same resource, with a name and a description of each skill."""
+    MANIFEST = "manifest"
+    """FastMCP before the extension: a resource `_manifest` in each skill's folder."""
+    SCAN = "scan"
+    """No index at all: `resources/list` names documents `…/SKILL.md`."""
+    OLD_URIS = "old-uris"
+    """Skilljack before the extension: `skill://name` is the document, `skill://name/` all other files."""
+
+    @property
+    def has_methods(self) -> bool:
+        """Whether it has `skills/list` and `skills/get`."""
+        return self in {Dialect.FINAL, Dialect.DRAFT_C}
+
+    @property
+    def tells_frontmatter(self) -> bool:
+        """Whether it tells every field of the frontmatter, and not only a name and a description."""
+        return self in {Dialect.FINAL, Dialect.DRAFT_C, Dialect.DRAFT_B}
+
+
+class Integrity(StrEnum):
+    """How much of a skill is bound to digests."""
+
+    FULL = "full"
+    """Every file."""
+    PART = "part"
+    """Its `SKILL.md` or its archive, and no file beside that."""
+    NONE = "none"
+
+
+MAX_URI = 4096
+MAX_FRONTMATTER = 256 * 1024
+"""Bytes. A document that says as much in YAML is read by nobody."""
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def is_uri_text(value: object) -> TypeGuard[str]:
+    return isinstance(value, str) and 0 < len(value) <= MAX_URI
+
+
+def scheme_faults(uri: str) -> Iterator[Finding]:
+    scheme = _SCHEME.match(uri)
+    if scheme is None:
+        yield Finding(uri, Fault.ENTRY_URI, "the `uri` has no scheme")
+    elif scheme[1].lower() == "file":  # it would be read on this machine (H4)
+        yield Finding(uri, Fault.ENTRY_URI, "the `uri` has the scheme `file:`, which no server may use")
+
+
+def uri_faults(uri: str) -> Iterator[Finding]:
+    yield from scheme_faults(uri)
+    if not uri.endswith(f"/{SKILL_FILE}"):
+        yield Finding(uri, Fault.ENTRY_URI, f"the `uri` does not end in `/{SKILL_FILE}`")
+
+
+def name_faults(uri: str, name: object) -> Iterator[Finding]:
+    """Yield why `name` is not that of the skill whose document is at `uri`."""
+    if not isinstance(name, str) or not is_skill_name(name):
+        yield Finding(uri, Fault.ENTRY_NAME, f"the name {quoted(str(name))} is not {NAME_RULE}")
+    elif unquote(uri.removesuffix(f"/{SKILL_FILE}").rpartition("/")[2]) != name:
+        yield Finding(uri, Fault.ENTRY_NAME, f"the last part of its path is not its name, {quoted(name)}")
+
+
+def frontmatter_faults(uri: str, frontmatter: object) -> Iterator[Finding]:
+    if not is_object(frontmatter):
+        yield Finding(uri, Fault.ENTRY_SHAPE, "the `frontmatter` is not an object")
+        return
+    if weight(frontmatter, MAX_FRONTMATTER) > MAX_FRONTMATTER:  # (H25)
+        told = f"its frontmatter has more than {MAX_FRONTMATTER:,} bytes"
+        yield Finding(uri, Fault.ENTRY_LIMITS, told)
+    yield from name_faults(uri, frontmatter.get("name"))
+    if not isinstance(frontmatter.get("description"), str):
+        yield Finding(uri, Fault.ENTRY_DESCRIPTION, "the `description` is not a text")
+
+
+def path_fault(path: str) -> str | None:
+    """Return why a path below the skill's folder leads elsewhere, also once it is decoded (H7, H19)."""
+    if len(path) > MAX_URI:
+        return "has a path of unreasonable length"
+    decoded = unquote(path)
+    if any(segment in {"", ".", ".."} for segment in decoded.split("/")):
+        return "is not in the skill's folder"
+    if "\\" in decoded or "\0" in decoded:
+        return "has a character in its path that no file has"
+    return None
+
+
+DYNAMIC = "dynamic"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """A file that an entry promises."""
+
+    uri: str
+    digest: Digest
+    size: int | None
+    """Its bytes. None in draft C, which does not tell: there, what really comes is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteDelivery:
+    """One way in which an early draft delivers a skill: its `SKILL.md`, or all its files in an archive."""
+
+    uri: str
+    """Where it is read."""
+    digest: Digest | None = None
+    form: ArchiveForm | None = None
+    """None for a `SKILL.md`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSkill:
+    """An entry without a fault: its files are known, or they show when they are read."""
+
+    uri: str
+    frontmatter: Mapping[str, Json]
+    """Every field; in dialects that do not tell them all, those that they do."""
+    files: tuple[RemoteFile, ...] | None
+    """None for content that is made when it is read, and for dialects that do not list files."""
+    dialect: Dialect = Dialect.FINAL
+    deliveries: tuple[RemoteDelivery, ...] = ()
+    """Where its files are, in dialects that do not list them."""
+
+    @property
+    def name(self) -> str:
+        return str(self.frontmatter["name"])
+
+    @property
+    def description(self) -> str:
+        return str(self.frontmatter.get("description", ""))
+
+    @property
+    def root(self) -> str:
+        """The URI of its folder."""
+        return self.uri.removesuffix(f"/{SKILL_FILE}")
+
+    @property
+    def main(self) -> RemoteFile | None:
+        """Its `SKILL.md`, if that is promised."""
+        return next((file for file in self.files or () if file.uri == self.uri), None)
+
+    @property
+    def document(self) -> RemoteDelivery | None:
+        """Its `SKILL.md` as an early draft delivers it."""
+        return next((each for each in self.deliveries if each.form is None), None)
+
+    @property
+    def archives(self) -> tuple[RemoteDelivery, ...]:
+        return tuple(each for each in self.deliveries if each.form is not None)
+
+    @property
+    def integrity(self) -> Integrity:
+        if self.files is not None:
+            return Integrity.FULL
+        return Integrity.PART if any(each.digest for each in self.deliveries) else Integrity.NONE
+
+    @property
+    def lasting(self) -> bool:
+        """Whether an approval can be bound to its content, and so outlast a session (H17)."""
+        return self.integrity is Integrity.FULL
+
+    @property
+    def sized(self) -> bool:
+        """Whether its bytes are known before they are read (H8)."""
+        return self.files is not None and all(file.size is not None for file in self.files)
+
+
+def parse_entry(
+    value: object, limits: Limits | None = None, dialect: Dialect = Dialect.FINAL
+) -> RemoteSkill | list[Finding]:
+    """Return the skill in an entry, or everything that is wrong with it. Never raises.
+
+    The `dialect` is the final one, or draft C.
+    """
+    if not is_object(value):
+        return [Finding("skills", Fault.ENTRY_SHAPE, "an entry is not an object")]
+    uri = value.get("uri")
+    if not is_uri_text(uri):
+        return [
+            Finding("skills", Fault.ENTRY_URI, "an entry has no `uri` that is a text of reasonable length")
+        ]
+    frontmatter = value.get("frontmatter")
+    found = [*uri_faults(uri), *frontmatter_faults(uri, frontmatter)]
+    files = _files(uri, value.get("resources", _MISSING), limits or Limits(), dialect)
+    if isinstance(files, list):
+        found += files
+    if found or isinstance(files, list):
+        return found
+    return RemoteSkill(uri, cast("Mapping[str, Json]", frontmatter), files, dialect)
+
+
+_MISSING = object()
+
+
+def _files(
+    uri: str, resources: object, limits: Limits, dialect: Dialect
+) -> "tuple[RemoteFile, ...] | list[Finding] | None":
+    if resources is _MISSING:
+        missing = [Finding(uri, Fault.ENTRY_RESOURCES, "there is no `resources`")]  # (H6)
+        return None if dialect is Dialect.DRAFT_C else missing
+    if resources == DYNAMIC:
+        return None
+    if not isinstance(resources, list):
+        return [Finding(uri, Fault.ENTRY_RESOURCES, f"`resources` is neither a list nor `{DYNAMIC}`")]
+    items = cast("Sequence[object]", resources)
+    return checked_files(uri, (_file(uri, item, dialect) for item in items), len(items), limits)
+
+
+def checked_files(
+    uri: str, parsed: "Iterator[RemoteFile | Finding]", count: int, limits: Limits
+) -> "tuple[RemoteFile, ...] | list[Finding]":
+    """Return the files of a skill, or everything that is wrong with them, alone and together (H7, H8)."""
+    if count > limits.files:
+        return [Finding(uri, Fault.ENTRY_LIMITS, f"it has {count:,} files; the limit is {limits.files:,}")]
+    each_alone = list(parsed)
+    found = [each for each in each_alone if isinstance(each, Finding)]
+    files = tuple(each for each in each_alone if isinstance(each, RemoteFile))
+    found += _set_faults(uri, files, limits)
+    return found or files
+
+
+def _file(uri: str, item: object, dialect: Dialect) -> RemoteFile | Finding:
+    if not is_object(item):
+        return Finding(uri, Fault.ENTRY_RESOURCES, "an item of `resources` is not an object")
+    name = item.get("uri")
+    if not isinstance(name, str) or not name.startswith(f"{uri.removesuffix(SKILL_FILE)}"):
+        return Finding(
+            uri, Fault.ENTRY_RESOURCES, f"the file {quoted(str(name))} is not in the skill's folder"
+        )
+    told = "size" in item or dialect is not Dialect.DRAFT_C
+    return promised_file(uri, name, item.get("digest"), item.get("size"), sized=told)
+
+
+def promised_file(
+    uri: str, name: str, digest: object, size: object, *, sized: bool = True
+) -> RemoteFile | Finding:
+    """Return the file at the URI `name`, in the folder of the skill at `uri`, or what is wrong with it."""
+    if fault := path_fault(name.removeprefix(uri.removesuffix(SKILL_FILE))):
+        return Finding(uri, Fault.ENTRY_RESOURCES, f"the file {quoted(name)} {fault}")
+    parsed = Digest.parse(digest) if isinstance(digest, str) else None
+    if parsed is None:
+        return Finding(
+            uri, Fault.ENTRY_RESOURCES, f"the digest of {quoted(name)} is not `sha256:` and 64 hex digits"
+        )
+    if not sized:
+        return RemoteFile(name, parsed, None)
+    if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+        return Finding(uri, Fault.ENTRY_RESOURCES, f"the size of {quoted(name)} is not a whole number")
+    return RemoteFile(name, parsed, size)
+
+
+def _set_faults(uri: str, files: Sequence[RemoteFile], limits: Limits) -> Iterator[Finding]:
+    if all(file.uri != uri for file in files):
+        yield Finding(uri, Fault.ENTRY_RESOURCES, f"its own `{SKILL_FILE}` is not among its files")
+    seen: dict[str, str] = {}
+    for file in files:
+        key = folded(unquote(file.uri))
+        if key in seen:
+            told = (
+                f"the files {quoted(seen[key])} and {quoted(file.uri)} cannot be told apart on every machine"
+            )
+            yield Finding(uri, Fault.ENTRY_RESOURCES, told)
+        seen.setdefault(key, file.uri)
+    if (total := sum(file.size or 0 for file in files)) > limits.bytes:
+        told = f"its files have {total:,} bytes; the limit is {limits.bytes:,}"
+        yield Finding(uri, Fault.ENTRY_LIMITS, told)

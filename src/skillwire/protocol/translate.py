@@ -1,0 +1,121 @@
+"""Translate our values to MCP messages, and the types of these messages."""
+
+import base64
+import json
+from typing import Literal, NotRequired, TypedDict
+
+from skillwire.core.mime import DIRECTORY, MARKDOWN, is_text
+from skillwire.core.names import SKILL_FILE, last_segment
+from skillwire.core.record import Json, LiveFile, SkillFile, SkillRecord
+from skillwire.core.template import SkillTemplate
+from skillwire.protocol.messages import META_PREFIX, Freshness
+
+
+class ListedResource(TypedDict):
+    """A resource in `resources/list`."""
+
+    uri: str
+    name: str
+    mimeType: str
+    description: NotRequired[str]
+    size: NotRequired[int]
+    _meta: NotRequired[dict[str, Json]]
+
+
+class Contents(TypedDict):
+    """A file in `resources/read`. One that is not text has no `text`, and is in `blob`, as base64."""
+
+    uri: str
+    mimeType: str
+    text: str
+    blob: NotRequired[str]
+    _meta: NotRequired[dict[str, Json]]
+
+
+class MessageContent(TypedDict):
+    """What a message says: text, unless it is a `resource`."""
+
+    type: Literal["text", "resource"]
+    text: str
+    resource: NotRequired[Contents]
+    annotations: NotRequired[dict[str, Json]]
+
+
+class PromptMessage(TypedDict):
+    """A message of `prompts/get`."""
+
+    role: Literal["user", "assistant"]
+    content: MessageContent
+
+
+def skill_entry(entry: SkillRecord) -> dict[str, Json]:
+    """Return the entry of `skills/list` and `skills/get`: never a summary (S7, S8, S9)."""
+    resources: Json = "dynamic"
+    if not entry.dynamic:
+        resources = [
+            {"uri": entry.uri_of(file.path), "digest": file.digest.text, "size": file.size}
+            for file in entry.files
+            if isinstance(file, SkillFile)
+        ]
+    return {"uri": entry.uri, "frontmatter": dict(entry.frontmatter), "resources": resources}
+
+
+def file_resource(uri: str, entry: SkillRecord, file: SkillFile | LiveFile) -> dict[str, Json]:
+    """Return the metadata of a file: a `SKILL.md` goes by the name of its skill (S6)."""
+    resource: dict[str, Json] = {"uri": uri, "name": last_segment(uri), "mimeType": file.mime_type}
+    if file.path == SKILL_FILE:
+        # A client may show this to a person or a model before anybody approved the skill (H27).
+        description = entry.shown_description if entry.foreign else entry.description
+        resource |= {"name": entry.name, "description": description}
+        if meta := skill_meta(entry):
+            resource["_meta"] = meta
+    if isinstance(file, SkillFile):
+        resource["size"] = file.size
+    return resource
+
+
+def template_resource(template: SkillTemplate) -> dict[str, Json]:
+    """Return what is told of skills that are behind one pattern."""
+    return {
+        "uriTemplate": template.uri,
+        "name": template.path,
+        "description": template.description,
+        "mimeType": MARKDOWN,
+    }
+
+
+def skill_meta(entry: SkillRecord) -> dict[str, Json]:
+    """Return the frontmatter's `metadata` as `_meta`: its keys cannot pose as anybody else's (S6, S18)."""
+    metadata = entry.frontmatter.get("metadata")
+    if not isinstance(metadata, dict):
+        return {}
+    return {f"{META_PREFIX}{key}": _as_text(value) for key, value in metadata.items()}
+
+
+def _as_text(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def directory_resource(uri: str) -> dict[str, Json]:
+    """Return the metadata of a directory (S15)."""
+    return {"uri": uri, "name": last_segment(uri), "mimeType": DIRECTORY}
+
+
+def contents(uri: str, mime_type: str, content: bytes) -> dict[str, Json]:
+    """Return one content block: text as text, the rest as base64 (S6)."""
+    if is_text(content):
+        return {"uri": uri, "mimeType": mime_type, "text": content.decode()}
+    return blob_contents(uri, mime_type, content)
+
+
+def blob_contents(uri: str, mime_type: str, content: bytes) -> dict[str, Json]:
+    """Return one content block of bytes, whatever they look like."""
+    return {"uri": uri, "mimeType": mime_type, "blob": base64.b64encode(content).decode("ascii")}
+
+
+def complete(result: dict[str, Json], freshness: Freshness | None) -> dict[str, Json]:
+    """Return `result` with what protocol 2026-07-28 wants of every result (S12)."""
+    envelope: dict[str, Json] = {"resultType": "complete"}
+    if freshness is not None:
+        envelope |= {"ttlMs": freshness.ttl_ms, "cacheScope": freshness.scope}
+    return {**envelope, **result}

@@ -1,0 +1,352 @@
+"""Unpack untrusted tar.gz and zip archives in memory, within bounds."""
+
+import re
+import stat
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from skillwire.protocol.archive_rules import (
+    BOTH,
+    CUT_SHORT,
+    DAMAGED,
+    GOES_ON,
+    LINK,
+    NEITHER,
+    ArchiveBounds,
+    ArchiveError,
+    Unpacked,
+    utf8_name,
+)
+from skillwire.protocol.delivery import ArchiveForm
+
+_PIECE = 65_536
+
+
+class Gunzip:
+    """What a gzip file holds, from the beginning to the end, but no more than `limit` bytes."""
+
+    def __init__(self, content: bytes, limit: int) -> None:
+        self._packed = memoryview(content)
+        self._inflate = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+        self._ahead = memoryview(b"")
+        self._limit = self._left = limit
+
+    def take(self, size: int) -> bytes:
+        """Return the next `size` bytes."""
+        pieces: list[memoryview] = []
+        while size:
+            if not self._ahead:
+                self._ahead = memoryview(self._next())
+            if not self._ahead:
+                raise ArchiveError(CUT_SHORT)
+            pieces.append(self._ahead[:size])
+            self._ahead = self._ahead[size:]
+            size -= len(pieces[-1])
+        return b"".join(pieces)
+
+    def finish(self) -> None:
+        """Go on to the end. Nothing but padding may come."""
+        rest = bytes(self._ahead) or self._next()
+        while rest:
+            if rest.count(0) != len(rest):
+                raise ArchiveError(GOES_ON)
+            rest = self._next()
+
+    def _next(self) -> bytes:
+        """Return some more bytes, or none at the end, where zlib has found the checksum right."""
+        while not self._inflate.eof:
+            packed = self._inflate.unconsumed_tail
+            if not packed:
+                packed, self._packed = self._packed[:_PIECE], self._packed[_PIECE:]
+            try:
+                piece = self._inflate.decompress(packed, _PIECE)
+            except zlib.error as error:
+                raise ArchiveError(DAMAGED) from error
+            self._left -= len(piece)
+            if self._left < 0:
+                raise ArchiveError(f"unpacks to more than {self._limit:,} bytes")
+            if piece:
+                return piece
+            if not packed:
+                raise ArchiveError(CUT_SHORT)
+        if self._inflate.unused_data or self._packed:
+            raise ArchiveError(GOES_ON)
+        return b""
+
+
+_BLOCK = 512
+_MAX_HEADER = 65_536
+_MAX_RECORDS = 1000
+"""Records of one header."""
+_HEADERS_PER_ENTRY = 4
+_FILE, _OLD_FILE, _FOLDER = b"0", b"\0", b"5"
+_LONG_NAME, _LONG_LINK, _PAX, _PAX_FOR_ALL = b"L", b"K", b"x", b"g"
+_SPARSE, _SPARSE_KEY = b"S", b"GNU.sparse."
+_REFUSED_TYPES = {
+    b"1": "is a hard link",
+    b"2": LINK,
+    b"3": "is a device",
+    b"4": "is a device",
+    b"6": "is a FIFO",
+    _SPARSE: "is a sparse file",
+}
+_OCTAL = re.compile(rb" *([0-7]*) *(\0.*)?", re.DOTALL)
+_DECIMAL = re.compile(rb"[0-9]{1,19}")
+_RECORD = re.compile(rb"([1-9][0-9]{0,5}) ([^=]+)=")
+
+
+def untar(content: bytes, into: Unpacked) -> None:
+    """Add what a tar.gz file holds, or raise `ArchiveError`."""
+    if not content.startswith(b"\x1f\x8b"):
+        raise ArchiveError("is not a tar.gz file")
+    stream = Gunzip(content, into.bounds.packed)
+    said: dict[bytes, bytes] = {}
+    headers = 0
+    while any(header := stream.take(_BLOCK)):
+        if _number(header[148:156]) != sum(header) - sum(header[148:156]) + 8 * ord(" "):
+            raise ArchiveError("is damaged, or is not a tar.gz file")
+        kind, size = header[156:157], _number(header[124:136])
+        if kind in {_LONG_NAME, _LONG_LINK, _PAX, _PAX_FOR_ALL}:
+            said |= _extended_fields(kind, size, stream)
+            if (headers := headers + 1) > _HEADERS_PER_ENTRY * into.bounds.entries:
+                raise ArchiveError(
+                    f"holds more than {_HEADERS_PER_ENTRY} headers for each file that it may hold"
+                )
+            continue
+        name = utf8_name(said.get(b"path") or _short_name(header))
+        size = int(said.get(b"size", size))
+        if any(key.startswith(_SPARSE_KEY) for key in said):
+            kind = _SPARSE
+        into.count()
+        _add_from_tar(name, kind, (size, _mode(header[100:108])), stream, into)
+        said = {}
+    if said:
+        raise ArchiveError(CUT_SHORT)
+    stream.finish()
+
+
+def _add_from_tar(
+    name: str, kind: bytes, size_and_mode: tuple[int, int], stream: Gunzip, into: Unpacked
+) -> None:
+    size, mode = size_and_mode
+    if kind == _FOLDER or (kind == _OLD_FILE and name.endswith("/")):
+        into.add_folder(name, size)
+    elif kind in {_FILE, _OLD_FILE}:
+        into.add_file(name, lambda left: _take_blocks(stream, min(size, left + 1)), mode)
+    else:
+        raise ArchiveError(_REFUSED_TYPES.get(kind, NEITHER), name)
+
+
+def _extended_fields(kind: bytes, size: int, stream: Gunzip) -> dict[bytes, bytes]:
+    """Return what a header says of the entry behind it, such as its path and its size."""
+    if size > _MAX_HEADER:
+        raise ArchiveError(f"holds a header of more than {_MAX_HEADER:,} bytes")
+    content = _take_blocks(stream, size)
+    if kind in {_LONG_NAME, _LONG_LINK}:
+        return {b"path": content.rstrip(b"\0")} if kind == _LONG_NAME else {}
+    said = dict(_records(content))
+    if kind == _PAX_FOR_ALL and any(map(_is_used_key, said)):
+        raise ArchiveError("gives all its files one path, size or shape")
+    if not _DECIMAL.fullmatch(said.get(b"size", b"0")):
+        raise ArchiveError("is damaged: the size of a file is not a number")
+    return {key: value for key, value in said.items() if _is_used_key(key)} if kind == _PAX else {}
+
+
+def _is_used_key(key: bytes) -> bool:
+    """Whether a record is used. The others are not kept: headers may follow each other without end."""
+    return key in {b"path", b"size"} or key.startswith(_SPARSE_KEY)
+
+
+def _records(content: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield keys and values of a pax header: `17 path=SKILL.md` and a line break, 17 bytes in all."""
+    start = 0
+    for _ in range(_MAX_RECORDS + 1):
+        if start == len(content):
+            return
+        found = _RECORD.match(content, start)
+        end = start + int(found[1]) if found else 0
+        if found is None or not found.end() < end <= len(content) or content[end - 1 : end] != b"\n":
+            raise ArchiveError("is damaged: a header cannot be understood")
+        yield found[2], content[found.end() : end - 1]
+        start = end
+    raise ArchiveError(f"holds a header of more than {_MAX_RECORDS:,} records")
+
+
+def _short_name(header: bytes) -> bytes:
+    name, above = (field.partition(b"\0")[0] for field in (header[:100], header[345:500]))
+    return above + b"/" + name if above and header[257:263] == b"ustar\0" else name
+
+
+def _number(field: bytes) -> int:
+    if field[0] & 0x80:  # too large for octal digits
+        return int.from_bytes(field[1:], "big")
+    if (found := _OCTAL.fullmatch(field)) is None:
+        raise ArchiveError("is damaged, or is not a tar.gz file")
+    return int(found[1] or b"0", 8)
+
+
+def _mode(field: bytes) -> int:
+    """Return the permissions of a file; none where they cannot be read, because nothing depends on them."""
+    try:
+        return _number(field)
+    except ArchiveError:
+        return 0
+
+
+def _take_blocks(stream: Gunzip, size: int) -> bytes:
+    """Return the next `size` bytes, and pass over what fills up their last block."""
+    content = stream.take(size)
+    stream.take(-size % _BLOCK)
+    return content
+
+
+_END = struct.Struct("<4s4H2LH")
+_CENTRAL = struct.Struct("<4s6H3L5H2L")
+_LOCAL = struct.Struct("<4s5H3L2H")
+_END_MARK, _CENTRAL_MARK, _LOCAL_MARK = b"PK\5\6", b"PK\1\2", b"PK\3\4"
+_PLAIN, _DEFLATED = 0, 8
+_ENCRYPTED, _SUMS_FOLLOW, _UTF8 = 1 << 0 | 1 << 6 | 1 << 13, 1 << 3, 1 << 11
+_NOTHING = frozenset({0})
+_SUMS = frozenset({0, 12, 16, 20, 24})
+"""How many bytes may stand behind a file's own: its sums, of 32 or 64 bits, with or without a mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Zipped:
+    """An entry of a zip file, as its directory describes it."""
+
+    raw_name: bytes
+    flags: int
+    method: int
+    checksum: int
+    packed_size: int
+    size: int
+    mode: int
+    offset: int
+
+    @property
+    def name(self) -> str:
+        try:
+            return self.raw_name.decode()  # also without the flag: macOS forgets it
+        except UnicodeDecodeError:
+            return utf8_name(self.raw_name) if self.flags & _UTF8 else self.raw_name.decode("cp437")
+
+    @property
+    def fault(self) -> str | None:
+        if self.flags & _ENCRYPTED:
+            return "is encrypted"
+        if self.method not in {_PLAIN, _DEFLATED}:
+            return f"is compressed by method {self.method}; only 0 and 8 are read"
+        if stat.S_ISLNK(self.mode):
+            return LINK
+        if stat.S_ISDIR(self.mode) and not self.raw_name.endswith(b"/"):
+            return BOTH
+        return None if stat.S_IFMT(self.mode) in {0, stat.S_IFREG, stat.S_IFDIR} else NEITHER
+
+    def read(self, packed: memoryview, left: int) -> bytes:
+        """Return what `packed` holds; if that is more than `left` bytes, its beginning."""
+        if self.method == _PLAIN:
+            content, whole = bytes(packed[: left + 1]), True
+        else:
+            inflate = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
+            try:
+                content = inflate.decompress(packed, left + 1)
+            except zlib.error as error:
+                raise ArchiveError(DAMAGED, self.name) from error
+            whole = inflate.eof and not inflate.unused_data
+        right = whole and len(content) == self.size and zlib.crc32(content) == self.checksum
+        if not right and len(content) <= left:
+            raise ArchiveError(DAMAGED, self.name)
+        return content
+
+
+def unzip(content: bytes, into: Unpacked) -> None:
+    """Add what a zip file holds, or raise `ArchiveError`."""
+    entries, end = _directory(content, into)
+    for entry, packed in _located(memoryview(content)[:end], entries):
+        if entry.name.endswith("/"):
+            into.add_folder(entry.name, entry.size)
+        else:
+            into.add_file(entry.name, partial(entry.read, packed), entry.mode)
+
+
+def _directory(content: bytes, into: Unpacked) -> tuple[list[_Zipped], int]:
+    """Return the entries of a zip file in the order of their places, and where the last of them ends."""
+    at = content.rfind(_END_MARK)
+    if at < 0 or len(content) < at + _END.size:
+        raise ArchiveError(CUT_SHORT if content.startswith(_LOCAL_MARK) else "is not a zip file")
+    _, disk, first_disk, here, count, size, start, comment = _END.unpack_from(content, at)
+    if len(content) != at + _END.size + comment:
+        raise ArchiveError(GOES_ON if len(content) > at + _END.size + comment else CUT_SHORT)
+    if disk or first_disk or here != count or start + size != at:
+        raise ArchiveError("is damaged, or is a Zip64 file or one of several parts, which are not read")
+    entries: list[_Zipped] = []
+    position = start
+    while position < at:
+        into.count()
+        entry, position = _described(memoryview(content)[:at], position)
+        entries.append(entry)
+    if len(entries) != count:
+        raise ArchiveError(DAMAGED)
+    return sorted(entries, key=lambda entry: entry.offset), start
+
+
+def _described(content: memoryview, position: int) -> tuple[_Zipped, int]:
+    """Return the entry that the directory describes at `position`, and where the next one is described."""
+    start = position + _CENTRAL.size
+    if start > len(content):
+        raise ArchiveError(DAMAGED)
+    mark, _, _, flags, method, _, _, checksum, packed_size, size, *lengths, _, _, attributes, offset = (
+        _CENTRAL.unpack_from(content, position)
+    )
+    end = start + sum(lengths)
+    if mark != _CENTRAL_MARK or end > len(content):
+        raise ArchiveError(DAMAGED)
+    name = bytes(content[start : start + lengths[0]])
+    return _Zipped(name, flags, method, checksum, packed_size, size, attributes >> 16, offset), end
+
+
+def _located(content: memoryview, entries: list[_Zipped]) -> Iterator[tuple[_Zipped, memoryview]]:
+    """Yield each entry with its bytes. No byte belongs to two of them, and none to nobody."""
+    end, behind = 0, _NOTHING
+    for entry in entries:
+        if entry.fault:
+            raise ArchiveError(entry.fault, entry.name)
+        name_at = entry.offset + _LOCAL.size
+        name_end = name_at + len(entry.raw_name)
+        if entry.offset - end not in behind or name_end > len(content):
+            raise ArchiveError("shares bytes with another, or follows bytes that are nobody's", entry.name)
+        mark, _, flags, method, *_, name_size, extra_size = _LOCAL.unpack_from(content, entry.offset)
+        here = mark, flags & _ENCRYPTED, method, name_size, content[name_at:name_end]
+        if here != (_LOCAL_MARK, 0, entry.method, len(entry.raw_name), entry.raw_name):
+            raise ArchiveError("is described in two ways", entry.name)
+        end = name_end + extra_size + entry.packed_size
+        if end > len(content):
+            raise ArchiveError("shares bytes with another, or is cut short", entry.name)
+        yield entry, content[name_end + extra_size : end]
+        behind = _SUMS if entry.flags & _SUMS_FOLLOW else _NOTHING
+    if len(content) - end not in behind:
+        raise ArchiveError("holds bytes that belong to no file")
+
+
+def unpack(content: bytes, form: ArchiveForm, bounds: ArchiveBounds) -> dict[str, bytes]:
+    """Return the files of an archive by their paths: all of them, or raise `ArchiveError`."""
+    return unpack_with_modes(content, form, bounds).files
+
+
+def unpack_with_modes(content: bytes, form: ArchiveForm, bounds: ArchiveBounds) -> Unpacked:
+    """Return the files of an archive, and which of them can be run. Raises `ArchiveError`."""
+    if len(content) > bounds.packed:
+        raise ArchiveError(f"has more than {bounds.packed:,} bytes")
+    unpacked = Unpacked(bounds)
+    _READERS[form](content, unpacked)
+    return unpacked
+
+
+_READERS: dict[ArchiveForm, Callable[[bytes, Unpacked], None]] = {
+    ArchiveForm.TAR_GZ: untar,
+    ArchiveForm.ZIP: unzip,
+}

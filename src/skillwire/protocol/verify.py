@@ -1,0 +1,103 @@
+"""Check that bytes, frontmatter and archives are what an entry promised (H13, H15)."""
+
+from collections.abc import Iterator, Mapping
+from urllib.parse import unquote
+
+from skillwire.core.json_text import same
+from skillwire.core.names import SKILL_FILE
+from skillwire.core.record import Digest, Limits
+from skillwire.errors import FindingError
+from skillwire.frontmatter.document import read_document
+from skillwire.protocol.archive_rules import ArchiveBounds, ArchiveError
+from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.remote import RemoteDelivery, RemoteFile, RemoteSkill
+from skillwire.protocol.unpacking import unpack
+from skillwire.safe_text import quoted
+
+_SHOWN_FIELD = 64
+
+
+def file_faults(file: RemoteFile, content: bytes) -> Iterator[Finding]:
+    """Yield how `content` differs from what was listed."""
+    if file.size is not None and len(content) != file.size:
+        told = f"it was listed with {file.size:,} bytes and has {len(content):,}"
+        yield Finding(file.uri, Fault.SIZE, told)
+    if (found := Digest.of(content)) != file.digest:
+        yield Finding(file.uri, Fault.DIGEST, f"it was listed as {file.digest} and is {found}")
+
+
+def frontmatter_faults(skill: RemoteSkill, document: bytes) -> Iterator[Finding]:
+    """Yield every field in which a `SKILL.md` says something else than the entry (H13).
+
+    In a dialect that tells only some fields, those are compared.
+    """
+    read = read_document(document, skill.uri, None)
+    if read.frontmatter is None:
+        told = f"its frontmatter cannot be read: {read.problems[0].message}"
+        yield Finding(skill.uri, Fault.FRONTMATTER, told)
+        return
+    told_keys = skill.frontmatter.keys()
+    for key in sorted(told_keys | read.frontmatter.keys() if skill.dialect.tells_frontmatter else told_keys):
+        if key not in skill.frontmatter:
+            yield Finding(skill.uri, Fault.FRONTMATTER, f"the entry leaves out the field {_named(key)}")
+        elif key not in read.frontmatter:
+            yield Finding(
+                skill.uri, Fault.FRONTMATTER, f"the document has no field {_named(key)}, and the entry has"
+            )
+        elif not same(read.frontmatter[key], skill.frontmatter[key]):
+            yield Finding(
+                skill.uri, Fault.FRONTMATTER, f"the field {_named(key)} is not what the document says"
+            )
+
+
+def _named(key: str) -> str:
+    """Return the name of a field, which may be a whole sermon."""
+    return quoted(key, _SHOWN_FIELD)
+
+
+def delivery_faults(delivery: RemoteDelivery, content: bytes) -> Iterator[Finding]:
+    """Yield how `content` differs from what the index says of it."""
+    if delivery.digest is not None and (found := Digest.of(content)) != delivery.digest:
+        told = f"it was listed as {delivery.digest} and is {found}"
+        yield Finding(delivery.uri, Fault.DIGEST, told)
+
+
+def unpack_skill(
+    skill: RemoteSkill, archive: RemoteDelivery, content: bytes, limits: Limits
+) -> dict[str, bytes]:
+    """Return the files of a skill by their paths. Raises `FindingError` unless all is as it should be.
+
+    The digest is compared before anything is unpacked, and the document with the entry before anything is
+    returned.
+    """
+    assert archive.form is not None
+    for fault in delivery_faults(archive, content):
+        raise FindingError(fault)
+    try:
+        files = unpack(content, archive.form, ArchiveBounds(limits.bytes, limits.files))
+    except ArchiveError as error:
+        raise FindingError(Finding(archive.uri, Fault.ARCHIVE, f"the archive {error}")) from error
+    for fault in _document_faults(skill, archive, files):
+        raise FindingError(fault)
+    return files
+
+
+def path_in(skill: RemoteSkill, uri: str) -> str | None:
+    """Return the path of the file at `uri` in the folder of its skill; None if it is elsewhere."""
+    below = f"{skill.root}/"
+    return unquote(uri.removeprefix(below)) if uri.startswith(below) else None
+
+
+def _document_faults(
+    skill: RemoteSkill, archive: RemoteDelivery, files: Mapping[str, bytes]
+) -> Iterator[Finding]:
+    document = files.get(SKILL_FILE)
+    if document is None:
+        told = f"the archive has no `{SKILL_FILE}` at its root"
+        yield Finding(archive.uri, Fault.ARCHIVE, told)
+        return
+    if skill.document is not None:
+        for fault in delivery_faults(skill.document, document):
+            told = f"the `{SKILL_FILE}` in the archive is another than the one beside it"
+            yield Finding(archive.uri, fault.fault, told)
+    yield from frontmatter_faults(skill, document)

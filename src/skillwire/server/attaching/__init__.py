@@ -1,0 +1,1 @@
+"""Skills inside a server that somebody has already, in one line."""

@@ -1,0 +1,1 @@
+"""TODO skillwire.server.attaching.fastmcp"""

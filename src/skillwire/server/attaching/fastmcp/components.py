@@ -1,0 +1,146 @@
+"""What a surface of ours answers, as components that FastMCP lists, hides, renames and asks by itself."""
+
+import base64
+from collections.abc import Mapping
+from typing import Any, cast
+
+import mcp_types as types
+from fastmcp.exceptions import PromptError, ResourceError
+from fastmcp.prompts.base import Message, Prompt, PromptArgument, PromptResult
+from fastmcp.resources.base import Resource, ResourceContent, ResourceResult
+from fastmcp.resources.template import ResourceTemplate
+from fastmcp.server.dependencies import get_context
+from fastmcp.tools.base import Tool, ToolResult
+from mcp.shared.exceptions import MCPError
+from pydantic import AnyUrl, PrivateAttr
+
+from skillwire.errors import NotServedError, RequestError, SkillwireError
+from skillwire.features.base import Call, Method
+from skillwire.protocol.messages import EXTENSION
+
+
+def knows_skills() -> bool:
+    """Return whether the client that FastMCP answers declares the extension."""
+    try:
+        return get_context().client_supports_extension(EXTENSION)
+    except RuntimeError:  # no client asks
+        return False
+
+
+class SkillResource(Resource):
+    """A file of a skill, or a document about skills."""
+
+    _asked: tuple[Method, str] = PrivateAttr()
+    """Who answers, and for which URI: FastMCP may publish it under another."""
+
+    @classmethod
+    def of(cls, item: Mapping[str, Any], read: Method) -> "SkillResource":
+        """Return the resource that `resources/list` describes as `item`, in FastMCP's own fields."""
+        meta: Mapping[str, Any] = item.get("_meta") or {}
+        resource = cls(
+            uri=AnyUrl(item["uri"]),
+            name=item["name"],
+            title=item.get("title"),
+            description=item.get("description"),
+            mime_type=item.get("mimeType"),  # pyright: ignore[reportArgumentType] - FastMCP takes None
+            version=meta.get("version"),  # what the repository contract registers
+            tags=set(meta.get("tags", ())),
+            icons=[types.Icon.model_validate(icon) for icon in item.get("icons", ())] or None,
+            meta=dict(meta) or None,
+        )
+        resource._asked = read, item["uri"]
+        return resource
+
+    async def read(self) -> ResourceResult:
+        return await _read(*self._asked)
+
+
+class SkillTemplates(ResourceTemplate):
+    """Skills behind a pattern."""
+
+    _asked: tuple[Method, str] = PrivateAttr()
+
+    @classmethod
+    def of(cls, item: Mapping[str, Any], read: Method) -> "SkillTemplates":
+        """Return the template that `resources/templates/list` describes as `item`."""
+        template = cls(
+            uri_template=item["uriTemplate"],
+            name=item["name"],
+            description=item.get("description"),
+            mime_type=item.get("mimeType", "text/plain"),
+            parameters={},
+        )
+        template._asked = read, item["uriTemplate"]
+        return template
+
+    async def _read(self, uri: str, params: dict[str, Any]) -> ResourceResult:  # noqa: ARG002 - it is in the URI
+        return await _read(self._asked[0], uri)
+
+
+async def _read(read: Method, uri: str) -> ResourceResult:
+    try:
+        answer = await read(Call({"uri": uri}))
+    except NotServedError as error:
+        raise MCPError(types.INVALID_PARAMS, str(error), {"uri": error.uri}) from error
+    except SkillwireError as error:
+        raise ResourceError(str(error)) from error
+    blocks = cast("list[dict[str, Any]]", answer.result["contents"])
+    return ResourceResult([_content(block) for block in blocks])
+
+
+def _content(block: Mapping[str, Any]) -> ResourceContent:
+    content = block["text"] if "text" in block else base64.b64decode(block["blob"])
+    return ResourceContent(content, mime_type=block["mimeType"], meta=block.get("_meta"))
+
+
+class SkillPrompt(Prompt):
+    """A skill that a person can start."""
+
+    _asked: tuple[Method, str] = PrivateAttr()
+
+    @classmethod
+    def of(cls, item: Mapping[str, Any], get: Method) -> "SkillPrompt":
+        """Return the prompt that `prompts/list` describes as `item`."""
+        prompt = cls(
+            name=item["name"],
+            description=item.get("description"),
+            arguments=[PromptArgument(**argument) for argument in item.get("arguments", ())],
+            meta=item.get("_meta"),
+        )
+        prompt._asked = get, item["name"]
+        return prompt
+
+    async def render(self, arguments: dict[str, Any] | None = None) -> PromptResult:
+        get, name = self._asked
+        try:
+            answer = await get(Call({"name": name, "arguments": arguments or {}}))
+        except RequestError as error:
+            raise MCPError(types.INVALID_PARAMS, str(error)) from error
+        except SkillwireError as error:
+            raise PromptError(str(error)) from error
+        result = types.GetPromptResult.model_validate(answer.result)
+        messages = [Message(each.content, each.role) for each in result.messages]
+        return PromptResult(messages, description=result.description)
+
+
+class SkillTool(Tool):
+    """A tool that lets a model load skills by itself."""
+
+    _asked: tuple[Method, str] = PrivateAttr()
+
+    @classmethod
+    def of(cls, item: Mapping[str, Any], call: Method) -> "SkillTool":
+        """Return the tool that `tools/list` describes as `item`."""
+        tool = cls(
+            name=item["name"],
+            description=item.get("description"),
+            parameters=item["inputSchema"],
+            annotations=types.ToolAnnotations.model_validate(item["annotations"]),
+        )
+        tool._asked = call, item["name"]
+        return tool
+
+    async def run(self, arguments: dict[str, Any]) -> ToolResult:
+        call, name = self._asked
+        answer = await call(Call({"name": name, "arguments": arguments}, knows_skills=knows_skills()))
+        return ToolResult.from_mcp_result(types.CallToolResult.model_validate(answer.result))

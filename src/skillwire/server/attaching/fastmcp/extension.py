@@ -1,0 +1,255 @@
+"""The Skills extension on a FastMCP server, and the handlers that FastMCP has no hook for."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, TypeAlias, cast
+
+import mcp_types as types
+from fastmcp import FastMCP
+from fastmcp.server.context import Context as FastMCPContext
+from fastmcp.server.extensions import MethodBinding, ServerExtension
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel
+
+from skillwire.features.base import Call
+from skillwire.protocol.messages import (
+    COMPLETE,
+    DIRECTORY_READ,
+    EXTENSION,
+    LISTEN,
+    PROMPTS_GET,
+    PROMPTS_LIST,
+    RESOURCES_LIST,
+    RESOURCES_META,
+    RESOURCES_READ,
+    SKILL_META,
+    SKILLS_GET,
+    SKILLS_LIST,
+)
+from skillwire.protocol.translate import file_resource
+from skillwire.safe_text import quoted
+from skillwire.server.attaching.fastmcp.view import Selection, View, view_of
+from skillwire.server.attaching.merge import OriginalHandler
+from skillwire.server.build import PRIVATE, Context, Handler, Params, all_instructions, respond
+from skillwire.server.notifications import SUBSCRIBE, UNSUBSCRIBE, reaches
+
+_Wrapper: TypeAlias = Callable[[OriginalHandler | None, Context, Any], Awaitable[Any]]
+
+
+class Hooks:
+    """Our handlers in the low-level server inside a FastMCP server, before its own."""
+
+    def __init__(self, server: FastMCP[Any], view: Callable[[], Awaitable[View]]) -> None:
+        # FastMCP keeps it private, and has no other way to what follows.
+        inner: Any = server._mcp_server  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        self._server = cast("Server[Any]", inner)
+        self._fastmcp = server
+        self._view = view
+        self._ours: dict[str, Handler] = {}
+        self._welcome: Callable[[Context], None] = lambda _context: None
+        self._server.middleware.insert(0, self._introduce)
+
+    def install(self, view: View) -> None:
+        """Take the place of the handlers that the server has now. Those that it may get later have theirs."""
+        wrappers: dict[str, _Wrapper] = {
+            RESOURCES_LIST: self._list_resources,
+            RESOURCES_READ: self._read_resource,
+            PROMPTS_LIST: self._list_prompts,
+            PROMPTS_GET: self._get_prompt,
+            COMPLETE: self._complete,
+        }
+        for method, wrapper in wrappers.items():
+            entry = self._server.get_request_handler(method)
+            if entry is None or entry.handler is not self._ours.get(method):
+                self._ours[method] = partial(wrapper, None if entry is None else OriginalHandler(entry))
+                self._server.add_request_handler(method, Params, self._ours[method])
+        self._welcome = view.announcer.welcome
+        announcer: Any = view.announcer
+        self._server.add_request_handler(SUBSCRIBE, types.SubscribeRequestParams, announcer.subscribe)
+        self._server.add_request_handler(UNSUBSCRIBE, types.UnsubscribeRequestParams, announcer.unsubscribe)
+        self._server.add_request_handler(LISTEN, types.SubscriptionsListenRequestParams, announcer.listen)
+
+    async def _list_resources(self, theirs: OriginalHandler | None, context: Context, _params: Any) -> Any:
+        """Say of our files what every server of ours says: FastMCP knows no sizes, and adds a bare key."""
+        assert theirs is not None, "FastMCP lists resources"
+        result, view = await theirs(context, context.params or {}), await self._view()
+        files, partial_documents = view.library.catalog.files, _partial_documents(view)
+        items = [
+            file_resource(item["uri"], served.entry, served.file)
+            if (served := files.get(item["uri"])) is not None
+            else item
+            for item in result["resources"]
+            if item["uri"] not in partial_documents
+        ]
+        if partial_documents and result.get("nextCursor") is None:
+            items += view.resources.listed_documents()
+        return {**result, "resources": items}
+
+    async def _read_resource(self, theirs: OriginalHandler | None, context: Context, _params: Any) -> Any:
+        """Let FastMCP answer, but for what only we know: whose a file is, and documents about everything."""
+        assert theirs is not None, "FastMCP reads resources"
+        params, (view, seen, hidden) = context.params or {}, await self._seen()
+        uri = str(params.get("uri"))
+        if uri in view.resources.documents:
+            return await respond(RESOURCES_READ, seen.methods[RESOURCES_READ], PRIVATE, context)
+        owner = view.resources.owner_of(uri)
+        if view.gave_way(uri) or (owner is not None and owner.uri in hidden):
+            raise MCPError(types.INVALID_PARAMS, f"no file is served at {quoted(uri)}", {"uri": uri})
+        try:
+            return await theirs(context, params)
+        except MCPError:
+            if owner is None or owner.uri == uri:
+                raise
+            # A skill that is shown is shown with all its files, also if only some addresses are switched on.
+            return await respond(RESOURCES_READ, seen.methods[RESOURCES_READ], PRIVATE, context)
+
+    async def _get_prompt(self, theirs: OriginalHandler | None, context: Context, _params: Any) -> Any:
+        """Refuse the prompt of a skill that the client may not see."""
+        assert theirs is not None, "FastMCP has prompts"
+        params, (view, _, hidden) = context.params or {}, await self._seen()
+        name = str(params.get("name"))
+        if (known := view.prompts().get(name)) is not None and _below(known[0], known[1].uri) in hidden:
+            raise MCPError(types.INVALID_PARAMS, f"there is no prompt {quoted(name)}")
+        return await theirs(context, params)
+
+    async def _list_prompts(self, theirs: OriginalHandler | None, context: Context, _params: Any) -> Any:
+        """Name the skill of each prompt by the URI that it has here."""
+        assert theirs is not None, "FastMCP lists prompts"
+        result, (view, _, hidden) = await theirs(context, context.params or {}), await self._seen()
+        known = view.prompts()
+        for item in result["prompts"]:
+            meta: dict[str, Any] = item.get("_meta") or {}
+            if item["name"] in known and SKILL_META in meta:
+                prefix, skill = known[item["name"]]
+                moved = [_below(prefix, uri) for uri in skill.uris()]
+                item["_meta"] = {**meta, SKILL_META: moved[0], RESOURCES_META: moved}
+        gone = {name for name, (prefix, skill) in known.items() if _below(prefix, skill.uri) in hidden}
+        return {**result, "prompts": [item for item in result["prompts"] if item["name"] not in gone]}
+
+    async def _complete(self, theirs: OriginalHandler | None, context: Context, _params: Any) -> Any:
+        (_, seen, _), call = await self._seen(), Call(context.params or {})
+        if theirs is None or any(surface.claims(COMPLETE, call) for surface in seen.surfaces):
+            return await respond(COMPLETE, seen.methods[COMPLETE], PRIVATE, context)
+        return await theirs(context, call.params)
+
+    async def _introduce(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Declare the extension where the SDK leaves it out (S1), and tell which skills there are."""
+        result = await call_next(ctx)
+        if ctx.method != "initialize":  # whoever tells of changes now may not have been here at its beginning
+            self._welcome(ctx)
+        if ctx.method not in {"initialize", "server/discover"} or result is None:
+            return result
+        told = cast("dict[str, Any]", _as_dict(result))
+        capabilities = told["capabilities"]
+        capabilities.setdefault("extensions", {}).setdefault(EXTENSION, {"directoryRead": True})
+        if ctx.method == "initialize":  # what is told there was put together before we were here
+            capabilities.setdefault("resources", {})["subscribe"] = reaches(ctx)
+            capabilities.setdefault("completions", {})
+        view, _, hidden = await self._seen()
+        shown = [(await holder.selections.without(hidden)).surfaces for holder in view.own]
+        surfaces = [surface for each in shown for surface in each]
+        if text := all_instructions(told.get("instructions"), surfaces):
+            told["instructions"] = text
+        return told
+
+    async def _seen(self) -> tuple[View, Selection, frozenset[str]]:
+        """Return everything, what the client that asks may see of it, and which skills it may not."""
+        view = await self._view()
+        async with FastMCPContext(fastmcp=self._fastmcp):
+            return view, *await view.seen_on(self._fastmcp)
+
+
+def _as_dict(result: object) -> Any:
+    dumped = isinstance(result, BaseModel)
+    return result.model_dump(by_alias=True, mode="json", exclude_none=True) if dumped else result
+
+
+def _partial_documents(view: View) -> set[str]:
+    """Return the documents that are about some of the skills: such a server has others, about all."""
+    places = view.places if view.nested else ()
+    return {_below(place.prefix, uri) for place in places for uri in view.resources.documents}
+
+
+def _below(prefix: str, uri: str) -> str:
+    scheme, separator, path = uri.partition("://")
+    return f"{scheme}{separator}{prefix}/{path}" if prefix else uri
+
+
+class SkillsExtension(ServerExtension):
+    """Answers for every skill that its server publishes, and shows a client no more than FastMCP does."""
+
+    identifier = EXTENSION
+    auto_register = True
+
+    def __init__(self) -> None:
+        self._view: View | None = None
+        self._hooks: Hooks | None = None
+        self._running = False
+        self._tasks: list[asyncio.Task[None]] = []
+        self._close: Callable[[], None] = lambda: None
+
+    def clone(self) -> "SkillsExtension":
+        return SkillsExtension()
+
+    def settings(self) -> dict[str, Any]:
+        return {"directoryRead": True}
+
+    def methods(self) -> Sequence[MethodBinding]:
+        methods = (SKILLS_LIST, SKILLS_GET, DIRECTORY_READ)
+        return [MethodBinding(method, Params, self._handler(method)) for method in methods]
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncGenerator[None]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Tell clients of changes for as long as the server runs that this is the root of."""
+        self._running = True
+        try:
+            self._attend(await self.view())
+            yield
+        finally:
+            self._running = False
+            await self._leave()
+
+    async def view(self) -> View:
+        """Return all skills that the server publishes now. Other servers may be mounted in it at any time."""
+        before, self._view = self._view, await view_of(self.server, self._view)
+        await self._view.catch_up()
+        if before is not None and before is not self._view:
+            before.announcer.retire()
+            if self._running:
+                await self._leave()
+                self._attend(self._view)
+        return self._view
+
+    def _attend(self, view: View) -> None:
+        """Follow every library, and tell of its changes. What FastMCP follows, too, is followed once."""
+        if self._hooks is None:
+            self._hooks = Hooks(self.server, self.view)
+        self._hooks.install(view)
+        libraries = (place.holder.library for place in view.places)
+        works = (view.announcer.run(), *(library.follow() for library in libraries))
+        self._tasks = [asyncio.create_task(work) for work in works]
+        self._close = view.announcer.close
+
+    async def _leave(self) -> None:
+        self._close()
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _requires_live_resource(self, uri: str) -> bool:
+        """Whether FastMCP may not answer from a cache: what is read must be what is listed (S19)."""
+        return self._view is not None and self._view.library.catalog.serves(uri)
+
+    def _handler(self, method: str) -> Callable[[Context, Params], Awaitable[dict[str, Any]]]:
+        async def handle(context: Context, _params: Params) -> dict[str, Any]:
+            view = await self.view()
+            async with FastMCPContext(fastmcp=self.server):
+                seen, _ = await view.seen_on(self.server)
+            return await respond(method, seen.methods[method], PRIVATE, context)
+
+        return handle

@@ -1,0 +1,185 @@
+"""Skills as a FastMCP provider, and adding it to a server."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeVar, cast
+
+from fastmcp import FastMCP
+from fastmcp.prompts.base import Prompt
+from fastmcp.resources.base import Resource
+from fastmcp.resources.template import ResourceTemplate
+from fastmcp.server.dependencies import get_context
+from fastmcp.server.extensions import ServerExtension
+from fastmcp.tools.base import Tool
+from fastmcp.utilities.versions import VersionSpec
+
+from skillwire.errors import ConflictError
+from skillwire.features.base import Call, Method, all_methods
+from skillwire.library.catalog import Catalog
+from skillwire.protocol.messages import (
+    EXTENSION,
+    PROMPTS_GET,
+    PROMPTS_LIST,
+    RESOURCES_LIST,
+    RESOURCES_READ,
+    RESOURCES_TEMPLATES,
+    TOOLS_CALL,
+    TOOLS_LIST,
+)
+from skillwire.protocol.translate import file_resource
+from skillwire.server.attaching.fastmcp.components import (
+    SkillPrompt,
+    SkillResource,
+    SkillTemplates,
+    SkillTool,
+    knows_skills,
+)
+from skillwire.server.attaching.fastmcp.extension import SkillsExtension
+from skillwire.server.attaching.fastmcp.view import Selections, SkillHolder, hidden_from
+from skillwire.server.attaching.merge import LISTS, ONE_CALL
+from skillwire.server.serve_options import ServeOptions, all_features
+from skillwire.server.skill_server import Gathered
+
+
+@asynccontextmanager
+async def background(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
+    """Do `work` meanwhile, and without a task group: FastMCP ends lifespans in a cancel scope of its own."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+Component = TypeVar("Component")
+
+
+class SkillsProvider(SkillHolder):
+    """Serves a library as resources, prompts and tools of FastMCP."""
+
+    def __init__(self, everything: Gathered, options: ServeOptions) -> None:
+        super().__init__()
+        self.library = everything.library
+        self.prompts = everything.prompts
+        self.options = options
+        self.surfaces = all_features(self.library, options, self.prompts)
+        self.selections = Selections(self.library, self.surfaces, options, self.prompts)
+        self._methods = all_methods(self.surfaces)
+        self._known: dict[str, tuple[Catalog, Sequence[Any]]] = {}
+
+    def required_extensions(self) -> Sequence[ServerExtension]:
+        return (SkillsExtension(),)
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncGenerator[None]:
+        """Follow the library for as long as the server runs."""
+        await self.library.ready()
+        async with background(self.library.follow()):
+            yield
+
+    async def _list_resources(self) -> Sequence[Resource]:
+        return await self._all(RESOURCES_LIST, SkillResource.of, RESOURCES_READ)
+
+    async def _get_resource(self, uri: str, version: VersionSpec | None = None) -> Resource | None:
+        """Return any file, listed or not. One behind a pattern is asked of the pattern."""
+        found = await self._found(uri)
+        return found if found is None or version is None or version.matches(found.version) else None
+
+    async def _found(self, uri: str) -> Resource | None:
+        await self.library.ready()
+        catalog, read = self.library.catalog, self._methods[RESOURCES_READ]
+        if (served := catalog.files.get(uri)) is not None:
+            return SkillResource.of(file_resource(uri, served.entry, served.file), read)
+        listed = (each for each in await self._list_resources() if str(each.uri) == uri)
+        if (found := next(listed, None)) is not None:
+            return found
+        known = uri not in catalog.directories and not any(each.match(uri) for each in catalog.templates)
+        if known and any(surface.serves(uri) for surface in self.surfaces):  # an archive, or an old address
+            return SkillResource.of({"uri": uri, "name": uri}, read)
+        return None
+
+    async def _list_resource_templates(self) -> Sequence[ResourceTemplate]:
+        return await self._all(RESOURCES_TEMPLATES, SkillTemplates.of, RESOURCES_READ)
+
+    async def _get_resource_template(
+        self, uri: str, version: VersionSpec | None = None
+    ) -> ResourceTemplate | None:
+        """Return the pattern of `uri`, if there is such a skill. (FastMCP knows nothing of the values.)"""
+        await self.library.ready()
+        filled = (each.uri for each in self.library.catalog.templates if each.entry(uri) is not None)
+        if version is not None or (pattern := next(filled, None)) is None:
+            return None
+        listed = await self._list_resource_templates()
+        return next((each for each in listed if each.uri_template == pattern), None)
+
+    async def _list_prompts(self) -> Sequence[Prompt]:
+        return await self._seen(PROMPTS_LIST, SkillPrompt.of, PROMPTS_GET)
+
+    async def _list_tools(self) -> Sequence[Tool]:
+        return await self._seen(TOOLS_LIST, SkillTool.of, TOOLS_CALL)
+
+    async def _seen(
+        self, method: str, make: Callable[[Mapping[str, Any], Method], Component], asked: str
+    ) -> Sequence[Component]:
+        """Return what a list of ours has for the client that asks. It is answered from what that may see."""
+        if method not in self._methods:
+            return ()
+        await self.library.ready()
+        selection = await self.selections.without(await self._hidden())
+        methods = selection.methods
+        if method not in methods:
+            return ()
+        items = [item async for item in _pages(methods[method], LISTS[method].items)]
+        return [make(item, methods[asked]) for item in items]
+
+    async def _hidden(self) -> frozenset[str]:
+        """Return the skills that the server at work keeps from the client that asks."""
+        try:
+            server = get_context().fastmcp
+        except RuntimeError:  # somebody asks the provider itself
+            return frozenset()
+        return await hidden_from(server, self.library) if self in server.providers else frozenset()
+
+    async def _all(
+        self, method: str, make: Callable[[Mapping[str, Any], Method], Component], asked: str
+    ) -> Sequence[Component]:
+        """Return a component for everything in a list of ours, made once for each catalogue."""
+        if method not in self._methods:
+            return ()
+        await self.library.ready()
+        catalog = self.library.catalog
+        known = self._known.get(method)
+        if known is None or known[0] is not catalog:
+            items = [item async for item in _pages(self._methods[method], LISTS[method].items)]
+            known = catalog, [make(item, self._methods[asked]) for item in items]
+            self._known[method] = known
+        return known[1]
+
+
+async def _pages(method: Method, part: str) -> AsyncGenerator[Mapping[str, Any]]:
+    cursor: str | None = None
+    while True:
+        params = {} if cursor is None else {"cursor": cursor}
+        result = (await method(Call(params, knows_skills=knows_skills()))).result
+        for item in cast("list[Mapping[str, Any]]", result[part]):
+            yield item
+        if (following := result.get("nextCursor")) is None:
+            return
+        cursor = str(following)
+
+
+def attach_to_fastmcp(server: FastMCP[Any], everything: Gathered, options: ServeOptions) -> None:
+    """Add a provider of skills to a server. Raises `ConflictError` if it serves skills already."""
+    if any(isinstance(provider, SkillHolder) for provider in server.providers):
+        raise ConflictError(f"the server has skills already; {ONE_CALL}")
+    # FastMCP would keep the other extension, and say so nowhere.
+    extensions: Any = server._extensions  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    declared = extensions.get(EXTENSION)
+    if declared is not None and not declared.auto_register:
+        raise ConflictError(
+            f"the server has another extension for `{EXTENSION}`; take it out, and attach its folders, too"
+        )
+    server.add_provider(SkillsProvider(everything, options))

@@ -1,0 +1,182 @@
+"""Merge the answers of an existing server with those of the skills attached to it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeGuard
+
+from mcp.server.lowlevel.server import HandlerEntry
+from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel
+
+from skillwire.errors import ConflictError
+from skillwire.features.base import Call, Feature, Method, continues
+from skillwire.protocol.messages import (
+    COMPLETE,
+    PROMPTS_GET,
+    PROMPTS_LIST,
+    RESOURCES_LIST,
+    RESOURCES_READ,
+    RESOURCES_TEMPLATES,
+    TOOLS_CALL,
+    TOOLS_LIST,
+    Freshness,
+)
+from skillwire.server.build import Context, Handler, respond
+
+_MOST_PAGES = 1000
+"""Pages of somebody's list that are looked through for a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A list that both have: where its items stand, and what tells two of them apart."""
+
+    items: str
+    key: str
+
+
+LISTS = {
+    RESOURCES_LIST: Listing("resources", "uri"),
+    RESOURCES_TEMPLATES: Listing("resourceTemplates", "uriTemplate"),
+    PROMPTS_LIST: Listing("prompts", "name"),
+    TOOLS_LIST: Listing("tools", "name"),
+}
+NAMED_IN = {PROMPTS_GET: PROMPTS_LIST, TOOLS_CALL: TOOLS_LIST}
+"""What is asked for by a name, and the list with the names."""
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalHandler:
+    """What a server answered to a method before the skills came."""
+
+    entry: HandlerEntry[Any]
+
+    async def __call__(self, context: Context, params: Mapping[str, Any]) -> Any:
+        typed = self.entry.params_type.model_validate(dict(params), by_name=False)
+        result = await self.entry.handler(replace(context, params=params), typed)
+        if isinstance(result, BaseModel):
+            return result.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return result
+
+
+class Merger:
+    """Makes one handler of two. What the server had keeps working: its names come before ours."""
+
+    def __init__(self, surfaces: Iterable[Feature], freshness: Freshness) -> None:
+        self._surfaces = tuple(surfaces)
+        self._freshness = freshness
+
+    def handler(self, method: str, ours: Method, theirs: Mapping[str, OriginalHandler]) -> Handler:
+        """Return what answers `method`, of which the server has its own handler in `theirs`."""
+        if method in LISTS:
+            return self._list(method, ours, theirs[method])
+        if method in NAMED_IN:
+            return self._named(method, ours, theirs)
+        if method in {RESOURCES_READ, COMPLETE}:
+            return self._one(method, ours, theirs[method])
+        raise ConflictError(f"the server answers `{method}` already; take that out, or attach no skills")
+
+    def _list(self, method: str, ours: Method, theirs: OriginalHandler) -> Handler:
+        """Their pages, and ours behind the last of them: a client that asks for one page gets both."""
+        listing = LISTS[method]
+
+        async def handle(context: Context, _params: object) -> Any:
+            params = context.params or {}
+            theirs_first = not continues(params.get("cursor"), method)
+            before: dict[str, Any] = {listing.items: []}
+            if theirs_first:
+                answer = await theirs(context, params)
+                if not _is_page(answer, listing):
+                    return answer
+                before = answer
+            if method == RESOURCES_LIST:  # a skill's file is the skill's, whoever else lists it
+                theirs_alone = (each for each in before[listing.items] if not self._claims_resource(each))
+                before[listing.items] = list(theirs_alone)
+            if before.get("nextCursor") is not None:
+                return before
+            call = Call({}) if theirs_first else None
+            after = await respond(method, ours, self._freshness, context, call)
+            taken = await _names(theirs, listing, context) if method != RESOURCES_LIST else set[str]()
+            added = [each for each in after[listing.items] if each[listing.key] not in taken]
+            return {
+                **before,
+                **after,
+                **_careful(before, after),
+                listing.items: before[listing.items] + added,
+            }
+
+        return handle
+
+    def _named(self, method: str, ours: Method, theirs: Mapping[str, OriginalHandler]) -> Handler:
+        """Ours, unless the server lists something of that name."""
+        listing, listed = LISTS[NAMED_IN[method]], theirs.get(NAMED_IN[method])
+
+        async def handle(context: Context, _params: object) -> Any:
+            params = context.params or {}
+            if self._claimed(method, Call(params)) and (
+                listed is None or params.get(listing.key) not in await _names(listed, listing, context)
+            ):
+                return await respond(method, ours, self._freshness, context)
+            return await theirs[method](context, params)
+
+        return handle
+
+    def _one(self, method: str, ours: Method, theirs: OriginalHandler) -> Handler:
+        """Ours if it is surely ours; else theirs, and ours behind that: a pattern may fit what is theirs."""
+
+        async def handle(context: Context, _params: object) -> Any:
+            params = context.params or {}
+            if self._claimed(method, Call(params)):
+                return await respond(method, ours, self._freshness, context)
+            try:
+                return await theirs(context, params)
+            except MCPError:
+                if not self._serves(params):
+                    raise
+                return await respond(method, ours, self._freshness, context)
+
+        return handle
+
+    def _claimed(self, method: str, call: Call) -> bool:
+        return any(surface.claims(method, call) for surface in self._surfaces)
+
+    def _claims_resource(self, resource: Mapping[str, Any]) -> bool:
+        return self._claimed(RESOURCES_READ, Call({"uri": resource.get("uri")}))
+
+    def _serves(self, resource: Mapping[str, Any]) -> bool:
+        return any(surface.serves(str(resource.get("uri"))) for surface in self._surfaces)
+
+
+async def _names(theirs: OriginalHandler, listing: Listing, context: Context) -> set[str]:
+    """Return every name in somebody's list. A server that repeats a cursor has no more to say."""
+    names: set[str] = set()
+    cursors: set[str] = set()
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES):
+        result = await theirs(context, {} if cursor is None else {"cursor": cursor})
+        if not _is_page(result, listing):
+            break
+        names |= {str(each.get(listing.key)) for each in result[listing.items]}
+        cursor = result.get("nextCursor")
+        if cursor is None or cursor in cursors:
+            break
+        cursors.add(cursor)
+    return names
+
+
+def _is_page(result: Any, listing: Listing) -> TypeGuard[dict[str, Any]]:
+    """Whether an answer is a page of a list, and not something else that a server may say."""
+    return isinstance(result, dict) and listing.items in result
+
+
+def _careful(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how long and by whom a merged answer may be kept: no longer and by no more than either part."""
+    careful: dict[str, Any] = {}
+    if "ttlMs" in after and "ttlMs" in before:
+        careful["ttlMs"] = min(before["ttlMs"], after["ttlMs"])
+    if "private" in (before.get("cacheScope"), after.get("cacheScope")):
+        careful["cacheScope"] = "private"
+    return careful
+
+
+ONE_CALL = "attach all skills in one call, as in `attach(server, these, those)`"

@@ -1,0 +1,179 @@
+"""An MCP server over streamable HTTP: `/mcp`, `/healthz`, and the guards around them."""
+
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any, cast
+
+import uvicorn
+from mcp.server.lowlevel.server import Server
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from skillwire.server.http.address import HostPolicy
+from skillwire.server.http.byte_budget import BudgetGuard, ByteBudget
+from skillwire.server.http.cache import ResponseCacheMiddleware
+from skillwire.server.http.connections import Connections, GuardedConfig, HttpLimits
+from skillwire.server.http.middleware import (
+    HEALTH_PATH,
+    HostGuard,
+    MessageGuard,
+    SessionLimit,
+    StreamCloser,
+    TokenGuard,
+)
+from skillwire.server.http.routes import HttpMount
+from skillwire.server.response_cache import ResponseCache
+from skillwire.server.signals import on_stop_signal
+
+MCP_PATH = "/mcp"
+_HTTPTOOLS, _H11, _SOCKETS = (
+    "skillwire.server.http.httptools_protocol:BoundedHttptoolsProtocol",
+    "skillwire.server.http.h11_protocol:BoundedH11Protocol",
+    "skillwire.server.http.websocket_protocol:BoundedWebSocketProtocol",
+)
+"""By name: only what is used is loaded."""
+_LAST_ANSWERS = 1
+"""Seconds that open requests have after the signal to stop. A stream that never ends gets no more."""
+_TICKS = 10
+"""Between two looks at all connections: uvicorn's server ticks ten times a second."""
+
+
+class Application:
+    """The whole application, and how to end what it would never end itself."""
+
+    def __init__(self, app: ASGIApp, streams: StreamCloser, limits: HttpLimits, budget: ByteBudget) -> None:
+        self._app = app
+        self.close = streams.close
+        self.limits, self.budget = limits, budget
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+
+def http_app(
+    server: Server[Any],
+    policy: HostPolicy,
+    token: str | None = None,
+    mount: HttpMount | None = None,
+    *,
+    lane: ResponseCache | None = None,
+    limits: HttpLimits | None = None,
+) -> Application:
+    """Return the ASGI application of a server, for every protocol version."""
+    more, bounds = mount or HttpMount(), limits or HttpLimits()
+    budget = ByteBudget(bounds.buffered_bytes)
+    routes: list[BaseRoute] = [Route(HEALTH_PATH, _healthy, methods=["GET"]), *more.routes]
+    app: ASGIApp = server.streamable_http_app(
+        streamable_http_path=MCP_PATH,
+        json_response=True,
+        stateless_http=False,
+        max_sessions=None,  # `SessionLimit` bounds them, and refuses no new client
+        # Our own guard stands around everything, not just this path.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        # The SDK puts them beside its own, whatever their kind, though it names only one.
+        custom_starlette_routes=cast("list[Route]", routes),
+    )
+    app = MessageGuard(SessionLimit(app, MCP_PATH, bounds.sessions), MCP_PATH)
+    streams = StreamCloser(app)
+    app = BudgetGuard(streams, budget)
+    if lane is not None:
+        app = ResponseCacheMiddleware(app, lane, MCP_PATH, budget)
+    if token is not None:
+        app = TokenGuard(app, token, open_paths=more.open_paths, vouches=more.vouches)
+    if policy.origins:  # a browser asks before it sends, and shows the page only what it may see
+        app = CORSMiddleware(
+            app,
+            allow_origins=sorted(policy.origins),
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["*"],
+            allow_credentials=more.credentials,
+            expose_headers=["Mcp-Session-Id"],
+        )
+    return Application(HostGuard(_MountLifespan(app, more), policy), streams, bounds, budget)
+
+
+async def serve_http(
+    app: Application, listening: socket.socket, announce: Callable[[], None], mount: HttpMount | None = None
+) -> None:
+    """Serve until a signal to stop. `announce` is called when requests can be answered."""
+    more = mount or HttpMount()
+    serving = Serving(app, more, announce)
+
+    def stop() -> None:
+        app.close()
+        more.close()
+        serving.stop()
+
+    async with on_stop_signal(stop):
+        await serving.serve(sockets=[listening])
+
+
+def _config(app: Application, mount: HttpMount) -> GuardedConfig:
+    config = GuardedConfig(
+        app,
+        http=_H11 if find_spec("httptools") is None else _HTTPTOOLS,
+        ws="none" if mount.message_bytes is None else _SOCKETS,
+        ws_max_size=mount.message_bytes or 0,
+        ws_ping_interval=None,  # sessions look for signs of life themselves
+        ws_per_message_deflate=False,  # it keeps more memory for each connection than its messages have
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_LAST_ANSWERS,
+    )
+    config.guard = Connections(app.limits, mount.connections)
+    config.budget = app.budget
+    return config
+
+
+async def _healthy(_request: Request) -> JSONResponse:
+    return JSONResponse({"status": "ok"})
+
+
+class _MountLifespan:
+    """Lets the annex run for as long as the application does."""
+
+    def __init__(self, app: ASGIApp, mount: HttpMount) -> None:
+        self._app = app
+        self._annex = mount
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            async with self._annex.running():
+                await self._app(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+class Serving(uvicorn.Server):
+    """uvicorn without its own signal handling, which would end the process with the signal's exit code."""
+
+    def __init__(self, app: Application, mount: HttpMount, announce: Callable[[], None]) -> None:
+        config = _config(app, mount)
+        super().__init__(config)
+        self._guard = config.guard
+        self._announce = announce
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if not self.should_exit:
+            self._announce()
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % _TICKS == 0:
+            self._guard.sweep(self.server_state.connections)
+        return await super().on_tick(counter)
+
+    def stop(self) -> None:
+        self.force_exit = self.should_exit
+        self.should_exit = True

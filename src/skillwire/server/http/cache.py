@@ -1,0 +1,104 @@
+"""The lane on HTTP: inside authentication, before everything that the SDK does with a request."""
+
+from collections import deque
+from functools import lru_cache
+
+import orjson
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from skillwire.protocol.messages import RESOURCES_READ
+from skillwire.server.http.byte_budget import UNCOUNTED, ByteBudget, refuse
+from skillwire.server.response_cache import LONGEST, MODERN, ResponseCache, envelope, modern_question
+
+_JSON = b"application/json"
+_SAID_ONCE = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name", b"content-type", b"accept"})
+"""Headers that decide what a request means. The SDK has its own words for those that come twice."""
+_UNKNOWN = frozenset({b"mcp-session-id", b"content-encoding"})
+"""Headers that say that a request is of another kind."""
+
+
+class ResponseCacheMiddleware:
+    """Answers what the lane knows; gives the rest to `app` as it came."""
+
+    def __init__(self, app: ASGIApp, lane: ResponseCache, path: str, budget: ByteBudget) -> None:
+        self._app = app
+        self._lane = lane
+        self._path = path
+        self._budget = budget
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if (
+            scope["type"] != "http"
+            or scope["method"] != "POST"
+            or scope["path"] != self._path
+            or (said := _said(scope["headers"])) is None
+        ):
+            await self._app(scope, receive, send)
+            return
+        message = await receive()
+        answer = await self._answer(message, said)
+        if answer is None:
+            await self._app(scope, _again(message, receive), send)
+            return
+        length = str(len(answer)).encode()
+        headers = [(b"content-length", length), (b"content-type", _JSON)]
+        if len(answer) > UNCOUNTED and not self._budget.has_room(len(answer)):
+            await refuse(send)
+            return
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": answer})
+
+    async def _answer(self, message: Message, said: dict[bytes, bytes]) -> bytes | None:
+        body: bytes = message.get("body", b"")
+        # A body in several pieces is a large one, or a slow one: neither is what this is for.
+        if message["type"] != "http.request" or message.get("more_body", False) or len(body) > LONGEST:
+            return None
+        try:
+            asked = modern_question(orjson.loads(body))
+        except orjson.JSONDecodeError:
+            return None
+        if asked is None:
+            return None
+        identity, question = asked
+        if said[b"mcp-method"] != question.method.encode():
+            return None
+        if question.method == RESOURCES_READ and said.get(b"mcp-name") != (question.argument or "").encode():
+            return None
+        result = self._lane.ready(question) or await self._lane.prepare(question)
+        return None if result is None else envelope(orjson.dumps(identity), result)
+
+
+def _said(headers: list[tuple[bytes, bytes]]) -> dict[bytes, bytes] | None:
+    """Return the headers that matter, each said once; None if this is not a plain modern request."""
+    said: dict[bytes, bytes] = {}
+    for name, value in headers:
+        if name in _SAID_ONCE:
+            if name in said:
+                return None
+            said[name] = value
+        elif name in _UNKNOWN:
+            return None
+    plain = (
+        said.get(b"mcp-protocol-version") == MODERN.encode()
+        and b"mcp-method" in said
+        and said.get(b"content-type") == _JSON
+        and _takes_json(said.get(b"accept", b""))
+        and not said.get(b"mcp-name", b"").startswith(b"=?")  # spelled in another way
+    )
+    return said if plain else None
+
+
+@lru_cache(maxsize=64)
+def _takes_json(accept: bytes) -> bool:
+    """Whether a client says in plain words that it takes JSON."""
+    return _JSON in (each.strip() for each in accept.split(b","))
+
+
+def _again(first: Message, receive: Receive) -> Receive:
+    """Return a `receive` that gives out `first` once more."""
+    waiting = deque([first])
+
+    async def replayed() -> Message:
+        return waiting.popleft() if waiting else await receive()
+
+    return replayed

@@ -1,0 +1,306 @@
+"""ASGI middleware: host and token guards, message checks, session limit, closing of streams."""
+
+import hmac
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+import anyio
+import mcp_types as types
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from skillwire.protocol.bounds import MAX_MESSAGE_BYTES
+from skillwire.server.http.address import HostPolicy
+from skillwire.server.http.routes import vouch_for_none
+from skillwire.server.jsonrpc import Refusal, read_message, refusal
+
+HEALTH_PATH = "/healthz"
+TOKEN_SHOWN = "skillwire.token_shown"  # noqa: S105 - a name
+"""Key in the scope of a request that sent the server's token in its header."""
+
+
+class HostGuard:
+    """Refuses requests for another host and from foreign web pages."""
+
+    def __init__(self, app: ASGIApp, policy: HostPolicy) -> None:
+        self._app = app
+        self._policy = policy
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in {"http", "websocket"}:
+            await self._app(scope, receive, send)
+            return
+        hosts, origins = _all(scope, b"host"), _all(scope, b"origin")
+        host = hosts[0] if len(hosts) == 1 else None
+        if not self._policy.takes_host(host):
+            refused = _refused(421, "this server does not answer to that Host; allow it with `--allow-host`")
+        elif len(origins) > 1 or not self._policy.takes_origin(origins[0] if origins else None, host):
+            refused = _refused(
+                403, "pages of that Origin may not call this server; allow it with `--allow-origin`"
+            )
+        else:
+            await self._app(scope, receive, send)
+            return
+        await refused(scope, receive, send)
+
+
+def _all(scope: Scope, name: bytes) -> list[str]:
+    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+
+
+class TokenGuard:
+    """Refuses requests without the bearer token. Only the health check is open, and what asks by itself.
+
+    `vouches` says of a request without the token whether it has shown otherwise that it knows it.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        token: str,
+        *,
+        open_paths: Collection[str] = (),
+        vouches: Callable[[Scope], bool] = vouch_for_none,
+    ) -> None:
+        self._app = app
+        self._token = token.encode()
+        self._open_paths = frozenset({HEALTH_PATH, *open_paths})
+        self._vouches = vouches
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in {"http", "websocket"} or self._lets_in(scope):
+            await self._app(scope, receive, send)
+            return
+        given = "authorization" in Headers(scope=scope)
+        refused = _refused(401, "that is not the token" if given else "this server wants a bearer token")
+        refused.headers["www-authenticate"] = 'Bearer realm="skillwire"'
+        await refused(scope, receive, send)
+
+    def _lets_in(self, scope: Scope) -> bool:
+        if self._knows(scope):
+            scope[TOKEN_SHOWN] = True
+            return True
+        is_open = scope["type"] == "http" and scope["path"] in self._open_paths
+        return is_open or self._vouches(scope)
+
+    def _knows(self, scope: Scope) -> bool:
+        given = _all(scope, b"authorization")
+        if len(given) != 1:
+            return False
+        scheme, _, token = given[0].partition(" ")
+        return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token)
+
+
+def _refused(status: int, message: str) -> JSONResponse:
+    return JSONResponse({"error": message}, status_code=status)
+
+
+class MessageGuard:
+    """Reads the body of each POST to `path`, within bounds, before the SDK does."""
+
+    def __init__(self, app: ASGIApp, path: str, limit: int = MAX_MESSAGE_BYTES) -> None:
+        self._app = app
+        self._path = path
+        self._limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != self._path:
+            await self._app(scope, receive, send)
+            return
+        body = await self._body(scope, receive)
+        if body is None:
+            return
+        if isinstance(body, _Refused):
+            await body.response()(scope, receive, send)
+        else:
+            await self._app(scope, _replay(body, receive), send)
+
+    async def _body(self, scope: Scope, receive: Receive) -> "bytes | _Refused | None":
+        """Return the whole body, or why it is refused; None if the client left before its end."""
+        headers = Headers(scope=scope)
+        if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            return _Refused(415, refusal(types.INVALID_REQUEST, "the content type is not `application/json`"))
+        declared = headers.get("content-length", "")
+        total = int(declared) if declared.isascii() and declared.isdigit() else 0
+        body = bytearray()
+        while max(total, len(body)) <= self._limit:
+            message = await receive()
+            if message["type"] != "http.request":
+                return None
+            body += message.get("body", b"")
+            if len(body) <= self._limit and not message.get("more_body", False):
+                whole = bytes(body)
+                found = read_message(whole)
+                return _Refused(400, found) if isinstance(found, Refusal) else whole
+        return _Refused(413, refusal(types.INVALID_REQUEST, f"a message may have {self._limit:,} bytes"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    status: int
+    refusal: Refusal
+
+    def response(self) -> Response:
+        body = self.refusal.answer.model_dump_json(by_alias=True, exclude_unset=True)
+        return Response(body, status_code=self.status, media_type="application/json")
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that gives out `body` first, once."""
+    waiting = [body]
+
+    async def replayed() -> Message:
+        if waiting:
+            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
+        return await receive()
+
+    return replayed
+
+
+_SESSION, _VERSION = "mcp-session-id", "mcp-protocol-version"
+_OVER = 404
+"""The status that a request in a session gets when the session has ended."""
+
+
+class SessionLimit:
+    """Learns the sessions of `path` from the answers, and keeps them in the order of their last use.
+
+    The SDK can only refuse new sessions: clients that leave without a word would lock out all others until
+    their sessions expire. Here the longest idle session is ended instead, as its client would do. A session
+    is in use while a request of it is running, such as an event stream.
+    """
+
+    def __init__(self, app: ASGIApp, path: str, most: int) -> None:
+        self._app, self._path, self._most = app, path, most
+        self._requests: dict[str, int] = {}
+        """How many requests of each session are running. The session that was used last comes last."""
+        self._unused: dict[str, None] = {}
+        """Sessions without a request since they were opened. They go first."""
+        self._opening = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] != self._path:
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        if headers.get(_VERSION) not in {None, *HANDSHAKE_PROTOCOL_VERSIONS}:
+            # The SDK looks for no session here, whatever the request says. It opens none, and ends none.
+            await self._app(scope, receive, send)
+            return
+        identity = headers.get(_SESSION)
+        if identity in self._requests:
+            await self._use(identity, scope, receive, send)
+        elif identity is None and scope["method"] == "POST":
+            await self._open(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _use(self, identity: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on a request of a session, and note that the session is in use meanwhile."""
+        over = False
+
+        async def watched(message: Message) -> None:
+            nonlocal over
+            if message["type"] == "http.response.start":
+                ended = scope["method"] == "DELETE" and message["status"] < 400
+                over = ended or message["status"] == _OVER
+            await send(message)
+
+        self._unused.pop(identity, None)
+        self._requests[identity] = self._requests.pop(identity) + 1
+        try:
+            await self._app(scope, receive, watched)
+        finally:
+            running = self._requests.pop(identity, None)
+            if running is not None and not over:
+                self._requests[identity] = running - 1
+
+    async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on a request that opens a session if its answer names one."""
+        if len(self._requests) + self._opening >= self._most and not await self._make_room(scope):
+            response = JSONResponse({"error": "too many sessions are in use; try again later"}, 503)
+            await response(scope, receive, send)
+            return
+
+        async def watched(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                identity = Headers(raw=message["headers"]).get(_SESSION)
+                if identity is not None and message["status"] < 400:
+                    self._requests[identity] = 0
+                    self._unused[identity] = None
+            await send(message)
+
+        self._opening += 1
+        try:
+            await self._app(scope, receive, watched)
+        finally:
+            self._opening -= 1
+
+    async def _make_room(self, scope: Scope) -> bool:
+        """End the session that was idle longest. Return whether there was one."""
+        idle = next(iter(self._unused), None)
+        if idle is None:
+            idle = next((identity for identity, running in self._requests.items() if not running), None)
+        if idle is None:
+            return False
+        self._unused.pop(idle, None)
+        del self._requests[idle]
+        headers = [
+            (b"host", b"localhost"),
+            (b"accept", b"application/json"),
+            (_SESSION.encode(), idle.encode()),
+        ]
+        await self._app({**scope, "method": "DELETE", "headers": headers}, _nothing, _ignored)
+        return True
+
+
+async def _nothing() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def _ignored(_message: Message) -> None:
+    """Take an answer that no client waits for."""
+
+
+class StreamCloser:
+    """Knows the event streams that are open. Left alone, one would hold up the end of the server."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._streams: set[anyio.CancelScope] = set()
+        self._closing = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        complete = False
+
+        async def watched(message: Message) -> None:
+            nonlocal complete
+            if message["type"] == "http.response.start" and _is_stream(message):
+                self._streams.add(request)
+                if self._closing:
+                    request.cancel()
+            complete = message["type"] == "http.response.body" and not message.get("more_body", False)
+            await send(message)
+
+        with anyio.CancelScope() as request:
+            try:
+                await self._app(scope, receive, watched)
+            finally:
+                self._streams.discard(request)
+        if request.cancelled_caught and not complete:  # the client sees an end, not a broken connection
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def close(self) -> None:
+        """End every stream, and those that are about to open."""
+        self._closing = True
+        for request in self._streams:
+            request.cancel()
+
+
+def _is_stream(start: Message) -> bool:
+    return Headers(raw=start["headers"]).get("content-type", "").startswith("text/event-stream")

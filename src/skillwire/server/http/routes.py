@@ -1,0 +1,138 @@
+"""What further HTTP routes bring (`HttpMount`) and use: bounded JSON, safe paths, errors."""
+
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, unquote_to_bytes
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+from starlette.types import Scope
+
+from skillwire.core.json_text import JsonTooLargeError, load_bounded_json
+from skillwire.errors import SkillwireError
+
+JSON_TYPE = "application/json; charset=utf-8"
+_MALFORMED = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+
+
+class HttpError(SkillwireError):
+    """A request that is answered with an error: the status, what is told, and how a session ended."""
+
+    def __init__(self, status: int, message: str, code: int | None = None) -> None:
+        self.status = status
+        self.code = code
+        super().__init__(message)
+
+
+async def read_json(request: Request, limit: int, max_values: int) -> object:
+    """Return the body of a request as JSON; an empty one is None. Raises `HttpError`."""
+    declared = request.headers.get("content-length", "")
+    if declared.isascii() and declared.isdigit() and int(declared) > limit:
+        raise _too_large(limit)
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > limit:
+            raise _too_large(limit)
+    if not body:
+        return None
+    try:
+        return load_bounded_json(bytes(body), max_values=max_values)
+    except JsonTooLargeError as error:
+        raise HttpError(413, str(error)) from error
+    except orjson.JSONDecodeError as error:
+        raise HttpError(400, f"the body is not JSON: {error}") from error
+
+
+def path_segments(scope: Scope) -> list[str]:
+    """Return the segments of the address as it was sent, decoded one by one. Raises `HttpError`."""
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    segments = [_decoded(segment, "path") for segment in raw.partition(b"?")[0].split(b"/")[1:]]
+    if any("/" in segment for segment in segments):  # an escaped slash separates nothing
+        raise HttpError(404, "no segment of a path holds a slash")
+    return segments
+
+
+def queries(scope: Scope) -> dict[str, str]:
+    """Return the query of the address; of several values, the last. Raises `HttpError`."""
+    raw: bytes = scope["query_string"]
+    _decoded(raw, "query")
+    return dict(parse_qsl(raw.decode("ascii", errors="replace"), keep_blank_values=True))
+
+
+def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    content = orjson.dumps(value)
+    return Response(content, status, headers, media_type=JSON_TYPE)
+
+
+def _decoded(raw: bytes, where: str) -> str:
+    if _MALFORMED.search(raw):
+        raise HttpError(400, f"the {where} holds a `%` without two hexadecimal digits after it")
+    try:
+        return unquote_to_bytes(raw).decode()
+    except UnicodeDecodeError as error:
+        raise HttpError(400, f"the {where} is not UTF-8 where it is percent-encoded") from error
+
+
+def _too_large(limit: int) -> HttpError:
+    return HttpError(413, f"a body may have {limit:,} bytes")
+
+
+def vouch_for_none(_scope: Scope) -> bool:
+    """Vouch for no request."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class HttpMount:
+    """What else the application holds, behind the same walls."""
+
+    routes: tuple[BaseRoute, ...] = ()
+    open_paths: frozenset[str] = frozenset()
+    """Paths that need no token, because what stands there asks for it in its own way."""
+    vouches: Callable[[Scope], bool] = vouch_for_none
+    """Whether a request without the token has shown otherwise that it knows it."""
+    credentials: bool = False
+    """Whether pages of allowed origins may send cookies."""
+    connections: int = 0
+    """Connections that it keeps open."""
+    message_bytes: int | None = None
+    """How large a message on a WebSocket may be; None where there are no WebSockets."""
+    running: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+    """Entered for as long as the application runs."""
+    close: Callable[[], None] = lambda: None
+    """Called when the server is to end: what waits must wait no more."""
+
+
+def join_mounts(annexes: Sequence[HttpMount]) -> HttpMount:
+    """Return one annex that holds all of `annexes`. Of two routes for one request, the first answers."""
+
+    def vouches(scope: Scope) -> bool:
+        return any(each.vouches(scope) for each in annexes)
+
+    @asynccontextmanager
+    async def running() -> AsyncGenerator[None]:
+        async with AsyncExitStack() as stack:
+            for each in annexes:
+                await stack.enter_async_context(each.running())
+            yield
+
+    def close() -> None:
+        for each in annexes:
+            each.close()
+
+    sizes = [each.message_bytes for each in annexes if each.message_bytes is not None]
+    return HttpMount(
+        tuple(route for each in annexes for route in each.routes),
+        open_paths=frozenset[str]().union(*(each.open_paths for each in annexes)),
+        vouches=vouches,
+        credentials=any(each.credentials for each in annexes),
+        connections=sum(each.connections for each in annexes),
+        message_bytes=max(sizes, default=None),
+        running=running,
+        close=close,
+    )

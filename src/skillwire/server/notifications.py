@@ -1,0 +1,309 @@
+"""Notify clients of changes, each in the way of its protocol version."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import anyio
+import mcp_types as types
+from anyio.abc import TaskGroup
+from mcp.server.connection import Connection
+from mcp.server.context import ServerRequestContext
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    SubscriptionBus,
+    ToolsListChanged,
+)
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from skillwire.errors import BadParamsError
+from skillwire.features.base import Feature, ListKind
+from skillwire.library.change import Change
+from skillwire.library.library import Library
+from skillwire.protocol.bounds import SUBSCRIPTION_BYTES, SUBSCRIPTIONS, check_subscriptions, check_text
+from skillwire.safe_text import quoted
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    """One client, what it subscribed to, and what it has not been told yet."""
+
+    connection: Connection
+    uris: set[str] = field(default_factory=set[str])
+    uri_bytes: int = 0
+    """Characters of these URIs together."""
+    _news: dict[ServerEvent, None] = field(default_factory=dict[ServerEvent, None])
+    _telling: bool = False
+
+    def add(self, uri: str) -> None:
+        """Note a subscription."""
+        self.uris.add(uri)
+        self.uri_bytes += len(uri)
+
+    def remove(self, uri: str) -> None:
+        """Forget a subscription."""
+        self.uris.remove(uri)
+        self.uri_bytes -= len(uri)
+
+    def tell(self, lists: Iterable[ServerEvent], uris: AbstractSet[str], tasks: TaskGroup) -> None:
+        """Have the client told which lists and resources changed, as far as that concerns it.
+
+        Costs as much as it has to be told. One that does not listen holds up nobody else.
+        """
+        self._news.update(dict.fromkeys(lists))
+        self._news.update((ResourceUpdated(uri), None) for uri in sorted(self.uris & uris))
+        if self._news and not self._telling:
+            self._telling = True
+            tasks.start_soon(self._tell)
+
+    async def _tell(self) -> None:
+        try:
+            while self._news:
+                event = next(iter(self._news))
+                del self._news[event]
+                await self._send(event)
+        finally:
+            self._telling = False
+
+    async def _send(self, event: ServerEvent) -> None:
+        match event:
+            case ToolsListChanged():
+                await self.connection.send_tool_list_changed()
+            case PromptsListChanged():
+                await self.connection.send_prompt_list_changed()
+            case ResourcesListChanged():
+                await self.connection.send_resource_list_changed()
+            case ResourceUpdated(uri):
+                await self.connection.send_resource_updated(uri)
+
+
+def reaches(context: Context) -> bool:
+    """Whether a client of the 2025 versions can be told what it did not ask for: only if it has a session."""
+    # The SDK keeps no list of its sessions, and has no public way from a request to its connection.
+    connection = context.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return connection.has_standalone_channel
+
+
+class Sessions:
+    """Every client that can be told something without having asked for it in this very moment."""
+
+    def __init__(self, left: Callable[[Collection[str]], None]) -> None:
+        """`left` is called with the subscriptions of a client that is gone."""
+        self._left = left
+        self._sessions: dict[int, Session] = {}
+
+    def of(self, context: Context) -> Session | None:
+        """Return the session of a request; None for a client of a version that has no sessions."""
+        # The SDK keeps no list of its sessions, and has no public way from a request to its connection.
+        connection = context.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        if context.protocol_version in MODERN_PROTOCOL_VERSIONS or not connection.has_standalone_channel:
+            return None
+        key = id(connection)
+        if key not in self._sessions:
+            self._sessions[key] = Session(connection)
+            connection.exit_stack.callback(self._forget, key)
+        return self._sessions[key]
+
+    def tell(self, events: Iterable[ServerEvent], tasks: TaskGroup) -> None:
+        """Have every client told what concerns it."""
+        news = list(events)
+        lists = [each for each in news if not isinstance(each, ResourceUpdated)]
+        uris = {each.uri for each in news if isinstance(each, ResourceUpdated)}
+        for session in self._sessions.values():
+            session.tell(lists, uris, tasks)
+
+    def _forget(self, key: int) -> None:
+        if (session := self._sessions.pop(key, None)) is not None:
+            self._left(session.uris)
+
+
+_LIST_EVENTS: dict[ListKind, ServerEvent] = {
+    ListKind.TOOLS: ToolsListChanged(),
+    ListKind.PROMPTS: PromptsListChanged(),
+    ListKind.RESOURCES: ResourcesListChanged(),
+}
+SUBSCRIBE, UNSUBSCRIBE = "resources/subscribe", "resources/unsubscribe"
+
+Listen: TypeAlias = Callable[[Context, types.SubscriptionsListenRequestParams], Awaitable[Any]]
+
+_PAUSE = 0.1
+"""Seconds between two rounds of news: what comes in between is told together."""
+ALL_SUBSCRIPTION_BYTES = 64 * 1024 * 1024
+"""Bytes that the subscriptions of all clients may take together."""
+_PER_SUBSCRIPTION = 300
+"""Bytes that a subscription takes besides its URI."""
+
+
+class Announcer:
+    """Knows who wants to hear what, and tells of the changes of a library."""
+
+    def __init__(
+        self, library: Library, surfaces: Sequence[Feature], bus: SubscriptionBus | None = None
+    ) -> None:
+        """`bus` carries what is told on protocol 2026-07-28, where a server has one already."""
+        self._library = library
+        self._surfaces = surfaces
+        self._schemes = {scheme for surface in surfaces for scheme in surface.schemes()}
+        self._sessions = Sessions(left=self._left)
+        self._bus = bus or InMemorySubscriptionBus()
+        self._listen = ListenHandler(self._bus)
+        self._taken = 0
+        """Bytes that all subscriptions take."""
+        self._news: set[ServerEvent] = set()
+        self._something = anyio.Event()
+        self._alone = anyio.Lock()
+        self.retire = library.listen(self._note)
+        """Ends it for good: it hears of no change any more."""
+
+    @property
+    def lists(self) -> set[ListKind]:
+        """The lists that clients are told of when they change."""
+        if self._library.frozen:
+            return set()
+        return {kind for surface in self._surfaces for kind in surface.lists()}
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Follow the library and tell of its changes meanwhile. Of several at once, one works.
+
+        A library that nobody loaded is loaded first.
+        """
+        await self._library.ready()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.run)
+            yield
+            self.close()
+            tasks.cancel_scope.cancel()
+
+    def close(self) -> None:
+        """End the streams of those who listen."""
+        self._listen.close()
+
+    async def listen(
+        self,
+        context: Context,
+        params: types.SubscriptionsListenRequestParams,
+        stream: Listen | None = None,
+    ) -> types.SubscriptionsListenResult:
+        """Answer `subscriptions/listen`, the way of protocol 2026-07-28: one stream that lasts.
+
+        `stream` is who serves it, where a server has somebody for that on the same bus.
+        """
+        asked = params.notifications.resource_subscriptions or []
+        try:
+            check_subscriptions(asked)
+        except BadParamsError as error:
+            raise MCPError(types.INVALID_PARAMS, str(error)) from error
+        # What nothing can ever be served at is not acknowledged, and not kept.
+        ours = list(dict.fromkeys(uri for uri in asked if self._may_serve(uri)))
+        if stream is None and len(ours) < len(asked):
+            subset = params.notifications.model_copy(update={"resource_subscriptions": ours})
+            params = params.model_copy(update={"notifications": subset})
+        taken = self._take(ours if stream is None else asked)
+        self._library.attend(ours)
+        try:
+            return await (stream or self._listen)(context, params)
+        finally:
+            self._library.neglect(ours)
+            self._taken -= taken
+
+    async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        """Answer `resources/subscribe`, the way of the versions before."""
+        session, uri = self._sessions.of(context), str(params.uri)
+        try:
+            check_text("uri", uri)
+        except BadParamsError as error:
+            raise MCPError(types.INVALID_PARAMS, str(error)) from error
+        if not self.serves(uri):
+            raise MCPError(types.INVALID_PARAMS, f"nothing is served at {quoted(uri)}")
+        if session is not None and uri not in session.uris:
+            if len(session.uris) >= SUBSCRIPTIONS or session.uri_bytes + len(uri) > SUBSCRIPTION_BYTES:
+                limit = f"{SUBSCRIPTIONS:,} resources, whose URIs have {SUBSCRIPTION_BYTES:,} bytes together"
+                raise MCPError(types.INVALID_PARAMS, f"a client may subscribe to {limit}")
+            self._take([uri])
+            session.add(uri)
+            self._library.attend([uri])
+        return types.EmptyResult()
+
+    async def unsubscribe(
+        self, context: Context, params: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
+        """Answer `resources/unsubscribe`. To end what was never begun is no mistake."""
+        session, uri = self._sessions.of(context), str(params.uri)
+        if session is not None and uri in session.uris:
+            session.remove(uri)
+            self._left([uri])
+        return types.EmptyResult()
+
+    def serves(self, uri: str) -> bool:
+        """Whether something can be read at `uri`, so that its changes can be told."""
+        return any(surface.serves(uri) for surface in self._surfaces)
+
+    def welcome(self, context: Context) -> None:
+        """Note that a client is ready to be told."""
+        self._sessions.of(context)
+
+    def _may_serve(self, uri: str) -> bool:
+        """Whether something can be served at `uri`, now or later: it has a scheme that is served at all."""
+        return uri.partition("://")[0] in self._schemes
+
+    def _take(self, uris: Collection[str]) -> int:
+        """Count subscriptions, and return their size. Raises `MCPError` if all clients have too many."""
+        size = _size(uris)
+        if self._taken + size > ALL_SUBSCRIPTION_BYTES:
+            limit = f"{ALL_SUBSCRIPTION_BYTES:,} bytes"
+            raise MCPError(
+                types.INTERNAL_ERROR,
+                f"the subscriptions of all clients of this server may take {limit} together, and that is "
+                "reached; subscribe to less, or try again later",
+            )
+        self._taken += size
+        return size
+
+    def _left(self, uris: Collection[str]) -> None:
+        """Forget the subscriptions of a session."""
+        self._library.neglect(uris)
+        self._taken -= _size(uris)
+
+    def _note(self, change: Change) -> None:
+        """Remember what clients must hear of a change of the library."""
+        lists = self.lists
+        for surface in self._surfaces:
+            self._news |= {_LIST_EVENTS[kind] for kind in surface.lists_changed(change) if kind in lists}
+            self._news |= {ResourceUpdated(uri) for uri in self._library.asked_for & surface.updated(change)}
+        if self._news:
+            self._something.set()
+
+    async def run(self) -> None:
+        """Follow the library and tell of its changes, until cancelled. Of several who do so, one works."""
+        async with self._alone, anyio.create_task_group() as tasks:
+            self._something = anyio.Event()  # of the loop that it runs in: a server may run twice
+            if self._news:
+                self._something.set()
+            tasks.start_soon(self._library.follow)
+            while True:
+                await self._something.wait()
+                self._something = anyio.Event()
+                news, self._news = sorted(self._news, key=_lists_first), set()
+                self._sessions.tell(news, tasks)
+                for event in news:
+                    await self._bus.publish(event)
+                await anyio.sleep(_PAUSE)
+
+
+def _size(uris: Collection[str]) -> int:
+    return sum(map(len, uris)) + _PER_SUBSCRIPTION * len(uris)
+
+
+def _lists_first(event: ServerEvent) -> tuple[bool, str]:
+    return isinstance(event, ResourceUpdated), event.uri if isinstance(event, ResourceUpdated) else ""

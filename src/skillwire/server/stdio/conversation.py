@@ -1,0 +1,137 @@
+"""What the SDK sees of a client on stdio, and what the client sees of the SDK."""
+
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import anyio
+import mcp_types as types
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.server.lowlevel.server import Server
+from mcp.shared.message import SessionMessage
+
+from skillwire.protocol.bounds import MAX_MESSAGE_BYTES
+from skillwire.server.jsonrpc import Refusal, is_id, read_message, refusal
+from skillwire.server.response_cache import META, MODERN
+from skillwire.server.stdio.lines import LineTooLongError
+from skillwire.server.stdio.pipes import ClientGoneError, PipeWriter
+
+_PATIENCE = 0.5
+"""Seconds for the next answer once the client has closed its side: while answers come, all are given."""
+_LASTING = "subscriptions/listen"
+"""The request that is not answered before the end. The SDK bounds how many there may be."""
+_AT_ONCE = 16
+"""Requests under way. A client that asks for more before it has read its answers has to wait."""
+_HANDSHAKE = "initialize"
+
+
+class Conversation:
+    """Carries messages between lines and the SDK."""
+
+    def __init__(self, server: Server[Any], outlet: PipeWriter, ended: Callable[[], bool]) -> None:
+        """`ended` says whether the client has closed its side."""
+        self._server = server
+        self._outlet = outlet
+        self._ended = ended
+        self._incoming, self._to_server = _stream()
+        self._from_server, self._outgoing = _stream()
+        self._refusals = self._from_server.clone()
+        self._unanswered: set[types.RequestId] = set()
+        self._answered = anyio.Event()
+        self._opening = f"skillwire-{uuid.uuid4().hex}"
+        self._handshake: types.RequestId | None = None
+        self.modern: bool | None = None
+        """The era of the first request that the SDK was given: it keeps to that."""
+        self.shook_hands = False
+        """Whether a client of an earlier version has been let in."""
+
+    async def run(self) -> None:
+        """Let the SDK answer, until it has been told that nothing more comes and has answered everything."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._write)
+            options = self._server.create_initialization_options()
+            await self._server.run(self._to_server, self._from_server, options)
+
+    async def begin_modern(self) -> None:
+        """Tell the SDK that requests which it never saw were of protocol 2026-07-28."""
+        if self.modern is None:
+            self.modern = True
+            meta: dict[str, Any] = {f"{META}protocolVersion": MODERN, f"{META}clientCapabilities": {}}
+            request = types.JSONRPCRequest(
+                jsonrpc="2.0", id=self._opening, method="server/discover", params={"_meta": meta}
+            )
+            await self._incoming.send(SessionMessage(request))
+
+    async def take(self, line: bytes | LineTooLongError) -> None:
+        """Give a line to the SDK; answer it here if it is no message. Raises `ClientGoneError`."""
+        if isinstance(line, LineTooLongError):
+            message = refusal(types.INVALID_REQUEST, f"a line may have {MAX_MESSAGE_BYTES:,} bytes")
+        else:
+            message = read_message(line)
+        if isinstance(message, Refusal):
+            await self._refusals.send(SessionMessage(message.answer))
+            return
+        if isinstance(message, types.JSONRPCRequest):
+            self._note(message)
+            if message.method != _LASTING:
+                while len(self._unanswered) >= _AT_ONCE:
+                    await self._next_answer()
+                self._unanswered.add(message.id)
+        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._forget((message.params or {}).get("requestId"))
+        await self._incoming.send(SessionMessage(message))
+
+    async def end(self) -> None:
+        """Say that nothing more comes, having waited for the last answers."""
+        async with self._incoming, self._refusals:
+            with suppress(ClientGoneError):
+                while self._unanswered:
+                    await self._next_answer()
+
+    def _note(self, request: types.JSONRPCRequest) -> None:
+        if self.modern is None:
+            meta = (request.params or {}).get("_meta")
+            enveloped = isinstance(meta, dict) and f"{META}protocolVersion" in meta
+            self.modern = enveloped and request.method != _HANDSHAKE
+        if request.method == _HANDSHAKE and not self.modern:
+            self._handshake = request.id
+
+    def _forget(self, cancelled: object) -> None:
+        """Wait no more for the answer to a request, if this is its id: it may be anything."""
+        if is_id(cancelled):
+            self._unanswered.discard(cancelled)
+
+    async def _write(self) -> None:
+        async with self._outgoing:
+            async for message in self._outgoing:
+                if getattr(message.message, "id", None) != self._opening:
+                    self._outlet.write(_line(message))
+                    await self._outlet.flushed()
+                    self._settle(message.message)
+
+    def _settle(self, sent: types.JSONRPCMessage) -> None:
+        if isinstance(sent, (types.JSONRPCResponse, types.JSONRPCError)) and sent.id is not None:
+            if sent.id == self._handshake:
+                self.shook_hands = isinstance(sent, types.JSONRPCResponse)
+            self._unanswered.discard(sent.id)
+            self._answered.set()
+            self._answered = anyio.Event()
+
+    async def _next_answer(self) -> None:
+        """Wait until an answer is written. Raises `ClientGoneError` if the client is gone and none is."""
+        answered = self._answered
+        while True:
+            with anyio.move_on_after(_PATIENCE):
+                await answered.wait()
+                return
+            if self._ended() and not self._outlet.pending:  # else an answer is on its way
+                raise ClientGoneError
+
+
+def _stream() -> tuple[MemoryObjectSendStream[Any], MemoryObjectReceiveStream[Any]]:
+    return anyio.create_memory_object_stream[Any](32)
+
+
+def _line(sent: SessionMessage) -> bytes:
+    return sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"

@@ -1,0 +1,349 @@
+"""The two ends of a conversation on file descriptors: polled where they can be, else left to a thread.
+
+A pipe and a socket tell the event loop when there is something to do, so that no message costs a change of
+threads. A regular file or a console does not: there a thread reads or writes. Such threads are daemons that
+nobody waits for, because a client that neither speaks nor listens must not keep the process alive.
+"""
+
+import asyncio
+import os
+import queue
+import stat
+import threading
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+
+import anyio
+
+_CHUNK = 64 * 1024
+_CHUNKS_AHEAD = 64
+"""Chunks that are read before anybody wants them, so that the end is seen in time."""
+
+_TICK = 0.5
+_PATIENCE = 10.0
+"""Seconds for a client that has closed its side to take more of its answers. As often as it does."""
+
+
+class ClientGoneError(Exception):
+    """The client has closed its side, and takes no more answers."""
+
+
+class PipeReader(ABC):
+    """Gives out what can be read from a descriptor, chunk by chunk, in the event loop."""
+
+    def __init__(self, arrived: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+        self._arrived, self._ended = arrived, ended
+        self._ahead: deque[bytes] = deque()
+        self._held = self._over = self._told = False
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def over(self) -> bool:
+        """Whether the other side has closed it, known even before the last chunks are given out."""
+        return self._over
+
+    def hold(self) -> None:
+        """Give out nothing until `release`."""
+        self._held = True
+
+    def release(self) -> None:
+        """Give out what came meanwhile, and what comes from now on."""
+        if self._held:
+            self._held = False
+            self._loop.call_soon(self._give)
+
+    @abstractmethod
+    def close(self) -> None:
+        """Read no more."""
+
+    def _came(self, chunk: bytes) -> None:
+        """Take a chunk; an empty one is the end."""
+        if not chunk:
+            self._over = True
+        elif self._held or self._ahead:
+            self._ahead.append(chunk)
+            return
+        else:
+            self._arrived(chunk)
+        self._give()
+
+    def _give(self) -> None:
+        while self._ahead and not self._held:
+            self._arrived(self._ahead.popleft())
+        if self._over and not self._ahead and not self._held and not self._told:
+            self._told = True
+            self._ended()
+
+
+class PolledReader(PipeReader):
+    """For pipes and sockets. The descriptor is its own, and closed in the end."""
+
+    def __init__(self, descriptor: int, arrived: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+        super().__init__(arrived, ended)
+        self._descriptor = descriptor
+        self._polled = True
+        self._loop.add_reader(descriptor, self._readable)
+
+    def close(self) -> None:
+        self._pause()
+        self._over = True
+        os.close(self._descriptor)
+
+    def _pause(self) -> None:
+        if self._polled:
+            self._polled = False
+            self._loop.remove_reader(self._descriptor)
+
+    def _readable(self) -> None:
+        try:
+            chunk = os.read(self._descriptor, _CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:  # the other side is gone for good
+            chunk = b""
+        if chunk and not self._held and not self._ahead:
+            self._arrived(chunk)  # as almost every one: there is nothing to catch up with
+            return
+        if not chunk:
+            self._pause()
+        self._came(chunk)
+        if len(self._ahead) >= _CHUNKS_AHEAD:
+            self._pause()
+
+    def _give(self) -> None:
+        super()._give()
+        if not self._polled and not self._over and len(self._ahead) < _CHUNKS_AHEAD:
+            self._polled = True
+            self._loop.add_reader(self._descriptor, self._readable)
+
+
+class ThreadReader(PipeReader):
+    """For files, consoles, and systems that cannot poll."""
+
+    def __init__(self, descriptor: int, arrived: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+        super().__init__(arrived, ended)
+        self._descriptor = descriptor
+        self._room = threading.Semaphore(_CHUNKS_AHEAD)
+        self._closed = False
+        self._context = copy_context()  # the thread has none of the event loop's
+        threading.Thread(target=self._pump, name="skillwire-reader", daemon=True).start()
+
+    def close(self) -> None:
+        self._closed = True
+        self._room.release()
+
+    def _pump(self) -> None:
+        with suppress(RuntimeError):  # the event loop is gone
+            while not self._closed:
+                self._room.acquire()
+                try:
+                    chunk = os.read(self._descriptor, _CHUNK)
+                except OSError:
+                    chunk = b""
+                self._loop.call_soon_threadsafe(self._came, chunk, context=self._context)
+                if not chunk:
+                    return
+
+    def _came(self, chunk: bytes) -> None:
+        before = len(self._ahead)
+        super()._came(chunk)
+        self._make_room(before + 1 - len(self._ahead))
+
+    def _give(self) -> None:
+        before = len(self._ahead)
+        super()._give()
+        if before > len(self._ahead):
+            self._make_room(before - len(self._ahead))
+
+    def _make_room(self, chunks: int) -> None:
+        for _ in range(chunks):
+            self._room.release()
+
+
+class PipeWriter(ABC):
+    """Takes pieces to write to a descriptor, one after the other."""
+
+    def __init__(self, broken: Callable[[], None]) -> None:
+        """`broken` is called when nobody reads any more."""
+        self._broken = broken
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self.pending = 0
+        """Bytes that were taken and are not written yet."""
+
+    @abstractmethod
+    def write(self, piece: bytes) -> None:
+        """Write all of `piece`, now or as soon as somebody reads."""
+
+    def close(self) -> None:  # noqa: B027 - for those that have something to close
+        """Write no more."""
+
+    async def flushed(self) -> None:
+        """Wait until everything is written, or nobody reads any more."""
+        if self.pending:
+            waiting = self._loop.create_future()
+            self._waiting.append(waiting)
+            await waiting
+
+    async def accepted(self, over: Callable[[], bool], enough: int = 0) -> None:
+        """Wait until at most `enough` bytes are left to write.
+
+        Raises `ClientGoneError` if the other side is `over` and takes nothing for long.
+        """
+        quiet, before = 0.0, self.pending
+        while before > enough:
+            with anyio.move_on_after(_TICK):
+                await self.flushed()
+            quiet = quiet + _TICK if over() and self.pending >= before else 0.0
+            if quiet >= _PATIENCE:
+                raise ClientGoneError
+            before = self.pending
+
+    def _written(self, length: int) -> None:
+        self.pending -= length
+        if not self.pending:
+            self._tell()
+
+    def _break(self) -> None:
+        self.pending = 0
+        self._tell()
+        self._broken()
+
+    def _tell(self) -> None:
+        while self._waiting:
+            waiting = self._waiting.popleft()
+            if not waiting.done():
+                waiting.set_result(None)
+
+
+class PolledWriter(PipeWriter):
+    """For pipes and sockets, by a descriptor of its own. `send` writes what it can without waiting."""
+
+    def __init__(
+        self, descriptor: int, send: Callable[[bytes | memoryview], int], broken: Callable[[], None]
+    ) -> None:
+        super().__init__(broken)
+        self._descriptor, self._send = descriptor, send
+        self._pieces: deque[memoryview] = deque()
+        self._gone = False
+
+    def write(self, piece: bytes) -> None:
+        if self._gone or not piece:
+            return
+        length = 0
+        if not self._pieces:  # then nothing is before it, and most often all of it can be written now
+            try:
+                length = self._send(piece)
+            except BlockingIOError:
+                pass
+            except OSError:
+                self._lose()
+                return
+            if length == len(piece):
+                return
+            self._loop.add_writer(self._descriptor, self._writable)
+        self._pieces.append(memoryview(piece)[length:])
+        self.pending += len(piece) - length
+
+    def close(self) -> None:
+        if not self._gone:
+            self._gone = True
+            self._loop.remove_writer(self._descriptor)
+        os.close(self._descriptor)
+
+    def _writable(self) -> None:
+        if self._write_on():
+            self._loop.remove_writer(self._descriptor)
+
+    def _write_on(self) -> bool:
+        """Write what can be written; return whether nothing is left to write."""
+        while self._pieces:
+            piece = self._pieces[0]
+            try:
+                length = self._send(piece)
+            except BlockingIOError:
+                return False
+            except OSError:
+                self._lose()
+                return True
+            if length < len(piece):
+                self._pieces[0] = piece[length:]
+            else:
+                self._pieces.popleft()
+            self._written(length)
+        return True
+
+    def _lose(self) -> None:
+        self._gone = True
+        self._pieces.clear()
+        self._break()
+
+
+class ThreadWriter(PipeWriter):
+    """For files, consoles, and systems that cannot poll."""
+
+    def __init__(self, descriptor: int, broken: Callable[[], None]) -> None:
+        super().__init__(broken)
+        self._descriptor = descriptor
+        self._pieces = queue.SimpleQueue[bytes]()
+        threading.Thread(target=self._pump, name="skillwire-writer", daemon=True).start()
+
+    def write(self, piece: bytes) -> None:
+        self.pending += len(piece)
+        self._pieces.put(piece)
+
+    def _pump(self) -> None:
+        with suppress(RuntimeError):  # the event loop is gone
+            while True:
+                piece = self._pieces.get()
+                left = memoryview(piece)
+                try:
+                    while left:
+                        length = os.write(self._descriptor, left[:_CHUNK])
+                        left = left[length:]
+                        self._loop.call_soon_threadsafe(self._written, length)
+                except OSError:
+                    self._loop.call_soon_threadsafe(self._break)
+                    return
+
+
+def open_reader(descriptor: int, arrived: Callable[[bytes], None], ended: Callable[[], None]) -> PipeReader:
+    """Return what reads from `descriptor`, in the cheapest way that it allows."""
+    own = _own_end(descriptor, os.O_RDONLY)
+    if own is not None:
+        try:
+            return PolledReader(own, arrived, ended)
+        except (NotImplementedError, OSError):  # no such thing on this system
+            os.close(own)
+    return ThreadReader(descriptor, arrived, ended)
+
+
+def open_writer(descriptor: int, broken: Callable[[], None]) -> PipeWriter:
+    """Return what writes to `descriptor`, in the cheapest way that it allows."""
+    own = _own_end(descriptor, os.O_WRONLY)
+    return (
+        ThreadWriter(descriptor, broken) if own is None else PolledWriter(own, partial(os.write, own), broken)
+    )
+
+
+def _own_end(descriptor: int, direction: int) -> int | None:
+    """Return a descriptor of the same pipe or socket that does not wait; None if there is no way to get one.
+
+    The one that we were given is shared with whoever started us: to change it would change it for them, too.
+    A pipe can be opened once more, where the system shows open files as files; a socket is seldom shared.
+    """
+    mode = os.fstat(descriptor).st_mode
+    try:
+        if stat.S_ISFIFO(mode):
+            return os.open(f"/proc/self/fd/{descriptor}", direction | os.O_NONBLOCK | os.O_CLOEXEC)
+        if stat.S_ISSOCK(mode):
+            own = os.dup(descriptor)
+            os.set_blocking(own, False)
+            return own
+    except (OSError, AttributeError):
+        return None
+    return None

@@ -1,0 +1,330 @@
+"""An MCP server on standard input and output: stdout carries the protocol and nothing else.
+
+What the lane knows is answered on the spot. The SDK, which takes longer to load than most folders of skills,
+is loaded when the first line comes that the lane leaves to it.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+import orjson
+
+from skillwire.errors import SkillwireError
+from skillwire.server.response_cache import (
+    LONGEST,
+    Question,
+    ResponseCache,
+    envelope,
+    legacy_question,
+    modern_question,
+)
+from skillwire.server.stdio.lines import LineSplitter, LineTooLongError, RequestMemo
+from skillwire.server.stdio.pipes import ClientGoneError, open_reader, open_writer
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel.server import Server
+
+    from skillwire.server.stdio.conversation import Conversation
+
+
+_PATIENCE = 0.5
+"""Seconds for the client to take more at a signal to stop: half a line would be worse than none."""
+_AT_ONCE = 16
+"""Lines that wait for the SDK, and answers that are prepared. A client that wants more has to wait."""
+_CLOGGED = 1024 * 1024
+"""Bytes that a client may leave unread before it gets no more answers and is listened to no more."""
+_HANDED_OVER = 16 * 1024
+"""Bytes of answers that are written before the next are made: the client takes up the first meanwhile."""
+_JOINED = 64 * 1024
+"""Bytes of answers that are written in one go, as much as most pipes hold. More would only be copied."""
+
+Line: TypeAlias = bytes | LineTooLongError
+
+
+async def serve_stdio(server: "Server[Any]") -> None:
+    """Serve one client on stdin and stdout until it closes either.
+
+    Raises `UnreadError` if it leaves answers unread, having closed our standard input.
+    """
+    await serve_lazily(lambda: server)
+
+
+async def serve_lazily(make_server: "Callable[[], Server[Any]]", lane: ResponseCache | None = None) -> None:
+    """Do the same with a server that is made, in a thread, when a request comes that `lane` leaves to it."""
+    with _private_pipes() as (source, sink):
+        await serve_pipes(source, sink, make_server, lane)
+
+
+async def serve_pipes(
+    source: int, sink: int, make_server: "Callable[[], Server[Any]]", lane: ResponseCache | None = None
+) -> None:
+    """Do the same on two descriptors. They stay open: a thread may still read from one."""
+    unread = 0
+    async with anyio.create_task_group() as tasks:
+        wire = _StdioConnection(source, sink, make_server, lane, tasks)
+        try:
+            await wire.run()
+        finally:
+            await wire.close()
+            unread = wire.unread
+        tasks.cancel_scope.cancel()
+    if unread:
+        raise UnreadError(unread)
+
+
+class _StdioConnection:
+    """One client: lines come in, answers go out."""
+
+    def __init__(
+        self,
+        source: int,
+        sink: int,
+        make_server: "Callable[[], Server[Any]]",
+        lane: ResponseCache | None,
+        tasks: anyio.abc.TaskGroup,
+    ) -> None:
+        self._make_server = make_server
+        self._lane = lane
+        self._tasks = tasks
+        self._lines = LineSplitter()
+        self._repeated = None if lane is None else RequestMemo(lane)
+        self._waiting: deque[Line] = deque()
+        """Lines that could not be answered on the spot."""
+        self._taking = False
+        """Whether one of them is being looked at."""
+        self._something = anyio.Event()
+        self._over = self._clogged = False
+        self._preparing = anyio.Semaphore(_AT_ONCE)
+        self._loading = anyio.Lock()
+        self._sdk: Conversation | None = None
+        self._sdk_ended = anyio.Event()
+        self._modern = False
+        """Whether the lane has seen a request of protocol 2026-07-28 before the SDK saw any."""
+        self._outlet = open_writer(sink, tasks.cancel_scope.cancel)
+        self._inlet = open_reader(source, self._arrived, self._ended)
+
+    async def run(self) -> None:
+        """Answer every line; at the end, let the last answers out."""
+        with suppress(ClientGoneError, anyio.BrokenResourceError):
+            while self._waiting or not self._over:
+                await self._something.wait()
+                self._something = anyio.Event()
+                while self._waiting:
+                    await self._take_next()
+            for _ in range(_AT_ONCE):  # until nothing is being prepared any more
+                await self._preparing.acquire()
+        if self._sdk is not None:
+            await self._sdk.end()
+            await self._sdk_ended.wait()
+        await self._outlet.flushed()
+
+    async def close(self) -> None:
+        """Read no more, and write what is left, if somebody reads it."""
+        self._inlet.close()
+        with anyio.move_on_after(_PATIENCE, shield=True):
+            await self._outlet.flushed()
+        self._outlet.close()
+
+    @property
+    def unread(self) -> int:
+        """Bytes of answers that the client has not taken."""
+        return self._outlet.pending
+
+    def _arrived(self, chunk: bytes) -> None:
+        """Answer the lines of a chunk that can be answered now; put the others by."""
+        if self._repeated is not None and not self._lines.begun:
+            chunk = self._answer_repeated(chunk, self._repeated)
+        if chunk:
+            self._take_each(chunk)
+        if self._waiting or self._outlet.pending:  # else there is nothing to mind: what arrives is not held
+            self._mind_the_flow()
+
+    def _answer_repeated(self, chunk: bytes, repeated: RequestMemo) -> bytes:
+        """Answer the first lines of a chunk, as far as they are known; return the rest of it."""
+        while chunk:
+            answers, chunk = repeated.answered(chunk, min(_HANDED_OVER, _CLOGGED - self._outlet.pending))
+            if not answers:
+                break
+            self._outlet.write(answers)
+        return chunk
+
+    def _take_each(self, chunk: bytes) -> None:
+        """Do so line by line."""
+        answers: list[bytes] = []
+        unread = self._outlet.pending
+        for line in self._lines.feed(chunk):
+            if unread > _CLOGGED or (answer := self._on_the_spot(line)) is None:
+                self._waiting.append(line)
+            else:
+                answers.append(answer)
+                unread += len(answer)
+        for piece in answers if unread > _JOINED else (b"".join(answers),):
+            self._outlet.write(piece)
+        if self._waiting:
+            self._something.set()
+
+    def _ended(self) -> None:
+        self._waiting.extend(self._lines.end())
+        self._over = True
+        self._something.set()
+        self._tasks.start_soon(self._give_up_in_time)
+
+    async def _give_up_in_time(self) -> None:
+        """See to it that a client which has closed its side, and reads nothing, does not keep us."""
+        with suppress(ClientGoneError):
+            while True:
+                await self._outlet.accepted(self._is_over)
+                await anyio.sleep(_PATIENCE)
+        self._tasks.cancel_scope.cancel()
+
+    def _is_over(self) -> bool:
+        return self._inlet.over
+
+    def _mind_the_flow(self) -> None:
+        """Listen to a client only while it takes its answers."""
+        if self._clogged:
+            return
+        if self._outlet.pending > _CLOGGED:
+            self._clogged = True
+            self._inlet.hold()
+            self._tasks.start_soon(self._listen_again)
+        elif len(self._waiting) >= _AT_ONCE:
+            self._inlet.hold()
+        else:
+            self._inlet.release()
+
+    async def _listen_again(self) -> None:
+        try:
+            await self._unclogged()
+        except ClientGoneError:
+            self._tasks.cancel_scope.cancel()
+        self._clogged = False
+        self._mind_the_flow()
+
+    async def _unclogged(self) -> None:
+        """Wait until the client has taken its answers. Raises `ClientGoneError` if it will not."""
+        await self._outlet.accepted(self._is_over, _CLOGGED)
+
+    def _on_the_spot(self, line: Line) -> bytes | None:
+        """Return the answer to a line that just came, if the lane has it."""
+        if self._repeated is None or isinstance(line, LineTooLongError):
+            return None
+        if answer := self._repeated.answered(line + b"\n", 0)[0]:
+            return answer
+        era = self._era
+        if era is None and (self._waiting or self._taking):
+            return None  # of which era this client is, a line before this one decides
+        if (asked := self._asked(line)) is None:
+            return None
+        if era is not None:  # what is remembered is answered later without asking for the era again
+            self._repeated.note(line, *asked)
+        return self._kept(*asked)
+
+    def _kept(self, identity: bytes, question: Question) -> bytes | None:
+        """Return the answer to a question, if the lane has it ready."""
+        if self._lane is None or (result := self._lane.ready(question)) is None:
+            return None
+        self._modern = question.modern
+        return envelope(identity, result, b"\n")
+
+    @property
+    def _era(self) -> bool | None:
+        """Whether the client speaks protocol 2026-07-28, as its first request has shown."""
+        return True if self._modern else None if self._sdk is None else self._sdk.modern
+
+    def _asked(self, line: Line) -> tuple[bytes, Question] | None:
+        """Return the id, as JSON, and the question of a line that is one for the lane at this point."""
+        if self._lane is None or isinstance(line, LineTooLongError) or len(line) > LONGEST:
+            return None
+        era = self._era
+        if era is False and (self._sdk is None or not self._sdk.shook_hands):
+            return None
+        try:
+            message: object = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            return None
+        asked = legacy_question(message) if era is False else modern_question(message)
+        return None if asked is None else (orjson.dumps(asked[0]), asked[1])
+
+    async def _take_next(self) -> None:
+        """Answer a line that had to wait, or have it answered. Raises `ClientGoneError`."""
+        line = self._waiting.popleft()
+        self._taking = True
+        await self._unclogged()
+        if (asked := self._asked(line)) is None:
+            await self._give_to_sdk(line)
+        elif self._preparing.value == _AT_ONCE and (answer := self._kept(*asked)) is not None:
+            self._outlet.write(answer)  # it is its turn: nothing before it is still being prepared
+        else:
+            self._modern = self._modern or asked[1].modern
+            await self._preparing.acquire()
+            self._tasks.start_soon(self._prepare, line, *asked)
+        self._taking = False
+        self._mind_the_flow()
+
+    async def _prepare(self, line: Line, identity: bytes, question: Question) -> None:
+        try:
+            result = None if self._lane is None else await self._lane.prepare(question)
+            if result is not None:
+                self._outlet.write(envelope(identity, result, b"\n"))
+                return
+            with suppress(ClientGoneError, anyio.BrokenResourceError):
+                await self._give_to_sdk(line)
+        finally:
+            self._preparing.release()
+
+    async def _give_to_sdk(self, line: Line) -> None:
+        sdk = await self._loaded()
+        if self._modern:
+            await sdk.begin_modern()
+        await sdk.take(line)
+
+    async def _loaded(self) -> "Conversation":
+        """Return the side of the SDK, loaded if it is not yet."""
+        async with self._loading:
+            if self._sdk is not None:
+                return self._sdk
+            run = partial(anyio.to_thread.run_sync, abandon_on_cancel=True)
+            server = await run(self._make_server)
+            module = await run(import_module, "skillwire.server.stdio.conversation")
+            self._sdk = sdk = module.Conversation(server, self._outlet, self._is_over)
+            self._tasks.start_soon(self._converse, sdk)
+            return sdk
+
+    async def _converse(self, sdk: "Conversation") -> None:
+        await sdk.run()
+        self._sdk_ended.set()
+
+
+@contextmanager
+def _private_pipes() -> Generator[tuple[int, int]]:
+    """Take standard input and output for the protocol alone.
+
+    Meanwhile descriptor 0 is empty and 1 leads to stderr, so that a stray `print`, here or in a child
+    process, cannot break a message. The private copies stay open: a thread may still read from one.
+    """
+    source, sink = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    try:
+        yield source, sink
+    finally:
+        os.dup2(source, 0)
+        os.dup2(sink, 1)
+
+
+class UnreadError(SkillwireError):
+    """A client stopped reading, so that answers were cut off."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__(f"the client left {length:,} bytes of answers unread")

@@ -1,0 +1,224 @@
+"""Skills that live elsewhere: a copy is fetched to this machine, and served as any folder is."""
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+
+from skillwire.core.atomic_write import Hold
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import Limits, LiveFile, SkillFile, SkillRecord
+from skillwire.core.system import require_posix
+from skillwire.errors import SourceBusyError, SourceError
+from skillwire.sources.base import (
+    EVERYWHERE,
+    Locations,
+    Progress,
+    Scan,
+    Source,
+    Validator,
+    WatchFilter,
+    ignore_progress,
+)
+from skillwire.sources.folder.source import FolderSource
+
+POLL_SECONDS = 300.0
+_FIRST_RETRY, _LAST_RETRY = 0.5, 30.0
+"""Seconds before a fetch is repeated that failed for lack of descriptors or memory. Doubled each time."""
+_START_SECONDS = 15.0
+"""How long the start of a service waits for the first copy. It goes on without, and serves it later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A fetched folder. It is complete, and never written to again."""
+
+    root: Path
+    version: str
+    """A commit or a digest: copies of one version have the same content."""
+    problems: tuple[Problem, ...] = ()
+    """What had to be left out, each with its remedy."""
+    folder: Path | None = None
+    """What is thrown away when nobody needs it any more, if that is more than the root."""
+
+
+class Fetcher(ABC):
+    """Fetches copies of one remote place. One subclass for each kind of place."""
+
+    place: str
+    """What the operator calls it. Never holds a secret."""
+
+    @abstractmethod
+    async def fetch(self) -> Copy:
+        """Return a copy of what is there now; the one before, if nothing changed. Raises `SourceError`.
+
+        The copy before stays on disk for as long as somebody may read from it: until the next but one.
+        """
+
+    @abstractmethod
+    def last(self) -> Copy | None:
+        """Return the last good copy, of this run or an earlier one, without asking anybody."""
+
+    async def changes(self, every: float) -> AsyncGenerator[None]:
+        """Yield whenever it is time to fetch again."""
+        while True:
+            await anyio.sleep(every)
+            yield
+
+
+class FetchedSource(Source):
+    """The skills of the newest copy of a mirror, or of its last good copy."""
+
+    def __init__(
+        self,
+        mirror: Fetcher,
+        *,
+        label: str,
+        limits: Limits | None = None,
+        every: float = POLL_SECONDS,
+        live: bool = False,
+    ) -> None:
+        """With `live`, the last good copy is served at once, and the newest as soon as it is here.
+
+        Raises `PlatformError` on Windows.
+        """
+        require_posix("serving fetched skills")
+        self.label = label
+        self._mirror = mirror
+        self._limits = limits or Limits()
+        self._every = every
+        self._live = live
+        self._asked = self._begun = False
+        self._copy: Copy | None = None
+        self._folder: FolderSource | None = None
+        self._trouble: SourceError | None = None
+        self._fetched: datetime | None = None
+        self._holds: deque[Hold] = deque()
+        """On the copy that is served, and the one before: somebody may still read from that."""
+
+    @property
+    def place(self) -> str:
+        return self._mirror.place
+
+    async def sync(self) -> Copy:
+        """Fetch, and serve what was fetched from the next scan on. Raises `SourceError`."""
+        self._asked = True
+        try:
+            copy = await self._mirror.fetch()
+        except SourceError as error:
+            self._trouble = error
+            raise
+        self._trouble = None
+        self._fetched = datetime.now(UTC)
+        self._mount(copy)
+        return copy
+
+    @property
+    def fetched(self) -> datetime | None:
+        return self._fetched
+
+    async def fetch(self) -> None:
+        await self.sync()
+
+    @property
+    def last(self) -> Copy | None:
+        """What would be served if nobody could be asked."""
+        return self._copy or self._mirror.last()
+
+    async def prepare(self) -> None:
+        if not self._begun:
+            self._begun = True
+            await self._begin()
+
+    async def scan(self, progress: Progress = ignore_progress) -> Scan:
+        await self.prepare()
+        if self._folder is None:
+            raise self._trouble or SourceError("it is still being fetched")
+        return self._told(await self._folder.scan(progress))
+
+    async def _begin(self) -> None:
+        last = self._mirror.last()
+        if last is None or not self._live:
+            with (
+                contextlib.suppress(SourceError),
+                anyio.move_on_after(_START_SECONDS if self._live else None),
+            ):
+                await self.sync()
+        if self._folder is None and last is not None:
+            self._mount(last)
+
+    async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
+        if self._folder is None or where == EVERYWHERE:
+            return await self.scan()
+        return self._told(await self._folder.rescan(where))
+
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
+        if self._folder is None:
+            raise SourceError("nothing was fetched yet")
+        return await self._folder.read(entry, file)
+
+    def seal(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
+        return None if self._folder is None else self._folder.seal(entry, file)
+
+    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:
+        if only is not None:  # whoever wants the skills to stay as they are does not ask for newer ones
+            return
+        if not self._asked or self._folder is None:
+            await self._sync_or_not()
+            yield EVERYWHERE
+            async with contextlib.aclosing(self._retries()) as retries:
+                async for where in retries:
+                    yield where
+        async with contextlib.aclosing(self._mirror.changes(self._every)) as times:
+            async for _ in times:
+                if await self._sync_or_not():
+                    yield EVERYWHERE
+                async with contextlib.aclosing(self._retries()) as retries:
+                    async for where in retries:
+                        yield where
+
+    async def _retries(self) -> AsyncGenerator[Locations]:
+        """Fetch again while this machine is out of something: a mirror does not report a change twice."""
+        pause = _FIRST_RETRY
+        while isinstance(self._trouble, SourceBusyError):
+            await anyio.sleep(min(pause, self._every))
+            pause = min(2 * pause, _LAST_RETRY)
+            if await self._sync_or_not():
+                yield EVERYWHERE
+
+    async def _sync_or_not(self) -> bool:
+        """Fetch if that can be done; return whether anything is to be told differently now."""
+        before = self._copy, str(self._trouble)
+        with contextlib.suppress(SourceError):
+            await self.sync()
+        return before != (self._copy, str(self._trouble))
+
+    def _mount(self, copy: Copy) -> None:
+        if self._copy is None or copy.root != self._copy.root:
+            self._holds.append(Hold(copy.folder or copy.root))
+            while len(self._holds) > 2:
+                self._holds.popleft().release()
+            self._folder = FolderSource(copy.root, label=self.label, limits=self._limits)
+        self._copy = copy
+
+    def _told(self, scan: Scan) -> Scan:
+        """Return the scan with what is wrong with the copy itself."""
+        problems = (*(self._copy.problems if self._copy else ()), *scan.problems)
+        if self._trouble is not None:
+            problems = (*problems, _stale(self._trouble))
+        return replace(scan, problems=problems)
+
+
+def _stale(trouble: SourceError) -> Problem:
+    return Problem(
+        ".",
+        Rule.SOURCE_STALE,
+        Severity.WARNING,
+        f"it cannot be fetched now, so the last good copy is served: {trouble}",
+        hint="nothing to do if it comes back; it is asked again from time to time",
+    )

@@ -1,0 +1,220 @@
+"""Skills known from the last scan, kept on disk so that a start reads only what changed."""
+
+import hashlib
+import os
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import astuple, replace
+from itertools import chain
+from pathlib import Path
+from sys import intern
+from typing import Any, NamedTuple
+
+import orjson
+
+from skillwire import __version__
+from skillwire.core.atomic_write import remove_abandoned, replace_file
+from skillwire.core.names import SKILL_FILE
+from skillwire.core.record import LENGTH, Digest, Limits, SkillFile
+from skillwire.frontmatter.document import SkillDocument
+from skillwire.sources.base import Locations
+from skillwire.sources.folder.facts import Facts, KnownFile
+from skillwire.sources.folder.files import PACKED, UNSETTLED, OutOfRangeError, Stamp, packed
+from skillwire.sources.folder.last_good import LastGood, SpillFile
+from skillwire.sources.folder.listing import Folder, joined
+from skillwire.sources.folder.skill_folder import NOTHING, SkillDraft, SkillFolder
+
+
+class CachedSkill(NamedTuple):
+    """A plain skill, and the stamps of all that it was read from."""
+
+    draft: SkillDraft
+    seen: int
+    """How many files and folders stand in its folder, at any depth."""
+    stamps: bytes
+    """Of its folder, the folders in it and its files, in the order in which the draft has them."""
+
+    @classmethod
+    def of(
+        cls, draft: SkillDraft, seen: int, folders: Iterable[bytes], files: Iterable[bytes]
+    ) -> "CachedSkill":
+        """Return the skill with the packed stamps of its folders, the skill's own first, and of its files."""
+        return cls(draft, seen, b"".join((*folders, *files)))
+
+    def unit(self, folder: Folder) -> SkillFolder:
+        return SkillFolder(folder, (self.draft,), (), entered_all=True, seen=self.seen, held=NOTHING)
+
+    def holds(self) -> bool:
+        """Whether nothing has changed since: not one file or folder has another stamp."""
+        location = self.draft.location
+        inside = chain(self.draft.directories, (file.path for file in self.draft.files))
+        try:
+            found = [packed(os.lstat(location))]
+            found.extend([packed(os.lstat(f"{location}/{path}")) for path in inside])
+        except (OSError, OutOfRangeError):
+            return False
+        return b"".join(found) == self.stamps
+
+    def doubting(self, where: Locations) -> "CachedSkill":
+        """Return the same, not trusting the stamps of files at these locations."""
+        known, location = self.known_files(), self.draft.location
+        if where.isdisjoint(f"{location}/{path}" for path in known):
+            return self
+        stamps = (UNSETTLED if f"{location}/{path}" in where else each for path, (each, _) in known.items())
+        return self._replace(stamps=b"".join((self.stamps[: -len(known) * PACKED], *stamps)))
+
+    def known_files(self) -> dict[str, tuple[bytes, SkillFile]]:
+        """Return each file with its stamp, by its path."""
+        stamps = self.stamps[(1 + len(self.draft.directories)) * PACKED :]
+        return {
+            file.path: (stamps[at : at + PACKED], file)
+            for at, file in zip(range(0, len(stamps), PACKED), self.draft.files, strict=True)
+        }
+
+
+_FORM = f"skillwire folder 3, {__version__}"
+"""Another version may read a frontmatter in another way."""
+_LARGEST = 256 * 1024 * 1024
+_BETWEEN = b"\t"
+"""Stands between the path of a plain skill and what is known of it: JSON spells it in another way."""
+_ERRORS = (OSError, orjson.JSONDecodeError, IndexError, KeyError, TypeError, ValueError)
+
+
+class ScanCache:
+    """The file in which it is kept. What it held at the end of an earlier run is forgotten as it is used."""
+
+    def __init__(self, cache: Path, root: Path, limits: Limits) -> None:
+        self._root = os.path.realpath(root)
+        self._limits = limits
+        name = hashlib.sha256(os.fsencode(self._root)).hexdigest()[:32]
+        self._file = cache / f"{name}.jsonl"
+        self._skills: dict[bytes, bytes] = {}
+
+    def load(self) -> None:
+        """Read the file; if anything is wrong with it, nothing is known."""
+        with suppress(*_ERRORS):
+            if self._file.stat().st_size > _LARGEST:
+                return
+            head, _, body = self._file.read_bytes().partition(b"\n")
+            if orjson.loads(head) != self._head(body):
+                return
+            lines = body.split(b"\n")
+            self._skills = {path: told for path, _, told in (line.partition(_BETWEEN) for line in lines)}
+
+    def recall(self, path: str, spool: SpillFile | None) -> CachedSkill | None:
+        """Return what is known of the plain skill in the folder at `path`, once.
+
+        With a spool, the content of its document is kept there.
+        """
+        told = self._skills.pop(orjson.dumps(path), b"")
+        try:
+            return self._plain(path, orjson.loads(told), spool) if told else None
+        except _ERRORS:
+            return None
+
+    def facts(self, spool: SpillFile | None) -> dict[str, KnownFile]:
+        """Return what is known of files that are known one by one, by where they are."""
+        told = self._skills.pop(b"", b"")
+        try:
+            files: list[list[Any]] = orjson.loads(told) if told else []
+            return dict(_known(self._root, each, spool) for each in files)
+        except _ERRORS:
+            return {}
+
+    def save(self, plain: Mapping[str, CachedSkill], known: Mapping[str, KnownFile]) -> None:
+        """Keep what is known now. Where that cannot be, the next start reads everything."""
+        inside = joined(self._root, "")
+        files = [
+            [
+                location[len(inside) :],
+                *stamp,
+                str(facts.digest),
+                facts.mime_type,
+                _frontmatter(facts),
+            ]
+            for location, (stamp, facts) in known.items()
+            if location.startswith(inside) and location.isprintable() and _is_spotless(facts.document)
+        ]
+        with suppress(OSError, orjson.JSONEncodeError):
+            body = b"\n".join(chain(_lines(plain), [_BETWEEN + orjson.dumps(files)]))
+            if len(body) < _LARGEST:
+                self._write(orjson.dumps(self._head(body)) + b"\n" + body)
+
+    def _write(self, content: bytes) -> None:
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        remove_abandoned(self._file.parent)
+        replace_file(self._file, content, private=True, durable=False)
+
+    def _head(self, body: bytes) -> list[Any]:
+        return [_FORM, self._root, list(astuple(self._limits)), hashlib.sha256(body).hexdigest()]
+
+    def _plain(self, path: str, told: list[Any], spool: SpillFile | None) -> CachedSkill:
+        seen, packed, directories, paths, kinds, sizes, runnable, frontmatter = told
+        stamps, digests = map(a2b_base64, packed)
+        location = joined(self._root, path) if path else self._root
+        starts = range(0, len(digests), LENGTH)
+        listed = [
+            SkillFile(intern(file), intern(kind), Digest.from_raw(digests[at : at + LENGTH]), size)
+            for file, kind, at, size in zip(paths, kinds, starts, sizes, strict=True)
+        ]
+        number: int
+        for number in runnable:
+            listed[number] = replace(listed[number], executable=True)
+        main = listed[0]
+        draft = SkillDraft(
+            below="",
+            location=location,
+            where=f"{path}/{SKILL_FILE}" if path else SKILL_FILE,
+            document=SkillDocument(frontmatter, ()),
+            files=tuple(listed),
+            directories=tuple(map(intern, directories)),
+            warnings=(),
+            stored=NOTHING,
+            kept=_kept(joined(location, SKILL_FILE), main.size, main.digest, spool),
+        )
+        return CachedSkill(draft, seen, stamps)
+
+
+def _lines(plain: Mapping[str, CachedSkill]) -> Iterator[bytes]:
+    """Yield a line for each plain skill. A document with problems is read again, and judged anew."""
+    for path, known in plain.items():
+        if not path.isprintable():
+            continue
+        draft, spotless = known.draft, _is_spotless(known.draft.document)
+        if not spotless:
+            known = known.doubting(frozenset({f"{draft.location}/{SKILL_FILE}"}))  # noqa: PLW2901
+        digests = b"".join(file.digest.raw for file in draft.files)
+        told = [
+            known.seen,
+            [b2a_base64(each, newline=False).decode() for each in (known.stamps, digests)],
+            draft.directories,
+            [file.path for file in draft.files],
+            [file.mime_type for file in draft.files],
+            [file.size for file in draft.files],
+            [number for number, file in enumerate(draft.files) if file.executable],
+            draft.document.frontmatter if spotless else None,
+        ]
+        yield orjson.dumps(path) + _BETWEEN + orjson.dumps(told)
+
+
+def _is_spotless(document: SkillDocument | None) -> bool:
+    return document is None or not document.problems
+
+
+def _frontmatter(facts: Facts) -> Any:
+    return None if facts.document is None else facts.document.frontmatter
+
+
+def _known(root: str, told: list[Any], spool: SpillFile | None) -> tuple[str, KnownFile]:
+    path, size, modified, changed, inode, device, digest, mime_type, frontmatter = told
+    location = joined(root, path)
+    stamp, digest = Stamp(size, modified, changed, inode, device), Digest(digest)
+    if path.rpartition(os.sep)[2].upper() != SKILL_FILE.upper():
+        return location, (stamp, Facts(digest, size, mime_type))
+    kept = _kept(location, size, digest, spool)
+    return location, (stamp, Facts(digest, size, mime_type, SkillDocument(frontmatter, ()), kept))
+
+
+def _kept(location: str, size: int, digest: Digest, spool: SpillFile | None) -> LastGood | None:
+    return None if spool is None else LastGood.unread(location, size, digest, spool)

@@ -1,0 +1,245 @@
+"""A folder on this machine, and every skill in it."""
+
+import ctypes
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+
+from skillwire.core.names import name_fault
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import Limits, LiveFile, SkillFile, SkillRecord
+from skillwire.core.system import require_posix
+from skillwire.errors import SourceBusyError, SourceError
+from skillwire.sources.base import (
+    EVERYWHERE,
+    Locations,
+    Progress,
+    Scan,
+    Source,
+    Validator,
+    WatchFilter,
+    ignore_progress,
+)
+from skillwire.sources.folder.facts import FactCache
+from skillwire.sources.folder.files import FileValidator, read_file
+from skillwire.sources.folder.ignore import IGNORE_FILE, Ignored
+from skillwire.sources.folder.last_good import LastGood, SpillFile
+from skillwire.sources.folder.scan_cache import ScanCache
+from skillwire.sources.folder.skill_folder import Placement
+from skillwire.sources.folder.tree import Recall, Tree
+from skillwire.sources.folder.walk import Look, must_be_readable
+from skillwire.sources.folder.watch import watch
+from skillwire.sources.folder.watch_plan import WatchPlan
+
+
+def _trimmer() -> Callable[[int], Any]:
+    """Return what makes the C library give back what it holds, where it is one that can."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            return ctypes.CDLL(None).malloc_trim
+    return lambda _: 0
+
+
+_trim = _trimmer()
+
+
+def trim_memory() -> None:
+    """Let the system have what this process holds and does not use. Takes milliseconds: not for hot paths."""
+    _trim(0)
+
+
+_WORTH_A_THREAD = 1024 * 1024
+"""Reading a smaller file takes less time than handing the work to a thread."""
+
+
+class FolderSource(Source):
+    """The skills of a folder: the folder itself if it is a skill, else all skills below it."""
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        *,
+        label: str | None = None,
+        limits: Limits | None = None,
+        follow_links: bool = False,
+        keep_good: bool = False,
+        digests: Path | None = None,
+    ) -> None:
+        """With `keep_good`, a skill that an edit breaks is served as it was until it is mended.
+
+        `digests` is a folder in which to keep what is known of files for the next start. Raises
+        `PlatformError` on Windows.
+        """
+        require_posix("reading a folder of skills")
+        self.root = Path(root)
+        name = self.root.resolve().name
+        self.label = label or ("skills" if name_fault(name) else name)
+        self._limits = limits or Limits()
+        self._follow_links = follow_links
+        self._facts = FactCache(SpillFile() if keep_good else None)
+        self._remembered = None if digests is None else ScanCache(digests, self.root, self._limits)
+        self._tree = Tree(self._facts)
+        self._places = Placement(self.label)
+        self._stored: dict[tuple[str, str], str] = {}
+        """Where files are that have another path there than they are published under."""
+        self._held: dict[str, LastGood] = {}
+        """What is served instead of files that are broken, by where those are."""
+        self._watching: Problem | None = None
+
+    @property
+    def place(self) -> str:
+        return str(self.root)
+
+    async def scan(self, progress: Progress = ignore_progress) -> Scan:
+        return await anyio.to_thread.run_sync(self._scan, progress)
+
+    async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
+        return await anyio.to_thread.run_sync(self._rescan, where)
+
+    def seal(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
+        location = self._location(entry, file)
+        if isinstance(file, LiveFile) or location in self._held:
+            return None
+        return FileValidator.of(location, file.size)
+
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
+        location = self._location(entry, file)
+        if (held := self._held.get(location)) is not None:
+            return held.content()
+        size = file.size if isinstance(file, SkillFile) else self._limits.bytes
+        if size > _WORTH_A_THREAD:
+            content, _ = await anyio.to_thread.run_sync(read_file, location, size)
+        else:
+            content, _ = read_file(location, size)
+        return content
+
+    def _location(self, entry: SkillRecord, file: SkillFile | LiveFile) -> str:
+        stored = self._stored.get((entry.origin.location, file.path))
+        return stored or os.path.join(entry.origin.location, file.path)  # noqa: PTH118 - a hot path
+
+    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:
+        def plan() -> WatchPlan:
+            if only is None:
+                return WatchPlan.of(self.root, self._tree)
+            return WatchPlan.for_units(tuple(self._tree.units.values()), only.locations)
+
+        await self._settle_down()
+        async with aclosing(watch(plan, only)) as noticed:
+            async for each in noticed:
+                self._watching = each.problem
+                yield each.where
+                await self._settle_down()
+
+    async def _settle_down(self) -> None:
+        """Write down what is known, and put by what is kept of documents, now that there is time."""
+        await anyio.to_thread.run_sync(self._write_down)
+        # Nobody who leaves has to wait for this: it is for those who stay.
+        await anyio.to_thread.run_sync(self._spill, abandon_on_cancel=True)
+
+    def _write_down(self) -> None:
+        if self._remembered is not None:  # once: the next start reads what changes from now on
+            if self._facts.changed:
+                self._remembered.save(dict(self._tree.plain), dict(self._facts.known))
+            self._remembered = None
+
+    def _spill(self) -> None:
+        for unit in tuple(self._tree.units.values()):
+            for draft in unit.drafts:
+                if draft.kept is not None:
+                    draft.kept.spill()
+        trim_memory()
+
+    def _scan(self, progress: Progress) -> Scan:
+        look = self._look(progress)
+        if isinstance(look, Scan):
+            return look
+        tree = Tree(self._facts)
+        tree.walk(look, look.start(), before=self._tree, recall=self._recall())
+        self._facts.keep_only({location for unit in tree.units.values() for location in unit.locations})
+        return self._found(tree)
+
+    def _recall(self) -> Recall:
+        """Return what tells of skills that are known: from the last look or, before the first, from disk."""
+        remembered, spool = self._remembered, self._facts.spool
+        if remembered is None or self._tree.group_folders or self._tree.units:
+            return self._tree.plain.get
+        remembered.load()
+        self._facts.known = remembered.facts(spool)
+        return partial(remembered.recall, spool=spool)
+
+    def _rescan(self, where: Locations) -> Scan:
+        """Look again at the units and folders at `where`, and at nothing else."""
+        real = frozenset(os.path.realpath(location) for location in where) | where
+        empty = not self._tree.group_folders and not self._tree.units
+        if not where or empty or self._tree.cut or self._decisive(real) or self._tree.is_stale(real):
+            return self._scan(ignore_progress)
+        look = self._look(ignore_progress, seen=self._tree.seen)
+        if isinstance(look, Scan):
+            return look
+        try:
+            changed = self._tree.look_again(look, real)
+        except SourceError:
+            self._tree.cut = True  # some of it is new, and none of that has its place: all is looked at next
+            raise
+        return self._found(self._tree, changed=changed)
+
+    def _decisive(self, where: Locations) -> bool:
+        """Whether a change at one of these locations may change everything."""
+        named, root = os.path.abspath(self.root), os.path.realpath(self.root)  # noqa: PTH100
+        around = any(
+            f"{named}/".startswith(f"{each}/") or f"{root}/".startswith(f"{each}/") for each in where
+        )
+        return around or os.path.join(root, IGNORE_FILE) in where  # noqa: PTH118
+
+    def _look(self, progress: Progress, seen: int = 0) -> Look | Scan:
+        """Return what a look at the root takes, or all that there is to say of a root that is not served."""
+        must_be_readable(os.fspath(self.root))
+        try:
+            ignored = Ignored.at(self.root)
+        except SourceBusyError:  # says nothing of the file, and must not hide all skills
+            raise
+        except SourceError as error:
+            self._tree = Tree(self._facts)
+            return _closed(error)
+        self._facts.begin()
+        return Look(
+            os.fspath(self.root),
+            limits=self._limits,
+            ignored=ignored,
+            follow_links=self._follow_links,
+            progress=progress,
+            seen=seen,
+        )
+
+    def _found(self, tree: Tree, changed: Iterable[str] | None = None) -> Scan:
+        self._tree = tree
+        self._places.place(tree.units, changed)
+        placed = self._places.placed.values()
+        stored = ((draft.location, draft.stored) for each in placed for draft in each.unit.drafts)
+        self._stored = {(at, path): location for at, paths in stored for path, location in paths.items()}
+        self._held = {location: kept for each in placed for location, kept in each.unit.held.items()}
+        entries = [entry for each in placed for entry in each.entries]
+        watching = () if self._watching is None else (self._watching,)
+        problems = (*tree.problems(), *watching)
+        return Scan(tuple(sorted(entries, key=lambda entry: entry.root)), problems)
+
+
+def _closed(error: SourceError) -> Scan:
+    """Return a scan without skills: what should have stayed hidden is not known."""
+    return Scan(
+        problems=(
+            Problem(
+                IGNORE_FILE,
+                Rule.IGNORE_FILE,
+                Severity.ERROR,
+                f"it {error}; nothing of this folder is served, because some of it was meant to stay hidden",
+                hint="make it a text file of patterns as in `.gitignore`, or remove it",
+            ),
+        )
+    )

@@ -1,0 +1,188 @@
+"""The address of a repository: `github:owner/repo[/path][@ref]` or `git+URL[@ref][#path]`.
+
+A repository on GitHub may also be written as its web page: `github.com/owner/repo`, with or without a scheme.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass, field, replace
+from typing import Self
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from skillwire.core.names import name_fault, path_fault
+from skillwire.errors import InvalidValueError
+
+GITHUB = "github:"
+GIT = "git+"
+WITH_TOKENS = frozenset({"https", "http"})
+"""Protocols that carry a user and a token. With ssh, the operator's keys show who asks."""
+
+_PROTOCOLS = ("https", "http", "ssh", "git", "file")
+_FORM = (
+    f"`{GITHUB}owner/repo[/path][@ref]` or `{GIT}URL[@ref][#path]`, "
+    f"where the URL begins with {', '.join(f'`{protocol}://`' for protocol in _PROTOCOLS)}, "
+    "holds no `?` and no space, and a password only after the first two"
+)
+_PATH_RULE = "a folder of the repository, written as `skills/writing`"
+_REF_RULE = "the name of a branch or a tag, or all digits of a commit"
+
+_WEB_PAGE = re.compile(r"(?:https?://)?(?:www\.)?github\.com/", re.ASCII | re.IGNORECASE)
+_TREE = re.compile(r"([^/@]+/[^/@]+)/(?:tree|blob)/([^/@]+)((?:/[^@]*)?)")
+"""How the web page of a folder or a file goes on: the repository, its branch, the path."""
+_OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
+_REPO = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
+_GITHUB_PARTS = re.compile(r"([^/@]*)/([^/@]*)([/@].*)?")
+_SCP_PARTS = re.compile(r"(\w[\w.-]*@\w[\w.-]*):(?!//|-)([^\s?\\]+)", re.ASCII)
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII | re.IGNORECASE)
+# A segment may begin with `@`, as in `packages/@acme/skills`; so may a tag hold one, as in `acme@1.0.0`.
+_BEFORE_REF = re.compile(r"(?<!/)@")
+# What `git check-ref-format` refuses; and `-`, with which an option of git's begins.
+_BAD_REF = re.compile(r"[-/.]|.*(?:[\s~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$))|.*[/.]$|@$")
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """Which repository, which folder of it, and at which commit. Who asks for it is never shown."""
+
+    url: str
+    """What git is told to fetch. Holds no secret."""
+    path: str
+    """The folder, relative and with `/`; empty for all of it."""
+    ref: str
+    """A branch, a tag or a commit; empty for the default branch."""
+    place: str
+    """What the operator wrote, without secrets."""
+    user: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the repository that `text` names. Raises `InvalidValueError`, which repeats no secret."""
+        if any(unicodedata.category(character) in {"Cc", "Cs"} for character in text):
+            raise InvalidValueError(
+                "repository", _harmless(text), "printable text; remove what is escaped here"
+            )
+        if (page := _WEB_PAGE.match(text)) is not None:
+            return cls._of_github(text, _of_web_page(text[page.end() :]))
+        if text.startswith(GITHUB):
+            return cls._of_github(text, text.removeprefix(GITHUB))
+        if text.startswith(GIT):
+            return cls._of_url(text)
+        raise InvalidValueError("repository", _harmless(text), _FORM)
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the ref is a commit, so that its content can never change."""
+        return _COMMIT.fullmatch(self.ref) is not None
+
+    @property
+    def label(self) -> str:
+        """A short name: that of the folder, else that of the repository."""
+        last = self.path or unquote(self.url.rstrip("/")).replace(":", "/")
+        name = last.rpartition("/")[2].removesuffix(".git")
+        return "skills" if name_fault(name) else name
+
+    @property
+    def protocol(self) -> str:
+        scheme, separator, _ = self.url.partition("://")
+        return scheme if separator else "ssh"
+
+    @classmethod
+    def _of_github(cls, text: str, named: str) -> Self:
+        parts = _GITHUB_PARTS.fullmatch(named)
+        owner, repo, rest = parts.groups(default="") if parts else ("", "", "")
+        repo = repo.removesuffix(".git")
+        if not _OWNER.fullmatch(owner) or not _REPO.fullmatch(repo) or repo in {".", ".."}:
+            raise InvalidValueError("repository", _harmless(text), f"`{GITHUB}owner/repo[/path][@ref]`")
+        path, ref = _before_ref(rest)
+        path, ref = _path(path.removeprefix("/")), _ref(ref)
+        place = f"{GITHUB}{owner}/{repo}" + (f"/{path}" if path else "") + (f"@{ref}" if ref else "")
+        return cls(f"https://github.com/{owner}/{repo}.git", path, ref, place)
+
+    @classmethod
+    def _of_url(cls, text: str) -> Self:
+        address, _, path = text.removeprefix(GIT).partition("#")
+        found = cls._of_scp(address) or cls._of_split(address)
+        if found is None:
+            raise InvalidValueError("repository", _harmless(text), _FORM)
+        path = _path(path)
+        place = f"{GIT}{found.url}" + (f"@{found.ref}" if found.ref else "") + (f"#{path}" if path else "")
+        return replace(found, path=path, place=place)
+
+    @classmethod
+    def _of_scp(cls, address: str) -> Self | None:
+        """Return what `git@host:owner/repo.git` means: ssh, without saying so."""
+        parts = _SCP_PARTS.fullmatch(address)
+        if parts is None:
+            return None
+        path, ref = _before_ref(parts[2])
+        return cls(f"{parts[1]}:{path}", "", _ref(ref), "")
+
+    @classmethod
+    def _of_split(cls, address: str) -> Self | None:
+        """Return what a URL means, or None if it is not one that git may be told."""
+        split = _split(address)
+        if split is None or split.scheme not in _PROTOCOLS:
+            return None
+        who, _, host = split.netloc.rpartition("@")
+        user, colon, token = who.partition(":")
+        if split.scheme == "ssh" and user and not colon and not user.startswith("-"):
+            host, who = f"{user}@{host}", ""  # whom to log in as is no secret, and a part of the address
+        if who and split.scheme not in WITH_TOKENS:
+            return None
+        path, ref = _before_ref(split.path)
+        if not path.strip("/"):
+            return None
+        url = f"{split.scheme}://{host}{path}"
+        return cls(url, "", _ref(ref), "", unquote(user) if who else "", unquote(token) if who else "")
+
+
+def _of_web_page(address: str) -> str:
+    """Return `owner/repo[/path][@ref]` for what follows the host, also of the page of a folder or a skill."""
+    found = _TREE.fullmatch(address.removesuffix("/"))
+    if found is None:
+        return address.removesuffix("/")
+    return f"{found[1]}{unquote(found[3]).removesuffix('/SKILL.md')}@{found[2]}"
+
+
+def _split(address: str) -> SplitResult | None:
+    """Return the parts of a URL without query or space, whose host can be one."""
+    try:
+        split = urlsplit(address)
+        host, _ = split.hostname, split.port  # the port is judged when it is asked for
+    except ValueError:  # its message repeats the address, secrets and all
+        return None
+    if "?" in address or "\\" in address or any(character.isspace() for character in address):
+        return None
+    if split.scheme == "file":
+        return split if not split.netloc else None
+    return split if host and not host.startswith("-") else None
+
+
+def _before_ref(text: str) -> tuple[str, str | None]:
+    """Return what stands before the `@` of a ref, and the ref: None where there is no `@`."""
+    before, *ref = _BEFORE_REF.split(text, maxsplit=1)
+    return before, ref[0] if ref else None
+
+
+def _path(text: str) -> str:
+    path = text.removesuffix("/")
+    if path and path_fault(path):
+        raise InvalidValueError("path", text, _PATH_RULE)
+    return path
+
+
+def _ref(text: str | None) -> str:
+    if text is None:
+        return ""
+    if not text or _BAD_REF.match(text):
+        raise InvalidValueError("ref", text, _REF_RULE)
+    return text.lower() if _COMMIT.fullmatch(text) else text
+
+
+def _harmless(text: str) -> str:
+    """Return an address that could not be understood, without all that may be a secret in it."""
+    head, at, tail = text.rpartition("@")
+    begin = re.match(r"(?:git\+)?(?:[A-Za-z]+:/*)?", head)
+    shown = f"{begin.group() if begin else ''}…@{tail}" if at else text
+    return shown.partition("?")[0]

@@ -1,0 +1,347 @@
+"""Run `git` with safe settings: it never prompts, never repeats a secret, and always ends."""
+
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+from urllib.parse import quote
+
+import anyio
+import anyio.to_thread
+from anyio.abc import ByteReceiveStream, Process
+
+from skillwire.errors import SourceError
+from skillwire.safe_text import SHOWN, visible
+from skillwire.sources.folder.files import raise_if_exhausted
+
+MOST_MEMORY = 512 * 1024 * 1024
+"""Bytes that git may take at once, for one object. Git packs no larger object as a delta of another."""
+
+_SETTINGS: Mapping[str, str] = {
+    # nothing of anybody's runs
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "core.attributesFile": os.devnull,
+    "protocol.ext.allow": "never",
+    "submodule.recurse": "false",
+    "fetch.recurseSubmodules": "false",
+    # nobody is asked
+    "core.askPass": "",
+    "credential.interactive": "false",
+    # what arrives is sound; the faults that old tools left in good repositories are forgiven
+    "fetch.fsckObjects": "true",
+    "fetch.unpackLimit": "1",  # it arrives as one file, whose growth can be watched
+    "core.bigFileThreshold": "16m",  # what is larger is streamed, and never held in memory
+    "fetch.fsck.zeroPaddedFilemode": "ignore",
+    "fetch.fsck.missingSpaceBeforeDate": "ignore",
+    "fetch.fsck.badTimezone": "ignore",
+    "core.protectHFS": "true",
+    "core.protectNTFS": "true",
+    # after a redirect git sends its extra headers, and so the token, to the new host: it follows none
+    "http.followRedirects": "false",
+    "http.lowSpeedLimit": "1000",
+    "http.lowSpeedTime": "30",
+    # the same bytes on every machine, and work only when it is asked for
+    "core.autocrlf": "false",
+    "core.eol": "lf",
+    "maintenance.auto": "false",
+    "gc.autoDetach": "false",
+    "gc.pruneExpire": "now",
+}
+_ENVIRONMENT: Mapping[str, str] = {
+    "GIT_ALLOW_PROTOCOL": "http:https:ssh:git:file",
+    "GIT_ASKPASS": "",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_LFS_SKIP_SMUDGE": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",  # its messages are read by this program
+    "SSH_ASKPASS_REQUIRE": "never",
+}
+_NOBODYS_SETTINGS: Mapping[str, str] = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+_OPERATORS = ("GIT_CONFIG_", "GIT_EXEC_PATH", "GIT_HTTP_", "GIT_PROXY_", "GIT_SSH", "GIT_SSL_")
+"""Variables by which an operator says how to reach the network. No other of git's is passed on."""
+_OUTRANKING = "GIT_CONFIG_PARAMETERS"
+"""Settings that would win over ours."""
+_SHORTEST_SECRET_USER = 4
+"""A shorter user is no token, and cutting it out would make a riddle of a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """Who asks, at one origin: no other host hears of it."""
+
+    origin: str
+    user: str = field(repr=False)
+    token: str = field(repr=False)
+
+    @property
+    def setting(self) -> tuple[str, str]:
+        """The setting by which git shows it."""
+        return f"http.{self.origin}/.extraHeader", f"Authorization: Basic {self._pair}"
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Every spelling that must not be repeated, longest first."""
+        user = self.user if len(self.user) >= _SHORTEST_SECRET_USER else ""
+        spellings = {self._pair, self.token, quote(self.token, safe=""), user, quote(user, safe="")}
+        return tuple(sorted(filter(None, spellings), key=len, reverse=True))
+
+    @property
+    def _pair(self) -> str:
+        return b64encode(f"{self.user}:{self.token}".encode()).decode()
+
+
+def local_environment() -> dict[str, str]:
+    """Return the environment for work on this machine: no settings count but ours."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return {**kept, **_ENVIRONMENT, **_memory(), **_NOBODYS_SETTINGS, **_numbered(_SETTINGS.items(), first=0)}
+
+
+def network_environment(login: Login | None) -> dict[str, str]:
+    """Return the environment for the network: the operator's proxies, keys and helpers count too."""
+    kept = {name: value for name, value in os.environ.items() if _is_passed_on(name)}
+    if "GIT_SSH_COMMAND" not in kept and "GIT_SSH" not in kept:
+        kept["GIT_SSH_COMMAND"] = "ssh -oBatchMode=yes"
+    there = kept.get("GIT_CONFIG_COUNT", "")
+    settings = (*_SETTINGS.items(), *((login.setting,) if login else ()))
+    return {
+        **kept,
+        **_ENVIRONMENT,
+        **_memory(),
+        **_numbered(settings, first=int(there) if there.isdecimal() else 0),
+    }
+
+
+def _memory() -> dict[str, str]:
+    return {"GIT_ALLOC_LIMIT": str(MOST_MEMORY)}
+
+
+def _is_passed_on(name: str) -> bool:
+    return not name.startswith("GIT_") or (name.startswith(_OPERATORS) and name != _OUTRANKING)
+
+
+def _numbered(settings: Iterable[tuple[str, str]], first: int) -> dict[str, str]:
+    """Return settings as git reads them from the environment, after the `first` that are there already."""
+    numbered = dict(enumerate(settings, start=first))
+    keys = {f"GIT_CONFIG_KEY_{number}": key for number, (key, _) in numbered.items()}
+    values = {f"GIT_CONFIG_VALUE_{number}": value for number, (_, value) in numbered.items()}
+    return {**keys, **values, "GIT_CONFIG_COUNT": str(first + len(numbered))}
+
+
+if sys.platform == "linux":
+    import resource
+
+OLDEST = (2, 32)
+"""The first git that takes its settings, and so a token, from the environment."""
+LOCAL_SECONDS = 120.0
+"""How long git may work on this machine alone."""
+MOST_PROCESS_MEMORY = 2 * 1024 * 1024 * 1024
+"""Bytes of memory that one process of git may take, on Linux."""
+
+_MOST_OUTPUT = 1024 * 1024
+_MOST_TALK = 64 * 1024
+_LOOK_SECONDS = 0.1
+_LOOK_SHARE = 5
+"""How many times longer than a look the pause after it is."""
+_PREFIX = re.compile(r"^(?:fatal|error|remote): *")
+_NOISE = re.compile(r"warning:|hint:|From |Please make sure you have|and the repository exists")
+_USER_INFO = re.compile(r"//[^/\s@]*@")
+
+
+class GitError(SourceError):
+    """Git said no."""
+
+    def __init__(self, told: str, talk: str) -> None:
+        self.told = told
+        """Its reason, fit to be shown."""
+        self.talk = talk
+        """All that it said, without secrets; to look things up in."""
+        super().__init__(f"git failed: {told}")
+
+
+class GitTimeoutError(SourceError):
+    """Git did not end in time, and was ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What git wrote, and whether it was ended because that was too much."""
+
+    content: bytes
+    cut: bool
+
+    @property
+    def text(self) -> str:
+        return self.content.decode(errors="replace").strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """One way of starting git. Never through a shell, and never with a secret among the arguments."""
+
+    environment: Mapping[str, str] = field(repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    @classmethod
+    def local(cls) -> Self:
+        """Return git for work on this machine."""
+        return cls(local_environment())
+
+    @classmethod
+    def network(cls, login: Login | None) -> Self:
+        """Return git for talking to a server."""
+        return cls(network_environment(login), login.secrets if login else ())
+
+    async def run(
+        self,
+        *arguments: str,
+        folder: Path,
+        variables: Mapping[str, str] | None = None,
+        seconds: float = LOCAL_SECONDS,
+        most: int = _MOST_OUTPUT,
+        too_much: Callable[[], bool] | None = None,
+        inherit: Sequence[int] = (),
+    ) -> Output:
+        """Run git in `folder`. Raises `GitError` if it fails, `GitTimeoutError` if it does not end.
+
+        It is ended, with every program that it started, when it writes more than `most`, when `too_much` says
+        so, and when whoever waits for it is cancelled.
+        """
+        process = await self._start(arguments, folder, {**self.environment, **(variables or {})}, inherit)
+        _limit(process.pid, seconds)
+        async with process:
+            run = _Run(process, most, too_much)
+            try:
+                with anyio.fail_after(seconds):
+                    code = await run.end()
+            except TimeoutError:
+                raise GitTimeoutError(f"git did not end within {seconds:g} seconds") from None
+            finally:
+                run.kill()
+        if code != 0 and not run.cut:
+            talk = self._harmless(run.talk, folder)
+            raise GitError(_reason(talk) or f"it ended with exit code {code}", talk)
+        return Output(bytes(run.output), run.cut)
+
+    async def must_be_new_enough(self, folder: Path) -> None:
+        """Raise `SourceError` if git is too old."""
+        told = (await self.run("version", folder=folder)).text
+        found = re.search(r"(\d+)\.(\d+)", told)
+        if found is not None and (int(found[1]), int(found[2])) < OLDEST:
+            wanted = ".".join(map(str, OLDEST))
+            raise SourceError(f"git {found.group()} is too old; install git {wanted} or newer")
+
+    async def _start(
+        self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], inherit: Sequence[int]
+    ) -> Process:
+        try:
+            process = await anyio.open_process(
+                ["git", *arguments],
+                stdin=subprocess.DEVNULL,
+                cwd=folder,
+                env=environment,
+                start_new_session=True,  # no terminal to ask at, and one group that can be ended as a whole
+                pass_fds=inherit,
+            )
+        except OSError as error:
+            raise_if_exhausted(error)
+            reason = (error.strerror or type(error).__name__).lower()
+            hint = "install git, and see that it is on the `PATH`"
+            raise SourceError(f"`git` cannot be started: {reason}; {hint}") from error
+        return process
+
+    def _harmless(self, talk: bytearray, folder: Path) -> str:
+        """Return what git said, without secrets and without where things are on this machine."""
+        text = talk.decode(errors="replace").replace(str(folder), "…")
+        for secret in self.secrets:
+            text = text.replace(secret, "…")
+        return _USER_INFO.sub("//", text)
+
+
+class _Run:
+    """A process that runs: what it wrote so far, and how to end it."""
+
+    def __init__(self, process: Process, most: int, too_much: Callable[[], bool] | None) -> None:
+        self.output = bytearray()
+        self.talk = bytearray()
+        self.cut = False
+        self._process = process
+        self._most = most
+        self._too_much = too_much
+
+    async def end(self) -> int:
+        """Wait for the end; return the exit code."""
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        async with anyio.create_task_group() as looking:
+            if self._too_much is not None:
+                looking.start_soon(self._look, self._too_much)
+            async with anyio.create_task_group() as reading:
+                reading.start_soon(self._listen, self._process.stderr)
+                await self._collect(self._process.stdout)
+            looking.cancel_scope.cancel()
+        return await self._process.wait()
+
+    def kill(self) -> None:
+        """End the process and all that it started, if it has not ended."""
+        if self._process.returncode is not None:
+            return
+        if sys.platform == "win32":
+            self._process.kill()
+            return
+        # macOS refuses to signal a group that has ended and that no one has waited for yet.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def _collect(self, stream: ByteReceiveStream) -> None:
+        async for chunk in stream:
+            if len(self.output) + len(chunk) > self._most:
+                self._stop()
+                return
+            self.output += chunk
+
+    async def _listen(self, stream: ByteReceiveStream) -> None:
+        async for chunk in stream:
+            self.talk += chunk
+            del self.talk[:-_MOST_TALK]
+
+    async def _look(self, too_much: Callable[[], bool]) -> None:
+        """Ask again and again, outside the event loop. A question that takes long is asked less often."""
+        started = anyio.current_time()
+        while not await anyio.to_thread.run_sync(too_much):
+            await anyio.sleep(max(_LOOK_SECONDS, _LOOK_SHARE * (anyio.current_time() - started)))
+            started = anyio.current_time()
+        self._stop()
+
+    def _stop(self) -> None:
+        self.cut = True
+        self.kill()
+
+
+def _limit(process: int, seconds: float) -> None:
+    """Bound what a process, and all that it starts, takes in memory: a small pack may expand to anything.
+
+    So it is with time: if this program is killed, nobody else ends git, and an attribute of a repository can
+    keep it busy for ever. Elsewhere than on Linux, only `GIT_ALLOC_LIMIT` bounds each piece of memory.
+    """
+    if sys.platform == "linux":
+        most = math.ceil(seconds) * (os.cpu_count() or 1)  # of all threads together
+        for kind, limit in ((resource.RLIMIT_DATA, MOST_PROCESS_MEMORY), (resource.RLIMIT_CPU, most)):
+            with suppress(OSError, ValueError):  # it has ended, or has less already
+                resource.prlimit(process, kind, (limit, limit))
+
+
+def _reason(talk: str) -> str:
+    lines = (line.strip() for line in talk.splitlines())
+    told = [_PREFIX.sub("", line).rstrip(".") for line in lines if line and not _NOISE.match(line)]
+    return visible("; ".join(told), SHOWN)

@@ -1,0 +1,1 @@
+"""Skills of a web site with `/.well-known/agent-skills/`."""

@@ -1,0 +1,256 @@
+"""What was fetched from one web site: the skills on disk, and the state of the last visit."""
+
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Collection, Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, Self
+
+import orjson
+
+from skillwire.core.atomic_write import is_held
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import Digest
+from skillwire.sources.fetched import Copy
+from skillwire.sources.folder.files import make_executable
+from skillwire.sources.web.client import HttpValidators
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedSkill:
+    """A skill that was fetched, found good, and is on this machine."""
+
+    key: str
+    """Names its folder on the shelf: the same name with the same content has the same key."""
+    size: int
+    """Bytes of all its files."""
+    validators: Mapping[str, HttpValidators] = field(default_factory=dict[str, HttpValidators])
+    """For a skill without a digest: by what the server knows each of its files."""
+
+
+@dataclass(frozen=True, slots=True)
+class VisitState:
+    """The outcome of the last visit."""
+
+    address: str = ""
+    """Where the index was asked for."""
+    index: Digest | None = None
+    validators: HttpValidators = field(default_factory=HttpValidators)
+    skills: Mapping[str, FetchedSkill] = field(default_factory=dict[str, FetchedSkill])
+    """What the newest copy holds, by name."""
+    refused: Mapping[str, str] = field(default_factory=dict[str, str])
+    """By key, why a download that is what the index promised cannot be used: it need not be fetched again."""
+    versions: tuple[str, ...] = ()
+    """The newest copy, and the one before it."""
+    problems: tuple[Problem, ...] = ()
+
+    def render(self) -> bytes:
+        told = {each.name: getattr(self, each.name) for each in fields(self)}
+        told["index"] = None if self.index is None else {"text": self.index.text}
+        return orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE)
+
+    @classmethod
+    def parse(cls, content: bytes) -> Self:
+        """Return what was rendered; nothing at all where it is damaged: then everything is fetched anew."""
+        try:
+            return cls._parse(orjson.loads(content))
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return cls()
+
+    @classmethod
+    def _parse(cls, value: Any) -> Self:
+        index = value["index"]
+        return cls(
+            address=str(value["address"]),
+            index=None if index is None else Digest(index["text"]),
+            validators=HttpValidators(**value["validators"]),
+            skills={name: _held(held) for name, held in value["skills"].items()},
+            refused=dict(value["refused"]),
+            versions=tuple(Digest(version).text for version in value["versions"]),
+            problems=tuple(_problem(problem) for problem in value["problems"]),
+        )
+
+
+def _held(value: Any) -> FetchedSkill:
+    validators = {path: HttpValidators(**each) for path, each in value["validators"].items()}
+    return FetchedSkill(str(value["key"]), int(value["size"]), validators)
+
+
+def _problem(value: Any) -> Problem:
+    return Problem(
+        path=value["path"],
+        rule=Rule(value["rule"]),
+        severity=Severity(value["severity"]),
+        message=value["message"],
+        hint=value["hint"],
+        field=value["field"],
+        line=value["line"],
+    )
+
+
+_OURS_ALONE = 0o700
+"""What is behind a token is not for everybody on this machine."""
+_ABANDONED_AFTER = 24 * 60 * 60
+"""Seconds until what was staged is taken for the rest of a run that was killed."""
+
+
+class WebCache:
+    """The folder of one publisher. Several processes may use it at once: whatever is there is complete."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._state = folder / "state.json"
+        self._index = folder / "index.json"
+        self._skills = folder / "skills"
+        self._copies = folder / "copies"
+        self._staging = folder / "staging"
+
+    def state(self) -> VisitState:
+        """Return what was saved last."""
+        try:
+            return VisitState.parse(self._state.read_bytes())
+        except OSError:
+            return VisitState()
+
+    def index(self, state: VisitState) -> bytes | None:
+        """Return the index that `state` tells of, if it is still there."""
+        try:
+            content = self._index.read_bytes()
+        except OSError:
+            return None
+        return content if state.index == Digest.of(content) else None
+
+    def has(self, key: str) -> bool:
+        return (self._skills / key).is_dir()
+
+    def size(self, key: str) -> int | None:
+        """Return the bytes of the skill of this key, or None if it is not here."""
+        if not self.has(key):
+            return None
+        try:
+            files = [path for path in (self._skills / key).rglob("*") if path.is_file()]
+            return sum(path.stat().st_size for path in files)
+        except OSError:
+            return None
+
+    def read(self, key: str, path: str) -> bytes | None:
+        """Return a file of the skill of this key, or None if it is not here."""
+        try:
+            return (self._skills / key / path).read_bytes()
+        except OSError:
+            return None
+
+    def put(self, key: str, files: Mapping[str, bytes], executable: Collection[str] = ()) -> None:
+        """Keep a skill. The paths have been checked. Those in `executable` can be run."""
+        with self._becoming(self._skills / key) as staged:
+            for path, content in files.items():
+                target = staged / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                _write(target, content, executable=path in executable)
+
+    def assemble(self, skills: Mapping[str, FetchedSkill]) -> str:
+        """Make the copy that holds these skills, each in the folder of its name; return its version."""
+        told = "".join(f"{name} {skills[name].key}\n" for name in sorted(skills))
+        version = Digest.of(told.encode()).text
+        if not self._root(version).is_dir():
+            with self._becoming(self._root(version)) as staged:
+                for name, held in skills.items():
+                    _link_tree(self._skills / held.key, staged / name)
+        return version
+
+    def copy(self, state: VisitState) -> Copy | None:
+        """Return the newest copy that is still here."""
+        for version in state.versions:
+            if (root := self._root(version)).is_dir():
+                return Copy(root, version, state.problems)
+        return None
+
+    def save(self, state: VisitState, index: bytes) -> None:
+        """Remember the outcome of a visit, and throw away what no copy needs any more."""
+        self._replace(self._index, index)
+        self._replace(self._state, state.render())
+        copies = {self._root(version) for version in state.versions}
+        skills = {self._skills / held.key for held in state.skills.values()}
+        for folder, kept in ((self._copies, copies), (self._skills, skills)):
+            for each in _children(folder):
+                if each not in kept and not is_held(each):
+                    shutil.rmtree(each, ignore_errors=True)
+        for each in _children(self._staging):
+            with suppress(OSError):
+                if time.time() - each.stat().st_mtime > _ABANDONED_AFTER:
+                    shutil.rmtree(each, ignore_errors=True)
+
+    def _root(self, version: str) -> Path:
+        return self._copies / version.removeprefix("sha256:")
+
+    @contextmanager
+    def _becoming(self, target: Path) -> Generator[Path]:
+        """Yield a new folder. It gets its name when it is complete, unless somebody else was faster."""
+        with self._staged() as staged:
+            target.parent.mkdir(exist_ok=True)
+            try:
+                yield staged
+                staged.rename(target)
+            except OSError:
+                if not target.is_dir():
+                    raise
+
+    @contextmanager
+    def _staged(self) -> Generator[Path]:
+        """Yield a new folder that is gone afterwards, if it was not moved away."""
+        self.folder.mkdir(mode=_OURS_ALONE, parents=True, exist_ok=True)
+        self._staging.mkdir(exist_ok=True)
+        staged = Path(mkdtemp(dir=self._staging))
+        try:
+            yield staged
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+
+    def _replace(self, path: Path, content: bytes) -> None:
+        """Write a file in one step: a reader sees the old content or the new one."""
+        with self._staged() as staged:
+            _write(staged / path.name, content)
+            (staged / path.name).replace(path)
+
+
+def skill_key(*parts: str) -> str:
+    """Return the key of the skill that these parts tell from every other."""
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _children(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except FileNotFoundError:
+        return []
+
+
+def _write(path: Path, content: bytes, *, executable: bool = False) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        if executable:
+            make_executable(file.fileno())
+        os.fsync(file.fileno())  # what has its name is complete, even after a crash
+
+
+def _link_tree(source: Path, target: Path) -> None:
+    target.mkdir()
+    for folder, folders, files in os.walk(source):
+        below = target / Path(folder).relative_to(source)
+        for name in folders:
+            (below / name).mkdir()
+        for name in files:
+            _link(Path(folder) / name, below / name)
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        target.hardlink_to(source)
+    except OSError:  # a file system without links, or too many of them
+        shutil.copy(source, target)

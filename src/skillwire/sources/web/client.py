@@ -1,0 +1,197 @@
+"""Fetching over HTTP by rules: only from origins that the operator allowed, and only so much, for so long.
+
+SourceError
+└── HttpStatusError    the server answered, and the answer is no
+"""
+
+from collections.abc import Collection
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from types import TracebackType
+from typing import Self
+
+import anyio
+import httpx2
+
+from skillwire import __version__
+from skillwire.errors import SourceError
+from skillwire.safe_text import visible
+from skillwire.sources.web.address import WebAddress
+
+MAX_REDIRECTS = 5
+PATIENCE = 60.0
+"""Seconds for one answer, redirects included."""
+
+_OK, _NOT_MODIFIED = 200, 304
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_WANTS_TOKEN = frozenset({401, 403})
+_SHOWN_REASON = 200
+_MAX_VALIDATOR = 1024
+
+
+class HttpStatusError(SourceError):
+    """An answer other than the content."""
+
+    def __init__(self, address: WebAddress, status: int) -> None:
+        self.status = status
+        told = ": it wants a token, or another than it was given" if status in _WANTS_TOKEN else ""
+        super().__init__(f"{address.shown} answers {status}{told}")
+
+
+@dataclass(frozen=True, slots=True)
+class HttpValidators:
+    """By what a server knows whether its content is still the one that we have."""
+
+    etag: str = ""
+    modified: str = ""
+
+    @classmethod
+    def of(cls, headers: httpx2.Headers) -> Self:
+        return cls(_repeatable(headers.get("etag", "")), _repeatable(headers.get("last-modified", "")))
+
+    def headers(self) -> dict[str, str]:
+        named = {"If-None-Match": self.etag, "If-Modified-Since": self.modified}
+        return {name: value for name, value in named.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What a server answered."""
+
+    address: WebAddress
+    """Where the answer came from, after all redirects."""
+    content: bytes | None
+    """None where the content is still the one that we have."""
+    media_type: str
+    validators: HttpValidators
+
+
+class WebClient:
+    """Asks servers, within the rules. Use it as a context manager."""
+
+    def __init__(
+        self,
+        home: WebAddress,
+        *,
+        allowed_origins: Collection[str] = (),
+        token: str | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        """`home` is the address that the operator named; the token is for its origin alone."""
+        self._home = home
+        self._allowed = frozenset({home.origin, *allowed_origins})
+        self._token = token
+        self._patience = patience
+        self._clients: dict[bool, httpx2.AsyncClient] = {}
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        await self._stack.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._clients.clear()
+        await self._stack.__aexit__(kind, error, trace)
+
+    async def get(self, address: WebAddress, *, limit: int, known: HttpValidators | None = None) -> Fetched:
+        """Return at most `limit` bytes of content, or no content if what is `known` is still true.
+
+        Raises `SourceError`.
+        """
+        try:
+            with anyio.fail_after(self._patience):
+                return await self._follow(address, limit, known or HttpValidators())
+        except TimeoutError:
+            raise SourceError(f"{address.shown} takes longer than {self._patience:g} seconds") from None
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            reason = visible(str(error) or type(error).__name__, _SHOWN_REASON)
+            raise SourceError(f"{address.shown} cannot be fetched: {reason}") from error
+
+    async def _follow(self, address: WebAddress, limit: int, known: HttpValidators) -> Fetched:
+        if not self._allows(address):
+            raise SourceError(f"{address.shown} is not at an allowed origin; {_remedy(address)}")
+        asked = address
+        for _ in range(MAX_REDIRECTS + 1):
+            answer = await self._ask(asked, limit, known)
+            if isinstance(answer, Fetched):
+                return answer
+            if not self._allows(answer):
+                target = f"`{answer.origin}`, which is not an allowed origin"
+                raise SourceError(f"{asked.shown} redirects to {target}; {_remedy(answer)}")
+            asked = answer
+        raise SourceError(f"{address.shown} redirects more than {MAX_REDIRECTS} times")
+
+    async def _ask(self, address: WebAddress, limit: int, known: HttpValidators) -> Fetched | WebAddress:
+        """Return what one address answers: content, or another address."""
+        client = self._client(address)
+        async with client.stream("GET", address.url, headers=self._headers(address, known)) as response:
+            status = response.status_code
+            if status in _REDIRECTS and "location" in response.headers:
+                return _next(address, response.headers["location"])
+            if status == _NOT_MODIFIED and known != HttpValidators():
+                return Fetched(address, None, "", known)
+            if status != _OK:
+                raise HttpStatusError(address, status)
+            content = await _body(response, address, limit)
+            media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            return Fetched(address, content, media_type, HttpValidators.of(response.headers))
+
+    def _allows(self, address: WebAddress) -> bool:
+        return address.origin in self._allowed
+
+    def _headers(self, address: WebAddress, known: HttpValidators) -> dict[str, str]:
+        if self._token is None or address.origin != self._home.origin:
+            return known.headers()
+        return {**known.headers(), "Authorization": f"Bearer {self._token}"}
+
+    def _client(self, address: WebAddress) -> httpx2.AsyncClient:
+        """Return the client for addresses of this kind: what is on this machine is asked without a proxy."""
+        if (client := self._clients.get(address.loopback)) is None:
+            client = self._clients[address.loopback] = _open_client(self._patience, address)
+            self._stack.push_async_callback(client.aclose)
+        return client
+
+
+def _open_client(patience: float, address: WebAddress) -> httpx2.AsyncClient:
+    try:
+        return httpx2.AsyncClient(
+            trust_env=not address.loopback,
+            follow_redirects=False,
+            timeout=patience,
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            headers={"User-Agent": f"skillwire/{__version__}", "Accept-Encoding": "gzip"},
+        )
+    except (OSError, ValueError, ImportError) as error:  # a proxy or a certificate that nobody can use
+        reason = visible(str(error), _SHOWN_REASON)
+        raise SourceError(
+            f"the environment names a proxy or certificates that do not work: {reason}"
+        ) from error
+
+
+def _next(address: WebAddress, location: str) -> WebAddress:
+    try:
+        return address.join(location)
+    except SourceError as error:
+        raise SourceError(f"{address.shown} redirects, but {error}") from error
+
+
+def _remedy(address: WebAddress) -> str:
+    return f"allow `{address.origin}` with `allowed-origins` in the configuration"
+
+
+def _repeatable(value: str) -> str:
+    """Return a header's value if it can be sent back as it is."""
+    return value if len(value) <= _MAX_VALIDATOR and value.isascii() and value.isprintable() else ""
+
+
+async def _body(response: httpx2.Response, address: WebAddress, limit: int) -> bytes:
+    content = bytearray()  # and no list of pieces, each of which may be one byte
+    async with aclosing(response.aiter_bytes()) as decoded:  # never much at once, however well it was packed
+        async for piece in decoded:
+            if len(content) + len(piece) > limit:
+                raise SourceError(f"{address.shown} sends more than {limit:,} bytes")
+            content += piece
+    return bytes(content)

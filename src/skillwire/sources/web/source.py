@@ -1,0 +1,224 @@
+"""Skills that a web site publishes: an index below `/.well-known/`, and a download for each skill."""
+
+import hashlib
+import os
+import re
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import anyio
+import anyio.to_thread
+
+from skillwire.core.names import SKILL_FILE
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import Digest, Limits
+from skillwire.errors import SourceError, UsageError
+from skillwire.protocol.discovery import (
+    FOLDER,
+    INDEX_FILE,
+    OLDER_FOLDER,
+    DiscoveryError,
+    Finding,
+    Index,
+    Published,
+    read_index,
+)
+from skillwire.safe_text import quoted
+from skillwire.sources.cache_folder import cache_folder_from
+from skillwire.sources.fetched import POLL_SECONDS, Copy, FetchedSource, Fetcher
+from skillwire.sources.web.address import WebAddress, allowed_origin
+from skillwire.sources.web.cache import FetchedSkill, VisitState, WebCache
+from skillwire.sources.web.client import Fetched, HttpStatusError, WebClient
+from skillwire.sources.web.download import TOO_MUCH, TOTAL_BYTES, SkillDownloader
+
+AT_ONCE = 8
+"""Downloads under way at a time."""
+PATIENCE = 300.0
+"""Seconds for all downloads of a visit. What is late comes with the next one."""
+INDEX_BYTES = 16 * 1024 * 1024
+"""Bytes of an index."""
+
+_NOT_THERE = frozenset({404, 410})
+_FOLDERS = "|".join(map(re.escape, (FOLDER, OLDER_FOLDER)))
+_PATH = re.compile(rf"(?P<site>/.*)??/(?P<folder>{_FOLDERS})(?:/(?:{re.escape(INDEX_FILE)})?)?")
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+_LATE = "all downloads together take too long, and its turn did not come"
+_ASKED_AGAIN = "ask its publisher to mend it; it is asked for again from time to time"
+
+
+class WebSource(FetchedSource):
+    """The skills that a web site publishes at `/.well-known/agent-skills/`, fetched again now and then."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        label: str | None = None,
+        token: str | None = None,
+        allowed_origins: Collection[str] = (),
+        cache: str | os.PathLike[str] | None = None,
+        limits: Limits | None = None,
+        every: float = POLL_SECONDS,
+        live: bool = False,
+    ) -> None:
+        """Take the URL of the site, of the folder below `/.well-known/`, or of the index in it.
+
+        Downloads come from the site's own origin and from `allowed_origins`. The token goes only to the
+        site's own origin. Copies go into `cache`, or the platform's cache folder. With `live`, the last good
+        copy is served at once, and the newest when it is fetched. Raises `UsageError`.
+        """
+        folder = cache_folder_from(os.environ) if cache is None else Path(cache)
+        mirror = WebFetcher(url, folder, allowed_origins=allowed_origins, token=token)
+        name = label or urlsplit(mirror.place).hostname or "web"
+        super().__init__(mirror, label=name, limits=limits, every=every, live=live)
+
+
+class WebFetcher(Fetcher):
+    """Copies of what one publisher offers. Nobody else is asked, unless the operator allows it."""
+
+    def __init__(
+        self, url: str, cache: Path, *, allowed_origins: Collection[str] = (), token: str | None = None
+    ) -> None:
+        """`url` is that of the site, of the folder below `/.well-known/`, or of the index in it.
+
+        The token is sent to the origin of `url` and to no other. Raises `UsageError`.
+        """
+        self._addresses = _index_addresses(url)
+        self._home = self._addresses[0]
+        self._allowed = frozenset(map(allowed_origin, allowed_origins))
+        if token is not None and not _TOKEN.fullmatch(token):
+            raise UsageError("the token holds spaces or characters that no header can carry")
+        self._token = token
+        self.place = self._home.url.removesuffix(INDEX_FILE)
+        name = hashlib.sha256(self.place.encode()).hexdigest()[:32]
+        self._shelf = WebCache(cache / "publishers" / name)
+        self._fetching = anyio.Lock()
+
+    def last(self) -> Copy | None:
+        return self._shelf.copy(self._shelf.state())
+
+    async def fetch(self) -> Copy:
+        async with self._fetching:
+            try:
+                return await self._fetch()
+            except OSError as error:
+                reason = (error.strerror or type(error).__name__).lower()
+                raise SourceError(
+                    f"the cache {quoted(str(self._shelf.folder))} cannot be used: {reason}"
+                ) from error
+
+    async def _fetch(self) -> Copy:
+        before = await anyio.to_thread.run_sync(self._shelf.state)
+        async with WebClient(self._home, allowed_origins=self._allowed, token=self._token) as fetcher:
+            asked, fetched, content = await self._fetch_index(fetcher, before)
+            try:
+                index = await anyio.to_thread.run_sync(read_index, content)
+            except DiscoveryError as error:
+                raise SourceError(f"{fetched.address.shown} {error}") from error
+            skills = SkillDownloader(fetcher, fetched.address, self._shelf, before)
+            outcomes = await _bring_all(skills, index.skills)
+        held, problems = self._chosen(index, outcomes, before)
+        version = await anyio.to_thread.run_sync(self._shelf.assemble, held)
+        after = VisitState(
+            address=asked.url,
+            index=Digest.of(content),
+            validators=fetched.validators,
+            skills=held,
+            refused=skills.refused,
+            versions=(version, *(each for each in before.versions if each != version))[:2],
+            problems=tuple(problems),
+        )
+        if after != before or fetched.content is not None:
+            await anyio.to_thread.run_sync(self._shelf.save, after, content)
+        copy = self._shelf.copy(after)
+        assert copy is not None, "a copy that was just assembled is there"
+        return copy
+
+    async def _fetch_index(self, fetcher: WebClient, before: VisitState) -> tuple[WebAddress, Fetched, bytes]:
+        """Return where the index was asked for, the answer, and the index itself."""
+        refused: list[HttpStatusError] = []
+        for address in self._addresses:
+            kept = None
+            if before.address == address.url:
+                kept = await anyio.to_thread.run_sync(self._shelf.index, before)
+            known = None if kept is None else before.validators
+            try:
+                fetched = await fetcher.get(address, limit=INDEX_BYTES, known=known)
+            except HttpStatusError as error:
+                if error.status not in _NOT_THERE:
+                    raise
+                refused.append(error)
+            else:
+                return address, fetched, kept or b"" if fetched.content is None else fetched.content
+        raise SourceError(", and ".join(map(str, refused))) from refused[0]
+
+    def _chosen(
+        self, index: Index, outcomes: dict[str, FetchedSkill | str], before: VisitState
+    ) -> tuple[dict[str, FetchedSkill], list[Problem]]:
+        """Return what the next copy holds, and why it does not hold the rest, or only what it held before."""
+        held: dict[str, FetchedSkill] = {}
+        problems = [_in_index(finding) for finding in index.findings]
+        left = TOTAL_BYTES
+        for skill in index.skills:
+            outcome, last = outcomes.get(skill.name, _LATE), before.skills.get(skill.name)
+            if isinstance(outcome, FetchedSkill):
+                chosen = outcome
+            elif last is not None and self._shelf.has(last.key):
+                chosen = last
+                problems.append(_partial(skill.name, f"it is served as it was before: {outcome}"))
+            else:
+                problems.append(_partial(skill.name, f"it is left out: {outcome}"))
+                continue
+            left -= chosen.size
+            if left < 0:
+                problems.append(_partial(skill.name, f"it is left out: {TOO_MUCH}"))
+            else:
+                held[skill.name] = chosen
+        return held, problems
+
+
+async def _bring_all(skills: SkillDownloader, wanted: Iterable[Published]) -> dict[str, FetchedSkill | str]:
+    """Return, by name, each skill as it is on the shelf, or why it is not there. What was late is missing."""
+    outcomes: dict[str, FetchedSkill | str] = {}
+    waiting = iter(wanted)
+
+    async def work() -> None:
+        for skill in waiting:
+            try:
+                outcomes[skill.name] = await skills.bring(skill)
+            except SourceError as error:
+                outcomes[skill.name] = str(error)
+
+    with anyio.move_on_after(PATIENCE):
+        async with anyio.create_task_group() as group:
+            for _ in range(AT_ONCE):
+                group.start_soon(work)
+    return outcomes
+
+
+def _index_addresses(url: str) -> tuple[WebAddress, ...]:
+    """Return where the index may be, the newer place first. Raises `UsageError`."""
+    hint = (
+        f"write `https://host.example`, or `https://host.example/{FOLDER}/`; "
+        "an MCP server is written `mcp+https://host.example/mcp`"
+    )
+    try:
+        address = WebAddress.parse(url)
+    except SourceError as error:
+        raise UsageError(str(error), hint=hint) from error
+    found = _PATH.fullmatch(f"/{FOLDER}" if address.path in {"", "/"} else address.path)
+    if found is None or address.has_query:
+        raise UsageError(f"{address.shown} is not the address of a publisher of skills", hint=hint)
+    folders = [FOLDER, OLDER_FOLDER] if found["folder"] == FOLDER else [OLDER_FOLDER]
+    return tuple(address.join(f"{found['site'] or ''}/{folder}/{INDEX_FILE}") for folder in folders)
+
+
+def _in_index(finding: Finding) -> Problem:
+    return Problem(
+        INDEX_FILE, Rule.SOURCE_PARTIAL, Severity.WARNING, finding.message, finding.hint, field=finding.place
+    )
+
+
+def _partial(name: str, message: str) -> Problem:
+    return Problem(f"{name}/{SKILL_FILE}", Rule.SOURCE_PARTIAL, Severity.WARNING, message, _ASKED_AGAIN)

@@ -1,0 +1,1 @@
+"""What commands share when they talk to a person: output, questions, options."""

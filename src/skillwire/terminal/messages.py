@@ -1,0 +1,27 @@
+"""Plain lines on stderr that need no colours, and the error for a skill that does not exist."""
+
+import sys
+from collections.abc import Sequence
+
+from skillwire.core.problem import Problem
+from skillwire.errors import SkillwireError
+
+NO_SKILLS = "no skills here; a skill is a folder with a `SKILL.md` in it"
+
+
+def say(text: str) -> None:
+    """Print a line that is not a result."""
+    sys.stderr.write(f"{text}\n")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 skill`, `2 skills`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+class NoSuchSkillError(SkillwireError):
+    """There is no such skill; perhaps because it is broken."""
+
+    def __init__(self, message: str, *, hint: str = "", problems: Sequence[Problem] = ()) -> None:
+        self.hint, self.problems = hint, tuple(problems)
+        super().__init__(message)

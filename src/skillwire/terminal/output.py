@@ -1,0 +1,116 @@
+"""Print results on stdout and talk on stderr, with colours where there is a terminal; ask yes or no."""
+
+import json
+import re
+import sys
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.text import Text
+
+from skillwire.core.json_text import json_bytes
+from skillwire.core.mime import is_text
+from skillwire.core.problem import Problem, Severity
+from skillwire.safe_text import quoted, visible
+
+_NOT_PLAIN = re.compile(r"[^\x00-\x7e]")
+COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
+
+
+class _Console(Console):
+    """Leaves it to the command line what a reader that went away means."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def data() -> Console:
+    """Return the console for results. Lines are never wrapped: another program may read them."""
+    return _Console(soft_wrap=True, highlight=False, markup=False)
+
+
+def talk() -> Console:
+    """Return the console for everything that is not a result."""
+    return _Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+
+
+def manual() -> Console:
+    """Return the console for `--help`, which is wrapped and has colours."""
+    return _Console()
+
+
+def print_line(text: str) -> None:
+    """Print one line of a result as it is, tabs included."""
+    sys.stdout.write(f"{text}\n")
+
+
+def print_json(value: object) -> None:
+    """Print a result for programs. Whatever a terminal could obey is escaped; its meaning stays the same."""
+    dumped = json_bytes(value, indented=True)
+    if not dumped.isascii() or b"\x7f" in dumped:
+        dumped = _NOT_PLAIN.sub(_escaped, dumped.decode()).encode()
+    sys.stdout.buffer.write(dumped)
+    sys.stdout.buffer.flush()
+
+
+def _escaped(match: re.Match[str]) -> str:
+    character = match[0]
+    return (
+        character
+        if visible(character) == character
+        else json.dumps(character)[1:-1].replace("\x7f", "\\u007f")
+    )
+
+
+def print_error(message: str, hint: str = "") -> None:
+    """Say what went wrong, and what to do about it."""
+    console = talk()
+    console.print(Text.assemble(("error", "bold red"), f": {visible(message)}"))
+    if hint:
+        console.print(Text.assemble(("hint", "bold cyan"), f": {visible(hint)}"))
+
+
+def print_problems(console: Console, problems: Iterable[Problem]) -> None:
+    """Print each problem as `path:line: field: message`, and its hint below."""
+    for problem in problems:
+        place, _, rest = visible(str(problem)).partition(": ")
+        kind = (f"{problem.severity}: {problem.rule}", COLOURS[problem.severity])
+        console.print(Text.assemble((place, "bold"), f": {rest} (", kind, ")"))
+        if problem.hint:
+            console.print(Text.assemble(("hint", "cyan"), f": {visible(problem.hint)}"))
+
+
+_YES = frozenset({"y", "yes"})
+
+
+def is_interactive() -> bool:
+    """Whether a question can be seen, and answered."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def agreed(question: str) -> bool:
+    """Ask a question that is answered with yes or no; anything but a clear yes is a no."""
+    if not is_interactive():
+        return False
+    talk().print(f"{question} [y/N] ", end="")
+    return sys.stdin.readline().strip().lower() in _YES
+
+
+def print_content(content: bytes, path: str, kind: str, *, raw: bool) -> int:
+    """Print a file as it is; on a terminal only what can be seen of it, unless it has to be `raw`."""
+    if not raw and sys.stdout.isatty() and not is_text(content):
+        print_error(
+            f"{quoted(path)} is not text ({kind}, {len(content):,} bytes)",
+            hint="add `--raw` and send it to a file",
+        )
+        return 1
+    if not raw and sys.stdout.isatty():  # a terminal obeys what it is shown
+        print_line("\n".join(visible(line, keep="\t") for line in _lines(content)))
+        return 0
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
+    return 0
+
+
+def _lines(content: bytes) -> list[str]:
+    return content.decode().replace("\r\n", "\n").removesuffix("\n").split("\n")

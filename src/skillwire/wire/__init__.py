@@ -1,1 +1,0 @@
-"""How the skills extension spells things. The only folder that a change of the specification touches."""
