@@ -14,16 +14,17 @@ settings.load_profile("skillwire")
 
 SLOW = (
     "blackbox/test_host",
-    "command_line/test_login.py",
-    "command_line/test_switching_from_skilljack.py",
-    "drive/test_hostile.py",
-    "pages/",
+    "e2e/clients/test_plain_clients.py",
+    "e2e/command_line/test_login.py",
+    "e2e/pages/",
+    "protocol/test_stdio_serving.py",
     "security/test_http_limits.py",
-    "test_benchmarks.py",
-    "test_clients_runner.py",
-    "test_plain_clients.py",
-    "test_speed_benchmark.py",
-    "test_stdio_serving.py",
+    "tooling/test_benchmarks.py",
+    "tooling/test_clients_runner.py",
+    "tooling/test_speed_benchmark.py",
+    "unit/cli/test_switching_from_skilljack.py",
+    "unit/drive/test_hostile.py",
+    "unit/pages/",
 )
 """Where tests start many processes or browsers. `scripts/test --fast` leaves them out."""
 MANY = 230

@@ -39,10 +39,10 @@ MODULES = {
 """The module that each extra brings."""
 # Tests that run programs of `docs` and `examples`. Those need every extra.
 RUNS_EXAMPLES = (
-    "tests/test_docs.py",
-    "tests/test_examples.py",
-    "tests/examples",
-    "tests/drive/test_examples.py",
+    "tests/tooling/test_docs.py",
+    "tests/tooling/test_examples.py",
+    "tests/e2e/examples",
+    "tests/e2e/drive/test_examples.py",
 )
 
 PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -51,33 +51,33 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("tests",),
         (
             *RUNS_EXAMPLES,
-            "tests/pages/test_in_a_browser.py",
-            "tests/pages/test_drive_from_a_page.py",
-            "tests/contract",
-            "tests/repositories",
-            "tests/test_benchmarks.py",
-            "tests/test_everything_has_its_place.py",
-            "tests/test_rule_table.py",
-            "tests/test_scripts.py",
-            "tests/test_matrix.py",
-            "tests/test_speed_benchmark.py",
-            "tests/test_yaml_agrees_with_npm.py",
+            "tests/e2e/pages/test_in_a_browser.py",
+            "tests/e2e/pages/test_drive_from_a_page.py",
+            "tests/unit/contract",
+            "tests/unit/sources/git",
+            "tests/tooling/test_benchmarks.py",
+            "tests/tooling/test_everything_has_its_place.py",
+            "tests/tooling/test_rule_table.py",
+            "tests/tooling/test_scripts.py",
+            "tests/tooling/test_matrix.py",
+            "tests/tooling/test_speed_benchmark.py",
+            "tests/unit/frontmatter/test_yaml_agrees_with_npm.py",
         ),
     ),
     "sockets": (
-        ("tests/drive", "tests/command_line/test_drive_verb.py", "tests/test_http_serving.py"),
-        ("tests/drive/test_examples.py",),
+        ("tests/unit/drive", "tests/unit/cli/test_drive_command.py", "tests/protocol/test_http_serving.py"),
+        ("tests/e2e/drive/test_examples.py",),
     ),
     "fastmcp": (
         (
-            "tests/in_code",
-            "tests/hosts/test_foreign_servers.py",
-            "tests/test_manifests.py",
-            "tests/test_fastmcp_client.py",
+            "tests/unit/authoring",
+            "tests/unit/host/test_foreign_servers.py",
+            "tests/unit/features/test_manifests.py",
+            "tests/e2e/clients/test_fastmcp_client.py",
         ),
         (),
     ),
-    "fastmcp-client": (("tests/test_fastmcp_client.py",), ()),
+    "fastmcp-client": (("tests/e2e/clients/test_fastmcp_client.py",), ()),
 }
 """For each part of the suite: what it runs, and what of that it leaves out."""
 

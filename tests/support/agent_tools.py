@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
+from skillwire import AgentTool
 from skillwire.core.record import Json
 from skillwire.errors import NotServedError
-from skillwire.host.session.tools import AgentTool
 
 
 def closed(**properties: Json) -> dict[str, Json]:

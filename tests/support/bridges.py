@@ -7,15 +7,13 @@ from typing import Any
 
 import anyio
 
-from skillwire.core.problem import Problem, Rule
+from skillwire import Library, Problem, ServeOptions, State
 from skillwire.host.bridge import bridged
 from skillwire.host.session.model_text import bridged_text
-from skillwire.host.store.state import State
-from skillwire.library.change import Change
-from skillwire.library.library import Library
+from skillwire.library import Change
 from skillwire.protocol.remote import RemoteSkill
-from skillwire.server.build import skills_server
-from skillwire.server.serve_options import Channel, ServeOptions
+from skillwire.server import Channel, skills_server
+from skillwire.sources import Rule
 from tests.support.links import Wire
 from tests.support.peers import PATIENCE
 

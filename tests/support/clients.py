@@ -7,10 +7,10 @@ from typing import Any
 from mcp import Client
 from mcp_types import CallToolResult
 
-from skillwire.library.library import Library
-from skillwire.server.build import skills_server
-from skillwire.server.serve_options import ServeOptions
-from skillwire.sources.memory import Content, MemorySkill, MemorySource
+from skillwire import Library, MemorySource, ServeOptions
+from skillwire.server import skills_server
+from skillwire.sources import MemorySkill
+from skillwire.sources.memory import Content
 
 ERAS = ["legacy", "auto"]
 """How a client begins: with `initialize`, or with `server/discover`."""

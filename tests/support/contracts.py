@@ -6,13 +6,14 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from skillwire import Problem
 from skillwire.contract.options import BLOCK_KEY
 from skillwire.contract.repository import CheckedSkill, Repository, check_one, check_repository
 from skillwire.contract.rules.skill import SkillFacts
-from skillwire.core.problem import Problem, Severity
 from skillwire.frontmatter.rules import check_fields
 from skillwire.frontmatter.values import Fields
 from skillwire.frontmatter.writer import scalar
+from skillwire.sources import Severity
 from tests.support.skills import write
 
 POLICY = "references/policy.md"

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from skillwire.core.record import Digest
 from skillwire.protocol.delivery import ArchiveForm
 from skillwire.protocol.packing import pack
+from skillwire.sources import Digest
 from tests.support.scripted import ScriptedServer, entry_of, files_of
 
 INDEX = "skill://index.json"

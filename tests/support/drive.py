@@ -11,17 +11,12 @@ import httpx2
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from skillwire.drive.http import drive_mount
+from skillwire import Library, ServeOptions
+from skillwire.drive import DriveLimits, Hooks, LiveSkills, bridge_tools, drive_mount
 from skillwire.drive.hub import Hub
-from skillwire.drive.live import LiveSkills
-from skillwire.drive.policy import DriveLimits, Hooks
-from skillwire.drive.tools import bridge_tools
-from skillwire.library.library import Library
-from skillwire.server.build import skills_server
-from skillwire.server.http.address import Address, HostPolicy, listen
-from skillwire.server.http.app import Serving, http_app
+from skillwire.server import Address, HostPolicy, http_app, listen, skills_server
+from skillwire.server.http.app import Serving
 from skillwire.server.http.connections import HttpLimits
-from skillwire.server.serve_options import ServeOptions
 from tests.support.peers import PATIENCE
 
 

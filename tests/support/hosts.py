@@ -8,16 +8,8 @@ from typing import Any
 
 from mcp import Client
 
-from skillwire.host.approvals.questions import (
-    Answer,
-    ExecutionRequest,
-    ForeignReadRequest,
-    LoadRequest,
-    Request,
-)
-from skillwire.host.host import Host
-from skillwire.host.servers.connected import ConnectedServer
-from skillwire.host.store.state import State
+from skillwire import Host, State
+from skillwire.host import Answer, ConnectedServer, ExecutionRequest, ForeignReadRequest, LoadRequest, Request
 from tests.support.scripted import ScriptedServer
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Awaitable, Callable
 
-from skillwire.core.record import LiveFile, SkillFile, SkillRecord
+from skillwire import SkillRecord, Source
 from skillwire.errors import SourceError
-from skillwire.sources.base import Progress, Scan, Source, ignore_progress
+from skillwire.sources import LiveFile, Progress, Scan, SkillFile, ignore_progress
 
 
 class Liar(Source):

@@ -6,10 +6,10 @@ from typing import Any
 
 from mcp import Client
 
-from skillwire.core.record import Limits
+from skillwire import Target
 from skillwire.host.connections.errors import UnreachableError
-from skillwire.host.connections.target import Target
 from skillwire.host.servers.link import ServerLink
+from skillwire.sources import Limits
 
 NOWHERE = Target("upstream", url="http://127.0.0.1:1/mcp")
 

@@ -34,9 +34,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from skillwire.library.library import Library
-from skillwire.server.build import skills_server
-from skillwire.sources.folder.source import FolderSource
+from skillwire import FolderSource, Library
+from skillwire.server import skills_server
 
 
 class LoginServer(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):

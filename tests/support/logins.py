@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx2
 
-from skillwire.host.login.flow import LoginRequest
+from skillwire.host import LoginRequest
 from tests.support.foreign_servers import ROOT
 from tests.support.peers import PATIENCE
 

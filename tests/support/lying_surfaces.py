@@ -12,8 +12,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import Server
 
 from skillwire import Skill
-from skillwire.server import SkillServer
-from skillwire.server.stdio.serve import serve_stdio
+from skillwire.server import SkillServer, serve_stdio
 
 Message = dict[str, Any]
 

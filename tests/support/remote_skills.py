@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from skillwire.core.record import Digest
 from skillwire.protocol.remote import RemoteFile, RemoteSkill
+from skillwire.sources import Digest
 
 URI = "skill://refunds/SKILL.md"
 FILES = {"SKILL.md": b"# Refunds\n", "references/policy.md": b"30 days\n", "logo.png": b"\x89PNG\x00"}

@@ -5,11 +5,8 @@ from typing import Any
 
 import anyio
 
-from skillwire.core.problem import Problem, Rule, Severity
-from skillwire.library.catalog import Catalog
-from skillwire.library.library import Library
-from skillwire.sources.base import Scan, Source
-from skillwire.sources.folder.source import FolderSource
+from skillwire import Catalog, FolderSource, Library, Problem, Source
+from skillwire.sources import Rule, Scan, Severity
 
 
 def scan(root: Path, **options: Any) -> Scan:

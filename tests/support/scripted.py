@@ -10,12 +10,12 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from skillwire.core.record import Digest
 from skillwire.protocol.messages import EXTENSION
 from skillwire.server.build import (
     Params,
     _introduce,  # pyright: ignore[reportPrivateUsage]
 )
+from skillwire.sources import Digest
 
 NAMED = "---\nname: {name}\ndescription: Does {name}.\n---\n# Steps\n"
 

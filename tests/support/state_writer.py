@@ -7,7 +7,7 @@ and `kept`, each as soon as it is true. Whoever started it may end it at any mom
 import sys
 from pathlib import Path
 
-from skillwire.host.store.state import State
+from skillwire import State
 from skillwire.protocol.remote import RemoteFile, RemoteSkill
 from tests.support.remote_skills import remote_file, remote_skill
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from skillwire.host.session.tools import AgentTool
     from skillwire.host.store.logins import Logins
     from skillwire.host.store.state import State
+    from skillwire.host.verify import Outcome, Report, verify_server
 
 __all__ = [
     "AgentTool",
@@ -47,6 +48,8 @@ __all__ = [
     "LoginRequest",
     "LoginRequiredError",
     "Logins",
+    "Outcome",
+    "Report",
     "Request",
     "Session",
     "SkillsClient",
@@ -54,12 +57,14 @@ __all__ = [
     "Target",
     "TokenSource",
     "browser_login",
+    "verify_server",
 ]
 
 if not TYPE_CHECKING:  # a type checker knows the names above, and no others
     __getattr__, __dir__ = exports(
         __name__,
         {
+            **dict.fromkeys(["Outcome", "Report", "verify_server"], "skillwire.host.verify"),
             "AgentTool": "skillwire.host.session.tools",
             "Answer": "skillwire.host.approvals.questions",
             "Approver": "skillwire.host.approvals.questions",

@@ -7,6 +7,7 @@ from skillwire.lazy import exports
 if TYPE_CHECKING:
     from skillwire.features.prompts import PromptContent
     from skillwire.features.tools import SkillTools
+    from skillwire.protocol.messages import Freshness
     from skillwire.server.attaching.attach import attach
     from skillwire.server.build import skills_server
     from skillwire.server.http.address import Address, HostPolicy, listen
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Address",
     "Channel",
+    "Freshness",
     "HostPolicy",
     "PromptContent",
     "ServeOptions",
@@ -36,6 +38,7 @@ if not TYPE_CHECKING:  # a type checker knows the names above, and no others
         __name__,
         {
             "Address": "skillwire.server.http.address",
+            "Freshness": "skillwire.protocol.messages",
             "Channel": "skillwire.server.serve_options",
             "HostPolicy": "skillwire.server.http.address",
             "PromptContent": "skillwire.features.prompts",

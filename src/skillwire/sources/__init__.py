@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from skillwire.lazy import exports
 
 if TYPE_CHECKING:
-    from skillwire.core.record import Limits, LiveFile, SkillFile, SkillRecord
+    from skillwire.core.problem import Problem, Rule, Severity
+    from skillwire.core.record import Digest, Json, Limits, LiveFile, Origin, SkillFile, SkillRecord
     from skillwire.sources.archive import ArchiveSource
     from skillwire.sources.base import (
         EVERYWHERE,
@@ -27,18 +28,24 @@ __all__ = [
     "EVERYWHERE",
     "ArchiveSource",
     "Copy",
+    "Digest",
     "FetchedSource",
     "Fetcher",
     "FolderSource",
     "GitSource",
+    "Json",
     "Limits",
     "LiveFile",
     "Locations",
     "MemorySkill",
     "MemorySource",
+    "Origin",
     "PrefixedSource",
+    "Problem",
     "Progress",
+    "Rule",
     "Scan",
+    "Severity",
     "SkillFile",
     "SkillRecord",
     "Source",
@@ -51,8 +58,11 @@ if not TYPE_CHECKING:  # a type checker knows the names above, and no others
     __getattr__, __dir__ = exports(
         __name__,
         {
-            **dict.fromkeys(["LiveFile", "SkillFile", "SkillRecord"], "skillwire.core.record"),
-            "Limits": "skillwire.core.record",
+            **dict.fromkeys(["Problem", "Rule", "Severity"], "skillwire.core.problem"),
+            **dict.fromkeys(
+                ["Digest", "Json", "Limits", "LiveFile", "Origin", "SkillFile", "SkillRecord"],
+                "skillwire.core.record",
+            ),
             "ArchiveSource": "skillwire.sources.archive",
             **dict.fromkeys(
                 ["EVERYWHERE", "WatchFilter", "Locations", "Progress", "Scan", "Source", "ignore_progress"],

@@ -1,0 +1,285 @@
+"""`approve`, `diff`, `revoke`, `pull` and `cache`: a person decides, bound to what was shown."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.client_files import Machine
+from tests.support.command_line import COMMANDS, Cli, on_terminal
+from tests.support.scripted import ScriptedServer, entry_of, files_of
+from tests.support.scripted_site import ScriptedSite
+
+FILES = files_of("good", {"references/a.md": b"# A\n"})
+CHANGED = {**FILES, "skill://good/references/a.md": b"# B\n", "skill://good/new.md": b"new"}
+
+
+@pytest.fixture
+def site() -> Iterator[ScriptedSite]:
+    with ScriptedSite(honest()) as running:
+        yield running
+
+
+def honest() -> ScriptedServer:
+    entry = entry_of("good", FILES)
+    entry["frontmatter"]["allowed-tools"] = "Bash(rm:*) Read"
+    live = {**entry_of("live", files_of("live")), "resources": "dynamic"}
+    content = FILES["skill://good/SKILL.md"].replace(b"---\n# ", b"allowed-tools: Bash(rm:*) Read\n---\n# ")
+    files = {**FILES, "skill://good/SKILL.md": content}
+    entry["resources"] = entry_of("good", files)["resources"]
+    return ScriptedServer([entry, live], files)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: ScriptedSite) -> Machine:
+    machine = Machine.at(tmp_path)
+    machine.own(".cursor/mcp.json", {"mcpServers": {"acme": {"url": site.url}}})
+    monkeypatch.setenv("HOME", str(machine.home))
+    monkeypatch.setenv("SKILLWIRE_STATE_DIR", str(machine.home / "state"))
+    monkeypatch.chdir(machine.repository)
+    return machine
+
+
+def change(site: ScriptedSite) -> None:
+    site.script.entries = [entry_of("good", CHANGED)]
+    site.script.files = CHANGED
+
+
+@pytest.mark.rule("H30")
+def test_nobody_to_ask_means_no(machine: Machine, cli: Cli) -> None:
+    done = cli("approve", "acme:good")
+    assert done.code == 2
+    assert done.err.endswith("error: nobody is there who could be asked\nhint: if you agree, add `--yes`\n")
+    assert cli("approve", "--json").json == []
+
+
+def test_everything_is_shown_before_it_is_approved(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
+    done = cli("approve", "acme:good", "--yes")
+    assert done.code == 0
+    assert done.err == "approved `acme:good`\n"
+    assert done.out.splitlines()[:3] == [
+        "acme:good  `Does good.`",
+        f"server: acme, {site.url}",
+        "uri: skill://good/SKILL.md",
+    ]
+    assert "asks for: `allowed-tools: Bash(rm:*)`  (not granted by this)" in done.out.splitlines()
+    assert re.search(r"  4  sha256:[0-9a-f]{12}…  references/a\.md", done.out)
+    (approval,) = cli("approve", "--json").json
+    assert (approval["origin"], approval["uri"], approval["approval"], approval["tools"]) == (
+        "acme",
+        "skill://good/SKILL.md",
+        "approved",
+        [],
+    )
+    assert "is approved already" in cli("approve", "acme:good").err
+
+
+@pytest.mark.parametrize(("typed", "approved"), [(b"y\n", 1), (b"n\n", 0)])
+def test_a_person_is_asked_on_a_terminal(machine: Machine, cli: Cli, typed: bytes, approved: int) -> None:
+    code, shown = on_terminal("approve", "acme:good", typed=typed)
+    assert b"approve exactly this? [y/N]" in shown
+    assert code == (0 if approved else 1)
+    assert len(cli("approve", "--json").json) == approved
+
+
+@pytest.mark.rule("H17")
+def test_content_made_when_it_is_read_is_never_approved_for_good(machine: Machine, cli: Cli) -> None:
+    done = cli("approve", "acme:live", "--yes")
+    assert done.code == 2
+    assert "no approval of `acme:live` can be kept" in done.err
+
+
+@pytest.mark.rule("H15", "H17")
+def test_a_change_ends_the_approval_and_is_shown(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
+    assert cli("diff", "acme:good").code == 1, "nothing was approved yet"
+    cli("approve", "acme:good", "--yes")
+    done = cli("diff", "acme:good")
+    assert (done.code, done.err) == (0, "`acme:good` is what was approved\n")
+
+    before = site.script.entries, site.script.files
+    change(site)
+    done = cli("diff", "acme:good")
+    assert done.code == 1
+    assert done.out.splitlines() == [
+        "+ new.md",
+        "~ SKILL.md",
+        "~ references/a.md",
+        "~ allowed-tools, a field of its frontmatter",
+    ]
+    assert cli("diff", "acme:good", "--json").json["changes"]["added"] == ["new.md"]
+    assert "approval: none: it is not what was approved" in cli("show", "acme:good").out
+
+    site.script.entries, site.script.files = before
+    assert "approval: none" in cli("show", "acme:good").out, "going back does not restore it"
+    change(site)
+    done = cli("approve", "acme:good", "--yes")
+    assert "changed since it was approved:" in done.out
+    assert "+ new.md" in done.out
+    assert cli("diff", "acme:good").code == 0
+
+
+@pytest.mark.rule("H28")
+def test_a_label_that_means_another_server_has_no_approvals(
+    machine: Machine, cli: Cli, site: ScriptedSite
+) -> None:
+    cli("approve", "acme:good", "--yes")
+    machine.own(".cursor/mcp.json", {"mcpServers": {"acme": {"url": f"{site.url}?tenant=2"}}})
+    done = cli("show", "acme:good")
+    assert "approval: none" in done.out
+    assert "it is another server than before" in done.err
+    assert cli("approve", "--json").json == []
+
+
+def test_an_approval_is_taken_back_without_the_server(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
+    cli("approve", "acme:good", "--yes")
+    site.script.asked.clear()
+    assert cli("revoke", "acme:nobody").code == 1
+    done = cli("revoke", "acme:good")
+    assert (done.code, done.err) == (0, "revoked `acme:skill://good/SKILL.md`\n")
+    assert site.script.asked == []
+    again = cli("revoke", "acme:good")
+    assert again.code == 0
+    assert "its approval was revoked before: `acme:skill://good/SKILL.md`" in again.err
+    assert "approval: revoked" in cli("show", "acme:good").out
+    assert cli("approve").out.startswith("revoked\tacme\t")
+
+
+def test_a_server_must_be_named(machine: Machine, cli: Cli) -> None:
+    for verb in ("approve", "diff"):
+        done = cli(verb, "good")
+        assert done.code == 2
+        assert "hint: write `LABEL:NAME`, or add `--from SERVER`" in done.err
+
+
+@pytest.mark.rule("H23")
+def test_nothing_is_ever_called_safe(machine: Machine, cli: Cli) -> None:
+    said = [cli(*words) for words in (["approve", "acme:good", "--yes"], ["pull", "acme:good", "out"])]
+    helped = [
+        cli(verb, "--help") for verb in COMMANDS if verb in {"approve", "diff", "revoke", "pull", "verify"}
+    ]
+    for done in [*said, *helped]:
+        assert re.search(r"\b(safe|trusted)\b", done.out + done.err, re.IGNORECASE) is None
+
+
+def test_a_skill_is_pulled_whole_below_its_label(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
+    done = cli("pull", "acme:good", "out")
+    assert done.code == 0
+    assert done.out == "out/acme/good\n"
+    folder = machine.repository / "out/acme/good"
+    assert {str(each.relative_to(folder)) for each in folder.rglob("*") if each.is_file()} == {
+        "SKILL.md",
+        "references/a.md",
+    }
+    assert (folder / "SKILL.md").read_bytes() == site.script.files["skill://good/SKILL.md"]
+
+
+def test_what_is_there_stays_unless_it_is_forced(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
+    cli("pull", "acme:good", "out")
+    folder = machine.repository / "out/acme/good"
+    (folder / "mine.txt").write_text("mine")
+    done = cli("pull", "acme:good", "out")
+    assert done.code == 2
+    assert (folder / "mine.txt").exists()
+    assert cli("pull", "acme:good", "out", "--force", "--json").json["folder"] == "out/acme/good"
+    assert not (folder / "mine.txt").exists()
+    assert (folder / "SKILL.md").exists()
+    assert [each.name for each in (machine.repository / "out").iterdir()] == ["acme"]
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_one_failure_leaves_nothing_behind(
+    machine: Machine, cli: Cli, site: ScriptedSite, force: list[str]
+) -> None:
+    (machine.repository / "out").mkdir()
+    uri = "skill://good/references/a.md"
+    site.script.read = {uri: {"contents": [{"uri": uri, "text": "# Z\n"}]}}
+    done = cli("pull", "acme:good", "out", *force)
+    assert (done.code, done.raw) == (1, b"")
+    assert list((machine.repository / "out").iterdir()) == []
+
+
+def test_what_is_kept_is_listed_and_thrown_away(machine: Machine, cli: Cli) -> None:
+    assert cli("cache", "--json").json == []
+    cli("approve", "acme:good", "--yes")
+    cli("pull", "acme:good", "out")
+    kept = cli("cache", "--json").json
+    assert [(each["origin"], each["uri"], each["size"]) for each in kept][-1] == (
+        "acme",
+        "skill://good/references/a.md",
+        4,
+    )
+    assert len(cli("cache", "ls", "acme").out.splitlines()) == 2
+    assert cli("cache", "ls", "nobody").code == 2
+    assert cli("cache", "purge", "acme").err == "2 files thrown away\n"
+    assert cli("cache", "--json").json == []
+    assert len(cli("approve", "--json").json) == 1, "approvals stay"
+
+
+# What a bridge cannot pass on
+
+
+def published(site: ScriptedSite, *entries: Any, files: Mapping[str, bytes] = FILES) -> None:
+    site.script.entries, site.script.files = entries, files
+
+
+def draft(name: str) -> dict[str, Any]:
+    """Return an entry as draft C of the extension has it: without sizes."""
+    entry = entry_of(name, files_of(name))
+    entry["resources"] = [{"uri": each["uri"], "digest": each["digest"]} for each in entry["resources"]]
+    return entry
+
+
+def test_approve_warns_of_a_draft_that_no_bridge_passes_on(
+    machine: Machine, cli: Cli, site: ScriptedSite
+) -> None:
+    published(site, draft("old"), files=files_of("old"))
+    done = cli("approve", "acme:old", "--yes")
+    assert done.code == 0
+    told = "its entry follows an earlier draft, `draft-c`, which has too few digests and sizes"
+    assert f"`skillwire bridge` cannot pass it on: {told}" in done.err
+    assert done.err.index("cannot pass it on") < done.err.index("approved `acme:old`")
+    again = cli("approve", "acme:old", "--yes", "--json")
+    assert again.json["approval"] == "approved"
+    assert again.json["bridge"] == {"passed_on": False, "reason": told}
+
+
+def test_approve_warns_of_a_skill_that_is_not_listed(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
+    site.script.got = {"skill://hidden/SKILL.md": entry_of("hidden", files_of("hidden"))}
+    done = cli("approve", "acme:skill://hidden/SKILL.md", "--yes", "--json")
+    assert done.json["bridge"]["passed_on"] is False
+    assert "the server does not list it" in done.json["bridge"]["reason"]
+
+
+def test_approve_says_why_a_bridge_cannot_pass_a_skill_on(
+    machine: Machine, cli: Cli, site: ScriptedSite
+) -> None:
+    files = files_of("odd", {"a": b"a file", "a/b.md": b"in a folder"})
+    published(site, entry_of("odd", files), files=files)
+    reason = cli("approve", "acme:odd", "--yes", "--json").json["bridge"]["reason"]
+    assert reason == "odd/a: the path is that of a folder too"
+
+
+def test_approve_warns_of_skills_with_the_same_path(machine: Machine, cli: Cli, site: ScriptedSite) -> None:
+    uris = ["skill://good", "a://good", "A://good"]
+    for uri in uris:
+        site.script.publish(uri.partition("://")[2], scheme=uri.partition("://")[0])
+    done = cli("approve", "acme:A://good/SKILL.md", "--yes", "--json")
+    assert done.json["bridge"]["reason"] == "the server lists another skill with the same path"
+
+
+def test_approve_does_not_warn_without_a_reason(machine: Machine, cli: Cli) -> None:
+    done = cli("approve", "acme:good", "--yes", "--json")
+    assert done.json["bridge"] == {"passed_on": True, "reason": None}
+    assert "bridge" not in done.err
+
+
+def test_skill_without_digests_names_the_option_of_the_bridge(machine: Machine, cli: Cli) -> None:
+    done = cli("approve", "acme:live", "--yes")
+    assert done.code == 2
+    assert "`skillwire bridge` offers it with `--trust acme` only" in done.err
+
+
+def test_approve_with_json_needs_yes(machine: Machine, cli: Cli) -> None:
+    assert cli("approve", "acme:good", "--json").code == 2

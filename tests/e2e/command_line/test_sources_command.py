@@ -1,0 +1,239 @@
+"""`skillwire sources`: what is served every time, kept in the configuration."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.command_line import Cli, on_terminal
+from tests.support.git_fetchers import plain_git, skill
+from tests.support.git_server import Origin
+from tests.support.skills import write_skill
+
+
+@pytest.fixture
+def config(good: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(good / "config"))
+    monkeypatch.setenv("SKILLWIRE_CACHE_DIR", str(good / "cache"))
+    plain_git(monkeypatch)
+    return good / "config/skillwire/config.toml"
+
+
+def written(config: Path) -> Any:
+    return tomllib.loads(config.read_text())
+
+
+def names(cli: Cli, *arguments: str) -> list[str]:
+    return [each["name"] for each in cli("list", *arguments, "--json").json]
+
+
+def test_a_source_is_added_listed_served_and_removed(config: Path, good: Path, cli: Cli) -> None:
+    assert cli("sources").raw == b""
+    assert cli("sources", "add", "good").code == 0
+    assert written(config) == {"sources": [{"source": str(good / "good")}]}
+    (row,) = cli("sources", "list", "--json").json
+    assert row == {
+        "label": "good",
+        "kind": "folder",
+        "source": str(good / "good"),
+        "given_by": "configuration",
+        "state": "there",
+    }
+    assert names(cli) == ["refunds", "returns"]
+    assert cli("sources", "remove", "good").code == 0
+    assert written(config) == {}
+
+
+def test_what_is_named_is_looked_at_alone(config: Path, good: Path, cli: Cli) -> None:
+    write_skill(good / "more", "other")
+    cli("sources", "add", "good")
+    assert names(cli, "more") == ["other"]
+
+
+def test_sources_of_the_environment_are_shown_and_not_removable(
+    config: Path, good: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SKILLS_DIR", "good")
+    write_skill(good / "more", "other")
+    cli("sources", "add", "more")
+    assert [row["given_by"] for row in cli("sources", "--json").json] == ["environment", "configuration"]
+    assert names(cli) == ["refunds", "returns", "other"]
+    done = cli("sources", "remove", "good")
+    assert done.code == 2
+    assert "no source `good`" in done.err
+
+
+def test_options_are_kept_and_used(config: Path, good: Path, cli: Cli) -> None:
+    assert cli("sources", "add", "good", "--label", "mine", "--prefix", "acme/team").code == 0
+    assert written(config)["sources"] == [
+        {"source": str(good / "good"), "label": "mine", "prefix": "acme/team"}
+    ]
+    uris = [each["uri"] for each in cli("list", "--json").json]
+    assert uris == ["skill://acme/team/refunds/SKILL.md", "skill://acme/team/returns/SKILL.md"]
+
+
+def test_a_repository_is_fetched_by_sync(config: Path, good: Path, cli: Cli) -> None:
+    origin = Origin(good / "origin")
+    commit = origin.commit(skill("first"))
+    cli("sources", "add", f"git+file://{origin.folder}", "--label", "repo")
+    assert cli("sources", "--json").json[0]["state"] == "not fetched yet"
+    done = cli("sources", "sync")
+    assert (done.code, done.out) == (0, f"repo\tfetched, {commit[:12]}\n")
+    assert cli("sources", "--json").json[0]["state"] == f"fetched, {commit[:12]}"
+    assert names(cli) == ["first"]
+    origin.folder.rename(good / "away")
+    done = cli("sources", "sync", "--json")
+    assert done.code == 1
+    assert done.json[0]["error"]
+    assert names(cli) == ["first"]  # the last good copy
+
+
+@pytest.mark.parametrize("login", ["me:hunter2", "hunter2", "hunter2:"])
+def test_a_token_in_an_address_is_never_written(config: Path, cli: Cli, login: str) -> None:
+    done = cli("sources", "add", f"git+https://{login}@host.example/r.git")
+    assert done.code == 2
+    assert "--token-env" in done.err
+    assert "hunter2" not in done.err
+    assert not config.exists()
+
+
+def test_a_token_that_is_missing_is_the_problem_of_its_source_alone(
+    config: Path, good: Path, cli: Cli
+) -> None:
+    assert cli("sources", "add", "git+https://host.example/r.git", "--token-env", "NOT_SET").code == 0
+    assert written(config)["sources"][0]["token-env"] == "NOT_SET"
+    assert cli("sources", "add", "good").code == 0
+    assert cli("sources").code == 0
+    done = cli("list", "--json")
+    assert [each["name"] for each in done.json] == ["refunds", "returns"]
+    assert "1 problem keeps skills from being served" in done.err
+    assert "`NOT_SET` is empty or not set" in cli("check").out
+    done = cli("sources", "sync")
+    assert done.code == 1
+    assert "`NOT_SET` is empty or not set" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["add"], "takes one source"),
+        (["add", "good", "good"], "takes one source"),
+        (["add", "nowhere"], "`nowhere` does not exist"),
+        (["add", "s3:x"], "is no kind of source"),
+        (["add", "github:a"], "hint: for example `github:owner/repo`"),
+        (["add", "good", "--prefix", "../x"], "the prefix `../x`"),
+        (["add", "good", "--label", "a/b"], "the label `a/b`"),
+        (["remove"], "which source to remove"),
+        (["remove", "nobody"], "has no source `nobody`"),
+        (["sync", "nobody"], "there is no source `nobody`"),
+        (["list", "--label", "x"], "`--label` is only for `sources add`"),
+        (["paint"], "paint"),
+    ],
+)
+def test_wrong_usage_is_explained(config: Path, cli: Cli, arguments: list[str], said: str) -> None:
+    done = cli("sources", *arguments)
+    assert (done.code, done.raw) == (2, b"")
+    assert said in done.err
+    assert not config.exists()
+
+
+def test_the_same_source_is_not_added_twice(config: Path, cli: Cli) -> None:
+    cli("sources", "add", "good")
+    before = config.read_bytes()
+    assert cli("sources", "add", "./good").code == 2
+    assert config.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("sources = 5\n", "`sources` is not a list of `[[sources]]` tables"),
+        ("sources = ['./x']\n", "`sources` is not a list of `[[sources]]` tables"),
+        ("[[sources]]\nlabel = 'x'\n", "`source` of the source number 1 is not a text"),
+        ("[[sources]]\nsource = './x'\ntoken-env = 5\n", "`token-env` of the source number 1 is not a text"),
+        ("allowed-origins = 'x'\n", "`allowed-origins` is not a list of strings"),
+        ("[limits]\nfile = 5\n", "there is no limit `file`"),
+        ("[limits]\nfiles = 0\n", "the limit `files` is not a whole number above zero"),
+        ("[limits]\nfiles = true\n", "the limit `files` is not a whole number above zero"),
+        ("limits = 3\n", "`limits` is not a table"),
+    ],
+)
+def test_a_configuration_that_makes_no_sense_is_named_and_never_written_over(
+    config: Path, cli: Cli, text: str, reason: str
+) -> None:
+    config.parent.mkdir(parents=True)
+    config.write_text(text)
+    for arguments in (["sources", "add", "good"], ["sources"], ["serve", "good"], ["list"]):
+        done = cli(*arguments)
+        assert done.code == 2, arguments
+        assert reason in done.err
+    assert config.read_text() == text
+
+
+def test_limits_of_the_configuration_hold_and_the_environment_wins(
+    config: Path, good: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill(good / "good", "large", {f"{number}.md": "x" for number in range(5)})
+    config.parent.mkdir(parents=True)
+    config.write_text(f"[limits]\nfiles = 3\n[[sources]]\nsource = '{good / 'good'}'\n")
+    assert names(cli) == ["refunds", "returns"]
+    monkeypatch.setenv("SKILLWIRE_MAX_SKILL_FILES", "10")
+    assert names(cli) == ["large", "refunds", "returns"]
+
+
+def test_a_skill_of_a_configured_source_can_be_shown_and_read(config: Path, cli: Cli) -> None:
+    cli("sources", "add", "good", "--prefix", "acme")
+    assert cli("show", "refunds", "--json").json["uri"] == "skill://acme/refunds/SKILL.md"
+    assert cli("read", "refunds").code == 0
+    assert cli("visibility", "refunds", "--json").json["uri"] == "skill://acme/refunds/SKILL.md"
+
+
+def test_another_configuration_has_its_own_sources(config: Path, good: Path, cli: Cli) -> None:
+    write_skill(good / "more", "other")
+    other = good / "other.toml"
+    assert cli("sources", "add", "more", "--config", other).code == 0
+    assert cli("visibility", "other", "--config", other, "--user", "off").code == 0
+    assert "skill://other/SKILL.md" in written(other)["visibility"]
+
+
+def test_limits_hold_for_what_is_named_too(config: Path, good: Path, cli: Cli) -> None:
+    config.parent.mkdir(parents=True)
+    config.write_text("[limits]\nbytes = 10\n")
+    assert cli("check", "good").code == 1
+
+
+def test_a_terminal_shows_a_table(config: Path, cli: Cli) -> None:
+    cli("sources", "add", "good")
+    code, shown = on_terminal("sources", columns=160)
+    assert code == 0
+    assert b"given by" in shown
+    assert b"configuration" in shown
+
+
+@pytest.mark.parametrize("text", ["sources = []\n", "sources = [{source = '/nowhere'}]\n"])
+def test_sources_in_a_list_written_by_hand_stay_in_it(config: Path, good: Path, cli: Cli, text: str) -> None:
+    config.parent.mkdir(parents=True)
+    config.write_text(f"# mine\n{text}")
+    before = written(config)["sources"]
+    assert cli("sources", "add", "good").code == 0
+    assert written(config)["sources"] == [*before, {"source": str(good / "good")}]
+    assert config.read_text().startswith("# mine\n")
+    assert cli("sources", "remove", "good").code == 0
+    assert written(config).get("sources", []) == before
+
+
+def test_a_label_that_was_chosen_is_kept(config: Path, good: Path, cli: Cli) -> None:
+    write_skill(good / "more", "other")
+    cli("sources", "add", "more", "--label", "good")
+    listed = cli("list", "good", "--json").json
+    assert len(listed) == 2
+    rows = {row["source"]: row["label"] for row in cli("sources", "--json").json}
+    assert rows[str(good / "more")] == "good"
+
+
+def test_a_relative_folder_begins_where_the_file_is(config: Path, good: Path, cli: Cli) -> None:
+    write_skill(config.parent / "mine", "other")
+    config.write_text("[[sources]]\nsource = 'mine'\n")
+    assert names(cli) == ["other"]
+    assert cli("sources", "remove", "mine").code == 0

@@ -1,0 +1,397 @@
+"""The documentation says what the code does: what exists is described, and what is described exists."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Any
+
+import cyclopts
+import pytest
+import yaml
+
+from skillwire.cli.main import COMMANDS, run
+from skillwire.config import settings
+from skillwire.frontmatter.document import read_document
+from skillwire.server.http.connections import HttpLimits
+from skillwire.sources import Limits, Rule, Severity
+from tests.support.contracts import block, write_contract_skill
+from tests.support.paths import ROOT
+
+DOCS = ROOT / "docs"
+SKILLS = ROOT / "examples/skills"
+SKILL = SKILLS / "skillwire-docs"
+PAGES = sorted(DOCS.glob("*.md"))
+SNIPPETS = sorted((DOCS / "snippets").glob("*.py"))
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *PAGES, *SKILLS.rglob("*.md")])
+
+FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def text_of(path: Path) -> str:
+    return path.read_text("utf-8")
+
+
+def fences(text: str, language: str) -> list[str]:
+    return [body for _, spoken, body in FENCE.findall(text) if spoken == language]
+
+
+def sections(text: str, level: int) -> dict[str, str]:
+    """Return what stands below each heading of this level, down to the next of it or of the level above."""
+    _, *parts = re.split(rf"^{'#' * level} (.+)$", text, flags=re.MULTILINE)
+    ends = re.compile(rf"^{'#' * (level - 1)} ", re.MULTILINE)
+    return {title: ends.split(body)[0] for title, body in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def anchors(text: str) -> set[str]:
+    titles = HEADING.findall(FENCE.sub("", text))
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def verb_function(verb: str) -> Callable[..., int]:
+    module, _, function = COMMANDS[verb].function.partition(":")
+    return getattr(import_module(module), function)
+
+
+def parameters_of(verb: str) -> Iterator[str]:
+    """Yield how each argument and option of a verb is spelt on the command line."""
+    for name, parameter in signature(verb_function(verb)).parameters.items():
+        given = [
+            extra for extra in parameter.annotation.__metadata__ if isinstance(extra, cyclopts.Parameter)
+        ]
+        spelt = next((extra.name for extra in given if extra.name), None)
+        if spelt:
+            yield from [spelt] if isinstance(spelt, str) else spelt
+        else:
+            assert parameter.kind is Parameter.KEYWORD_ONLY, f"{verb}: {name} has no name for people"
+            yield "--" + name.replace("_", "-")
+
+
+def commands(text: str) -> Iterator[str]:
+    """Yield each line of the shell examples, without its comment."""
+    for body in fences(text, "sh"):
+        yield from (line.partition(" #")[0].strip() for line in body.splitlines() if line.strip())
+
+
+# The skill that holds the documentation
+
+
+def test_the_documentation_skill_holds_the_pages_byte_for_byte() -> None:
+    copies = {path.name: path.read_bytes() for path in (SKILL / "references").iterdir()}
+    assert copies == {path.name: path.read_bytes() for path in PAGES}, "run `scripts/sync-docs`"
+
+
+def test_the_documentation_skill_points_at_every_page() -> None:
+    linked = set(LINK.findall(text_of(SKILL / "SKILL.md")))
+    assert linked == {f"references/{path.name}" for path in PAGES}
+
+
+def test_the_bundled_skills_have_no_problem_at_all(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run(["check", str(SKILLS), "--strict", "--json"]) == 0
+    assert json.loads(capsysbinary.readouterr().out) == []
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of what `scripts/sync-docs` works on."""
+    for folder in ("docs", "examples/skills/skillwire-docs"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "tests", tmp_path / "tests", ignore=shutil.ignore_patterns("__pycache__", "data"))
+    (tmp_path / "scripts/lib").mkdir(parents=True)
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__", "pages"))
+    for script in ("sync-docs", "lib/api_page.py", "lib/rule_table.py"):
+        shutil.copy(ROOT / "scripts" / script, tmp_path / "scripts" / script)
+    return tmp_path
+
+
+def sync(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, checkout / "scripts/sync-docs", *arguments]
+    return subprocess.run(
+        command, cwd=checkout.parent, capture_output=True, text=True, timeout=30, check=False
+    )
+
+
+def test_drift_is_named_and_mended_by_the_script(checkout: Path) -> None:
+    copies = checkout / SKILL.relative_to(ROOT) / "references"
+    (copies / "serving.md").write_bytes(b"old\n")
+    (copies / "stray.md").write_bytes(b"no page\n")
+    (copies / "skills.md").unlink()
+
+    checked = sync(checkout, "--check")
+    assert checked.returncode == 1
+    assert [line.rpartition("/")[2] for line in checked.stdout.splitlines()] == [
+        "serving.md",
+        "skills.md",
+        "stray.md",
+    ]
+    assert (copies / "stray.md").exists(), "a check changes nothing"
+
+    assert sync(checkout).returncode == 0
+    assert sync(checkout, "--check").returncode == 0
+    assert {path.name: path.read_bytes() for path in copies.iterdir()} == {
+        path.name: path.read_bytes() for path in PAGES
+    }
+
+
+def test_the_script_updates_the_tests_of_a_rule(checkout: Path) -> None:
+    (checkout / "tests/test_new.py").write_text(
+        "@pytest.mark.rule('S20')\ndef test_x(): ...\n", encoding="utf-8"
+    )
+    page = checkout / "docs/rules.md"
+    checked = sync(checkout, "--check")
+    assert (checked.returncode, checked.stdout) == (1, "differs: docs/rules.md\n")
+    assert sync(checkout).returncode == 0
+    assert "`test_new.py`" in page.read_text(encoding="utf-8")
+    assert sync(checkout, "--check").returncode == 0
+
+
+def test_the_script_refuses_what_it_does_not_know(checkout: Path) -> None:
+    assert sync(checkout, "--chekc").returncode == 2
+
+
+# Problems
+
+
+PROBLEMS = sections(text_of(DOCS / "problems.md"), 3)
+
+
+def test_every_rule_has_its_heading_and_every_heading_its_rule() -> None:
+    # Those of the contract have a page of their own, and `tests/unit/contract/test_contract_rules.py`.
+    assert list(PROBLEMS) == [rule.value for rule in Rule if not rule.name.startswith("CONTRACT_")]
+
+
+def examples_of(kind: str) -> list[Any]:
+    return [
+        pytest.param(rule, example, id=rule)
+        for rule, section in PROBLEMS.items()
+        for example in fences(section, "yaml")
+        if example.startswith(f"# {kind}\n")
+    ]
+
+
+def test_wrong_and_right_examples_come_in_pairs() -> None:
+    wrong, right = ([example.id for example in examples_of(kind)] for kind in ("wrong", "right"))
+    assert wrong == right
+    assert set(wrong) >= {
+        rule.value for rule in Rule if rule.name.startswith(("NAME_F", "LICENSE", "METADATA"))
+    }
+
+
+def read_example(rule: str, example: str) -> dict[Rule, Severity]:
+    """Return the problems of an example; it leaves out the required fields where it is not about them."""
+    fields = {"name": "refunds", "description": "Decides and prepares refunds."}
+    about_all = "-not-mapping" in rule or "-missing" in rule
+    added = [
+        f"{key}: {value}\n"
+        for key, value in fields.items()
+        if not about_all and not re.search(rf"^{key}:", example, re.MULTILINE)
+    ]
+    content = f"---\n{example}{''.join(added)}---\n"
+    problems = read_document(content.encode(), "refunds/SKILL.md", "refunds").problems
+    return {problem.rule: problem.severity for problem in problems}
+
+
+@pytest.mark.parametrize(("rule", "example"), examples_of("wrong"))
+def test_a_wrong_example_breaks_its_rule_with_the_severity_that_is_told(rule: str, example: str) -> None:
+    severity = read_example(rule, example)[Rule(rule)]
+    assert PROBLEMS[rule].lstrip().startswith(f"**{severity.value.capitalize()}.**")
+
+
+@pytest.mark.parametrize(("rule", "example"), examples_of("right"))
+def test_a_right_example_breaks_no_rule(rule: str, example: str) -> None:
+    assert read_example(rule, example) == {}
+
+
+@pytest.mark.parametrize("rule", [Rule.FRONTMATTER_MISSING, Rule.FRONTMATTER_UNCLOSED])
+def test_a_whole_file_that_is_wrong_breaks_its_rule(rule: Rule) -> None:
+    example = fences(PROBLEMS[rule], "markdown")[0]
+    assert [problem.rule for problem in read_document(example.encode(), "SKILL.md", "refunds").problems] == [
+        rule
+    ]
+
+
+def test_every_rule_says_whether_it_is_an_error() -> None:
+    silent = [
+        rule for rule, section in PROBLEMS.items() if not re.match(r"\s*\*\*(Error|Warning)\b", section)
+    ]
+    assert silent == []
+
+
+# The command line
+
+
+COMMAND_LINE = text_of(DOCS / "command-line.md")
+VERB_SECTIONS = sections(COMMAND_LINE, 2)
+
+
+def test_the_command_line_page_has_a_section_for_every_verb_and_for_nothing_else() -> None:
+    assert list(VERB_SECTIONS) == list(COMMANDS)
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_every_argument_and_option_of_a_verb_is_in_its_table_and_no_other(verb: str) -> None:
+    rows = re.findall(r"^\| `([^` …]+)", VERB_SECTIONS[verb], re.MULTILINE)
+    assert rows == list(parameters_of(verb))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_every_command_that_is_shown_exists(document: Path) -> None:
+    for command in commands(text_of(document)):
+        program, *words = command.split()
+        if program.startswith("scripts/"):
+            assert os.access(ROOT / program, os.X_OK), command
+        if program != "skillwire" or words[0].startswith("-"):
+            continue
+        assert words[0] in COMMANDS, command
+        own = words[1 : words.index("--")] if "--" in words else words[1:]  # the rest is another command
+        options = {word.partition("=")[0] for word in own if word.startswith("--")}
+        assert options <= {*parameters_of(words[0]), "--help"}, command
+
+
+def skeleton(value: Any) -> Any:
+    """Return the shape of a JSON value: its keys, and the shape of the first item of its lists."""
+    if isinstance(value, dict):
+        return {key: skeleton(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    return [skeleton(item) for item in value[:1]] if isinstance(value, list) else ...  # pyright: ignore[reportUnknownVariableType]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two skills, one of which cannot be served."""
+    for name, called in (("refunds", "refunds"), ("broken", "Not A Name")):
+        (tmp_path / name / "references").mkdir(parents=True)
+        (tmp_path / name / "SKILL.md").write_text(
+            f"---\nname: {called}\ndescription: Refunds.\n---\n", "utf-8"
+        )
+    (tmp_path / "refunds/references/policy.md").write_text("# The policy\n", "utf-8")
+    write_contract_skill(tmp_path / "team", "orders", model="opus")
+    write_contract_skill(tmp_path / "team", "returns", block("returns", depends_on=["orders"]))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("verb", "arguments", "code"),
+    [
+        ("check", ["{}"], 1),
+        ("list", ["{}"], 0),
+        ("show", ["{}/refunds"], 0),
+        ("read", ["{}/refunds", "references/policy.md"], 0),
+        ("project", ["{}/team", "--out", "{}/upload"], 0),
+        ("graph", ["{}/team"], 0),
+        ("visibility", ["{}/refunds"], 0),
+    ],
+)
+def test_the_json_of_a_verb_has_the_shape_that_is_shown(
+    verb: str, arguments: list[str], code: int, folder: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert run([verb, *(argument.format(folder) for argument in arguments), "--json"]) == code
+    shown = json.loads(fences(VERB_SECTIONS[verb], "json")[0])
+    assert skeleton(json.loads(capsysbinary.readouterr().out)) == skeleton(shown)
+
+
+def test_the_hooks_for_pre_commit_exist_and_run_commands_that_exist() -> None:
+    hooks = {hook["id"]: hook for hook in yaml.safe_load(text_of(ROOT / ".pre-commit-hooks.yaml"))}
+    used = [yaml.safe_load(body) for body in fences(text_of(DOCS / "contract.md"), "yaml")]
+    shown = {hook["id"] for each in used for repo in each.get("repos", ()) for hook in repo["hooks"]}
+    assert shown
+    assert shown <= hooks.keys()
+    for hook in hooks.values():
+        program, verb, *options = hook["entry"].split()
+        assert (program, verb in COMMANDS) == ("skillwire", True)
+        assert set(options) <= set(parameters_of(verb))
+
+
+# Settings
+
+
+def test_every_environment_variable_is_documented_with_its_default() -> None:
+    serving = text_of(DOCS / "serving.md")
+    assert f"`{settings.SKILLS_DIR}`" in serving
+    rows = re.findall(r"^\| `(SKILLWIRE_\w+)` \|.*\| ([\d,]+) \|$", serving, re.MULTILINE)
+    limits = {name: f"{getattr(Limits(), limit):,}" for name, limit in settings.LIMITS.items()}
+    http = HttpLimits()
+    limits |= {
+        name: f"{int(getattr(http, limit) / unit):,}" for name, (limit, unit) in settings.HTTP_LIMITS.items()
+    }
+    assert dict(rows) == limits
+
+
+def test_every_variable_that_the_settings_read_is_on_the_serving_page() -> None:
+    source = Path(settings.__file__).read_text("utf-8")
+    serving = text_of(DOCS / "serving.md")
+    assert {name for name in re.findall(r'"((?:SKILL|MAX_)[A-Z_]+)"', source) if name not in serving} == set()
+
+
+# Snippets
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS, ids=named)
+def test_a_snippet_runs(snippet: Path) -> None:
+    command = [sys.executable, "-I", snippet]
+    done = subprocess.run(
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS, ids=named)
+def test_a_snippet_is_quoted_word_for_word(snippet: Path) -> None:
+    quoted = [body for page in PAGES for body in fences(text_of(page), "python")]
+    assert text_of(snippet) in quoted
+
+
+def test_every_python_fence_of_a_page_is_a_snippet() -> None:
+    known = {text_of(snippet) for snippet in SNIPPETS}
+    assert [body for page in PAGES for body in fences(text_of(page), "python") if body not in known] == []
+
+
+# Everything
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_every_relative_link_resolves(document: Path) -> None:
+    text = FENCE.sub("", text_of(document))
+    for link in LINK.findall(text):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = document.parent / path if path else document
+        assert target.is_file(), link
+        assert not anchor or anchor in anchors(text_of(target)), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_a_page_links_only_to_other_pages_because_it_is_also_part_of_a_skill(page: Path) -> None:
+    links = [link.partition("#")[0] for link in LINK.findall(FENCE.sub("", text_of(page)))]
+    assert {link for link in links if link and "://" not in link} <= {other.name for other in PAGES}
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    assert set(LINK.findall(text_of(ROOT / "README.md"))) >= {f"docs/{page.name}" for page in PAGES}
+
+
+def test_the_client_configurations_start_the_server() -> None:
+    text = text_of(ROOT / "README.md")
+    desktop, editor = (json.loads(body) for body in fences(text, "json"))
+    (codex,) = (tomllib.loads(body) for body in fences(text, "toml"))
+    for server in (
+        desktop["mcpServers"]["skills"],
+        editor["servers"]["skills"],
+        codex["mcp_servers"]["skills"],
+    ):
+        assert server["command"].endswith("/skillwire")
+        assert server["args"][0] == "serve"

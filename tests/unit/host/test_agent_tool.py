@@ -1,0 +1,67 @@
+"""The record of a tool: its schema is closed, and nothing else than it says reaches the call."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from skillwire import AgentTool
+from skillwire.core.record import Json
+from skillwire.errors import BadParamsError, InvalidValueError
+
+pytestmark = pytest.mark.anyio
+
+SCHEMA: dict[str, Json] = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "lines": {"type": "integer"}, "raw": {"type": "boolean"}},
+    "required": ["name", "lines", "raw"],
+    "additionalProperties": False,
+}
+GOOD: dict[str, Json] = {"name": "refunds", "lines": 3, "raw": True}
+
+
+async def echo(arguments: Mapping[str, Json]) -> str:
+    return " ".join(f"{name}={value}" for name, value in arguments.items())
+
+
+def tool(**schema: Json) -> AgentTool:
+    return AgentTool("read", "Reads.", SCHEMA | schema, echo)
+
+
+async def test_what_fits_the_schema_is_called() -> None:
+    assert await tool().invoke(GOOD) == "name=refunds lines=3 raw=True"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["refunds"], "not an object"),
+        (None, "not an object"),
+        ({}, "needs the parameter `name`; write `name`, `lines`, `raw`"),
+        (GOOD | {"mode": "x"}, "has no parameter `mode`"),
+        (GOOD | {"name": 7}, "the parameter `name` of `read` is no string"),
+        (GOOD | {"lines": True}, "is no integer"),
+        (GOOD | {"raw": 1}, "is no boolean"),
+        (GOOD | {"name": None}, "is no string"),
+        (GOOD | {"na\x1bme": "x"}, r"no parameter `na\x1bme`"),
+    ],
+)
+async def test_what_does_not_fit_is_refused_with_what_to_write(arguments: Any, told: str) -> None:
+    with pytest.raises(BadParamsError) as caught:
+        await tool().invoke(arguments)
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array"},
+        {"required": ["name", "lines"]},
+        {"additionalProperties": True},
+        {"properties": {"name": {"type": "object"}}, "required": ["name"]},
+        {"properties": {"name": "text"}, "required": ["name"]},
+    ],
+)
+def test_a_schema_that_is_open_or_leaves_something_optional_is_no_tool(schema: Any) -> None:
+    with pytest.raises(InvalidValueError):
+        tool(**schema)

@@ -1,0 +1,175 @@
+"""A host that reads drafts loads their skills, with their files, and compares whatever they promise."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from skillwire import Host
+from skillwire.errors import ChangedError, FindingError, HostError, VerificationError
+from skillwire.host import Answer, Request
+from skillwire.host.servers.link import ServerLink
+from skillwire.protocol.delivery import ArchiveForm
+from skillwire.sources import Digest
+from tests.support.clients import ERAS
+from tests.support.draft_servers import (
+    FILES,
+    MAIN,
+    ROOT,
+    archive_a,
+    archive_b,
+    draft_c,
+    entry_a,
+    entry_b,
+    index_of,
+    indexed,
+    resource,
+    scanned,
+    with_manifests,
+)
+from tests.support.hosts import Person
+from tests.support.links import NOWHERE, Wire
+from tests.support.scripted import ScriptedServer, block_of
+
+pytestmark = pytest.mark.anyio
+
+
+def old_uris() -> ScriptedServer:
+    script = scanned([resource("skill://good", "Does good."), resource("skill://good/")])
+    script.files = {"skill://good": FILES[MAIN]}
+    others = [block_of(uri, content) for uri, content in FILES.items() if uri != MAIN]
+    script.read = {"skill://good/": {"contents": others}}
+    return script
+
+
+SERVERS: dict[str, Callable[[], ScriptedServer]] = {
+    "draft-c": draft_c,
+    "draft-b": lambda: indexed(entry_b()),
+    "draft-b-archive": lambda: indexed(
+        entry_b(url=None, digest=None, archives=[archive_b(ArchiveForm.ZIP)]), files={}
+    ),
+    "draft-a": lambda: indexed(entry_a()),
+    "draft-a-archive": lambda: indexed(archive_a(ArchiveForm.TAR_GZ), files={}),
+    "manifest": with_manifests,
+    "scan": scanned,
+    "old-uris": old_uris,
+}
+every_server = pytest.mark.parametrize("made", SERVERS.values(), ids=SERVERS)
+
+
+def link_to(wire: Wire, *, drafts: bool = True) -> ServerLink:
+    return ServerLink(NOWHERE, drafts=drafts, connect=wire.connect)
+
+
+@asynccontextmanager
+async def hosting(wire: Wire, person: Person) -> AsyncGenerator[Host]:
+    async with link_to(wire) as link, Host(providers=[link], approve=person) as host:
+        await host.discover()
+        yield host
+
+
+@pytest.mark.parametrize("mode", ERAS)
+@every_server
+@pytest.mark.rule("H13", "H19")
+async def test_a_skill_in_any_dialect_is_loaded_and_its_references_are_read(made: Any, mode: Any) -> None:
+    person = Person(Answer.KEEP)
+    async with hosting(Wire(made().server(), mode), person) as host:
+        session = host.session()
+        assert (await session.load("good")).content == FILES[MAIN]
+        assert (await session.read_file("good", "references/a b.md")).content == b"a"
+        assert (await session.read_file("good", "logo.png")).content == FILES[f"{ROOT}/logo.png"]
+        for path in ("none.md", "../other/SKILL.md"):
+            with pytest.raises(HostError):
+                await session.read_file("good", path)
+        assert len(person.loads) == 1
+
+
+@every_server
+@pytest.mark.rule("H1")
+async def test_without_drafts_a_host_finds_nothing_and_asks_nothing_else(made: Any) -> None:
+    script = made()
+    async with link_to(Wire(script.server()), drafts=False) as link, Host(providers=[link]) as host:
+        registry = await host.discover()
+    assert len(registry.skills) == 0
+    assert {method for method, _ in script.asked} <= ({"skills/list"} if script.declared else set())
+
+
+@every_server
+async def test_the_dialect_is_a_problem_that_people_can_see(made: Any) -> None:
+    async with hosting(Wire(made().server()), Person()) as host:
+        assert [str(each) for each in host.registry.problems if "the extension" in str(each)]
+
+
+@pytest.mark.parametrize("name", ["draft-b-archive", "old-uris", "draft-c"])
+async def test_after_a_lost_connection_files_are_found_where_they_were(name: str) -> None:
+    wire = Wire(SERVERS[name]().server())
+    async with hosting(wire, Person()) as host:
+        session = host.session()
+        await session.load("good")
+        wire.cut()
+        await anyio.wait_all_tasks_blocked()
+        assert (await session.read_file("good", "logo.png")).content == FILES[f"{ROOT}/logo.png"]
+    assert wire.connections == 2
+
+
+@pytest.mark.rule("H15")
+async def test_a_document_of_a_draft_that_changed_after_it_was_listed_is_refused() -> None:
+    script = indexed(entry_b())
+    async with hosting(Wire(script.server()), Person()) as host:
+        script.files = {**script.files, MAIN: FILES[MAIN] + b"More.\n"}
+        with pytest.raises(VerificationError, match="it was listed as"):
+            await host.session().load("good")
+
+
+@pytest.mark.rule("H15", "H17")
+async def test_a_draft_that_is_rotated_while_somebody_thinks_is_asked_about_again() -> None:
+    script, person = indexed(entry_b()), Person()
+    async with hosting(Wire(script.server()), person) as host:
+
+        async def rotating(_request: Request) -> None:
+            person.meanwhile = None
+            document = FILES[MAIN] + b"More.\n"
+            changed = indexed(entry_b(digest=Digest.of(document).text))
+            script.files = {**changed.files, MAIN: document}
+            await host.discover()
+
+        person.meanwhile = rotating
+        session = host.session()
+        assert (await session.load("good")).content.endswith(b"More.\n")
+        first, second = person.loads
+        assert "It was approved before, and has changed: it is delivered with other digests" in str(second)
+        assert first.skill.skill.deliveries != second.skill.skill.deliveries
+
+
+@pytest.mark.rule("H14", "H15")
+async def test_a_draft_that_is_rotated_while_it_is_held_is_read_no_more() -> None:
+    script = indexed(entry_b())
+    async with hosting(Wire(script.server()), Person()) as host:
+        session = host.session()
+        await session.load("good")
+        document = FILES[MAIN] + b"More.\n"
+        script.files = {**indexed(entry_b(digest=Digest.of(document).text)).files, MAIN: document}
+        with pytest.raises(HostError, match=r"it was listed as|has changed"):
+            await session.read_file("good", "SKILL.md")
+        await host.discover()
+        with pytest.raises(ChangedError, match="it is delivered with other digests"):
+            await session.read_file("good", "SKILL.md")
+
+
+@pytest.mark.rule("H13")
+async def test_a_description_that_only_the_list_has_is_refused() -> None:
+    for script in (indexed(entry_a(description="Harmless.")), scanned([resource(MAIN, "Harmless.")])):
+        async with hosting(Wire(script.server()), Person()) as host:
+            with pytest.raises(VerificationError, match="the field `description` is not what"):
+                await host.session().load("good")
+
+
+async def test_a_link_has_what_a_draft_tells_of_and_nothing_else() -> None:
+    script = indexed(entry_b())
+    async with link_to(Wire(script.server())) as link:
+        assert (await link.get(MAIN)).name == "good"
+        script.files = {**script.files, "skill://index.json": index_of()}
+        with pytest.raises(FindingError, match="does not tell of it"):
+            await link.get(MAIN)

@@ -1,0 +1,311 @@
+"""What a draft lists can be read, from wherever its dialect keeps it, and is held to what it promises."""
+
+import base64
+import io
+import tarfile
+import zipfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from skillwire import ServeOptions
+from skillwire.errors import FindingError
+from skillwire.host import DraftsClient, Outcome, Report, SkillsClient, verify_server
+from skillwire.protocol.delivery import ArchiveForm
+from skillwire.protocol.findings import Fault
+from skillwire.protocol.packing import pack
+from skillwire.protocol.remote import Dialect, Integrity
+from skillwire.server import skills_server
+from skillwire.sources import Limits
+from tests.support.clients import ERAS, library_of, skill
+from tests.support.draft_servers import (
+    FILES,
+    INDEX,
+    MAIN,
+    ROOT,
+    archive_a,
+    archive_b,
+    draft_c,
+    entry_a,
+    entry_b,
+    index_of,
+    indexed,
+    manifest,
+    packed,
+    resource,
+    scanned,
+    with_manifests,
+)
+from tests.support.scripted import ScriptedServer, block_of
+
+pytestmark = pytest.mark.anyio
+NOTES = f"{ROOT}/references/a%20b.md"
+LOGO = f"{ROOT}/logo.png"
+
+
+def archived(form: ArchiveForm, content: bytes | None = None, **changed: Any) -> ScriptedServer:
+    """Return a server of draft B that has one archive, and no file beside it."""
+    made = packed(form) if content is None else content
+    entry = entry_b(url=None, digest=None, archives=[archive_b(form, made, **changed)])
+    return ScriptedServer(files={INDEX: index_of(entry), f"{ROOT}{form.suffix}": made}, declared=None)
+
+
+@asynccontextmanager
+async def asking(script: ScriptedServer, mode: Any = "auto", **more: Any) -> AsyncGenerator[DraftsClient]:
+    async with Client(script.server(), mode=mode) as client:
+        asked = DraftsClient(SkillsClient(client, **more))
+        await asked.list()
+        yield asked
+
+
+async def verified(script: ScriptedServer, **more: Any) -> Report:
+    async with Client(script.server()) as client:
+        return await verify_server(SkillsClient(client, **more), drafts=True)
+
+
+async def refused(asked: DraftsClient, uri: str) -> Fault:
+    with pytest.raises(FindingError) as caught:
+        await asked.read(uri)
+    return caught.value.finding.fault
+
+
+@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize("form", list(ArchiveForm))
+async def test_files_of_an_archive_have_the_addresses_that_they_would_have_beside_it(
+    mode: Any, form: ArchiveForm
+) -> None:
+    script = archived(form)
+    async with asking(script, mode) as asked:
+        for uri, content in FILES.items():
+            assert await asked.read(uri) == content
+        assert await refused(asked, f"{ROOT}/none.md") is Fault.READ_FAILED
+        assert await refused(asked, f"{ROOT}/%2e%2e/other.md") is Fault.READ_FAILED
+        assert await asked.get(MAIN) == (await asked.list()).skills[0]
+    reads = [params["uri"] for method, params in script.asked if method == "resources/read"]
+    assert reads.count(f"{ROOT}{form.suffix}") == 1  # what is bound to a digest is fetched once
+
+
+async def test_an_archive_is_fetched_when_it_is_read_and_not_before() -> None:
+    script = archived(ArchiveForm.ZIP)
+    async with asking(script) as asked:
+        await asked.get(MAIN)
+    assert {params["uri"] for method, params in script.asked if method == "resources/read"} == {INDEX}
+
+
+async def test_an_archive_without_a_digest_is_fetched_each_time() -> None:
+    script = indexed(entry_a(type="archive", url=f"{ROOT}.zip"))
+    async with asking(script) as asked:
+        await asked.read(MAIN)
+        script.files = {**script.files, f"{ROOT}.zip": packed(ArchiveForm.ZIP, {**FILES, LOGO: b"new"})}
+        assert await asked.read(LOGO) == b"new"
+
+
+async def test_with_a_document_beside_it_the_archive_is_for_the_other_files() -> None:
+    script = indexed(entry_b(archives=[archive_b(ArchiveForm.TAR_GZ)]), files={MAIN: FILES[MAIN]})
+    async with asking(script) as asked:
+        assert await asked.read(MAIN) == FILES[MAIN]
+        assert ("resources/read", {"uri": f"{ROOT}.tar.gz"}) not in script.asked
+        assert await asked.read(LOGO) == FILES[LOGO]
+
+
+async def test_entries_of_one_path_are_one_skill_with_several_deliveries() -> None:
+    script = indexed(entry_a(), archive_a(ArchiveForm.ZIP), archive_a(ArchiveForm.TAR_GZ))
+    async with asking(script) as asked:
+        listing = await asked.list()
+        (found,) = listing.skills
+        assert [each.uri for each in found.deliveries] == [MAIN, f"{ROOT}.zip", f"{ROOT}.tar.gz"]
+        assert listing.findings.faults == {Fault.OLD_DRAFT}
+        assert await asked.read(NOTES) == b"a"
+
+
+OTHER = b"---\nname: other\ndescription: Does good.\n---\n"
+MORE = FILES[MAIN].replace(b"---\n#", b"allowed-tools: Bash\n---\n#")
+HOSTILE: dict[str, tuple[ScriptedServer, Fault]] = {
+    "other-bytes": (archived(ArchiveForm.ZIP, digest="sha256:" + "0" * 64), Fault.DIGEST),
+    "not-an-archive": (archived(ArchiveForm.ZIP, b"PK no"), Fault.ARCHIVE),
+    "other-form": (archived(ArchiveForm.TAR_GZ, packed(ArchiveForm.ZIP)), Fault.ARCHIVE),
+    "no-document": (archived(ArchiveForm.ZIP, pack({"a.md": b"a"}, ArchiveForm.ZIP)), Fault.ARCHIVE),
+    "in-a-folder": (archived(ArchiveForm.ZIP, pack({"x/SKILL.md": b""}, ArchiveForm.ZIP)), Fault.ARCHIVE),
+    "climbs-out": (
+        archived(ArchiveForm.TAR_GZ, pack({"SKILL.md": FILES[MAIN], "../x": b""}, ArchiveForm.TAR_GZ)),
+        Fault.ARCHIVE,
+    ),
+    "too-many": (
+        archived(
+            ArchiveForm.ZIP,
+            pack({"SKILL.md": FILES[MAIN], **{f"{n}.md": b"" for n in range(512)}}, ArchiveForm.ZIP),
+        ),
+        Fault.ARCHIVE,
+    ),
+    "other-name": (archived(ArchiveForm.ZIP, pack({"SKILL.md": OTHER}, ArchiveForm.ZIP)), Fault.FRONTMATTER),
+    "hidden-field": (archived(ArchiveForm.ZIP, pack({"SKILL.md": MORE}, ArchiveForm.ZIP)), Fault.FRONTMATTER),
+}
+
+
+@pytest.mark.rule("H13")
+@pytest.mark.parametrize(("script", "fault"), HOSTILE.values(), ids=HOSTILE)
+async def test_an_archive_that_is_not_as_it_should_be_yields_no_file(
+    script: ScriptedServer, fault: Fault
+) -> None:
+    async with asking(script) as asked:
+        assert await refused(asked, MAIN) is fault
+        assert await refused(asked, LOGO) is fault
+    report = await verified(script)
+    assert fault in report.found.faults
+    assert (report.skills[0].files, report.skills[0].good) == (0, False)
+
+
+def bomb(form: ArchiveForm) -> bytes:
+    """Return an archive that is small, and large once it is unpacked."""
+    packing = io.BytesIO()
+    content = {"SKILL.md": FILES[MAIN], "zeros": bytes(1024 * 1024)}
+    if form is ArchiveForm.ZIP:
+        with zipfile.ZipFile(packing, "w", zipfile.ZIP_DEFLATED) as into:
+            for path, each in content.items():
+                into.writestr(path, each)
+    else:
+        with tarfile.open(fileobj=packing, mode="w:gz") as into:
+            for path, each in content.items():
+                entry = tarfile.TarInfo(path)
+                entry.size = len(each)
+                into.addfile(entry, io.BytesIO(each))
+    return packing.getvalue()
+
+
+@pytest.mark.rule("H8", "H25")
+@pytest.mark.parametrize("form", list(ArchiveForm))
+async def test_unpacking_stops_on_actual_bytes(form: ArchiveForm) -> None:
+    made, whole = bomb(form), 1024 * 1024 + len(FILES[MAIN])
+    assert len(made) < 10_000
+    async with asking(archived(form, made), limits=Limits(bytes=whole - 1)) as asked:
+        assert await refused(asked, MAIN) is Fault.ARCHIVE
+    async with asking(archived(form, made), limits=Limits(bytes=whole)) as asked:
+        assert len(await asked.read(f"{ROOT}/zeros")) == 1024 * 1024
+
+
+async def test_a_document_in_an_archive_that_is_another_than_the_one_beside_it_is_refused() -> None:
+    longer = {**FILES, MAIN: FILES[MAIN] + b"More.\n"}
+    script = indexed(entry_b(archives=[archive_b(ArchiveForm.ZIP, packed(ArchiveForm.ZIP, longer))]))
+    script.files = {**script.files, f"{ROOT}.zip": packed(ArchiveForm.ZIP, longer)}
+    async with asking(script) as asked:
+        assert await asked.read(MAIN) == FILES[MAIN]
+        assert await refused(asked, LOGO) is Fault.DIGEST
+
+
+@pytest.mark.rule("H15")
+@pytest.mark.parametrize("entry", [entry_b(), entry_a(digest=entry_b()["digest"])], ids=["b", "a"])
+async def test_a_document_that_changed_is_refused_where_a_digest_was_told(entry: dict[str, Any]) -> None:
+    script = indexed(entry)
+    async with asking(script) as asked:
+        assert await asked.read(MAIN) == FILES[MAIN]
+        script.files = {**script.files, MAIN: FILES[MAIN] + b"!"}
+        assert await refused(asked, MAIN) is Fault.DIGEST
+
+
+@pytest.mark.rule("H8")
+async def test_what_has_no_size_is_counted_as_it_comes() -> None:
+    limit = sum(map(len, FILES.values()))
+    for short, fault in ((0, None), (1, Fault.ENTRY_LIMITS)):
+        report = await verified(draft_c(), limits=Limits(bytes=limit - short))
+        assert report.found.faults - {Fault.OLD_DRAFT} == ({fault} if fault else set())
+    async with asking(scanned(), limits=Limits(files=2)) as asked:
+        await asked.read(MAIN)
+        await asked.read(MAIN)  # again, which counts once
+        await asked.read(LOGO)
+        assert await refused(asked, NOTES) is Fault.ENTRY_LIMITS
+
+
+async def test_a_skill_behind_an_old_address_is_read_there_with_all_its_files() -> None:
+    script = scanned([resource("skill://good", "Does good."), resource("skill://good/")])
+    blocks = [block_of(uri, content) for uri, content in FILES.items() if uri != MAIN]
+    script.files = {"skill://good": FILES[MAIN]}
+    script.read = {"skill://good/": {"contents": blocks}}
+    async with asking(script) as asked:
+        assert asked.dialect is Dialect.OLD_URIS
+        assert await asked.read(MAIN) == FILES[MAIN]
+        assert await asked.read(NOTES) == b"a"
+        assert await refused(asked, f"{ROOT}/none.md") is Fault.READ_FAILED
+        for answer in (blocks[:1] * 2, [{"uri": "x"}], [{"text": "x"}], blocks[:1] * 600):
+            script.read = {"skill://good/": {"contents": answer}}
+            assert await refused(asked, NOTES) is Fault.READ_SHAPE
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_our_own_old_addresses_are_read(mode: Any) -> None:
+    library = await library_of(skill("acme/one", files={"a.md": b"a", "b.bin": bytes(range(256))}))
+    server = skills_server(library, options=ServeOptions(legacy_uris=True))
+    async with Client(server, mode=mode) as client:
+        every = await SkillsClient(client).read_all("skill://one/")
+    assert set(every) == {f"skill://acme/one/{path}" for path in ("SKILL.md", "a.md", "b.bin")}
+    assert every["skill://acme/one/b.bin"] == bytes(range(256))
+
+
+@pytest.mark.parametrize(
+    ("script", "dialect", "integrity", "files"),
+    [
+        (draft_c(), Dialect.DRAFT_C, Integrity.FULL, 3),
+        (
+            indexed(entry_b(archives=[archive_b(form) for form in ArchiveForm])),
+            Dialect.DRAFT_B,
+            Integrity.PART,
+            7,
+        ),
+        (indexed(entry_a()), Dialect.DRAFT_A, Integrity.NONE, 1),
+        (scanned(), Dialect.SCAN, Integrity.NONE, 1),
+    ],
+    ids=str,
+)
+async def test_a_server_that_keeps_the_promises_of_its_draft_is_told_from_one_that_conforms(
+    script: ScriptedServer, dialect: Dialect, integrity: Integrity, files: int
+) -> None:
+    report = await verified(script)
+    (found,) = report.skills
+    assert (report.dialect, found.integrity, found.files, found.good) == (dialect, integrity, files, True)
+    assert report.outcome() is Outcome.NONCONFORMANT
+    assert Fault.OLD_DRAFT in report.found.faults
+
+
+async def test_manifests_are_verified_file_by_file() -> None:
+    script = with_manifests()
+    report = await verified(script)
+    assert (report.skills[0].files, report.skills[0].good) == (3, True)
+    script.files = {**script.files, LOGO: b"longer"}
+    assert {Fault.DIGEST, Fault.SIZE} < (await verified(script)).found.faults
+    script.files = {**script.files, LOGO: FILES[LOGO], f"{ROOT}/_manifest": manifest()}
+    script.resources = [resource(MAIN, "Harmless."), resource(f"{ROOT}/_manifest")]
+    assert Fault.FRONTMATTER in (await verified(script)).found.faults  # it was told otherwise
+
+
+async def test_what_a_server_no_longer_tells_of_cannot_be_had() -> None:
+    script = indexed(entry_b())
+    async with asking(script) as asked:
+        assert (await asked.get(MAIN)).name == "good"
+        script.files = {}
+        with pytest.raises(FindingError, match="does not tell of it"):
+            await asked.get(MAIN)
+
+
+@pytest.mark.rule("H3")
+async def test_where_there_are_methods_an_unlisted_skill_is_had_by_its_uri() -> None:
+    for made, dialect in ((draft_c(), Dialect.DRAFT_C), (draft_c(), Dialect.FINAL)):
+        async with asking(made) as asked:
+            made.pages = [{"skills": []}]
+            asked.dialect = dialect
+            if dialect is Dialect.DRAFT_C:
+                assert (await asked.get(MAIN)).dialect is dialect
+            else:
+                with pytest.raises(FindingError, match="size"):
+                    await asked.get(MAIN)
+
+
+@pytest.mark.rule("H25")
+async def test_a_large_archive_is_refused_before_it_is_decoded() -> None:
+    script = archived(ArchiveForm.ZIP)
+    blob = base64.b64encode(b"0" * 3).decode() * (6 * 1024 * 1024)
+    uri = f"{ROOT}.zip"
+    script.read = {uri: {"contents": [{"uri": uri, "blob": blob}]}}
+    async with asking(script) as asked:
+        assert await refused(asked, MAIN) is Fault.READ_BUDGET

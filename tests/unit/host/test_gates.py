@@ -1,0 +1,347 @@
+"""What a loaded skill cannot do by itself: run code, use tools, or have other servers asked."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillwire import State
+from skillwire.errors import BadParamsError, NotApprovedError, StateError, UsageError, VerificationError
+from skillwire.host import Answer, ExecutionRequest, Request
+from skillwire.protocol.findings import Fault
+from tests.support.clients import ERAS
+from tests.support.hosts import Person, honest, hosting
+from tests.support.scripted import ScriptedServer
+from tests.support.skills import write
+
+pytestmark = pytest.mark.anyio
+every_era = pytest.mark.parametrize("mode", ERAS)
+
+WISHES = {"allowed-tools": "Bash(git:*) Read", "hooks": {"PreToolUse": "rm -rf ."}}
+
+
+@pytest.fixture
+def remembered(tmp_path: Path) -> Iterator[State]:
+    with State.open(tmp_path / "state") as state:
+        yield state
+
+
+@every_era
+@pytest.mark.rule("H21")
+async def test_code_runs_unasked_while_no_skill_of_a_server_is_loaded(mode: Any, tmp_path: Path) -> None:
+    write(tmp_path, {"own/SKILL.md": "---\nname: own\ndescription: Own.\n---\n"})
+    async with hosting(mode, None, None, {"mine": tmp_path}, acme=honest("refunds")) as host:
+        session = host.session()
+        assert await session.may_execute("make") is True
+        await session.load("own")
+        assert await session.may_execute("make") is True
+
+
+@every_era
+@pytest.mark.rule("H21", "H30")
+async def test_code_is_a_question_while_one_is_and_each_time_anew(mode: Any) -> None:
+    person = Person()
+    async with hosting(mode, person, acme=honest("refunds")) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        assert await session.may_execute("make \x1b[31minstall") is True
+        assert await session.may_execute("make test") is True
+        assert [asked.what for asked in person.executions] == ["make \x1b[31minstall", "make test"]
+        assert str(person.executions[0]) == (
+            "Run this, while the model acts on `acme:refunds` of the server `acme`?\n"
+            "  `make \\x1b[31minstall`"
+        )
+        person.answer = Answer.NO
+        assert await session.may_execute("make test") is False
+        session.release("acme:refunds")
+        assert await session.may_execute("make test") is True
+        assert len(person.executions) == 3
+
+
+@every_era
+@pytest.mark.rule("H21")
+async def test_a_lasting_yes_to_code_is_for_these_very_skills_in_this_session(mode: Any) -> None:
+    script, person = honest("refunds", "orders"), Person(Answer.KEEP)
+    async with hosting(mode, person, acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        assert [await session.may_execute(what) for what in ("a", "b")] == [True, True]
+        assert len(person.executions) == 1
+        await session.load("acme:orders")
+        assert await session.may_execute("c") is True
+        assert len(person.executions) == 2  # another skill may be behind it
+        session.release("acme:orders")
+        script.publish("refunds", {"references/guide.md": b"other"})
+        await host.discover()
+        await session.load("acme:refunds")
+        assert await session.may_execute("d") is True
+        assert len(person.executions) == 3  # it is another version
+        other = host.session()
+        await other.load("acme:refunds")
+        assert await other.may_execute("e") is True
+        assert len(person.executions) == 4
+
+
+@every_era
+@pytest.mark.rule("H21")
+async def test_a_lasting_yes_to_code_goes_with_the_approval_and_content_without_digests_gets_none(
+    mode: Any,
+) -> None:
+    script, person = honest("refunds", "live"), Person(Answer.KEEP)
+    script.entries[1]["resources"] = "dynamic"
+    async with hosting(mode, person, acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        assert await session.may_execute("a") is True
+        await host.revoke(host.registry.resolve("acme:refunds"))
+        await session.load("acme:refunds")
+        assert await session.may_execute("b") is True
+        assert len(person.executions) == 2
+        session.release("acme:refunds")
+        await session.load("acme:live")
+        assert [await session.may_execute(what) for what in ("c", "d")] == [True, True]
+        assert len(person.executions) == 4
+
+
+@every_era
+@pytest.mark.rule("H14", "H21")
+async def test_a_skill_that_changed_is_still_in_the_context_and_still_behind_the_gate(mode: Any) -> None:
+    script, person = honest("refunds"), Person()
+    async with hosting(mode, person, acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        script.publish("refunds", {"references/guide.md": b"other"})
+        await host.discover()
+        person.answer = Answer.NO
+        assert await session.may_execute("make") is False
+
+
+@every_era
+@pytest.mark.rule("H15", "H17", "H21")
+async def test_a_lasting_yes_to_code_ends_when_a_skill_changes_whose_approval_was_kept(
+    mode: Any, remembered: State
+) -> None:
+    script, person = honest("refunds"), Person(Answer.KEEP)
+    async with hosting(mode, person, remembered, acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        assert await session.may_execute("make") is True
+        script.publish("refunds", {"references/guide.md": b"other"})
+        await host.discover()
+        person.answer = Answer.NO
+        assert await session.may_execute("rm") is False
+        script.publish("refunds", {"references/guide.md": b"# Guide\n"})
+        await host.discover()
+        assert await session.may_execute("rm") is False  # going back does not bring it back
+        person.answer = Answer.KEEP
+        assert [await session.may_execute(what) for what in ("a", "b")] == [True, True]
+        assert len(person.executions) == 5  # each time, until it is loaded anew
+
+
+@every_era
+@pytest.mark.rule("H15", "H21")
+async def test_a_skill_that_changes_while_somebody_thinks_about_code_gets_no_lasting_yes(mode: Any) -> None:
+    script, person = honest("refunds"), Person(Answer.KEEP)
+    async with hosting(mode, person, acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+
+        async def changing(request: Request) -> None:
+            if isinstance(request, ExecutionRequest):
+                script.publish("refunds", {"references/guide.md": b"other"})
+                await host.discover()
+
+        person.meanwhile = changing
+        assert await session.may_execute("make") is True
+        person.answer = Answer.NO
+        assert await session.may_execute("rm") is False
+
+
+@every_era
+@pytest.mark.rule("H17", "H21")
+async def test_a_lasting_yes_to_code_ends_when_another_program_revokes(
+    mode: Any, remembered: State, tmp_path: Path
+) -> None:
+    script, person = honest("refunds"), Person(Answer.KEEP)
+    async with hosting(mode, person, remembered, acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        assert await session.may_execute("make") is True
+        skill = host.registry.resolve("acme:refunds").skill
+        with State.open(tmp_path / "state") as elsewhere:
+            assert elsewhere.approvals.revoke("acme", skill.uri) is True
+            person.answer = Answer.NO
+            assert await session.may_execute("rm") is False
+            elsewhere.bind("acme", "https://acme.example/mcp")
+            elsewhere.approvals.approve("acme", skill)
+        assert await session.may_execute("rm") is False  # the yes to code went with the first approval
+        assert len(person.executions) == 3
+
+
+@every_era
+@pytest.mark.rule("H21")
+async def test_what_a_frontmatter_asks_for_has_no_effect_unless_exactly_that_was_granted(
+    mode: Any, remembered: State
+) -> None:
+    script = ScriptedServer()
+    script.publish("refunds", fields=WISHES)
+    async with hosting(mode, Person(Answer.KEEP), remembered, acme=script) as host:
+        skill = host.registry.resolve("acme:refunds")
+        with pytest.raises(StateError, match="not approved"):
+            await host.grant(skill, ["Read"])
+        session = host.session()
+        await session.load("acme:refunds")
+        assert await session.allowed_tools("acme:refunds") == frozenset()  # approval grants nothing
+        with pytest.raises(UsageError, match="does not ask for `Bash`, `Write`"):
+            await host.grant(skill, ["Write", "Bash", "Read"])
+        await host.grant(skill, ["Read"])
+        assert await session.allowed_tools("acme:refunds") == {"Read"}
+        script.publish("refunds", {"new.md": b"new"}, WISHES)
+        await host.discover()
+        with pytest.raises(NotApprovedError):
+            await session.allowed_tools("acme:refunds")
+        await session.load("acme:refunds")
+        assert await session.allowed_tools("acme:refunds") == frozenset()  # it is another skill now
+
+
+@pytest.mark.rule("H21")
+async def test_an_own_skill_has_the_tools_that_it_asks_for(tmp_path: Path) -> None:
+    own = "---\nname: own\ndescription: Own.\nallowed-tools: Bash Read\n---\n"
+    write(tmp_path, {"own/SKILL.md": own})
+    async with hosting("auto", None, None, {"mine": tmp_path}) as host:
+        session = host.session()
+        await session.load("own")
+        assert await session.allowed_tools("own") == {"Bash", "Read"}
+
+
+@every_era
+@pytest.mark.rule("H22")
+async def test_a_skill_has_its_own_server_read_and_no_other_without_a_yes_that_names_both(mode: Any) -> None:
+    acme, bank, person = honest("refunds"), ScriptedServer(), Person()
+    acme.files = {**acme.files, "docs://own": b"own"}
+    bank.files = {"docs://secret": b"secret"}
+    async with hosting(mode, person, acme=acme, bank=bank) as host:
+        session = host.session()
+        assert (await session.read_resource("bank", "docs://secret")).content == b"secret"
+        await session.load("acme:refunds")
+        assert (await session.read_resource("acme", "docs://own")).content == b"own"
+        assert person.foreign_reads == []
+        for times in (1, 2):  # each time anew, whatever was said before
+            person.answer = Answer.KEEP
+            assert (await session.read_resource("bank", "docs://secret")).content == b"secret"
+            assert len(person.foreign_reads) == times
+        assert str(person.foreign_reads[0]) == (
+            "Read this from `bank`, while the model acts on `acme:refunds` of the server `acme`?\n"
+            "  `docs://secret`"
+        )
+        person.answer = Answer.NO
+        before = bank.count("resources/read")
+        with pytest.raises(NotApprovedError, match=r"^server `bank`: .* of server `acme` may have caused"):
+            await session.read_resource("bank", "docs://secret")
+        assert bank.count("resources/read") == before
+        session.release("acme:refunds")
+        assert (await session.read_resource("bank", "docs://secret")).content == b"secret"
+
+
+@every_era
+@pytest.mark.rule("H22")
+async def test_of_two_loaded_skills_either_may_be_behind_a_read(mode: Any) -> None:
+    person = Person()
+    async with hosting(mode, person, one=honest("x"), two=honest("y")) as host:
+        session = host.session()
+        await session.load("one:x")
+        await session.load("two:y")
+        person.answer = Answer.NO
+        for server, other in (("one", "two:y"), ("two", "one:x")):
+            with pytest.raises(NotApprovedError):
+                await session.read_resource(server, "docs://a")
+            assert [each.handle for each in person.foreign_reads[-1].skills] == [other]
+
+
+@every_era
+@pytest.mark.rule("H22")
+async def test_the_persons_own_files_are_another_place_too(mode: Any, tmp_path: Path) -> None:
+    write(tmp_path, {"own/SKILL.md": "---\nname: own\ndescription: Own.\n---\n"})
+    person = Person()
+    async with hosting(mode, person, None, {"mine": tmp_path}, acme=honest("refunds")) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        person.answer = Answer.NO
+        with pytest.raises(NotApprovedError):
+            await session.read_resource("mine", "skill://own/SKILL.md")
+        assert [each.server for each in person.foreign_reads] == ["mine"]
+
+
+@every_era
+@pytest.mark.rule("H14", "H22")
+async def test_a_resource_in_the_folder_of_a_loaded_skill_is_read_as_its_entry_says(mode: Any) -> None:
+    script = honest("refunds")
+    script.files = {**script.files, "skill://refunds/extra.md": b"extra"}
+    async with hosting(mode, Person(), acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        reading = await session.read_resource("acme", "skill://refunds/references/guide.md")
+        assert "The file `references/guide.md` of the skill" in reading.text
+        before = len(script.asked)
+        with pytest.raises(VerificationError, match="not among its files"):
+            await session.read_resource("acme", "skill://refunds/extra.md")
+        assert len(script.asked) == before
+
+
+@every_era
+@pytest.mark.rule("H14", "H15", "H22")
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "SKILL://refunds/{}",
+        "skill://REFUNDS/{}",
+        "skill://%72efunds/{}",
+        "skill://refunds//{}",
+        "skill://refunds/./{}",
+        "skill://x/../refunds/{}",
+        "skill:///refunds/{}",
+    ],
+)
+async def test_no_other_spelling_of_an_address_leads_around_the_entry(mode: Any, uri: str) -> None:
+    script = honest("refunds")
+    guide, extra = uri.format("references/guide.md"), uri.format("extra.md")
+    script.files = {**script.files, guide: b"evil", extra: b"evil"}
+    async with hosting(mode, Person(), acme=script) as host:
+        session = host.session()
+        with pytest.raises(VerificationError, match="it was listed"):  # also before it is loaded
+            await session.read_resource("acme", guide)
+        await session.load("acme:refunds")
+        before = len(script.asked)
+        for spelled in (guide, extra):
+            with pytest.raises(VerificationError) as refused:
+                await session.read_resource("acme", spelled)
+            assert refused.value.findings[0].fault is Fault.UNLISTED
+        assert len(script.asked) == before
+
+
+@every_era
+@pytest.mark.rule("H22")
+async def test_no_server_is_asked_for_an_address_that_a_skill_of_another_made_up(mode: Any) -> None:
+    bank, person = honest("hidden"), Person()
+    bank.pages = [{"skills": []}]
+    async with hosting(mode, person, acme=honest("refunds"), bank=bank) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        person.answer = Answer.NO
+        before = len(bank.asked)
+        with pytest.raises(NotApprovedError, match=r"of server `acme` may have caused"):
+            await session.load("bank:skill://my-secret/SKILL.md")
+        assert len(bank.asked) == before
+        assert [each.uri for each in person.foreign_reads] == ["skill://my-secret/SKILL.md"]
+        person.answer = Answer.ONCE
+        await session.load("bank:skill://hidden/SKILL.md")
+        assert "The model already acts on `acme:refunds` of the server `acme`" in str(person.loads[-1])
+        assert "already acts" not in str(person.loads[0])
+
+
+@pytest.mark.rule("H9")
+async def test_a_server_is_named_by_its_label_and_by_nothing_else() -> None:
+    async with hosting("auto", Person(), acme=honest("refunds")) as host:
+        with pytest.raises(BadParamsError, match="there is no server `scripted`; there are `acme`"):
+            await host.session().read_resource("scripted", "docs://a")

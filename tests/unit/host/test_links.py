@@ -1,0 +1,377 @@
+"""A link to one server: asked by many, lost, found again, listened to, closed."""
+
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from skillwire import Library, MemorySource, Target
+from skillwire.errors import FindingError
+from skillwire.host.connections.connect import connected
+from skillwire.host.connections.errors import UnreachableError
+from skillwire.host.servers.link import ServerLink
+from skillwire.server import skills_server
+from tests.support.clients import ERAS, skill
+from tests.support.links import Wire
+from tests.support.peers import PATIENCE, HttpServer
+from tests.support.scripted import ScriptedServer, entry_of, files_of
+from tests.support.skills import write_skill
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try again soon: how long a pause is proves nothing."""
+    monkeypatch.setattr("skillwire.host.servers.link._FIRST_PAUSE", 0.05)
+
+
+FILES = files_of("x", {"a.md": b"A"})
+MAIN = "skill://x/SKILL.md"
+
+
+def scripted() -> ScriptedServer:
+    return ScriptedServer([entry_of("x", FILES)], FILES)
+
+
+def listings(script: ScriptedServer) -> int:
+    return sum(method == "skills/list" for method, _ in script.asked)
+
+
+@pytest.fixture(params=ERAS)
+def mode(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+async def test_nobody_is_connected_before_somebody_asks() -> None:
+    script = scripted()
+    wire = Wire(script.server())
+    async with wire.link() as link:
+        assert (wire.connections, link.declared, link.label) == (0, None, "upstream")
+        assert [each.uri for each in (await link.list()).skills] == [MAIN]
+        assert (await link.get(MAIN)).name == "x"
+        assert await link.read("skill://x/a.md") == b"A"
+        assert link.declared == {"directoryRead": True}
+    assert wire.connections == 1
+
+
+@pytest.mark.rule("H29")
+async def test_many_who_ask_at_once_get_one_listing() -> None:
+    script = scripted()
+    wire = Wire(script.server())
+    async with wire.link() as link, anyio.create_task_group() as tasks:
+        for _ in range(20):
+            tasks.start_soon(link.list)
+    assert (wire.connections, listings(script)) == (1, 1)
+
+
+class Dripping(ScriptedServer):
+    """Has one more page, always, and takes its time."""
+
+    def _handler(self, method: str, answer: Any) -> Any:
+        handle = super()._handler(method, answer)
+
+        async def slowly(context: Any, params: Any) -> Any:
+            await anyio.sleep(0.02)
+            return await handle(context, params)
+
+        return slowly
+
+    def _list(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {"skills": [], "nextCursor": str(int(params.get("cursor", 0)) + 1)}
+
+
+@pytest.mark.rule("H2")
+async def test_a_list_that_never_ends_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("skillwire.host.servers.link._LONGEST_LISTING", 0.1)
+    async with Wire(Dripping().server()).link() as link:
+        with pytest.raises(UnreachableError, match=r"`upstream` did not list its skills in 0\.1 s"):
+            await link.list()
+
+
+UNREADABLE = """
+import json, sys
+answer = {"protocolVersion": "2025-06-18", "serverInfo": {"name": "x", "version": "1"}}
+answer["capabilities"] = {"extensions": {"io.modelcontextprotocol/skills": {}}, "resources": {}}
+for line in sys.stdin:
+    message = json.loads(line)
+    told = {"error": {"code": -32601, "message": "no"}}
+    if message["method"] == "initialize":
+        told = {"result": answer}
+    if message["method"] == "skills/list":
+        print("a line that means nothing, with an \\"id\\": %d" % message["id"])
+        print(sys.argv[1] % message["id"], flush=True)
+    elif "id" in message:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **told}), flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        r'{"jsonrpc": "2.0", "id": %d, "result": {"skills": ["\ud800"]}}',
+        r'{"result": {"skills": ["\ud800", {"id": 7}]}, "jsonrpc": "2.0", "id": %d}',
+        '{"jsonrpc": "2.0", "id": %d, "result": {"skills": ' + "[" * 300 + "]" * 300 + "}}",
+        '{"jsonrpc": "2.0", "id": %d, "result": {"skills": [',
+    ],
+    ids=["half a character", "id at the end", "deep", "cut"],
+)
+async def test_an_answer_that_cannot_be_read_is_told_of_at_once(tmp_path: Path, answer: str) -> None:
+    (tmp_path / "server.py").write_text(UNREADABLE, "utf-8")
+    target = Target("x", command=(sys.executable, str(tmp_path / "server.py"), answer))
+    async with ServerLink(target) as link:
+        with anyio.fail_after(PATIENCE), pytest.raises(MCPError, match="no JSON that can be read"):
+            await link.list()
+
+
+class Failing(ScriptedServer):
+    """Has the code of a lost connection for whatever goes wrong."""
+
+    def _read(self, params: dict[str, Any]) -> dict[str, Any]:
+        raise MCPError(-32000, "the disk is full")
+
+
+async def test_an_error_of_the_server_is_no_lost_connection(mode: str) -> None:
+    script = Failing([entry_of("x", FILES)], FILES)
+    wire = Wire(script.server(), mode)
+    async with wire.link() as link:
+        with pytest.raises(MCPError, match="the disk is full"):
+            await link.read("skill://x/a.md")
+        assert (wire.connections, script.count("resources/read")) == (1, 1)
+
+
+@pytest.mark.rule("H29")
+async def test_one_who_asks_later_gets_a_listing_of_its_own() -> None:
+    script = scripted()
+    async with Wire(script.server()).link() as link:
+        await link.list()
+        await link.list()
+    assert listings(script) == 2
+
+
+async def test_one_who_does_not_wait_takes_nothing_from_the_others() -> None:
+    script = scripted()
+    async with Wire(script.server()).link() as link:
+        with anyio.CancelScope() as impatient:
+            impatient.cancel()
+            await link.list()
+        assert impatient.cancelled_caught
+        assert len((await link.list()).skills) == 1
+
+
+@pytest.mark.rule("H1")
+async def test_a_server_without_the_extension_is_asked_for_no_skill(mode: str) -> None:
+    script = ScriptedServer([entry_of("x", FILES)], FILES, declared=None)
+    async with Wire(script.server(), mode).link() as link:
+        assert (await link.list()).skills == []
+        assert link.declared is None
+        with pytest.raises(FindingError, match="does not declare"):
+            await link.get(MAIN)
+    assert script.asked == []
+
+
+@pytest.mark.rule("H1")
+async def test_a_server_that_reads_no_directories_is_not_asked_to() -> None:
+    script = ScriptedServer([entry_of("x", FILES)], FILES, declared={"directoryRead": "yes"})
+    async with Wire(script.server()).link() as link:
+        with pytest.raises(FindingError, match="does not declare `resources/directory/read`"):
+            await link.read_directory("skill://x")
+    assert script.asked == []
+    child = {"uri": "skill://x/a.md", "name": "a.md"}
+    honest = ScriptedServer(folders={"skill://x": {"resources": [child]}})
+    async with Wire(honest.server()).link() as link:
+        assert [dict(each) for each in await link.read_directory("skill://x")] == [child]
+
+
+async def test_what_a_server_refuses_is_said_in_its_words(mode: str) -> None:
+    wire = Wire(scripted().server(), mode)
+    async with wire.link() as link:
+        with pytest.raises(MCPError, match="unknown file"):
+            await link.read("skill://x/none.md")
+        await link.list()
+    assert wire.connections == 1
+
+
+async def test_a_lost_server_is_connected_again_when_it_is_asked_next(mode: str) -> None:
+    wire = Wire(scripted().server(), mode)
+    async with wire.link() as link:
+        for connections in (1, 2, 3):
+            assert len((await link.list()).skills) == 1
+            assert wire.connections == connections
+            wire.cut()
+
+
+async def test_a_server_that_is_away_is_an_error_until_it_is_back() -> None:
+    wire = Wire(scripted().server())
+    wire.up = False
+    async with wire.link() as link:
+        for ask in (link.list, lambda: link.get(MAIN), lambda: link.read(MAIN)):
+            with pytest.raises(UnreachableError, match="the wire is cut"):
+                await ask()
+        wire.up = True
+        assert len((await link.list()).skills) == 1
+
+
+async def test_a_closed_link_asks_nobody() -> None:
+    wire = Wire(scripted().server())
+    async with wire.link() as link:
+        await link.list()
+    with pytest.raises(UnreachableError, match="the link is closed"):
+        await link.list()
+    assert [None async for _ in link.heard()] == []
+    assert wire.connections == 1
+
+
+async def test_closing_ends_whoever_waits() -> None:
+    wire = Wire(scripted().server())
+    link = wire.link()
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as tasks:
+
+            async def hear() -> None:
+                async for _ in link.heard():
+                    pass
+
+            tasks.start_soon(hear)
+            await link.list()
+            await link.close()
+
+
+@asynccontextmanager
+async def followed(mode: str) -> AsyncGenerator[tuple[MemorySource, ServerLink, "Ear"]]:
+    source = MemorySource([skill("one", files={"refs/a.md": b"a"})])
+    wire = Wire(skills_server(Library([source])), mode)
+    async with wire.link() as link, anyio.create_task_group() as tasks:
+        ear = Ear(link, wire)
+        tasks.start_soon(ear.listen)
+        yield source, link, ear
+        tasks.cancel_scope.cancel()
+
+
+class Ear:
+    """Lists whenever something is heard, as whoever follows a server does."""
+
+    def __init__(self, link: ServerLink, wire: Wire) -> None:
+        self.link, self.wire = link, wire
+        self.known: dict[str, str] = {}
+        self._more = anyio.Event()
+
+    async def listen(self) -> None:
+        async for _ in self.link.heard():
+            try:
+                listing = await self.link.list()
+            except UnreachableError:
+                self.known = {}
+            else:
+                self.known = {each.name: str(each.files) for each in listing.skills}
+            self._more.set()
+            self._more = anyio.Event()
+
+    async def until(self, *names: str, other_than: dict[str, str] | None = None) -> None:
+        with anyio.fail_after(PATIENCE):
+            while set(self.known) != set(names) or self.known == other_than:
+                await self._more.wait()
+
+
+async def test_skills_that_come_and_go_are_heard_of(mode: str) -> None:
+    async with followed(mode) as (source, _, ear):
+        await ear.until("one")
+        source.put(skill("two"))
+        await ear.until("one", "two")
+        source.remove("one")
+        await ear.until("two")
+
+
+async def test_other_contents_of_a_skill_are_heard_of(mode: str) -> None:
+    async with followed(mode) as (source, _, ear):
+        source.put(skill("two"))
+        await ear.until("one", "two")
+        for content in (b"b", b"c"):
+            before = ear.known
+            source.put(skill("one", files={"refs/a.md": content}))
+            await ear.until("one", "two", other_than=before)
+
+
+async def test_a_server_that_was_lost_is_heard_of_again(mode: str) -> None:
+    async with followed(mode) as (source, _, ear):
+        await ear.until("one")
+        ear.wire.up = False
+        ear.wire.cut()
+        await ear.until()
+        source.put(skill("two"))
+        ear.wire.up = True
+        await ear.until("one", "two")
+        source.remove("one")
+        await ear.until("two")
+
+
+async def test_a_server_that_cannot_tell_is_listened_to_in_peace(mode: str) -> None:
+    script = scripted()
+    wire = Wire(script.server(), mode)
+    async with wire.link() as link, anyio.create_task_group() as tasks:
+        tasks.start_soon(Ear(link, wire).listen)
+        await link.list()
+        await anyio.wait_all_tasks_blocked()
+        assert listings(script) <= 2
+        tasks.cancel_scope.cancel()
+
+
+SERVER = """
+import pathlib, os, sys
+from skillwire import Skill
+from skillwire.server import SkillServer
+pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))
+server = SkillServer("s").add(Skill("x", "---\\nname: x\\ndescription: X.\\n---\\n"))
+server.run()
+"""
+
+
+async def test_a_program_that_dies_is_started_again_and_none_is_left_behind(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(SERVER, "utf-8")
+    pid = tmp_path / "pid"
+    target = Target("program", command=(sys.executable, str(tmp_path / "server.py"), str(pid)))
+    pids: list[int] = []
+    async with ServerLink(target) as link:
+        for _ in range(2):
+            assert [each.name for each in (await link.list()).skills] == ["x"]
+            pids.append(int(pid.read_text()))
+            os.kill(pids[-1], signal.SIGKILL)
+        await link.list()
+        pids.append(int(pid.read_text()))
+    assert len(set(pids)) == 3
+    for each in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(each, 0)
+
+
+@pytest.mark.parametrize(("version", "asked_meanwhile"), [("legacy", 0), ("auto", 1)])
+async def test_a_web_server_that_was_started_anew_is_found_again(
+    tmp_path: Path, version: str, asked_meanwhile: int
+) -> None:
+    write_skill(tmp_path, "x")
+    server = HttpServer(tmp_path, "--no-config", "--http", "127.0.0.1:0")
+    port = server.base.rpartition(":")[2]
+    target = Target("web", url=server.url)
+    async with ServerLink(target, connect=partial(connected, target, version)) as link:
+        assert [each.name for each in (await link.list()).skills] == ["x"]
+        await anyio.to_thread.run_sync(server.stop)
+        for _ in range(asked_meanwhile):
+            with pytest.raises(UnreachableError):
+                await link.list()
+        write_skill(tmp_path, "y")
+        server = await anyio.to_thread.run_sync(
+            lambda: HttpServer(tmp_path, "--no-config", "--http", f"127.0.0.1:{port}")
+        )
+        try:
+            assert len((await link.list()).skills) == 2
+            assert await link.read("skill://y/SKILL.md") == (tmp_path / "y/SKILL.md").read_bytes()
+        finally:
+            await anyio.to_thread.run_sync(server.stop)

@@ -1,0 +1,372 @@
+"""While a skill is in the context: which of its files are read, and what happens when it changes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from skillwire.errors import ChangedError, NotApprovedError, RequestError, UnavailableError, VerificationError
+from skillwire.host import Answer
+from skillwire.protocol.findings import Fault
+from tests.support.clients import ERAS
+from tests.support.hosts import Person, honest, hosting
+from tests.support.scripted import ScriptedServer
+
+pytestmark = pytest.mark.anyio
+every_era = pytest.mark.parametrize("mode", ERAS)
+
+GUIDE = "skill://refunds/references/guide.md"
+
+
+def refunds(**files: bytes) -> ScriptedServer:
+    script = ScriptedServer()
+    script.publish("refunds", {"references/guide.md": b"# Guide\n", "logo.png": b"\x89PNG\0", **files})
+    return script
+
+
+def reads(script: ScriptedServer) -> list[str]:
+    return [params["uri"] for method, params in script.asked if method == "resources/read"]
+
+
+@every_era
+@pytest.mark.rule("H14", "H19")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "references/guide.md",
+        "./references/guide.md",
+        "references//guide.md",
+        "references/./guide.md",
+        "references%2Fguide.md",
+        "%72eferences/guide.md",
+        GUIDE,
+    ],
+)
+async def test_a_listed_file_is_read_however_its_path_is_written(mode: Any, path: str) -> None:
+    script = refunds()
+    async with hosting(mode, Person(), acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        reading = await session.read_file("acme:refunds", path)
+        assert (reading.content, reading.uri) == (b"# Guide\n", GUIDE)
+    assert reads(script) == ["skill://refunds/SKILL.md", GUIDE]
+
+
+@every_era
+@pytest.mark.rule("H14", "H19")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "references/other.md",
+        "../other/SKILL.md",
+        "references/../../other/SKILL.md",
+        "%2e%2e/other/SKILL.md",
+        "references/%2e%2e%2f%2e%2e/other/SKILL.md",
+        "..%5cother",
+        "..\\other",
+        "/etc/passwd",
+        "%2fetc/passwd",
+        "\\\\server\\share",
+        "file:///etc/passwd",
+        "skill://other/SKILL.md",
+        "skill://refunds/references/../../other/SKILL.md",
+        "references/guide.md\0",
+        "references/guide.md\u202e",
+        "References/Guide.md",
+        "x" * 10_000,
+    ],
+)
+async def test_an_unlisted_path_is_a_failed_verification_and_asks_the_server_nothing(
+    mode: Any, path: str
+) -> None:
+    script = refunds()
+    script.files = {**script.files, "skill://other/SKILL.md": b"secret", f"skill://refunds/{path}": b"secret"}
+    async with hosting(mode, Person(), acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        asked = len(script.asked)
+        with pytest.raises(VerificationError, match=r"^server `acme`: ") as refused:
+            await session.read_file("acme:refunds", path)
+        assert {each.fault for each in refused.value.findings} == {Fault.UNLISTED}
+        assert len(str(refused.value)) < 500
+        assert len(script.asked) == asked
+
+
+@every_era
+@pytest.mark.rule("H19")
+async def test_names_are_read_as_a_document_writes_them(mode: Any) -> None:
+    script = ScriptedServer()
+    script.publish("x", {"with%20space.md": b"space", "a%25b.md": b"percent", "%C3%A4.md": b"umlaut"})
+    async with hosting(mode, Person(), acme=script) as host:
+        session = host.session()
+        await session.load("acme:x")
+        for path, content in [
+            ("with space.md", b"space"),
+            ("with%20space.md", b"space"),
+            ("a%b.md", b"percent"),
+            ("ä.md", b"umlaut"),
+        ]:
+            assert (await session.read_file("acme:x", path)).content == content
+
+
+@every_era
+@pytest.mark.rule("H14")
+async def test_files_are_read_from_load_to_release_and_at_no_other_time(mode: Any) -> None:
+    script = refunds()
+    async with hosting(mode, Person(), acme=script) as host:
+        session, other = host.session(), host.session()
+        await session.load("acme:refunds")
+        with pytest.raises(RequestError, match="not loaded"):
+            await other.read_file("acme:refunds", "logo.png")
+        assert (await session.read_file("refunds", "logo.png")).content == b"\x89PNG\0"
+        session.release("acme:refunds")
+        assert session.acting == ()
+        for again in (session.read_file("acme:refunds", "logo.png"), session.list_files("acme:refunds")):
+            with pytest.raises(RequestError, match="not loaded"):
+                await again
+        with pytest.raises(RequestError, match="not loaded"):
+            session.release("acme:refunds")
+
+
+@every_era
+@pytest.mark.rule("H14")
+async def test_what_is_loaded_is_held_also_when_no_list_has_it_any_more(mode: Any) -> None:
+    script = refunds()
+    async with hosting(mode, Person(), acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        script.pages = [{"skills": []}]
+        assert len(await host.discover()) == 0
+        for name in ("acme:refunds", "refunds", "acme:skill://refunds/SKILL.md"):
+            assert (await session.read_file(name, "references/guide.md")).content == b"# Guide\n"
+
+
+def rotated(script: ScriptedServer) -> str:
+    script.publish("refunds", {"references/guide.md": b"# Evil\n", "logo.png": b"\x89PNG\0"})
+    return "`references/guide.md` has other bytes"
+
+
+def added(script: ScriptedServer) -> str:
+    script.publish(
+        "refunds", {"references/guide.md": b"# Guide\n", "logo.png": b"\x89PNG\0", "new.md": b"new"}
+    )
+    return "`new.md` is new"
+
+
+def removed(script: ScriptedServer) -> str:
+    script.publish("refunds", {"logo.png": b"\x89PNG\0"})
+    return "`references/guide.md` is gone"
+
+
+def made_live(script: ScriptedServer) -> str:
+    script.entries[0]["resources"] = "dynamic"
+    return "`SKILL.md` is gone"
+
+
+CHANGES: list[Callable[[ScriptedServer], str]] = [rotated, added, removed, made_live]
+
+
+@every_era
+@pytest.mark.rule("H15", "H17")
+@pytest.mark.parametrize("change", CHANGES)
+async def test_a_change_that_a_look_shows_needs_a_new_yes_and_going_back_does_not_help(
+    mode: Any, change: Callable[[ScriptedServer], str]
+) -> None:
+    script, person = refunds(), Person()
+    async with hosting(mode, person, acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        told = change(script)
+        await host.discover()
+        with pytest.raises(ChangedError, match="has changed and needs to be approved again") as refused:
+            await session.read_file("acme:refunds", "logo.png")
+        assert told in str(refused.value)
+        script.publish("refunds", {"references/guide.md": b"# Guide\n", "logo.png": b"\x89PNG\0"})
+        await host.discover()
+        with pytest.raises(ChangedError):
+            await session.read_file("acme:refunds", "logo.png")
+        assert len(session.acting) == 1  # it is still in the context
+        assert len(person.asked) == 1
+        await session.load("acme:refunds")
+        assert len(person.asked) == 2
+        assert (await session.read_file("acme:refunds", "logo.png")).content == b"\x89PNG\0"
+
+
+@every_era
+@pytest.mark.rule("H15")
+async def test_a_file_that_differs_has_the_entry_asked_for_once_and_is_shown_as_a_change(mode: Any) -> None:
+    script, person = refunds(), Person()
+    async with hosting(mode, person, acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        rotated(script)
+        with pytest.raises(ChangedError, match=r"server `acme`: the skill `acme:refunds` has changed"):
+            await session.read_file("acme:refunds", "references/guide.md")
+        assert script.count("skills/get") == 1
+        with pytest.raises(ChangedError):  # and from then on nothing is read
+            await session.read_file("acme:refunds", "logo.png")
+        assert len(reads(script)) == 2
+        await session.load("acme:refunds")
+        asked = person.loads[-1]
+        assert str(asked.inspection.changes) == "`references/guide.md` has other bytes"
+        assert "It was approved before, and has changed" in str(asked)
+        assert (await session.read_file("acme:refunds", "references/guide.md")).content == b"# Evil\n"
+
+
+@every_era
+@pytest.mark.rule("H15")
+async def test_a_skill_that_changed_before_it_was_loaded_is_a_second_question(mode: Any) -> None:
+    script, person = refunds(), Person()
+    async with hosting(mode, person, acme=script) as host:
+        script.publish("refunds", body="# New steps\n")
+        assert "# New steps" in (await host.session().load("acme:refunds")).text
+        assert len(person.loads) == 2
+        assert "`SKILL.md` has other bytes" in str(person.loads[1].inspection.changes)
+
+
+@every_era
+@pytest.mark.rule("H15")
+async def test_who_says_no_to_the_new_version_gets_none(mode: Any) -> None:
+    script, person = refunds(), Person()
+    async with hosting(mode, person, acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        rotated(script)
+        await host.discover()
+        person.answer = Answer.NO
+        with pytest.raises(NotApprovedError):
+            await session.load("acme:refunds")
+        with pytest.raises(ChangedError):
+            await session.read_file("acme:refunds", "logo.png")
+
+
+@every_era
+@pytest.mark.rule("H15")
+async def test_a_version_that_changes_while_the_person_thinks_is_asked_about_again(mode: Any) -> None:
+    script = refunds()
+
+    class Thinking(Person):
+        async def __call__(self, request: Any) -> Answer:
+            if not self.asked:
+                added(script)  # and its document stays as it was
+                await host.discover()
+            return await super().__call__(request)
+
+    person = Thinking()
+    async with hosting(mode, person, acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        assert len(person.asked) == 2
+        assert "`new.md` is new" in str(person.loads[1])
+        assert (await session.read_file("acme:refunds", "new.md")).content == b"new"
+
+
+@every_era
+@pytest.mark.rule("H15")
+async def test_a_file_that_is_refused_under_the_same_entry_is_only_that(mode: Any) -> None:
+    script = refunds()
+    async with hosting(mode, Person(), acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        script.files = {uri: each for uri, each in script.files.items() if uri != GUIDE}
+        with pytest.raises(UnavailableError, match=r"^server `acme`: .*the server refused"):
+            await session.read_file("acme:refunds", "references/guide.md")
+        assert (await session.read_file("acme:refunds", "logo.png")).content == b"\x89PNG\0"
+
+
+@every_era
+@pytest.mark.rule("H17")
+async def test_the_order_of_files_means_nothing(mode: Any) -> None:
+    script, person = refunds(), Person()
+    async with hosting(mode, person, acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        script.entries[0]["resources"].reverse()
+        await host.discover()
+        assert (await session.read_file("acme:refunds", "logo.png")).content == b"\x89PNG\0"
+        await session.load("acme:refunds")
+    assert len(person.asked) == 1
+
+
+@every_era
+@pytest.mark.rule("H16")
+async def test_a_folder_is_listed_from_the_entry_and_what_the_server_adds_is_neither_shown_nor_read(
+    mode: Any,
+) -> None:
+    script = refunds()
+    extra = "skill://refunds/references/extra.md"
+    script.folders = {"skill://refunds/references": {"resources": [{"uri": GUIDE}, {"uri": extra}]}}
+    script.files = {**script.files, extra: b"extra"}
+    async with hosting(mode, Person(), acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        for folder in ("references", "references/", "./references"):
+            listed = await session.list_files("acme:refunds", folder)
+            assert "references/guide.md (8 bytes)" in listed
+            assert "extra" not in listed
+        with pytest.raises(VerificationError):
+            await session.read_file("acme:refunds", "references/extra.md")
+    assert script.count("resources/directory/read") == 0
+
+
+@every_era
+@pytest.mark.rule("H16")
+async def test_a_folder_of_a_skill_without_a_list_shows_what_is_in_it_and_nothing_beyond(mode: Any) -> None:
+    script = honest("live")
+    script.entries[0]["resources"] = "dynamic"
+    children = [{"uri": "skill://live/SKILL.md"}, {"uri": "skill://live/references"}]
+    outside = {"resources": [{"uri": "skill://live/references/a.md"}, {"uri": "skill://other/b.md"}]}
+    script.folders = {"skill://live": {"resources": children}, "skill://live/references": outside}
+    async with hosting(mode, Person(), acme=script) as host:
+        session = host.session()
+        await session.load("acme:live")
+        listed = await session.list_files("acme:live")
+        assert [line for line in listed.splitlines() if "mark" not in line][2:4] == ["SKILL.md", "references"]
+        with pytest.raises(VerificationError, match="no direct child of the folder"):
+            await session.list_files("acme:live", "references")
+        with pytest.raises(VerificationError):
+            await session.read_file("acme:live", "../other/b.md")
+
+
+@every_era
+@pytest.mark.rule("H18", "H19")
+async def test_a_nested_skill_is_text_of_the_outer_one_until_it_has_its_own_yes(mode: Any) -> None:
+    script, person = ScriptedServer(), Person()
+    inner = {"allowed-tools": "Bash", "hooks": {"PreToolUse": "rm"}}
+    script.publish("outer/inner", {"help.md": b"inner help"}, inner)
+    files = {uri.removeprefix("skill://outer/"): content for uri, content in script.files.items()}
+    entry = script.entries[0]
+    script.publish("outer", {**files, "help.md": b"outer help"})
+    script.entries = [*script.entries, entry]
+    async with hosting(mode, person, acme=script) as host:
+        session = host.session()
+        await session.load("acme:outer")
+        text = (await session.read_file("acme:outer", "inner/SKILL.md")).text
+        assert "what stands in its frontmatter has no effect, and the paths that it names are below" in text
+        assert [each.handle for each in session.acting] == ["acme:outer"]
+        assert await session.allowed_tools("acme:outer") == frozenset()
+        with pytest.raises(RequestError, match="not loaded"):
+            await session.read_file("acme:inner", "help.md")
+        person.answer = Answer.NO
+        with pytest.raises(NotApprovedError):
+            await session.load("acme:inner")
+        person.answer = Answer.ONCE
+        await session.load("acme:inner")
+        assert [each.skill.handle for each in person.loads] == ["acme:outer", "acme:inner", "acme:inner"]
+        assert (await session.read_file("acme:inner", "help.md")).content == b"inner help"
+        assert (await session.read_file("acme:outer", "help.md")).content == b"outer help"
+        assert (await session.read_file("acme:outer", "inner/help.md")).content == b"inner help"
+
+
+@every_era
+@pytest.mark.rule("H14", "H15")
+async def test_a_yes_that_was_taken_back_ends_every_read(mode: Any) -> None:
+    script, person = refunds(), Person()
+    async with hosting(mode, person, acme=script) as host:
+        session = host.session()
+        await session.load("acme:refunds")
+        await host.revoke(host.registry.resolve("acme:refunds"))
+        with pytest.raises(NotApprovedError, match="does not hold any more"):
+            await session.read_file("acme:refunds", "logo.png")
+        await session.load("acme:refunds")
+        assert len(person.asked) == 2

@@ -1,0 +1,249 @@
+"""Approvals that are kept: bound to the set of files, and gone for good with the first difference."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skillwire import State
+from skillwire.errors import StateError
+from skillwire.host.store.approvals import ApprovalStatus, CannotStoreError, content_of
+from skillwire.protocol.remote import Dialect, RemoteDelivery, RemoteFile, RemoteSkill
+from skillwire.sources import Digest
+from tests.support.remote_skills import FILES, URI, dynamic_skill, remote_file, remote_skill
+
+SKILL = remote_skill()
+
+
+def with_files(*files: RemoteFile) -> RemoteSkill:
+    return replace(SKILL, files=files)
+
+
+def rotated() -> RemoteSkill:
+    return remote_skill(FILES | {"references/policy.md": b"60 days\n"})
+
+
+def added() -> RemoteSkill:
+    return remote_skill(FILES | {"scripts/run.sh": b"rm -rf /\n"})
+
+
+def removed() -> RemoteSkill:
+    return remote_skill({path: content for path, content in FILES.items() if path != "logo.png"})
+
+
+def renamed() -> RemoteSkill:
+    return remote_skill({path.replace("logo", "icon"): content for path, content in FILES.items()})
+
+
+any_change = pytest.mark.parametrize("change", [rotated, added, removed, renamed, dynamic_skill])
+
+
+def test_a_skill_that_nobody_was_asked_about_is_unknown(state: State) -> None:
+    assert state.approvals.standing("shop", SKILL) is ApprovalStatus.UNKNOWN
+    assert state.approvals.approved("shop", URI) is None
+    assert state.approvals.all() == []
+
+
+@pytest.mark.rule("H17")
+def test_an_approval_stands_for_the_same_files_after_a_restart(tmp_path: Path) -> None:
+    with State.open(tmp_path) as state:
+        state.bind("shop", "https://shop.example/mcp")
+        state.approvals.approve("shop", SKILL)
+        assert state.approvals.standing("shop", SKILL) is ApprovalStatus.APPROVED
+    with State.open(tmp_path) as state:
+        state.bind("shop", "https://shop.example/mcp")
+        assert state.approvals.standing("shop", SKILL) is ApprovalStatus.APPROVED
+
+
+@pytest.mark.rule("H17")
+def test_another_order_of_the_files_changes_nothing(state: State) -> None:
+    state.approvals.approve("shop", SKILL)
+    shuffled = with_files(*reversed(SKILL.files or ()))
+    assert shuffled != SKILL
+    assert state.approvals.standing("shop", shuffled) is ApprovalStatus.APPROVED
+    assert state.approvals.standing("shop", SKILL) is ApprovalStatus.APPROVED
+
+
+@pytest.mark.rule("H15", "H17")
+@any_change
+def test_a_changed_set_of_files_revokes_and_going_back_does_not_restore(
+    state: State, change: Callable[[], RemoteSkill]
+) -> None:
+    state.approvals.approve("shop", SKILL)
+    assert state.approvals.standing("shop", change()) is ApprovalStatus.CHANGED
+    assert state.approvals.standing("shop", SKILL) is ApprovalStatus.CHANGED
+    assert [approval.standing for approval in state.approvals.all()] == [ApprovalStatus.CHANGED]
+
+
+@pytest.mark.rule("H15", "H17")
+def test_a_change_that_one_process_saw_is_known_to_the_next(tmp_path: Path) -> None:
+    with State.open(tmp_path) as state:
+        state.bind("shop", "https://shop.example/mcp")
+        state.approvals.approve("shop", SKILL)
+        state.approvals.standing("shop", rotated())
+    with State.open(tmp_path) as state:
+        state.bind("shop", "https://shop.example/mcp")
+        assert state.approvals.standing("shop", SKILL) is ApprovalStatus.CHANGED
+
+
+@pytest.mark.rule("H15")
+def test_a_changed_skill_can_be_approved_again_and_the_old_files_then_are_the_changed_ones(
+    state: State,
+) -> None:
+    state.approvals.approve("shop", SKILL)
+    state.approvals.standing("shop", rotated())
+    state.approvals.approve("shop", rotated())
+    assert state.approvals.standing("shop", rotated()) is ApprovalStatus.APPROVED
+    assert state.approvals.approved("shop", URI) == rotated()
+    assert state.approvals.standing("shop", SKILL) is ApprovalStatus.CHANGED
+
+
+@pytest.mark.rule("H15")
+def test_what_was_approved_is_kept_for_a_comparison(state: State) -> None:
+    state.approvals.approve("shop", SKILL)
+    assert state.approvals.approved("shop", URI) == SKILL
+    state.approvals.standing("shop", added())
+    assert state.approvals.approved("shop", URI) == SKILL
+    state.approvals.revoke("shop", URI)
+    assert state.approvals.approved("shop", URI) == SKILL
+
+
+@pytest.mark.rule("H17")
+def test_a_dynamic_skill_is_never_kept(state: State) -> None:
+    with pytest.raises(CannotStoreError, match="cannot be kept") as caught:
+        state.approvals.approve("shop", dynamic_skill())
+    assert caught.value.hint == "approve it each time you use it"
+    assert state.approvals.standing("shop", dynamic_skill()) is ApprovalStatus.UNKNOWN
+    assert state.approvals.all() == []
+
+
+@pytest.mark.rule("H17")
+def test_a_skill_without_its_own_document_among_its_files_is_never_kept(state: State) -> None:
+    with pytest.raises(CannotStoreError):
+        state.approvals.approve("shop", with_files(remote_file("skill://refunds/logo.png", b"x")))
+
+
+@pytest.mark.rule("H17")
+@pytest.mark.parametrize("dialect", [dialect for dialect in Dialect if dialect is not Dialect.FINAL])
+def test_a_draft_that_does_not_list_every_file_is_never_kept(state: State, dialect: Dialect) -> None:
+    part = (RemoteDelivery(URI, Digest.of(b"# Refunds\n")),)
+    with pytest.raises(CannotStoreError, match="not all its files have digests"):
+        state.approvals.approve("shop", replace(SKILL, files=None, dialect=dialect, deliveries=part))
+
+
+@pytest.mark.rule("H17")
+def test_a_draft_that_lists_every_digest_and_no_size_is_kept(state: State) -> None:
+    files = tuple(replace(file, size=None) for file in SKILL.files or ())
+    draft = replace(SKILL, files=files, dialect=Dialect.DRAFT_C)
+    state.approvals.approve("shop", draft)
+    assert state.approvals.standing("shop", draft) is ApprovalStatus.APPROVED
+    assert state.approvals.approved("shop", URI) == draft
+
+
+def test_a_person_may_take_an_approval_back_and_give_it_again(state: State) -> None:
+    assert not state.approvals.revoke("shop", URI)
+    state.approvals.approve("shop", SKILL)
+    assert state.approvals.revoke("shop", URI)
+    assert state.approvals.standing("shop", SKILL) is ApprovalStatus.REVOKED
+    assert not state.approvals.revoke("shop", URI)
+    state.approvals.approve("shop", SKILL)
+    assert state.approvals.standing("shop", SKILL) is ApprovalStatus.APPROVED
+
+
+@pytest.mark.rule("H9")
+def test_the_same_uri_on_another_server_is_another_skill(state: State) -> None:
+    state.approvals.approve("shop", SKILL)
+    assert state.approvals.standing("desk", SKILL) is ApprovalStatus.UNKNOWN
+    state.approvals.revoke("desk", URI)
+    assert state.approvals.standing("shop", SKILL) is ApprovalStatus.APPROVED
+
+
+@pytest.mark.rule("H18")
+def test_a_nested_skill_is_not_approved_with_the_one_around_it(state: State) -> None:
+    inner = remote_skill({"SKILL.md": b"# Inner\n"}, name="refunds/inner")
+    around = remote_skill(FILES | {"inner/SKILL.md": b"# Inner\n"})
+    state.approvals.approve("shop", around)
+    assert state.approvals.standing("shop", around) is ApprovalStatus.APPROVED
+    assert state.approvals.standing("shop", inner) is ApprovalStatus.UNKNOWN
+
+
+def test_everything_that_was_approved_is_listed_with_when_and_what_for(state: State) -> None:
+    before = datetime.now(UTC)
+    state.approvals.approve("shop", SKILL)
+    state.approvals.approve("desk", remote_skill({"SKILL.md": b"x"}, name="other"))
+    state.grants.grant("shop", SKILL, ["Read", "Bash(git:*)"])
+    first, second = state.approvals.all()
+    assert (first.label, first.uri, first.tools) == ("desk", "skill://other/SKILL.md", ())
+    assert (second.label, second.uri, second.tools) == ("shop", URI, ("Bash(git:*)", "Read"))
+    assert before <= second.when <= datetime.now(UTC)
+
+
+def test_an_entry_of_odd_texts_is_kept_as_it_is(state: State) -> None:
+    odd = RemoteSkill(
+        "skill://\ud800/\0/odd/SKILL.md",
+        {"name": "odd", "description": "\x1b[31m\u202e", "big": 10**30, "nested": {"a": [None, 1.5]}},
+        (remote_file("skill://\ud800/\0/odd/SKILL.md", b"x"),),
+    )
+    state.approvals.approve("shop", odd)
+    assert state.approvals.approved("shop", odd.uri) == odd
+    assert state.approvals.standing("shop", odd) is ApprovalStatus.APPROVED
+    assert state.approvals.all()[0].uri == odd.uri
+
+
+def test_after_the_state_was_closed_nothing_is_approved(tmp_path: Path) -> None:
+    state = State.open(tmp_path)
+    state.bind("shop", "https://shop.example/mcp")
+    state.close()
+    with pytest.raises(StateError):
+        state.approvals.approve("shop", SKILL)
+
+
+# Whatever the files are
+
+NAMES = st.text("abcxyz/-.é", min_size=1, max_size=12).map(lambda text: f"skill://refunds/{text}")
+CONTENTS = st.binary(max_size=4)
+MAIN = "skill://refunds/SKILL.md"
+MANIFESTS = st.dictionaries(NAMES, CONTENTS, max_size=8).map(
+    lambda files: [remote_file(uri, content) for uri, content in {**files, MAIN: b"# Refunds\n"}.items()]
+)
+
+
+@pytest.mark.rule("H17")
+@given(MANIFESTS, st.randoms(use_true_random=False))
+def test_no_order_of_any_set_of_files_changes_what_an_approval_is_bound_to(
+    files: list[RemoteFile], order: random.Random
+) -> None:
+    shuffled = list(files)
+    order.shuffle(shuffled)
+    assert content_of(with_files(*files)) == content_of(with_files(*shuffled)) is not None
+
+
+@pytest.mark.rule("H17")
+@settings(max_examples=40)
+@given(MANIFESTS, st.data())
+def test_any_single_difference_revokes(files: list[RemoteFile], data: st.DataObject) -> None:
+    index = data.draw(st.integers(0, len(files) - 1))
+    known = {file.uri for file in files}
+    how = data.draw(st.sampled_from(["rotate", "remove", "add", "rename"]))
+    changed = list(files)
+    if how == "rotate":
+        changed[index] = remote_file(files[index].uri, b"something else")
+    elif how == "remove":
+        del changed[index]
+    else:
+        new = data.draw(NAMES.filter(lambda uri: uri not in known))
+        changed[index:index] = [replace(files[index], uri=new)]
+        if how == "rename":
+            del changed[index + 1]
+    with TemporaryDirectory() as folder, State.open(Path(folder)) as state:
+        state.bind("shop", "https://shop.example/mcp")
+        state.approvals.approve("shop", with_files(*files))
+        assert state.approvals.standing("shop", with_files(*files)) is ApprovalStatus.APPROVED
+        assert state.approvals.standing("shop", with_files(*changed)) is ApprovalStatus.CHANGED
+        assert state.approvals.standing("shop", with_files(*files)) is ApprovalStatus.CHANGED

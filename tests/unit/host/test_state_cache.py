@@ -1,0 +1,234 @@
+"""Files that are kept on disk: only what was promised comes out, and only so much is kept."""
+
+import os
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from skillwire import FolderSource, State
+from skillwire.errors import FindingError
+from tests.support.remote_skills import remote_file
+
+pytestmark = [pytest.mark.rule("H24"), pytest.mark.anyio]
+
+URI = "skill://refunds/references/policy.md"
+CONTENT = b"30 days\n"
+FILE = remote_file(URI, CONTENT)
+
+
+def path_of(state: State) -> Path:
+    (cached,) = state.cache.ls()
+    return cached.path
+
+
+def test_what_was_not_fetched_is_not_there(state: State) -> None:
+    assert state.cache.get("shop", FILE) is None
+    assert state.cache.ls() == []
+
+
+def test_what_was_put_comes_back_after_a_restart_still_as_the_servers(tmp_path: Path) -> None:
+    with State.open(tmp_path) as state:
+        state.bind("shop", "https://shop.example/mcp")
+        assert state.cache.put("shop", FILE, CONTENT)
+    with State.open(tmp_path) as state:
+        state.bind("shop", "https://shop.example/mcp")
+        assert state.cache.get("shop", FILE) == CONTENT
+        (cached,) = state.cache.ls()
+        assert (cached.label, cached.uri, cached.digest, cached.size) == ("shop", URI, FILE.digest, FILE.size)
+
+
+def test_the_path_names_the_label_and_two_servers_have_two_files(state: State) -> None:
+    other = remote_file(URI, b"60 days\n")
+    assert state.cache.put("shop", FILE, CONTENT)
+    assert state.cache.put("desk", other, b"60 days\n")
+    desk, shop = (cached.path for cached in state.cache.ls())
+    assert (desk.parent.name, shop.parent.name) == ("desk", "shop")
+    assert "policy.md" in shop.name
+    assert state.cache.get("shop", FILE) == CONTENT
+    assert state.cache.get("desk", other) == b"60 days\n"
+    assert state.cache.get("desk", FILE) is None
+
+
+@pytest.mark.rule("H15")
+def test_a_flipped_byte_is_noticed_and_the_file_thrown_away(state: State) -> None:
+    state.cache.put("shop", FILE, CONTENT)
+    path = path_of(state)
+    flipped = bytearray(path.read_bytes())
+    flipped[3] ^= 1
+    path.write_bytes(flipped)
+    assert state.cache.get("shop", FILE) is None
+    assert not path.exists()
+    assert state.cache.ls() == []
+    assert state.cache.put("shop", FILE, CONTENT)
+    assert state.cache.get("shop", FILE) == CONTENT
+
+
+@pytest.mark.rule("H15")
+@pytest.mark.parametrize("content", [b"", CONTENT[:-1], CONTENT + b"x", CONTENT * 1000])
+def test_a_file_of_another_length_is_noticed(state: State, content: bytes) -> None:
+    state.cache.put("shop", FILE, CONTENT)
+    path_of(state).write_bytes(content)
+    assert state.cache.get("shop", FILE) is None
+
+
+@pytest.mark.rule("H15")
+def test_a_file_that_a_draft_lists_without_a_size_is_kept_by_its_digest(state: State) -> None:
+    unsized = replace(FILE, size=None)
+    assert state.cache.put("shop", unsized, CONTENT)
+    assert state.cache.get("shop", unsized) == CONTENT
+    assert [cached.size for cached in state.cache.ls()] == [len(CONTENT)]
+    path_of(state).write_bytes(CONTENT + b"x")
+    assert state.cache.get("shop", unsized) is None
+
+
+def test_a_file_that_the_server_lists_with_another_digest_now_is_not_given_out(state: State) -> None:
+    state.cache.put("shop", FILE, CONTENT)
+    newer = remote_file(URI, b"60 days\n")
+    assert state.cache.get("shop", newer) is None
+    assert state.cache.put("shop", newer, b"60 days\n")
+    assert state.cache.get("shop", newer) == b"60 days\n"
+    assert len(state.cache.ls()) == 1
+
+
+def test_bytes_that_were_not_promised_are_never_kept(state: State) -> None:
+    with pytest.raises(FindingError):
+        state.cache.put("shop", FILE, b"30 days?")
+    assert state.cache.ls() == []
+    assert state.cache.get("shop", FILE) is None
+
+
+def test_a_file_that_somebody_removed_is_fetched_again_and_not_listed(state: State) -> None:
+    state.cache.put("shop", FILE, CONTENT)
+    path_of(state).unlink()
+    assert state.cache.get("shop", FILE) is None
+    assert state.cache.ls() == []
+    assert state.cache.put("shop", FILE, CONTENT)
+    assert state.cache.get("shop", FILE) == CONTENT
+
+
+def test_a_folder_in_the_place_of_a_file_is_no_file(state: State) -> None:
+    state.cache.put("shop", FILE, CONTENT)
+    path = path_of(state)
+    path.unlink()
+    path.mkdir()
+    assert state.cache.get("shop", FILE) is None
+    assert state.cache.put("shop", FILE, CONTENT) is False
+
+
+def test_purging_one_server_leaves_the_others(state: State) -> None:
+    state.cache.put("shop", FILE, CONTENT)
+    state.cache.put("desk", FILE, CONTENT)
+    assert state.cache.purge("shop") == 1
+    assert state.cache.get("shop", FILE) is None
+    assert state.cache.get("desk", FILE) == CONTENT
+    assert state.cache.purge("shop") == 0
+
+
+def test_purging_everything_leaves_no_file_at_all(state: State) -> None:
+    state.cache.put("shop", FILE, CONTENT)
+    state.cache.put("desk", FILE, CONTENT)
+    (state.cache.folder / "desk" / "without a row").write_bytes(b"x")
+    (state.cache.folder / "unknown label").mkdir()
+    assert state.cache.purge() == 2
+    assert [path for path in state.cache.folder.rglob("*") if path.is_file()] == []
+    assert state.cache.get("desk", FILE) is None
+
+
+def small(number: int) -> bytes:
+    return b"%04d" % number * 25
+
+
+def use(state: State, *numbers: int) -> None:
+    """Say that files were used, one after the other, without waiting for the clock."""
+    for order, number in enumerate(numbers, 1):
+        path = next(cached.path for cached in state.cache.ls() if cached.uri.endswith(f"/{number}"))
+        os.utime(path, (order, order))
+
+
+def put(state: State, *numbers: int) -> None:
+    for number in numbers:
+        content = small(number)
+        assert state.cache.put("shop", remote_file(f"skill://refunds/{number}", content), content)
+
+
+def kept(state: State) -> set[int]:
+    return {int(cached.uri.rpartition("/")[2]) for cached in state.cache.ls()}
+
+
+def test_what_was_not_used_for_longest_makes_room(tmp_path: Path) -> None:
+    with State.open(tmp_path, cache_bytes=1000) as state:
+        state.bind("shop", "https://shop.example/mcp")
+        put(state, *range(10))
+        assert kept(state) == set(range(10))
+        use(state, 3, 7, 0, 1, 2, 4, 5, 6, 8, 9)
+        put(state, 10)
+        assert kept(state) == set(range(11)) - {3, 7}
+        sizes = [path.stat().st_size for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+        assert sum(sizes) <= 1000
+
+
+def test_a_read_counts_as_a_use(tmp_path: Path) -> None:
+    with State.open(tmp_path, cache_bytes=1000) as state:
+        state.bind("shop", "https://shop.example/mcp")
+        put(state, *range(10))
+        use(state, *range(10))
+        assert state.cache.get("shop", remote_file("skill://refunds/0", small(0))) == small(0)
+        put(state, 10)
+        assert kept(state) == set(range(11)) - {1, 2}
+
+
+def test_a_file_without_a_row_makes_room_first(tmp_path: Path) -> None:
+    with State.open(tmp_path, cache_bytes=1000) as state:
+        state.bind("shop", "https://shop.example/mcp")
+        put(state, *range(10))
+        stray = tmp_path / "cache/shop/stray"
+        stray.write_bytes(b"x" * 5000)
+        (tmp_path / "cache/shop/a folder").mkdir()
+        put(state, 10)
+        assert not stray.exists()
+        assert len(kept(state)) == 9
+
+
+def test_a_file_that_is_larger_than_the_whole_cache_is_not_kept_and_costs_no_other(tmp_path: Path) -> None:
+    with State.open(tmp_path, cache_bytes=1000) as state:
+        state.bind("shop", "https://shop.example/mcp")
+        put(state, 1)
+        content = b"x" * 1001
+        assert state.cache.put("shop", remote_file("skill://refunds/big", content), content) is False
+        assert kept(state) == {1}
+
+
+def test_what_a_sudden_end_left_half_done_is_swept_by_the_next_who_is_alone(tmp_path: Path) -> None:
+    with State.open(tmp_path) as state:
+        state.bind("shop", "https://shop.example/mcp")
+        state.cache.put("shop", FILE, CONTENT)
+        half = tmp_path / "cache/.staging/half"
+        half.write_bytes(b"x")
+        with State.open(tmp_path):
+            assert half.exists(), "somebody may be about to give it its name"
+    with State.open(tmp_path) as state:
+        state.bind("shop", "https://shop.example/mcp")
+        assert not half.exists()
+        assert state.cache.get("shop", FILE) == CONTENT
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes are those of POSIX")
+def test_nobody_else_may_read_what_is_kept(state: State) -> None:
+    state.cache.put("shop", FILE, CONTENT)
+    for path in [state.folder, *state.folder.rglob("*")]:
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+
+
+def test_a_disk_that_takes_nothing_costs_only_the_cache(state: State) -> None:
+    (state.folder / "cache").write_bytes(b"")
+    assert state.cache.put("shop", FILE, CONTENT) is False
+    assert state.cache.get("shop", FILE) is None
+    assert state.cache.ls() == []
+
+
+async def test_a_cached_document_is_never_found_as_a_skill(state: State) -> None:
+    document = b"---\nname: refunds\ndescription: Does refunds.\n---\n"
+    state.cache.put("shop", remote_file("skill://refunds/SKILL.md", document), document)
+    assert (await FolderSource(state.cache.folder).scan()).entries == ()

@@ -1,0 +1,85 @@
+"""Tools that a person lets a skill use: exactly those, for exactly these files."""
+
+import pytest
+
+from skillwire import State
+from skillwire.host.store.approvals import ApprovalStatus, CannotStoreError
+from tests.support.remote_skills import FILES, URI, dynamic_skill, remote_skill
+
+pytestmark = pytest.mark.rule("H21")
+
+SKILL = remote_skill()
+CHANGED = remote_skill(FILES | {"SKILL.md": b"# Refunds, and a little more\n"})
+
+
+def test_what_a_skill_asks_for_is_not_granted_by_an_approval(state: State) -> None:
+    state.approvals.approve("shop", SKILL)
+    assert "allowed-tools" in SKILL.frontmatter
+    assert state.grants.granted("shop", SKILL) == frozenset()
+
+
+def test_exactly_what_was_granted_is_granted_to_that_skill_of_that_server(state: State) -> None:
+    other = remote_skill({"SKILL.md": b"x"}, name="other")
+    for label, skill in (("shop", SKILL), ("desk", SKILL), ("shop", other)):
+        state.approvals.approve(label, skill)
+    state.grants.grant("shop", SKILL, ["Bash(git:*)", "Bash(git:*)"])
+    assert state.grants.granted("shop", SKILL) == {"Bash(git:*)"}
+    assert state.grants.granted("desk", SKILL) == frozenset()
+    assert state.grants.granted("shop", other) == frozenset()
+
+
+def test_a_later_grant_replaces_an_earlier_one(state: State) -> None:
+    state.approvals.approve("shop", SKILL)
+    state.grants.grant("shop", SKILL, ["Read"])
+    state.grants.grant("shop", SKILL, ["Write"])
+    assert state.grants.granted("shop", SKILL) == {"Write"}
+
+
+def test_nothing_is_granted_to_what_is_not_approved(state: State) -> None:
+    for skill in (SKILL, dynamic_skill()):
+        with pytest.raises(CannotStoreError, match="not approved"):
+            state.grants.grant("shop", skill, ["Read"])
+    state.approvals.approve("shop", SKILL)
+    with pytest.raises(CannotStoreError):
+        state.grants.grant("shop", CHANGED, ["Read"])
+
+
+def test_other_files_have_no_grant_and_the_new_approval_does_not_bring_it_back(state: State) -> None:
+    state.approvals.approve("shop", SKILL)
+    state.grants.grant("shop", SKILL, ["Read"])
+    assert state.grants.granted("shop", CHANGED) == frozenset()
+    state.approvals.approve("shop", CHANGED)
+    assert state.grants.granted("shop", CHANGED) == frozenset()
+    state.approvals.approve("shop", SKILL)
+    assert state.grants.granted("shop", SKILL) == frozenset()
+
+
+def test_a_grant_goes_with_its_approval(state: State) -> None:
+    for take_back in (
+        lambda: state.approvals.revoke("shop", URI),
+        lambda: state.approvals.standing("shop", CHANGED),
+    ):
+        state.approvals.approve("shop", SKILL)
+        state.grants.grant("shop", SKILL, ["Read"])
+        assert state.grants.granted("shop", SKILL) == {"Read"}
+        take_back()
+        assert [approval.tools for approval in state.approvals.all()] == [()]
+        assert state.grants.granted("shop", SKILL) == frozenset()
+        state.approvals.approve("shop", SKILL)
+        assert state.grants.granted("shop", SKILL) == frozenset()
+
+
+def test_approving_the_same_files_once_more_keeps_the_grant(state: State) -> None:
+    state.approvals.approve("shop", SKILL)
+    state.grants.grant("shop", SKILL, ["Read"])
+    state.approvals.approve("shop", SKILL)
+    assert state.grants.granted("shop", SKILL) == {"Read"}
+
+
+def test_a_grant_can_be_taken_back_while_the_approval_stays(state: State) -> None:
+    state.approvals.approve("shop", SKILL)
+    assert not state.grants.withdraw("shop", URI)
+    state.grants.grant("shop", SKILL, ["Read"])
+    assert state.grants.withdraw("shop", URI)
+    assert state.grants.granted("shop", SKILL) == frozenset()
+    assert state.approvals.standing("shop", SKILL) is ApprovalStatus.APPROVED

@@ -1,0 +1,144 @@
+"""Labels: what is remembered is of one server, and goes when the label means another."""
+
+from pathlib import Path
+
+import pytest
+
+from skillwire import State
+from skillwire.errors import StateError
+from skillwire.host.store.approvals import ApprovalStatus
+from tests.support.remote_skills import FILES, URI, remote_file, remote_skill
+
+SKILL = remote_skill()
+CONTENT = FILES["SKILL.md"]
+MAIN = remote_file(SKILL.uri, CONTENT)
+SHOP = "https://shop.example/mcp"
+EVIL = "https://evil.example/mcp"
+
+
+def remember(state: State, label: str) -> None:
+    """Have something of every kind for a label."""
+    state.approvals.approve(label, SKILL)
+    state.grants.grant(label, SKILL, ["Read"])
+    assert state.cache.put(label, MAIN, CONTENT)
+
+
+def remembered(state: State, label: str) -> tuple[ApprovalStatus, frozenset[str], bytes | None]:
+    return (
+        state.approvals.standing(label, SKILL),
+        state.grants.granted(label, SKILL),
+        state.cache.get(label, MAIN),
+    )
+
+
+ALL = (ApprovalStatus.APPROVED, frozenset({"Read"}), CONTENT)
+NOTHING = (ApprovalStatus.UNKNOWN, frozenset[str](), None)
+
+
+@pytest.mark.rule("H28")
+def test_the_same_server_keeps_everything(state: State) -> None:
+    remember(state, "shop")
+    assert state.bind("shop", SHOP) is False
+    assert remembered(state, "shop") == ALL
+
+
+@pytest.mark.rule("H28")
+def test_another_server_under_the_same_label_loses_everything_and_others_lose_nothing(state: State) -> None:
+    remember(state, "shop")
+    remember(state, "desk")
+    assert state.bind("shop", EVIL) is True
+    assert remembered(state, "shop") == NOTHING
+    assert state.approvals.approved("shop", URI) is None
+    assert [cached.label for cached in state.cache.ls()] == ["desk"]
+    assert not (state.cache.folder / "shop").exists()
+    assert remembered(state, "desk") == ALL
+
+
+@pytest.mark.rule("H28")
+def test_going_back_to_the_first_server_brings_nothing_back(state: State) -> None:
+    remember(state, "shop")
+    state.bind("shop", EVIL)
+    assert state.bind("shop", SHOP) is True
+    assert remembered(state, "shop") == NOTHING
+
+
+@pytest.mark.rule("H28")
+def test_a_change_of_server_between_two_runs_is_noticed(tmp_path: Path) -> None:
+    with State.open(tmp_path) as state:
+        assert state.bind("shop", SHOP) is False, "it was never bound before"
+        remember(state, "shop")
+    with State.open(tmp_path) as state:
+        assert state.bind("shop", EVIL) is True
+        assert remembered(state, "shop") == NOTHING
+
+
+@pytest.mark.rule("H28")
+def test_what_a_process_still_does_with_the_old_server_counts_for_nobody(tmp_path: Path) -> None:
+    with State.open(tmp_path) as old, State.open(tmp_path) as new:
+        old.bind("shop", SHOP)
+        remember(old, "shop")
+        assert new.bind("shop", EVIL) is True
+        assert remembered(old, "shop") == NOTHING
+        for act in (
+            lambda: old.approvals.approve("shop", SKILL),
+            lambda: old.grants.grant("shop", SKILL, ["Read"]),
+            lambda: old.cache.put("shop", MAIN, CONTENT),
+        ):
+            with pytest.raises(StateError, match="no longer means this server"):
+                act()
+        assert remembered(new, "shop") == NOTHING
+
+
+@pytest.mark.rule("H28")
+def test_nothing_is_asked_of_a_label_before_it_is_known_which_server_it_means(tmp_path: Path) -> None:
+    with State.open(tmp_path) as state:
+        state.bind("shop", SHOP)
+        remember(state, "shop")
+    with State.open(tmp_path) as state, pytest.raises(StateError, match="bound to no server"):
+        state.approvals.standing("shop", SKILL)
+
+
+@pytest.mark.rule("H24")
+def test_a_server_that_was_removed_is_forgotten_with_its_files(state: State) -> None:
+    remember(state, "shop")
+    remember(state, "desk")
+    assert state.labels() == ["desk", "shop"]
+    state.forget("shop")
+    assert state.labels() == ["desk"]
+    assert not (state.cache.folder / "shop").exists()
+    assert [approval.label for approval in state.approvals.all()] == ["desk"]
+    state.bind("shop", SHOP)
+    assert remembered(state, "shop") == NOTHING
+    assert remembered(state, "desk") == ALL
+
+
+@pytest.mark.rule("H24")
+def test_files_of_a_label_that_the_database_does_not_know_are_not_taken_over(tmp_path: Path) -> None:
+    with State.open(tmp_path) as state:
+        state.bind("shop", SHOP)
+        remember(state, "shop")
+    (tmp_path / "state.db").unlink()
+    with State.open(tmp_path) as state:
+        state.bind("shop", EVIL)
+        assert remembered(state, "shop") == NOTHING
+
+
+def test_no_secret_of_an_address_is_written_down(tmp_path: Path) -> None:
+    with State.open(tmp_path) as state:
+        state.bind("shop", f"{SHOP}?key=hunter2")
+        remember(state, "shop")
+    written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert any(b"refunds" in content for content in written)
+    assert not any(b"hunter2" in content for content in written)
+
+
+@pytest.mark.rule("H28")
+def test_what_another_process_approved_of_another_server_is_nothing_to_compare_with(tmp_path: Path) -> None:
+    with State.open(tmp_path) as mine, State.open(tmp_path) as theirs:
+        mine.bind("shop", SHOP)
+        remember(mine, "shop")
+        theirs.bind("shop", EVIL)
+        theirs.approvals.approve("shop", SKILL)
+        assert theirs.approvals.approved("shop", URI) == SKILL
+        assert remembered(mine, "shop") == NOTHING
+        assert mine.approvals.approved("shop", URI) is None

@@ -1,0 +1,385 @@
+"""`verify`: the honest server is accepted, and each lie of a dishonest one is found."""
+
+import copy
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp import Client
+
+from skillwire.core.json_text import same
+from skillwire.errors import FindingError
+from skillwire.host import Outcome, Report, SkillsClient, verify_server
+from skillwire.host.dialects.client import MAX_PAGES
+from skillwire.protocol.findings import Fault
+from skillwire.protocol.remote import RemoteSkill, parse_entry
+from tests.support.clients import ERAS
+from tests.support.peers import skillwire
+from tests.support.scripted import ScriptedServer, entry_of, files_of
+from tests.support.skills import write, write_skill
+
+pytestmark = pytest.mark.anyio
+
+GOOD = files_of("good", {"references/a.md": b"a", "logo.png": b"\x89PNG\x00"})
+GOOD_ENTRY = entry_of("good", GOOD)
+MAIN = "skill://good/SKILL.md"
+every_era = pytest.mark.parametrize("mode", ERAS)
+
+
+def honest() -> ScriptedServer:
+    return ScriptedServer([copy.deepcopy(GOOD_ENTRY)], dict(GOOD))
+
+
+async def verified(script: ScriptedServer, mode: Any = "auto", **more: Any) -> Report:
+    async with Client(script.server(), mode=mode) as client:
+        return await verify_server(SkillsClient(client, **more))
+
+
+def faults(report: Report) -> set[Fault]:
+    return {finding.fault for finding in report.all_findings()}
+
+
+@every_era
+@pytest.mark.rule("H13")
+async def test_an_honest_server_is_verified_file_by_file(mode: Any) -> None:
+    script = honest()
+    report = await verified(script, mode)
+    assert report.all_findings() == []
+    assert [(skill.uri, skill.files) for skill in report.skills] == [(MAIN, 3)]
+    assert report.outcome(require_digests=True) is Outcome.VERIFIED
+    assert {params["uri"] for method, params in script.asked if method == "resources/read"} == set(GOOD)
+
+
+def other_bytes(script: ScriptedServer) -> None:
+    script.files = {**script.files, "skill://good/references/a.md": b"b"}
+
+
+def longer_bytes(script: ScriptedServer) -> None:
+    script.files = {**script.files, "skill://good/references/a.md": b"aa"}
+
+
+def missing_file(script: ScriptedServer) -> None:
+    script.files = {uri: each for uri, each in script.files.items() if not uri.endswith("a.md")}
+
+
+def extra_block(script: ScriptedServer) -> None:
+    block = {"uri": MAIN, "text": GOOD[MAIN].decode()}
+    script.read = {MAIN: {"contents": [block, block]}}
+
+
+def other_uri(script: ScriptedServer) -> None:
+    script.read = {MAIN: {"contents": [{"uri": "skill://other/SKILL.md", "text": GOOD[MAIN].decode()}]}}
+
+
+def not_a_page(script: ScriptedServer) -> None:
+    script.pages = [{"skills": [], "_meta": 7}]
+
+
+def bad_base64(script: ScriptedServer) -> None:
+    script.read = {MAIN: {"contents": [{"uri": MAIN, "blob": "!!!!"}]}}
+
+
+def too_long(script: ScriptedServer) -> None:
+    script.read = {MAIN: {"contents": [{"uri": MAIN, "blob": "A" * (23 * 1024 * 1024)}]}}
+
+
+def other_frontmatter(script: ScriptedServer) -> None:
+    script.entries[0]["frontmatter"]["description"] = "Harmless."
+
+
+def hidden_field(script: ScriptedServer) -> None:
+    document = GOOD[MAIN].replace(b"---\n#", b"allowed-tools: Bash\n---\n#")
+    script.files = {**GOOD, MAIN: document}
+    script.entries = [entry_of("good", script.files)]
+
+
+def other_entry(script: ScriptedServer) -> None:
+    script.got = {MAIN: entry_of("other", files_of("other"))}
+
+
+def different_entry(script: ScriptedServer) -> None:
+    entry = copy.deepcopy(GOOD_ENTRY)
+    entry["resources"].pop()
+    script.got = {MAIN: entry}
+
+
+def undeclared(script: ScriptedServer) -> None:
+    script.declared = None
+
+
+def not_a_list(script: ScriptedServer) -> None:
+    script.pages = [{"skills": {"a": 1}}]
+
+
+def listed_twice(script: ScriptedServer) -> None:
+    script.entries = [GOOD_ENTRY, GOOD_ENTRY]
+
+
+def repeated_cursor(script: ScriptedServer) -> None:
+    script.pages = [{"skills": [], "nextCursor": "0"}]
+
+
+LIES: list[tuple[Callable[[ScriptedServer], None], Fault, Outcome]] = [
+    (other_bytes, Fault.DIGEST, Outcome.NONCONFORMANT),
+    (longer_bytes, Fault.SIZE, Outcome.NONCONFORMANT),
+    (missing_file, Fault.READ_FAILED, Outcome.INCOMPLETE),
+    (extra_block, Fault.READ_SHAPE, Outcome.NONCONFORMANT),
+    (other_uri, Fault.READ_SHAPE, Outcome.NONCONFORMANT),
+    (not_a_page, Fault.READ_SHAPE, Outcome.NONCONFORMANT),
+    (bad_base64, Fault.READ_SHAPE, Outcome.NONCONFORMANT),
+    (too_long, Fault.READ_BUDGET, Outcome.INCOMPLETE),
+    (other_frontmatter, Fault.FRONTMATTER, Outcome.NONCONFORMANT),
+    (hidden_field, Fault.FRONTMATTER, Outcome.NONCONFORMANT),
+    (other_entry, Fault.ENTRY_OTHER, Outcome.NONCONFORMANT),
+    (different_entry, Fault.ENTRY_OTHER, Outcome.NONCONFORMANT),
+    (undeclared, Fault.LIST_SHAPE, Outcome.NONCONFORMANT),
+    (not_a_list, Fault.LIST_SHAPE, Outcome.NONCONFORMANT),
+    (listed_twice, Fault.ENTRY_TWICE, Outcome.NONCONFORMANT),
+    (repeated_cursor, Fault.LIST_ENDLESS, Outcome.INCOMPLETE),
+]
+
+
+@every_era
+@pytest.mark.rule("H13", "H25")
+@pytest.mark.parametrize(
+    ("lie", "fault", "outcome"), LIES, ids=lambda value: getattr(value, "__name__", None)
+)
+async def test_every_lie_is_found(mode: Any, lie: Any, fault: Fault, outcome: Outcome) -> None:
+    script = honest()
+    lie(script)
+    report = await verified(script, mode)
+    assert fault in faults(report), report.all_findings()
+    assert report.outcome() is outcome
+
+
+@pytest.mark.rule("H1")
+async def test_an_undeclared_server_is_asked_nothing() -> None:
+    script = honest()
+    undeclared(script)
+    await verified(script)
+    assert script.asked == []
+
+
+BAD_ENTRIES: list[tuple[Any, Fault]] = [
+    (7, Fault.ENTRY_SHAPE),
+    ({}, Fault.ENTRY_URI),
+    ({**GOOD_ENTRY, "uri": 7}, Fault.ENTRY_URI),
+    ({**GOOD_ENTRY, "uri": "file:///etc/good/SKILL.md"}, Fault.ENTRY_URI),
+    ({**GOOD_ENTRY, "uri": "FILE:///etc/good/SKILL.md"}, Fault.ENTRY_URI),
+    ({**GOOD_ENTRY, "uri": "good/SKILL.md"}, Fault.ENTRY_URI),
+    ({**GOOD_ENTRY, "uri": "skill://good"}, Fault.ENTRY_URI),
+    ({**GOOD_ENTRY, "frontmatter": None}, Fault.ENTRY_SHAPE),
+    ({**GOOD_ENTRY, "frontmatter": {"name": "Bad Name", "description": "x"}}, Fault.ENTRY_NAME),
+    ({**GOOD_ENTRY, "frontmatter": {"name": "other", "description": "x"}}, Fault.ENTRY_NAME),
+    ({**GOOD_ENTRY, "frontmatter": {"name": "good"}}, Fault.ENTRY_DESCRIPTION),
+    ({key: GOOD_ENTRY[key] for key in ("uri", "frontmatter")}, Fault.ENTRY_RESOURCES),
+    ({**GOOD_ENTRY, "resources": "static"}, Fault.ENTRY_RESOURCES),
+    ({**GOOD_ENTRY, "resources": []}, Fault.ENTRY_RESOURCES),
+    ({**GOOD_ENTRY, "resources": GOOD_ENTRY["resources"][1:]}, Fault.ENTRY_RESOURCES),
+    (
+        {**GOOD_ENTRY, "resources": [*GOOD_ENTRY["resources"], GOOD_ENTRY["resources"][1]]},
+        Fault.ENTRY_RESOURCES,
+    ),
+    ({**GOOD_ENTRY, "resources": GOOD_ENTRY["resources"] * 200}, Fault.ENTRY_LIMITS),
+]
+
+
+def with_file(**fields: Any) -> dict[str, Any]:
+    file = {"uri": "skill://good/b.md", "digest": "sha256:" + "0" * 64, "size": 1, **fields}
+    return {**GOOD_ENTRY, "resources": [*GOOD_ENTRY["resources"], file]}
+
+
+BAD_FILES: list[tuple[dict[str, Any], Fault]] = [
+    ({"uri": "skill://other/b.md"}, Fault.ENTRY_RESOURCES),
+    ({"uri": "skill://good/../other/b.md"}, Fault.ENTRY_RESOURCES),
+    ({"uri": "skill://good/%2e%2e/other/b.md"}, Fault.ENTRY_RESOURCES),
+    ({"uri": "skill://good/x%5cb.md"}, Fault.ENTRY_RESOURCES),
+    ({"uri": "skill://good/" + "x" * 5000}, Fault.ENTRY_RESOURCES),
+    ({"uri": "skill://good/REFERENCES/A.md"}, Fault.ENTRY_RESOURCES),
+    ({"digest": "md5:0"}, Fault.ENTRY_RESOURCES),
+    ({"digest": "sha256:" + "0" * 63 + "G"}, Fault.ENTRY_RESOURCES),
+    ({"size": -1}, Fault.ENTRY_RESOURCES),
+    ({"size": True}, Fault.ENTRY_RESOURCES),
+    ({"size": 1.5}, Fault.ENTRY_RESOURCES),
+    ({"size": 16 * 1024 * 1024}, Fault.ENTRY_LIMITS),
+]
+
+
+@pytest.mark.rule("H4", "H5", "H6", "H7", "H8")
+@pytest.mark.parametrize(
+    ("entry", "fault"), [*BAD_ENTRIES, *((with_file(**each), fault) for each, fault in BAD_FILES)]
+)
+async def test_a_bad_entry_is_found_and_hides_no_good_one(entry: Any, fault: Fault) -> None:
+    other = files_of("other")
+    script = ScriptedServer([entry, entry_of("other", other)], {**GOOD, **other})
+    report = await verified(script)
+    assert fault in faults(report)
+    assert [skill.uri for skill in report.skills] == ["skill://other/SKILL.md"]
+    assert report.skills[0].findings == []
+    reads = [params["uri"] for method, params in script.asked if method == "resources/read"]
+    assert reads == ["skill://other/SKILL.md"]  # what is declined is not read
+
+
+@pytest.mark.rule("H8")
+async def test_limits_are_inclusive() -> None:
+    assert isinstance(
+        parse_entry(with_file(size=16 * 1024 * 1024 - sum(map(len, GOOD.values())))), RemoteSkill
+    )
+
+
+@pytest.mark.rule("H2")
+async def test_an_empty_cursor_is_followed_and_an_endless_list_is_not() -> None:
+    script = honest()
+    script.pages = [{"skills": [GOOD_ENTRY], "nextCursor": ""}]
+    async with Client(script.server()) as client:
+        listing = await SkillsClient(client).list()
+        assert listing.complete is False  # the first page again: its cursor came twice
+        assert script.asked[-1] == ("skills/list", {"cursor": ""})
+    endless = honest()
+    endless.pages = [{"skills": [], "nextCursor": str(number + 1)} for number in range(MAX_PAGES + 10)]
+    async with Client(endless.server()) as client:
+        listing = await SkillsClient(client).list()
+    assert (listing.complete, len(endless.asked)) == (False, MAX_PAGES)
+
+
+@pytest.mark.rule("H3")
+async def test_a_skill_is_loaded_from_its_uri_alone() -> None:
+    script = honest()
+    script.pages = [{"skills": []}]
+    async with Client(script.server()) as client:
+        skill = await SkillsClient(client).get(MAIN)
+        assert skill.name == "good"
+        other_entry(script)
+        with pytest.raises(FindingError, match="answered with `skill://other/SKILL"):
+            await SkillsClient(client).get(MAIN)
+
+
+async def test_a_budget_bounds_what_is_read_of_one_server() -> None:
+    report = await verified(honest(), budget=10)
+    assert faults(report) == {Fault.READ_BUDGET}
+    assert report.outcome() is Outcome.INCOMPLETE
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda each: (
+            st.lists(each)
+            | st.dictionaries(
+                st.sampled_from(["uri", "frontmatter", "resources", "name", "digest", "size"]), each
+            )
+        ),
+    )
+)
+def test_no_entry_makes_the_parser_stumble(entry: Any) -> None:
+    parsed = parse_entry(entry)
+    assert isinstance(parsed, RemoteSkill) or parsed
+
+
+def test_numbers_are_equal_however_they_are_written_and_never_booleans() -> None:
+    assert same(1, 1.0)
+    assert same({"a": [1, None, "x"]}, {"a": [1.0, None, "x"]})
+    for one, other in [
+        (1, True),
+        (0, False),
+        ("1", 1),
+        (None, 0),
+        ([1], [1, 2]),
+        ({"a": 1}, {"b": 1}),
+        ([], {}),
+    ]:
+        assert not same(one, other)  # pyright: ignore[reportArgumentType] - lists of one kind
+
+
+def nonconforming(*, listed: bool) -> ScriptedServer:
+    """Return a server with a good skill, and one that strict clients refuse."""
+    script = honest()
+    uri = script.publish("odd", fields={"license": 2})
+    if not listed:
+        script.got = {uri: script.entries[-1]}
+        script.entries = script.entries[:-1]
+    script.resources = [{"uri": each, "name": "x"} for each in (MAIN, uri, uri, "skill://none/SKILL.md")]
+    return script
+
+
+@every_era
+@pytest.mark.parametrize("listed", [True, False])
+async def test_a_skill_that_strict_clients_refuse_is_found(mode: Any, listed: bool) -> None:  # noqa: FBT001
+    report = await verified(nonconforming(listed=listed), mode)
+    (finding,) = report.all_findings()
+    assert (finding.fault, report.outcome()) == (Fault.ENTRY_NONCONFORMING, Outcome.NONCONFORMANT)
+    assert "`license` is not text" in str(finding)
+    assert [(each.uri, each.good, each.conforms) for each in report.skills] == [
+        (MAIN, True, True),
+        ("skill://odd/SKILL.md", True, False),
+    ]
+
+
+async def test_a_list_of_resources_that_fails_is_not_passed_over() -> None:
+    script = nonconforming(listed=False)
+    failing: list[dict[str, Any]] = [{"resources": "none"}, {"resources": [], "nextCursor": "again"}]
+    for page in failing:
+        script.resources = page
+        assert (await verified(script)).outcome() is Outcome.INCOMPLETE
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(skillwire("verify", *arguments), capture_output=True, timeout=60, check=False)
+
+
+def test_the_verb_reads_a_real_server_over_stdio(skills_folder: Path) -> None:
+    done = run("--", *skillwire("serve", skills_folder, "--no-config"))
+    assert done.returncode == 0, done.stderr
+    assert b"skill://one/SKILL.md: 2 files, " in done.stdout
+    assert b"verified: 1 of 1 skill as listed" in done.stderr
+
+
+def test_no_server_is_exit_code_four_with_its_last_words(tmp_path: Path) -> None:
+    done = run("--", sys.executable, "-c", "raise SystemExit('no \\x1b[31mluck')")
+    assert done.returncode == 4
+    assert b"it said: `no \\x1b[31mluck`" in done.stderr  # and no escape reaches the terminal
+    assert run("http://127.0.0.1:1/mcp").returncode == 4
+    assert run("nonsense").returncode == 2
+
+
+def test_a_skill_without_digests_is_exit_code_nine_if_they_are_required(tmp_path: Path) -> None:
+    program = tmp_path / "server.py"
+    program.write_text(
+        "from skillwire.server import SkillServer\n"
+        "server = SkillServer('x')\n"
+        "server.skill('live', description='L.')(lambda request: 'x')\n"
+        "server.run()\n",
+        "utf-8",
+    )
+    assert run("--", sys.executable, program).returncode == 0
+    done = run("--require-digests", "--json", "--", sys.executable, program)
+    assert done.returncode == 9
+    told = json.loads(done.stdout)
+    assert told["outcome"] == "no-digests"
+    assert told["skills"][0]["dynamic"] is True
+
+
+@pytest.fixture
+def skills_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "one"
+    (folder / "references").mkdir(parents=True)
+    (folder / "SKILL.md").write_bytes(b"---\nname: one\ndescription: x\n---\n")
+    (folder / "references/a.md").write_bytes(b"a")
+    return tmp_path
+
+
+def test_the_command_ends_with_exit_code_seven_for_skills_left_out_of_the_list(tmp_path: Path) -> None:
+    write(tmp_path, {"odd/SKILL.md": "---\nname: odd\ndescription: O.\nlicense: 2\n---\n"})
+    write_skill(tmp_path, "good")
+    done = run("--", *skillwire("serve", tmp_path, "--no-config"))
+    assert done.returncode == 7
+    assert b"skill://odd/SKILL.md: 1 file, 45 bytes as listed, but strict clients refuse it" in done.stdout
+    assert b"it is served, but not listed; strict clients refuse every list" in done.stdout
+    assert b"(entry-nonconforming)" in done.stdout
+    assert b"nonconformant: 2 of 2 skills as listed; 1 finding" in done.stderr

@@ -1,0 +1,240 @@
+"""A library while it runs: it gains and loses sources, becomes static and live again, and is decided upon."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from skillwire import FolderSource, Library, MemorySource
+from skillwire.errors import ConflictError, NotServedError
+from skillwire.library import Change
+from skillwire.library.visibility import Override, VisibilityPolicy
+from skillwire.server import skills_server
+from skillwire.sources.placeholder import UnavailableSource
+from tests.support.clients import skill
+from tests.support.listening import listening
+from tests.support.peers import PATIENCE
+from tests.support.skills import write_skill
+
+pytestmark = pytest.mark.anyio
+
+ONE, TWO = "skill://one/SKILL.md", "skill://two/SKILL.md"
+
+
+def memory(label: str, *names: str) -> MemorySource:
+    return MemorySource([skill(name) for name in names], label=label)
+
+
+class Told:
+    """Every change that a library told of, and a way to wait for the next."""
+
+    def __init__(self, library: Library) -> None:
+        self.changes: list[Change] = []
+        self._news = anyio.Event()
+        library.listen(self._note)
+
+    def _note(self, change: Change) -> None:
+        self.changes.append(change)
+        self._news.set()
+
+    async def until(self, true: Callable[[], bool]) -> None:
+        with anyio.fail_after(PATIENCE):
+            while not true():
+                self._news = anyio.Event()
+                await self._news.wait()
+
+    async def until_served(self, library: Library, uri: str) -> None:
+        await self.until(lambda: uri in library.catalog.entries)
+
+
+@asynccontextmanager
+async def followed(library: Library) -> AsyncGenerator[None]:
+    await library.load()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(library.follow)
+        await anyio.lowlevel.checkpoint()
+        yield
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_source_that_comes_is_served_and_told_of_once() -> None:
+    first = memory("first", "one")
+    library = Library([first])
+    await library.load()
+    told = Told(library)
+    await library.serve([first, memory("second", "two")])
+    assert list(library.catalog.entries) == [ONE, TWO]
+    assert [edit.after.uri for change in told.changes for edit in change.edits if edit.after] == [TWO]
+    assert len(told.changes) == 1
+    assert (await library.read(TWO)).content.startswith(b"---")
+
+
+async def test_a_source_that_goes_takes_its_skills_along() -> None:
+    first, second = memory("first", "one"), memory("second", "two")
+    library = Library([first, second])
+    await library.load()
+    told = Told(library)
+    await library.serve([first])
+    assert list(library.catalog.entries) == [ONE]
+    assert len(told.changes) == 1
+    with pytest.raises(NotServedError):
+        await library.read(TWO)
+    assert [source.label for source in library.sources] == ["first"]
+
+
+async def test_what_stays_is_not_looked_at_again() -> None:
+    first = memory("first", "one")
+    library = Library([first])
+    before = (await library.load()).entries[ONE]
+    await library.serve([memory("second", "two"), first])
+    assert library.catalog.entries[ONE] is before
+    assert list(library.catalog.entries) == [TWO, ONE]  # in the order that was asked for
+
+
+async def test_the_order_decides_who_keeps_a_path() -> None:
+    first, second = memory("first", "one"), memory("second", "one")
+    library = Library([first, second])
+    await library.load()
+    assert "skill://second/one/SKILL.md" in library.catalog.entries
+    await library.serve([second])
+    assert list(library.catalog.entries) == [ONE]
+    assert library.catalog.entries[ONE].origin.source == "second"
+
+
+async def test_a_source_that_comes_while_others_are_followed_is_followed_too(tmp_path: Path) -> None:
+    write_skill(tmp_path / "a", "one")
+    write_skill(tmp_path / "b", "two")
+    first = FolderSource(tmp_path / "a")
+    library = Library([first])
+    told = Told(library)
+    async with followed(library):
+        await library.serve([first, FolderSource(tmp_path / "b")])
+        write_skill(tmp_path / "b", "three")
+        await told.until_served(library, "skill://three/SKILL.md")
+        write_skill(tmp_path / "a", "four")
+        await told.until_served(library, "skill://four/SKILL.md")
+
+
+async def test_a_source_that_went_changes_nothing_any_more() -> None:
+    first, second = memory("first", "one"), memory("second", "two")
+    library = Library([first, second])
+    told = Told(library)
+    async with followed(library):
+        await library.serve([first])
+        second.put(skill("late"))
+        first.put(skill("last"))
+        await told.until_served(library, "skill://last/SKILL.md")
+        await library.look_again(second)  # somebody who held on to it
+        assert set(library.catalog.entries) == {ONE, "skill://last/SKILL.md"}
+
+
+async def test_a_label_can_be_given_to_another_source() -> None:
+    library = Library([memory("same", "one")])
+    async with followed(library):
+        other = memory("same", "two")
+        await library.serve([other])
+        assert list(library.catalog.entries) == [TWO]
+        told = Told(library)
+        other.put(skill("three"))
+        await told.until_served(library, "skill://three/SKILL.md")
+
+
+async def test_two_sources_of_one_label_are_refused_and_nothing_changes() -> None:
+    first = memory("same", "one")
+    library = Library([first])
+    await library.load()
+    with pytest.raises(ConflictError):
+        await library.serve([first, memory("same", "two")])
+    assert list(library.catalog.entries) == [ONE]
+
+
+async def test_a_source_that_fails_is_a_problem_beside_the_others() -> None:
+    first = memory("first", "one")
+    library = Library([first])
+    await library.load()
+    await library.serve([first, UnavailableSource("broken", "nowhere", "it is broken")])
+    assert list(library.catalog.entries) == [ONE]
+    assert [problem.rule for problem in library.catalog.problems] == ["source-failed"]
+    await library.serve([first])
+    assert library.catalog.problems == ()
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_clients_are_told_when_sources_come_and_go(mode: str) -> None:
+    first = memory("first", "one")
+    library = Library([first])
+    await library.load()
+    async with listening(skills_server(library), mode, [ONE]) as (_, heard):
+        await library.serve([first, memory("second", "two")])
+        await heard.until_true(lambda: {"prompts", "resources"} <= set(heard.all))
+        heard.take()
+        await library.serve([first])
+        await heard.until_true(lambda: {"prompts", "resources"} <= set(heard.all))
+
+
+async def test_a_frozen_library_has_the_new_sources_and_stays_so() -> None:
+    first, second = memory("first", "one"), memory("second", "two")
+    library = Library([first], frozen=True)
+    async with followed(library):
+        await library.serve([first, second])
+        assert list(library.loaded.entries) == [ONE, TWO]
+        second.put(skill("three"))
+        await library.look_again(second)
+        assert list(library.catalog.entries) == [ONE, TWO]
+
+
+async def test_freezing_keeps_the_skills_and_thawing_finds_what_came_meanwhile() -> None:
+    source = memory("first", "one")
+    library = Library([source])
+    told = Told(library)
+    async with followed(library):
+        await library.freeze(frozen=True)
+        source.put(skill("two"))
+        await library.look_again(source)
+        assert list(library.catalog.entries) == [ONE]
+        await library.freeze(frozen=False)
+        assert list(library.catalog.entries) == [ONE, TWO]
+        source.put(skill("three"))
+        await told.until_served(library, "skill://three/SKILL.md")
+
+
+async def test_while_frozen_what_somebody_subscribed_to_before_is_followed(tmp_path: Path) -> None:
+    folder = write_skill(tmp_path, "one")
+    library = Library([FolderSource(tmp_path)])
+    async with followed(library):
+        library.attend([ONE])
+        await library.freeze(frozen=True)
+        told = Told(library)
+        before = library.catalog.entries[ONE]
+        (folder / "SKILL.md").write_bytes(b"---\nname: one\ndescription: Another.\n---\nbody\n")
+        await told.until(lambda: library.catalog.entries[ONE] != before)
+    assert library.loaded.entries[ONE] == before
+
+
+async def test_another_decision_is_a_change_to_those_whom_it_concerns() -> None:
+    library = Library([memory("first", "one", "two")])
+    await library.load()
+    told = Told(library)
+    await library.decide(VisibilityPolicy({ONE: Override(user=False)}))
+    assert told.changes[-1].decided_differently == {ONE}
+    await library.decide(VisibilityPolicy({ONE: Override(user=False)}))  # the same again
+    assert len(told.changes) == 1
+    await library.serve([memory("other", "one")])
+    assert library.catalog.visibility.of(library.catalog.entries[ONE]).user is False
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_clients_hear_of_a_decision_where_a_list_of_theirs_changes(mode: str) -> None:
+    library = Library([memory("first", "one", "two")])
+    await library.load()
+    async with listening(skills_server(library), mode, [ONE]) as (client, heard):
+        await library.decide(VisibilityPolicy({ONE: Override(user=False)}))
+        await heard.until_true(lambda: "prompts" in heard.all)
+        assert heard.take() == ["prompts"]
+        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["skill", "two"]
+        await library.decide(VisibilityPolicy())
+        await heard.until_true(lambda: "prompts" in heard.all)
+        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["skill", "one", "two"]

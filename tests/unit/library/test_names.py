@@ -1,0 +1,94 @@
+"""What a skill is called: its name while that is its own, else its path, and always its URI."""
+
+import time
+
+import anyio
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skillwire import Catalog, MemorySource
+from skillwire.library.names import AmbiguousNameError, Names, UnknownNameError, did_you_mean
+from tests.support.clients import library_of, skill
+from tests.support.scans import catalog
+
+pytestmark = pytest.mark.rule("S17")
+
+
+def catalog_of(*paths: str) -> Catalog:
+    return anyio.run(lambda: library_of(*map(skill, paths))).catalog
+
+
+def handles(found: Catalog) -> list[str]:
+    return Names(found).handles()
+
+
+def test_a_name_is_enough_while_it_is_unique() -> None:
+    assert handles(catalog_of("acme/refunds", "returns")) == ["refunds", "returns"]
+
+
+def test_a_path_tells_apart_what_shares_a_name() -> None:
+    assert handles(catalog_of("one/twin", "two/twin", "other")) == ["one/twin", "two/twin", "other"]
+
+
+def test_a_uri_tells_apart_where_the_path_is_the_shared_name_itself() -> None:
+    assert handles(catalog_of("twin", "two/twin")) == ["skill://twin", "two/twin"]
+
+
+def test_both_of_a_name_are_served_and_a_problem_says_so() -> None:
+    found = catalog_of("one/twin", "two/twin")
+    assert len(found.entries) == 2
+    assert {problem.rule for problem in found.problems} == {"name-shared"}
+
+
+def test_a_later_source_is_told_apart_by_its_label() -> None:
+    sources = [MemorySource([skill("refunds")], label=label) for label in ("team", "mine")]
+    assert handles(catalog(*sources)) == ["skill://refunds", "mine/refunds"]
+
+
+@pytest.mark.parametrize(
+    "name", ["twin", "skill://one/tw", "on/twin", "", "/", "skill://", "one/twin/SKILL.md"]
+)
+def test_what_means_no_skill_or_several_is_refused(name: str) -> None:
+    with pytest.raises((AmbiguousNameError, UnknownNameError)):
+        Names(catalog_of("one/twin", "two/twin")).find(name)
+
+
+def test_a_path_may_be_written_as_it_is_or_as_in_the_uri() -> None:
+    found = catalog_of("für alle/refunds", "other/refunds")
+    entry = next(iter(found.entries.values()))
+    assert entry.path == "f%C3%BCr%20alle/refunds"
+    assert Names(found).handle(entry) == "für alle/refunds"
+    for name in ("für alle/refunds", "f%C3%BCr%20alle/refunds", entry.uri, entry.root, f"{entry.root}/"):
+        assert Names(found).find(name) is entry
+
+
+paths = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=3).map("/".join)
+
+
+@settings(max_examples=60)
+@given(st.lists(paths, unique=True, min_size=1, max_size=8))
+def test_every_handle_is_unique_and_finds_its_skill(chosen: list[str]) -> None:
+    nested = {path for path in chosen for other in chosen if path.startswith(f"{other}/")}
+    found = catalog_of(*(path for path in chosen if path not in nested))
+    names = Names(found)
+    assert len(set(names.handles())) == len(found.entries)
+    for entry in found.entries.values():
+        for name in (names.handle(entry), entry.uri, entry.root):
+            assert names.find(name) is entry
+
+
+def test_the_closest_three_are_suggested_among_those_that_are_offered() -> None:
+    names = Names(catalog_of("refund-a", "refund-b", "refund-c", "refund-d"))
+    with pytest.raises(UnknownNameError) as caught:
+        names.find("refund-x")
+    assert str(caught.value).count("`refund-") == 1 + 3
+    with pytest.raises(UnknownNameError, match=r"; did you mean `refund-d`\?$"):
+        names.find("refund-x", offered=["refund-d"])
+
+
+def test_a_name_without_end_is_refused_at_once() -> None:
+    known = [f"skill-{number}" for number in range(10_000)]
+    began = time.monotonic()
+    assert did_you_mean("s" * 1_000_000, known) == ""
+    assert time.monotonic() - began < 5  # comparing would take minutes

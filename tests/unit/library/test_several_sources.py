@@ -1,0 +1,90 @@
+"""Several sources in one catalogue: every URI means one thing, and nothing is dropped silently."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillwire import FolderSource, Library, MemorySource
+from skillwire.errors import ConflictError
+from skillwire.sources import MemorySkill, Rule, Severity
+from tests.support.scans import catalog, uris
+from tests.support.skills import skill_md, write_skill
+
+
+def source(label: str, *paths: str, body: str = "x\n", **extra: bytes) -> MemorySource:
+    skills = [
+        MemorySkill(path, {"SKILL.md": skill_md(path.split("/")[-1], body=body), **extra}) for path in paths
+    ]
+    return MemorySource(skills, label=label)
+
+
+def test_the_first_source_keeps_its_paths_and_a_later_one_gives_way() -> None:
+    found = catalog(source("ours", "one", "two"), source("theirs", "two", "three", body="y\n"))
+    assert uris(found) == ["one", "two", "theirs/two", "three"]
+
+
+@pytest.mark.rule("S17")
+def test_a_shared_name_is_a_warning_on_both() -> None:
+    found = catalog(source("ours", "a/one", "b/one"))
+    assert [(p.rule, p.severity, p.path) for p in found.problems] == [
+        (Rule.NAME_SHARED, Severity.WARNING, "a/one/SKILL.md"),
+        (Rule.NAME_SHARED, Severity.WARNING, "b/one/SKILL.md"),
+    ]
+    for entry in found.entries.values():
+        assert [problem.rule for problem in found.problems_of(entry)] == [Rule.NAME_SHARED]
+
+
+def test_a_skill_inside_the_folder_of_another_source_gives_way() -> None:
+    found = catalog(source("ours", "team"), source("theirs", "team/tool"))
+    assert uris(found) == ["team", "theirs/team/tool"]
+    found = catalog(source("ours", "team/tool"), source("theirs", "team"))
+    assert uris(found) == ["team/tool", "theirs/team"]
+
+
+def test_an_address_that_is_taken_even_under_the_label_is_an_error() -> None:
+    found = catalog(source("ours", "one", "theirs/one"), source("theirs", "one", body="y\n"))
+    assert uris(found) == ["one", "theirs/one"]
+    assert (Rule.URI_TAKEN, Severity.ERROR) in {(p.rule, p.severity) for p in found.problems}
+
+
+def test_problems_name_their_source_when_there_are_several(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_skill(tmp_path / name, "wrong-folder", name="right-name")
+    found = catalog(FolderSource(tmp_path / "a"), FolderSource(tmp_path / "b"))
+    paths = {problem.path for problem in found.problems if problem.rule is Rule.NAME_FOLDER}
+    assert paths == {"a/wrong-folder/SKILL.md", "b/wrong-folder/SKILL.md"}
+    for entry in found.entries.values():
+        assert set(found.problems_of(entry)) <= set(found.problems)
+
+
+def test_two_sources_of_one_label_are_refused() -> None:
+    with pytest.raises(ConflictError, match="same label"):
+        Library([source("same", "one"), source("same", "two")])
+
+
+segments = st.sampled_from(["a", "b", "c"])
+paths = st.lists(segments, min_size=1, max_size=4).map("/".join)
+trees = st.lists(paths, unique=True, max_size=8)
+
+
+@given(st.lists(trees, min_size=1, max_size=3))
+def test_whatever_meets_every_uri_has_one_meaning_and_every_skill_a_place(listed: list[list[str]]) -> None:
+    sources = [source(f"s{n}", *each, body=f"{n}\n", note=b"x") for n, each in enumerate(listed)]
+    library = Library(sources)
+    found = anyio.run(library.load)
+    asked = sum(map(len, listed))
+    refused = sum(problem.rule is Rule.URI_TAKEN for problem in found.problems)
+    assert len(found.entries) + refused == asked
+    assert list(found.listing) == list(found.entries)
+    assert [found.positions[uri] for uri in found.listing] == list(range(len(found.listing)))
+    for entry in found.entries.values():
+        for file in entry.files:
+            assert entry.uri_of(file.path) in found.files
+        inside = {uri for uri in found.files if uri.startswith(f"{entry.root}/")}
+        assert inside == {entry.uri_of(file.path) for file in entry.files}
+    reachable = {child for children in found.directories.values() for child in children}
+    assert set(found.files) <= reachable
+    assert reachable <= set(found.files) | set(found.directories)

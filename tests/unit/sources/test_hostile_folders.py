@@ -1,0 +1,188 @@
+"""A folder made by somebody who wishes us ill: each trap is a problem, and the good skill is served."""
+
+import json
+import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from skillwire.errors import SourceError
+from skillwire.sources import Limits, Rule, Severity
+from skillwire.sources.folder.facts import FactCache
+from skillwire.sources.folder.ignore import Ignored
+from skillwire.sources.folder.walk import Look
+from tests.support.peers import MODERN, StdioPeer, skillwire
+from tests.support.scans import catalog, faults, scan, uris
+from tests.support.scans import problems as problems_of
+from tests.support.skills import make_fifo, skill_md, write, write_skill
+
+GOOD = "skill://good/SKILL.md"
+NOBODY = 65534
+
+
+def frontmatter(text: str) -> Callable[[Path], object]:
+    return lambda root: write(root, {"bad/SKILL.md": f"---\nname: bad\ndescription: x\n{text}\n---\n"})
+
+
+def _link_out(root: Path) -> None:
+    write(root, {"bad/a.md": "x"})
+    (root / "bad/SKILL.md").symlink_to("/etc/passwd")
+
+
+def _link_loop(root: Path) -> None:
+    write(root, {"bad/a.md": "x"})
+    (root / "bad/SKILL.md").symlink_to("SKILL.md")
+
+
+def _deep_folders(root: Path) -> None:
+    write_skill(root, "bad", {"/".join("d" for _ in range(100)) + "/x.md": "x"})
+
+
+def _sparse(root: Path) -> None:
+    write_skill(root, "bad")
+    with (root / "bad/huge.bin").open("wb") as file:
+        file.truncate(1 << 40)
+
+
+TRAPS: dict[str, Callable[[Path], object]] = {
+    "pipe instead of a document": lambda root: make_fifo(root / "bad/SKILL.md"),
+    "link out of the folder": _link_out,
+    "link to itself": _link_loop,
+    "yaml of ten thousand levels": frontmatter("deep: " + "[" * 10_000),
+    "yaml of ten thousand block levels": frontmatter("".join(" " * n + "a:\n" for n in range(300))),
+    "alias bomb": frontmatter(
+        "a0: &a0 x\n" + "\n".join(f"a{n + 1}: &a{n + 1} [*a{n}, *a{n}]" for n in range(64))
+    ),
+    "a million keys": frontmatter("\n".join(f"k{n}: v" for n in range(1_000_000))),
+    "no end": lambda root: write(root, {"bad/SKILL.md": b"---\n" + b"a: b\n" * 100_000}),
+    "nul": lambda root: write(root, {"bad/SKILL.md": b"---\nname: bad\0\ndescription: x\n---\n"}),
+    "utf-16": lambda root: write(root, {"bad/SKILL.md": skill_md("bad").decode().encode("utf-16")}),
+    "a terabyte of nothing": _sparse,
+    "a hundred folders deep": _deep_folders,
+    "name with a path": lambda root: write(root, {"bad/SKILL.md": skill_md("../../etc")}),
+    "name with an escape": lambda root: write(root, {"bad/SKILL.md": skill_md('"a\\e[31m"')}),
+}
+
+
+@pytest.fixture(scope="module")
+def hostile_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every trap at once, each in a folder of its own, beside one good skill."""
+    root = tmp_path_factory.mktemp("hostile")
+    write_skill(root, "good")
+    for name, spring in TRAPS.items():
+        spring(root / name.replace(" ", "-"))
+    return root
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_each_trap_is_an_error_with_its_place(trap: str, problems: list[dict[str, str]]) -> None:
+    place = f"{trap.replace(' ', '-')}/bad/SKILL.md"
+    assert [problem["severity"] for problem in problems if problem["path"] == place][:1] == ["error"]
+
+
+@pytest.fixture(scope="module")
+def problems(hostile_tree: Path) -> list[dict[str, str]]:
+    with StdioPeer(MODERN, skillwire("serve", hostile_tree)) as peer:
+        listed = peer.result("skills/list")["skills"]
+        assert [entry["uri"] for entry in listed] == [GOOD]
+        (content,) = peer.result("resources/read", {"uri": GOOD})["contents"]
+        assert content["text"].encode() == skill_md("good")
+        (content,) = peer.result("resources/read", {"uri": "skillwire://problems"})["contents"]
+    return json.loads(content["text"])["problems"]
+
+
+def test_a_message_about_a_trap_holds_no_control_characters(problems: list[dict[str, str]]) -> None:
+    for problem in problems:
+        assert all(str(value).isprintable() for value in problem.values())
+
+
+@contextmanager
+def as_somebody_else() -> Generator[Path]:
+    """A folder in which permissions count: root may read everything, so root becomes somebody else here."""
+    with TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        was_root = os.geteuid() == 0
+        try:
+            yield Path(folder)
+        finally:
+            if was_root:
+                os.seteuid(0)
+
+
+def test_files_that_nobody_may_read_do_not_hide_the_rest() -> None:
+    with as_somebody_else() as root:
+        write_skill(root, "good")
+        write_skill(root, "closed-file", {"secret.md": "x"})
+        write_skill(root, "closed-folder", {"inner/x.md": "x"})
+        write_skill(root, "closed-main")
+        write_skill(root, "closed-place/skill")
+        for closed in (
+            "closed-file/secret.md",
+            "closed-folder/inner",
+            "closed-main/SKILL.md",
+            "closed-place",
+        ):
+            (root / closed).chmod(0)
+        if os.geteuid() == 0:
+            os.seteuid(NOBODY)
+        found = scan(root)
+    assert uris(found) == ["closed-file", "closed-folder", "good"]
+    assert faults(found) == {
+        ("closed-file/secret.md", Rule.FILE_UNREADABLE, Severity.WARNING),
+        ("closed-folder/inner", Rule.FOLDER_UNREADABLE, Severity.WARNING),
+        ("closed-main/SKILL.md", Rule.SKILL_UNREADABLE, Severity.ERROR),
+        ("closed-place", Rule.FOLDER_UNREADABLE, Severity.WARNING),
+    }
+    assert all(problem.hint for problem in problems_of(found))
+
+
+def test_a_folder_that_cannot_be_read_fails_alone() -> None:
+    with as_somebody_else() as root:
+        write_skill(root, "open/good")
+        write_skill(root, "closed/bad")
+        (root / "closed").chmod(0)
+        if os.geteuid() == 0:
+            os.seteuid(NOBODY)
+        found = catalog(root / "closed", root / "open")
+    assert uris(found) == ["good"]
+    (problem,) = found.problems
+    assert (problem.rule, problem.severity) == (Rule.SOURCE_FAILED, Severity.ERROR)
+    assert "permission denied" in problem.message
+
+
+def test_a_folder_swapped_for_a_link_after_it_was_judged_shows_nothing(tmp_path: Path) -> None:
+    secret = write(tmp_path / "outside", {"secret.md": "SECRET"})
+    root = tmp_path / "root"
+    write_skill(root, "one", {"inner/a.md": "x"})
+    look = Look(str(root), limits=Limits(), ignored=Ignored(), follow_links=False)
+    (one,) = look.into(look.start()).folders
+    (inner,) = look.into(one).folders
+    (root / "one/inner/a.md").unlink()
+    (root / "one/inner").rmdir()
+    (root / "one/inner").symlink_to(secret)
+    assert look.into(inner, inside_skill=True).files == []
+
+
+def test_a_file_swapped_for_another_after_it_was_judged_is_not_read(tmp_path: Path) -> None:
+    secret = write(tmp_path / "outside", {"secret.md": "SECRET"})
+    root = tmp_path / "root"
+    write_skill(root, "one", {"a.md": "x"})
+    look = Look(str(root), limits=Limits(), ignored=Ignored(), follow_links=False)
+    (one,) = look.into(look.start()).folders
+    file = next(file for file in look.into(one).files if file.name == "a.md")
+    (root / "one/a.md").unlink()
+    (root / "one/a.md").symlink_to(secret / "secret.md")
+    with pytest.raises(SourceError, match="replaced"):
+        FactCache().of(file, limit=100)
+
+
+@pytest.mark.parametrize("target", [".loop", "SKILL.md/x", "/nowhere/at/all"])
+def test_a_hidden_link_that_leads_nowhere_hides_nothing(tmp_path: Path, target: str) -> None:
+    folder = write_skill(tmp_path, "one")
+    for place in (tmp_path, folder):
+        (place / ".loop").symlink_to(target)
+    assert uris(scan(tmp_path)) == ["one"]
+    assert problems_of(scan(tmp_path)) == []

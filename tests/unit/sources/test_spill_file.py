@@ -1,0 +1,65 @@
+"""What is put by comes back as it was, wherever it is kept."""
+
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from unittest.mock import Mock
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillwire import FolderSource
+from skillwire.errors import SourceError
+from skillwire.sources.folder.last_good import SpillFile
+from tests.support.skills import write, write_skill
+
+
+@given(st.lists(st.binary(max_size=200)), st.integers(0, 1000))
+def test_all_that_is_put_by_comes_back_also_when_the_file_is_full(contents: list[bytes], most: int) -> None:
+    spool = SpillFile(most)
+    shelved = [spool.put(content) for content in contents]
+    pairs = zip(shelved, map(len, contents), strict=True)
+    assert [spool.take(each, length) for each, length in reversed(list(pairs))] == contents[::-1]
+
+
+def test_many_threads_may_put_things_by() -> None:
+    spool = SpillFile()
+    contents = [bytes([number % 256]) * (number * 7 % 5000) for number in range(400)]
+    with ThreadPoolExecutor(8) as pool:
+        shelved = list(pool.map(spool.put, contents))
+        assert list(pool.map(spool.take, shelved, map(len, contents))) == contents
+
+
+def test_a_system_without_room_for_a_file_keeps_it_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "TemporaryFile", Mock(side_effect=OSError("no room")))
+    spool = SpillFile()
+    assert spool.take(spool.put(b"content"), 7) == b"content"
+
+
+def test_what_is_lost_is_an_error_and_no_other_content(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryFile(buffering=0) as file:
+        monkeypatch.setattr(tempfile, "TemporaryFile", Mock(return_value=file))
+        spool = SpillFile()
+        shelved = spool.put(b"content")
+        file.truncate(3)
+        with pytest.raises(SourceError, match="lost"):
+            spool.take(shelved, 7)
+
+
+def test_a_broken_document_is_served_as_it_was_from_where_it_was_put_by(tmp_path: Path) -> None:
+    one = write_skill(tmp_path, "one")
+    good = (one / "SKILL.md").read_bytes()
+
+    async def served() -> bytes:
+        source = FolderSource(tmp_path, keep_good=True)
+        await source.scan()
+        with anyio.fail_after(30):
+            async for _ in source.changes():  # by now it has been put by
+                break
+        write(one, {"SKILL.md": "broken"})
+        (entry,) = (await source.rescan(frozenset({str(one)}))).entries
+        return await source.read(entry, entry.files[0])
+
+    assert anyio.run(served) == good

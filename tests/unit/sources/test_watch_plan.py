@@ -1,0 +1,131 @@
+"""What is watched is what is served: whole trees where that is safe, single folders elsewhere."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+
+from skillwire import FolderSource
+from skillwire.sources import Limits
+from skillwire.sources.folder.facts import FactCache
+from skillwire.sources.folder.ignore import Ignored
+from skillwire.sources.folder.tree import Tree
+from skillwire.sources.folder.walk import Look
+from skillwire.sources.folder.watch_plan import WatchPlan
+from tests.support.skills import skill_md, write, write_skill
+
+
+def plan(root: Path, *, follow_links: bool = False) -> WatchPlan:
+    look = Look(str(root), limits=Limits(), ignored=Ignored.at(root), follow_links=follow_links)
+    tree = Tree(FactCache())
+    tree.walk(look, look.start())
+    return WatchPlan.of(root, tree)
+
+
+def test_a_tree_that_is_served_whole_is_watched_whole(tmp_path: Path) -> None:
+    write_skill(tmp_path, "a/one", {"refs/a.md": "a"})
+    write(tmp_path, {".git/objects/": b"", "notes.txt": "x"})
+    found = plan(tmp_path)
+    assert found.deep == {str(tmp_path)}
+    assert found.flat == set()
+    assert found.gates == set(map(str, tmp_path.parents))
+
+
+def test_a_folder_that_is_not_entered_is_not_watched(tmp_path: Path) -> None:
+    write_skill(tmp_path, "a/one")
+    write_skill(tmp_path, "two", {"refs/a.md": "a"})
+    write(tmp_path, {"node_modules/x/": b"", "a/.cache/": b""})
+    found = plan(tmp_path)
+    assert found.deep == {str(tmp_path / "a/one"), str(tmp_path / "two")}
+    assert found.flat == {str(tmp_path), str(tmp_path / "a")}
+
+
+def test_no_watcher_is_let_loose_on_a_link(tmp_path: Path) -> None:
+    elsewhere = write_skill(tmp_path, "elsewhere/one", {"deep/er/a.md": "a"})
+    root = tmp_path / "root"
+    write_skill(root, "two")
+    (root / "one").symlink_to(elsewhere)
+    outside = plan(root)
+    assert outside.deep == {str(root / "two")}
+    assert outside.flat == {str(root)}
+    followed = plan(root, follow_links=True)
+    assert followed.deep == {str(root / "two"), str(elsewhere)}
+    assert followed.flat == {str(root)}
+
+
+def test_the_folder_of_a_linked_file_is_watched(tmp_path: Path) -> None:
+    write(tmp_path, {"shared/policy.md": "x"})
+    folder = write_skill(tmp_path / "root", "one")
+    (folder / "policy.md").symlink_to(tmp_path / "shared/policy.md")
+    assert str(tmp_path / "shared") in plan(tmp_path / "root", follow_links=True).flat
+
+
+def test_only_the_root_matters_in_the_folder_around_it(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    write_skill(root, "one")
+    found = plan(root)
+    assert found.concerns(str(root))
+    assert found.concerns(str(root / "one/SKILL.md"))
+    assert not found.concerns(str(tmp_path / "something-else"))
+
+
+POLLING = """
+import anyio, sys
+from skillwire.catalog.library import Library
+from skillwire.sources.directory import FolderSource
+
+async def main():
+    global told
+    library = Library([FolderSource(sys.argv[1])])
+    await library.load()
+    told = anyio.Event()
+
+    def tell(change):
+        rules = [problem.rule.value for problem in change.after.problems]
+        print(rules, len(change.after.entries), flush=True)
+        told.set()
+
+    library.listen(tell)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(library.follow)
+        await told.wait()
+        told = anyio.Event()
+        sys.stdin.readline()
+        await told.wait()
+        tasks.cancel_scope.cancel()
+
+anyio.run(main)
+"""
+
+
+def test_without_watches_the_folder_is_looked_at_now_and_then_and_that_is_said(tmp_path: Path) -> None:
+    for name in ("one", "two", "three", "four"):
+        write_skill(tmp_path, name)
+    limited = 'echo 3 > /proc/sys/user/max_inotify_watches; exec "$@"'
+    command = ["unshare", "-Ur", "sh", "-c", limited, "sh", sys.executable, "-c", POLLING, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "['watch-polling'] 4\n"
+        write_skill(tmp_path, "five")
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "['watch-polling'] 5\n"
+        assert process.wait(timeout=60) == 0
+
+
+def test_a_plan_for_some_skills_leaves_the_others_alone(tmp_path: Path) -> None:
+    one = write_skill(tmp_path, "one", {"refs/a.md": "a"})
+    write_skill(tmp_path, "two")
+    source = FolderSource(tmp_path)
+    entry = anyio.run(source.scan).entries[0]
+    look = Look(str(tmp_path), limits=Limits(), ignored=Ignored(), follow_links=False)
+    tree = Tree(FactCache())
+    tree.walk(look, look.start())
+    found = WatchPlan.for_units(tree.units.values(), frozenset({entry.origin.location}))
+    assert found.flat == {str(one), str(one / "refs")}
+    assert found.deep == set()
+    assert found.concerns(str(one))
+    assert not found.concerns(str(tmp_path / "two"))
+    assert skill_md("one") == (one / "SKILL.md").read_bytes()

@@ -1,0 +1,29 @@
+"""A web site on loopback that publishes skills, and a mirror of it."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from skillwire.sources.web.source import WebFetcher
+from tests.support.peers import PATIENCE
+from tests.support.web_site import Publisher
+
+
+@pytest.fixture
+async def bound() -> AsyncIterator[None]:
+    """No test waits for ever."""
+    with anyio.fail_after(PATIENCE):
+        yield
+
+
+@pytest.fixture
+def site() -> Iterator[Publisher]:
+    with Publisher() as publisher:
+        yield publisher
+
+
+@pytest.fixture
+def mirror(site: Publisher, tmp_path: Path) -> WebFetcher:
+    return WebFetcher(site.origin, tmp_path)

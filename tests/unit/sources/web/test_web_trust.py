@@ -1,0 +1,287 @@
+"""Whom a publisher's source asks, what it tells them, how much it takes, and how long it waits."""
+
+import gzip
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import httpx2
+import pytest
+
+from skillwire.errors import SourceError, UsageError
+from skillwire.sources.web import download as publisher_skills
+from skillwire.sources.web import source as publisher_mirror
+from skillwire.sources.web.address import WebAddress
+from skillwire.sources.web.client import WebClient
+from skillwire.sources.web.source import WebFetcher
+from tests.support.fetched import contents, names, told
+from tests.support.skills import skill_md
+from tests.support.web_site import NEWER, Answer, Publisher
+
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("bound")]
+
+
+@pytest.fixture
+def other() -> Iterator[Publisher]:
+    """Somebody else's site."""
+    with Publisher() as publisher:
+        yield publisher
+
+
+# Whom to ask
+
+
+async def test_a_redirect_to_somebody_else_is_refused_and_nobody_else_is_asked(
+    site: Publisher, other: Publisher, mirror: WebFetcher
+) -> None:
+    site.redirect(f"{NEWER}index.json", f"{other.origin}{NEWER}index.json")
+    with pytest.raises(SourceError, match=f"redirects to `{other.origin}`, which is not an allowed origin"):
+        await mirror.fetch()
+    assert other.log == []
+
+
+async def test_a_download_at_somebody_elses_is_left_out_and_nobody_else_is_asked(
+    site: Publisher, other: Publisher, mirror: WebFetcher
+) -> None:
+    artifact = other.offer("hello", {"SKILL.md": skill_md("hello")})
+    site.index(replace(artifact, url=f"{other.origin}{NEWER}hello/SKILL.md"))
+    copy = await mirror.fetch()
+    assert f"allow `{other.origin}` with `allowed-origins`" in told(copy)["hello/SKILL.md"]
+    assert other.log == []
+
+
+async def test_an_allowed_origin_may_deliver_and_be_redirected_to(
+    site: Publisher, other: Publisher, tmp_path: Path
+) -> None:
+    mirror = WebFetcher(site.origin, tmp_path, allowed_origins=[f"{other.origin}/"])
+    hello = other.offer("hello", {"SKILL.md": skill_md("hello")})
+    moved = site.offer("moved", {"SKILL.md": skill_md("moved")})
+    other.offer("moved", {"SKILL.md": skill_md("moved")})
+    site.redirect(f"{NEWER}moved/SKILL.md", f"{other.origin}{NEWER}moved/SKILL.md", 307)
+    site.index(replace(hello, url=f"{other.origin}{NEWER}hello/SKILL.md"), moved)
+    copy = await mirror.fetch()
+    assert (names(copy), copy.problems) == (["hello", "moved"], ())
+
+
+async def test_the_token_goes_to_its_own_origin_and_to_no_other(other: Publisher, tmp_path: Path) -> None:
+    with Publisher(token="secret") as site:
+        mirror = WebFetcher(site.origin, tmp_path, allowed_origins=[other.origin], token="secret")
+        hello = other.offer("hello", {"SKILL.md": skill_md("hello")})
+        moved = site.offer("moved", {"SKILL.md": skill_md("moved")})
+        other.offer("moved", {"SKILL.md": skill_md("moved")})
+        site.redirect(f"{NEWER}moved/SKILL.md", f"{other.origin}{NEWER}moved/SKILL.md")
+        site.index(replace(hello, url=f"{other.origin}{NEWER}hello/SKILL.md"), moved)
+        assert names(await mirror.fetch()) == ["hello", "moved"]
+        assert all(request.headers["Authorization"] == "Bearer secret" for request in site.log)
+    assert len(other.log) == 2
+    assert not any("secret" in str(request) for request in other.log)
+    assert not any(b"secret" in content for content in contents(tmp_path).values())
+
+
+async def test_a_missing_token_is_named_as_what_is_missing(tmp_path: Path) -> None:
+    wants = pytest.raises(SourceError, match="answers 401: it wants a token")
+    with Publisher(token="secret") as site, wants:
+        await WebFetcher(site.origin, tmp_path).fetch()
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://host.example", "is `http`"),
+        ("http://localhost.evil.example/", "is `http`"),
+        ("http://2130706433/", "is `http`"),
+        ("ftp://host.example", "is not an `https` address"),
+        ("host.example", "is not an `https` address"),
+        ("https://me:secret@host.example", "holds a user name or a password"),
+        ("https://host.example\\@evil.example/", "is not a URL"),
+        ("https://host.example/some/page", "is not the address of a publisher"),
+        ("https://host.example/?key=secret", "is not the address of a publisher"),
+        ("https://host.example:99999/", "has no port"),
+        ("https://", "has no host"),
+    ],
+)
+async def test_an_address_that_must_not_be_asked_is_refused_before_anybody_is(
+    tmp_path: Path, url: str, reason: str
+) -> None:
+    with pytest.raises(UsageError, match=reason) as caught:
+        WebFetcher(url, tmp_path)
+    assert "secret" not in str(caught.value)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "target", ["http://host.example/x", "ftp://host.example/x", "https://u:p@host.example/"]
+)
+async def test_a_redirect_to_what_must_not_be_asked_is_refused(
+    site: Publisher, mirror: WebFetcher, target: str
+) -> None:
+    site.redirect(f"{NEWER}index.json", target)
+    with pytest.raises(SourceError, match=r"index\.json` redirects, but `(http|ftp)"):
+        await mirror.fetch()
+
+
+async def test_redirects_are_followed_five_times(site: Publisher, mirror: WebFetcher) -> None:
+    site.index(site.offer("hello", {"SKILL.md": skill_md("hello")}))
+    site.pages["/step5"] = site.pages.pop(f"{NEWER}index.json")
+    site.show("/hello/SKILL.md", skill_md("hello"))  # relative to where the index came from
+    site.redirect(f"{NEWER}index.json", "/step1")
+    for step in range(1, 5):
+        site.redirect(f"/step{step}", f"step{step + 1}")
+    assert names(await mirror.fetch()) == ["hello"]
+    site.redirect("/step5", "/step5")
+    with pytest.raises(SourceError, match="redirects more than 5 times"):
+        await mirror.fetch()
+
+
+async def test_one_origin_has_one_spelling() -> None:
+    spellings = [
+        "https://bücher.example",
+        "HTTPS://BÜCHER.example:443/",
+        "https://xn--bcher-kva.Example:0443/x",
+    ]
+    assert {WebAddress.parse(spelling).origin for spelling in spellings} == {"https://xn--bcher-kva.example"}
+    different = ["https://host.example", "https://host.example:8443", "https://host.example."]
+    assert len({WebAddress.parse(each).origin for each in different}) == 3
+    assert WebAddress.parse("http://[0:0:0:0:0:0:0:1]:80/").origin == "http://[::1]"
+
+
+@pytest.mark.parametrize("origin", ["http://host.example", "https://host.example/path", "host.example", "*"])
+async def test_an_allowed_origin_that_is_none_is_refused(tmp_path: Path, origin: str) -> None:
+    with pytest.raises(UsageError):
+        WebFetcher("https://host.example", tmp_path, allowed_origins=[origin])
+
+
+@pytest.mark.parametrize("token", ["", "two words", "line\nbreak", "ü"])
+async def test_a_token_that_no_header_can_carry_is_refused_and_not_repeated(
+    tmp_path: Path, token: str
+) -> None:
+    with pytest.raises(UsageError, match=r"^the token holds spaces or characters that no header can carry$"):
+        WebFetcher("https://host.example", tmp_path, token=token)
+
+
+# How much, and how long
+
+
+async def test_a_body_without_end_is_cut(site: Publisher, mirror: WebFetcher) -> None:
+    endless = site.offer("endless", {"SKILL.md": skill_md("endless")})
+    site.pages[f"{NEWER}endless/SKILL.md"] = Answer(bytes(65536), endless=True)
+    site.index(endless, site.offer("hello", {"SKILL.md": skill_md("hello")}))
+    copy = await mirror.fetch()
+    assert names(copy) == ["hello"]
+    assert "sends more than 16,777,216 bytes" in told(copy)["endless/SKILL.md"]
+
+
+@pytest.mark.parametrize("value", [b"{}", b"[]", b"0", b'{"a":{}}', b'""'])
+async def test_an_index_of_too_many_values_is_refused_before_it_is_parsed(
+    site: Publisher, mirror: WebFetcher, value: bytes
+) -> None:
+    values = b",".join([value] * (12 * 1024 * 1024 // (len(value) + 1)))
+    site.show(f"{NEWER}index.json", b'{"skills": [' + values + b"]}")
+    tracemalloc.start()
+    try:
+        with pytest.raises(SourceError, match="more than 300,000 values"):
+            await mirror.fetch()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 80 * 1024 * 1024
+
+
+async def test_a_small_body_that_unpacks_to_a_large_one_is_cut(site: Publisher, mirror: WebFetcher) -> None:
+    large = site.offer("large", {"SKILL.md": skill_md("large")})
+    packed = gzip.compress(bytes(64 * 1024 * 1024))
+    site.show(f"{NEWER}large/SKILL.md", packed, Content_Encoding="gzip")
+    site.index(large)
+    assert "sends more than 16,777,216 bytes" in told(await mirror.fetch())["large/SKILL.md"]
+
+
+async def test_a_body_that_was_packed_for_the_way_is_read(site: Publisher, mirror: WebFetcher) -> None:
+    hello = site.offer("hello", {"SKILL.md": skill_md("hello")})
+    packed = gzip.compress(skill_md("hello"))
+    site.show(f"{NEWER}hello/SKILL.md", packed, Content_Encoding="gzip")
+    site.index(hello)
+    assert names(await mirror.fetch()) == ["hello"]
+
+
+async def test_many_skills_come_a_few_at_a_time(site: Publisher, mirror: WebFetcher) -> None:
+    wanted = [f"skill-{number:02}" for number in range(40)]
+    site.index(*(site.offer(name, {"SKILL.md": skill_md(name)}) for name in wanted))
+    assert names(await mirror.fetch()) == wanted
+    assert site.busiest <= publisher_mirror.AT_ONCE
+
+
+@pytest.mark.parametrize("module", [publisher_mirror, publisher_skills])
+async def test_what_is_too_much_together_is_left_out(
+    site: Publisher, mirror: WebFetcher, monkeypatch: pytest.MonkeyPatch, module: ModuleType
+) -> None:
+    one, two = (
+        site.offer("one", {"SKILL.md": skill_md("one")}),
+        site.offer("two", {"SKILL.md": skill_md("two")}),
+    )
+    monkeypatch.setattr(module, "TOTAL_BYTES", len(skill_md("one")) + 1)
+    site.index(one, two)
+    copy = await mirror.fetch()
+    assert len(names(copy)) == 1
+    (reason,) = told(copy).values()
+    assert "the skills of one publisher may have" in reason
+
+
+async def test_a_server_that_says_nothing_is_given_up(site: Publisher) -> None:
+    site.pages["/silent"] = Answer(silent=True)
+    address = WebAddress.parse(f"{site.origin}/silent")
+    async with WebClient(address, patience=0.05) as fetcher:
+        with pytest.raises(SourceError, match=r"/silent` takes longer than 0\.05 seconds"):
+            await fetcher.get(address, limit=10)
+
+
+async def test_a_download_that_never_comes_does_not_keep_the_others_waiting(
+    site: Publisher, mirror: WebFetcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hello = site.offer("hello", {"SKILL.md": skill_md("hello")})
+    site.index(hello)
+    await mirror.fetch()
+    site.index(site.offer("late", {"SKILL.md": skill_md("late")}), hello)
+    site.pages[f"{NEWER}late/SKILL.md"] = Answer(silent=True)
+    monkeypatch.setattr(publisher_mirror, "PATIENCE", 0.2)
+    copy = await mirror.fetch()
+    assert names(copy) == ["hello"]
+    assert "take too long" in told(copy)["late/SKILL.md"]
+
+
+async def test_a_key_in_an_address_is_not_repeated_in_an_error(site: Publisher) -> None:
+    address = WebAddress.parse(f"{site.origin}/gone?key=secret")
+    async with WebClient(address) as fetcher:
+        with pytest.raises(SourceError, match=r"/gone` answers 404$"):
+            await fetcher.get(address, limit=10)
+    assert [request.path for request in site.log] == ["/gone?key=secret"]
+
+
+async def test_what_is_on_this_machine_is_asked_without_a_proxy(
+    site: Publisher, other: Publisher, mirror: WebFetcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(variable, other.origin)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    site.index(site.offer("hello", {"SKILL.md": skill_md("hello")}))
+    assert names(await mirror.fetch()) == ["hello"]
+    assert other.log == []
+
+
+async def test_a_cookie_is_not_kept(site: Publisher, mirror: WebFetcher) -> None:
+    site.index(site.offer("hello", {"SKILL.md": skill_md("hello")}))
+    index = site.pages[f"{NEWER}index.json"]
+    site.pages[f"{NEWER}index.json"] = replace(index, headers={"Set-Cookie": "who=you; Path=/"})
+    await mirror.fetch()
+    assert not any("Cookie" in request.headers for request in site.log)
+
+
+async def test_foreign_errors_never_get_out(site: Publisher) -> None:
+    address = WebAddress.parse(f"{site.origin}/x")
+    site.go_offline()
+    async with WebClient(address) as fetcher:
+        with pytest.raises(SourceError) as caught:
+            await fetcher.get(address, limit=10)
+    assert isinstance(caught.value.__cause__, httpx2.HTTPError)
