@@ -3,8 +3,17 @@ import os
 import anyio
 
 from skillwire import Library, ServeOptions
-from skillwire.drive import Auth, ClientInfo, DeniedError, Hooks, Invocation, LiveSkills, bridge_tools
-from skillwire.server import Address, HostPolicy, drive_mount, http_app, skills_server
+from skillwire.drive import (
+    Auth,
+    ClientInfo,
+    DeniedError,
+    Hooks,
+    Invocation,
+    LiveSkills,
+    bridge_tools,
+    drive_mount,
+)
+from skillwire.server import Address, HostPolicy, http_app, skills_server
 
 
 class OurHooks(Hooks):

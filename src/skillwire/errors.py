@@ -25,6 +25,7 @@ SkillwireError                  anything that Skillwire raises on purpose
 │   └── CallFailedError             a call to a running program failed
 ├── StateError                  the state on this machine cannot be read or written
 │   └── KeyringStateError           the system keyring cannot be read or written
+├── UnreadError                 a client left answers unread
 ├── PlatformError               this operating system is not supported
 └── UsageError                  an option or argument is wrong
 """
@@ -38,6 +39,41 @@ if TYPE_CHECKING:
     from skillwire.core.problem import Problem
     from skillwire.host.hosted_skill import HostedSkill
     from skillwire.protocol.findings import Finding
+
+__all__ = [
+    "AuthoringError",
+    "BadParamsError",
+    "CallFailedError",
+    "ChangedError",
+    "ConflictError",
+    "ContentError",
+    "ContractError",
+    "DriveError",
+    "FieldError",
+    "FindingError",
+    "HostError",
+    "IntegrityError",
+    "InvalidValueError",
+    "KeyringStateError",
+    "LoginError",
+    "LoginRequiredError",
+    "NotApprovedError",
+    "NotServedError",
+    "PlatformError",
+    "RequestError",
+    "SkillwireError",
+    "SourceError",
+    "StateError",
+    "UnavailableError",
+    "UnreadError",
+    "UnsettledError",
+    "UsageError",
+    "VerificationError",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 class SkillwireError(Exception):
@@ -112,6 +148,13 @@ class ConflictError(SkillwireError):
     """Two parts claim the same URI, name or server."""
 
 
+class UnreadError(SkillwireError):
+    """A client stopped reading, so that answers were cut off."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__(f"the client left {length:,} bytes of answers unread")
+
+
 class StateError(SkillwireError):
     """The state on this machine cannot be read or written."""
 
@@ -130,37 +173,6 @@ class UsageError(SkillwireError):
     def __init__(self, message: str, hint: str = "") -> None:
         self.hint = hint
         super().__init__(message)
-
-
-__all__ = [
-    "AuthoringError",
-    "BadParamsError",
-    "CallFailedError",
-    "ChangedError",
-    "ConflictError",
-    "ContentError",
-    "ContractError",
-    "DriveError",
-    "FieldError",
-    "FindingError",
-    "HostError",
-    "IntegrityError",
-    "InvalidValueError",
-    "KeyringStateError",
-    "LoginError",
-    "LoginRequiredError",
-    "NotApprovedError",
-    "NotServedError",
-    "PlatformError",
-    "RequestError",
-    "SkillwireError",
-    "SourceError",
-    "StateError",
-    "UnavailableError",
-    "UnsettledError",
-    "UsageError",
-    "VerificationError",
-]
 
 
 class FindingError(SkillwireError):

@@ -68,7 +68,7 @@ def test_every_module_can_be_imported(program: Path, system: str) -> None:
 def test_every_command_says_that_windows_needs_wsl(program: Path) -> None:
     program.write_text(
         dedent("""
-        from skillwire.cli.app import COMMANDS, run
+        from skillwire.cli.main import COMMANDS, run
         for verb in COMMANDS:
             print(verb, run([verb, "somewhere"]))
         """)
@@ -91,9 +91,9 @@ def test_the_library_says_that_windows_needs_wsl(program: Path) -> None:
     program.write_text(
         dedent("""
         from pathlib import Path
-        from skillwire.host.state.state import State
-        from skillwire.model.errors import PlatformError
-        from skillwire.sources.directory import FolderSource
+        from skillwire import State
+        from skillwire.errors import PlatformError
+        from skillwire import FolderSource
         for use in (lambda: FolderSource("."), lambda: State.open(Path("state"))):
             try:
                 use()
@@ -116,10 +116,10 @@ def test_skills_in_code_are_served_on_windows(program: Path) -> None:
         from mcp import Client
         from mcp.server.mcpserver import MCPServer
         from skillwire import Skill
-        from skillwire.drive.client import DriveClient
+        from skillwire import DriveClient
         from skillwire.server import attach
-        from skillwire.server.address import Address
-        from skillwire.server.port import listen
+        from skillwire.server import Address
+        from skillwire.server import listen
 
         async def main():
             server = MCPServer("host")

@@ -204,10 +204,10 @@ def test_a_client_that_reads_nothing_cannot_keep_the_server_alive(tree: Path, en
 CHATTY = """
 import os, subprocess, sys
 import anyio
-from skillwire.catalog.library import Library
-from skillwire.server.skills import skills_server
+from skillwire import Library
+from skillwire.server import skills_server
 from skillwire.server.stdio import serve_stdio
-from skillwire.sources.memory import MemorySkill, MemorySource
+from skillwire.sources import MemorySkill, MemorySource
 
 document = b"---\\nname: chatty\\ndescription: x\\n---\\n"
 serving = False

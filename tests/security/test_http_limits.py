@@ -199,7 +199,7 @@ def open_connections(server: HttpServer) -> int:
 WITHOUT_HTTPTOOLS = """
 import sys
 sys.modules["httptools"] = None
-from skillwire.cli.app import run
+from skillwire.cli.main import run
 sys.exit(run(["serve", sys.argv[1], "--http", "0", "--no-config"]))
 """
 

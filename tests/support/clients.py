@@ -8,9 +8,12 @@ from mcp import Client
 from mcp_types import CallToolResult
 
 from skillwire import Library, MemorySource, ServeOptions
+from skillwire.host.dialects.client import ask
 from skillwire.server import skills_server
 from skillwire.sources import MemorySkill
 from skillwire.sources.memory import Content
+
+__all__ = ["ERAS", "ask", "connected", "library_of", "refusal", "skill", "text_of"]
 
 ERAS = ["legacy", "auto"]
 """How a client begins: with `initialize`, or with `server/discover`."""

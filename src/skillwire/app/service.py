@@ -10,14 +10,14 @@ import anyio
 
 from skillwire import __version__
 from skillwire.config.settings import DEFAULT_ADDRESS, DEFAULT_PORT
-from skillwire.errors import UsageError
+from skillwire.errors import UnreadError, UsageError
 from skillwire.features.base import Feature
 from skillwire.library.library import Library
 from skillwire.protocol.messages import Freshness
 from skillwire.server.response_cache import ResponseCache
 from skillwire.server.serve_options import NAME, ServeOptions, all_features
 from skillwire.server.signals import on_stop_signal
-from skillwire.server.stdio.serve import UnreadError, serve_lazily
+from skillwire.server.stdio.serve import serve_lazily
 from skillwire.terminal.messages import say
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from skillwire.host.dialects.client import ask
 from tests.e2e.examples.servers import SERVERS, SKILLS, listed, read, started
-from tests.support.clients import ERAS
+from tests.support.clients import ERAS, ask
 
 pytestmark = pytest.mark.anyio
 every_era = pytest.mark.parametrize("mode", ERAS)

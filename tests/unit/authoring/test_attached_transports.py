@@ -23,8 +23,8 @@ from fastmcp import FastMCP
 from mcp.server.mcpserver import MCPServer
 from skillwire import Skill
 from skillwire.server import attach
-from skillwire.server.address import Address
-from skillwire.server.port import listen
+from skillwire.server import Address
+from skillwire.server import listen
 
 kind, transport = sys.argv[1:]
 server = MCPServer("host", log_level="ERROR") if kind == "sdk" else FastMCP("host")

@@ -23,7 +23,7 @@ _WRITERS: list[Callable[[Any], bytes]] = [
 
 _ATTACK = """
 import resource
-from skillwire.model.json_text import JsonTooLargeError, load_bounded_json
+from skillwire.core.json_text import JsonTooLargeError, load_bounded_json
 content = b"[" + b"{}," * (16 << 20) + b"{}]"
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:

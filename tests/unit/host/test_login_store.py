@@ -237,9 +237,9 @@ def test_removal_reports_tokens_that_stay_in_the_keyring(
 
 READ = """
 import sys
-from skillwire.host.login import system_keyring
-from skillwire.host.login.store import Logins
-system_keyring._TIMEOUT = 0.2
+from skillwire.host.store import logins
+from skillwire.host.store.logins import Logins
+logins._TIMEOUT = 0.2
 try:
     Logins(sys.argv[1]).with_tokens("acme", sys.argv[2])
 except Exception as error:

@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
+from tests.e2e.pages.test_access import CHANGES, CONFIG, TOKEN, URI, VISIBILITY, Browser
 
 from skillwire import ServeOptions
 from skillwire.app.gateway import open_served_library
@@ -18,7 +19,6 @@ from skillwire.pages.apps import app_tools
 from skillwire.server import Address, HostPolicy, http_app, listen, skills_server
 from skillwire.server.http.app import Serving
 from skillwire.server.http.routes import HttpMount
-from tests.e2e.pages.test_access import CHANGES, CONFIG, TOKEN, URI, VISIBILITY, Browser
 from tests.support.peers import PATIENCE, VERSIONS, HttpPeer, HttpServer, StdioPeer, skillwire
 from tests.support.skills import write_skill
 

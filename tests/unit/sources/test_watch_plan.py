@@ -72,8 +72,8 @@ def test_only_the_root_matters_in_the_folder_around_it(tmp_path: Path) -> None:
 
 POLLING = """
 import anyio, sys
-from skillwire.catalog.library import Library
-from skillwire.sources.directory import FolderSource
+from skillwire import Library
+from skillwire import FolderSource
 
 async def main():
     global told

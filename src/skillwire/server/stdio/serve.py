@@ -17,7 +17,7 @@ import anyio.abc
 import anyio.to_thread
 import orjson
 
-from skillwire.errors import SkillwireError
+from skillwire.errors import UnreadError
 from skillwire.server.response_cache import (
     LONGEST,
     Question,
@@ -321,10 +321,3 @@ def _private_pipes() -> Generator[tuple[int, int]]:
     finally:
         os.dup2(source, 0)
         os.dup2(sink, 1)
-
-
-class UnreadError(SkillwireError):
-    """A client stopped reading, so that answers were cut off."""
-
-    def __init__(self, length: int) -> None:
-        super().__init__(f"the client left {length:,} bytes of answers unread")

@@ -22,7 +22,7 @@ async def test_two_processes_share_a_cache(server: GitServer, origin: Origin, tm
     script = (
         "import anyio, sys; from pathlib import Path; from skillwire.sources.git.source import GitFetcher\n"
         "from skillwire.sources.git.address import Repository\n"
-        "print(anyio.run(GitMirror(Repository.parse(sys.argv[1]), Path(sys.argv[2])).fetch).root.is_dir())"
+        "print(anyio.run(GitFetcher(Repository.parse(sys.argv[1]), Path(sys.argv[2])).fetch).root.is_dir())"
     )
     place = f"git+{server.url}/{origin.folder.name}"
     command = [sys.executable, "-c", script, place, str(tmp_path / "cache")]
