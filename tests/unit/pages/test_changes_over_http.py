@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from tests.e2e.pages.test_access import CHANGES, CONFIG, TOKEN, URI, VISIBILITY, Browser
+from tests.unit.pages.test_access import CHANGES, CONFIG, TOKEN, URI, VISIBILITY, Browser
 
 from skillwire import ServeOptions
 from skillwire.app.gateway import open_served_library
