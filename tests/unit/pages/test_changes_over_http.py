@@ -9,7 +9,6 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from tests.unit.pages.test_access import CHANGES, CONFIG, TOKEN, URI, VISIBILITY, Browser
 
 from skillwire import ServeOptions
 from skillwire.app.gateway import open_served_library
@@ -21,6 +20,7 @@ from skillwire.server.http.app import Serving
 from skillwire.server.http.routes import HttpMount
 from tests.support.peers import PATIENCE, VERSIONS, HttpPeer, HttpServer, StdioPeer, skillwire
 from tests.support.skills import write_skill
+from tests.unit.pages.test_access import CHANGES, CONFIG, TOKEN, URI, VISIBILITY, Browser
 
 ORIGIN = "https://app.example"
 
