@@ -1,7 +1,5 @@
 """What a person approves, and for how long: exactly that, bound to content, and kept only if they say so."""
 
-import ast
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,14 +14,11 @@ from skillwire.host.approvals.questions import Changes, nobody
 from skillwire.host.store.approvals import ApprovalStatus
 from tests.support.clients import ERAS
 from tests.support.hosts import Person, honest, hosting
-from tests.support.paths import ROOT
 from tests.support.scripted import ScriptedServer
 from tests.support.skills import write_skill
 
 pytestmark = pytest.mark.anyio
 every_era = pytest.mark.parametrize("mode", ERAS)
-
-SOURCES = sorted((ROOT / "src/skillwire/host").rglob("*.py"))
 
 
 @pytest.fixture
@@ -335,24 +330,6 @@ async def test_a_question_says_whose_it_is_and_what_it_wants_and_hides_nothing(m
         "which approval does not grant: `allowed-tools: Bash(rm:*)`, `allowed-tools: Read`, `hooks`" in told
     )
     assert all(line.isprintable() for line in told.splitlines())
-
-
-@pytest.mark.rule("H23")
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
-def test_nothing_that_is_said_calls_a_match_of_digests_safe_or_trusted(source: Path) -> None:
-    tree = ast.parse(source.read_text("utf-8"))
-    documentation = {
-        id(node.body[0].value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        if node.body and isinstance(node.body[0], ast.Expr)
-    }
-    said = [
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation
-    ]
-    assert [text for text in said if re.search(r"\b(safe|safely|trusted|harmless|secure)\b", text)] == []
 
 
 @pytest.mark.rule("H11", "H17")
