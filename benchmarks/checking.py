@@ -18,7 +18,7 @@ from benchmarks.floors import read_and_hash, walk_and_stat
 from benchmarks.plan import Plan
 from benchmarks.results import Growth, Series, Table, Unit, ratio, series_of
 from skillwire.config.library import load
-from skillwire.contract.folders import all_problems, look
+from skillwire.contract.folders import all_problems, check_folders
 from skillwire.contract.options import BLOCK_KEY
 from skillwire.library.library import Library
 from skillwire.sources.folder.source import FolderSource
@@ -84,12 +84,12 @@ async def _round(root: Path, size: int) -> dict[str, list[float]]:
     with timed(costs):
         await load(library)
     with timed(costs):
-        skills = look(library, BLOCK_KEY)
+        skills = check_folders(library, BLOCK_KEY)
     before = _peak()
     with timed(costs):
-        problems = await all_problems(library, skills, skills.contracted.repository.skills)
+        problems = await all_problems(library, skills, skills.checked.repository.skills)
     added = max(_peak() - before, 1)
-    assert len(skills.contracted.repository.skills) == size, "not every skill was checked"
+    assert len(skills.checked.repository.skills) == size, "not every skill was checked"
     assert problems == [], "the skills should keep the contract"
     figures = {name: [cost.wall, cost.cpu] for name, cost in zip(_PARTS, costs, strict=True)}
     return {**figures, _PEAK: [added / (size * _TEXT_BYTES)]}

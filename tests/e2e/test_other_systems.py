@@ -68,8 +68,8 @@ def test_every_module_can_be_imported(program: Path, system: str) -> None:
 def test_every_command_says_that_windows_needs_wsl(program: Path) -> None:
     program.write_text(
         dedent("""
-        from skillwire.cli.main import COMMANDS, run
-        for verb in COMMANDS:
+        from skillwire.cli.main import all_commands, run
+        for verb in all_commands():
             print(verb, run([verb, "somewhere"]))
         """)
     )

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from skillwire.cli.main import COMMANDS, run
+from skillwire.cli.main import all_commands, run
 from tests.support.peers import PATIENCE, skillwire
 
 __all__ = ["ANSI", "BLOB", "COMMANDS", "PROBLEM_KEYS", "Cli", "Ran", "on_terminal", "run"]
 
+COMMANDS = all_commands()
 BLOB = bytes(range(256))
 PROBLEM_KEYS = ["path", "line", "field", "rule", "severity", "message", "hint"]
 ANSI = re.compile(rb"\x1b\[")

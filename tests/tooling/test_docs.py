@@ -7,21 +7,22 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
-from importlib import import_module
+from collections.abc import Iterator
+from dataclasses import is_dataclass
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import cyclopts
 import pytest
 import yaml
 
-from skillwire.cli.main import COMMANDS, run
+from skillwire.cli.main import command_function, run
 from skillwire.config import settings
 from skillwire.frontmatter.document import read_document
 from skillwire.server.http.connections import HttpLimits
 from skillwire.sources import Limits, Rule, Severity
+from tests.support.command_line import COMMANDS
 from tests.support.contracts import block, write_contract_skill
 from tests.support.paths import ROOT
 
@@ -61,23 +62,27 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def verb_function(verb: str) -> Callable[..., int]:
-    module, _, function = COMMANDS[verb].function.partition(":")
-    return getattr(import_module(module), function)
-
-
 def parameters_of(verb: str) -> Iterator[str]:
     """Yield how each argument and option of a verb is spelt on the command line."""
-    for name, parameter in signature(verb_function(verb)).parameters.items():
-        given = [
-            extra for extra in parameter.annotation.__metadata__ if isinstance(extra, cyclopts.Parameter)
-        ]
-        spelt = next((extra.name for extra in given if extra.name), None)
-        if spelt:
-            yield from [spelt] if isinstance(spelt, str) else spelt
-        else:
-            assert parameter.kind is Parameter.KEYWORD_ONLY, f"{verb}: {name} has no name for people"
-            yield "--" + name.replace("_", "-")
+    for name, parameter in signature(command_function(verb)).parameters.items():
+        flags = next(
+            (each for each in get_args(get_args(parameter.annotation)[0]) if is_dataclass(each)), None
+        )
+        if flags is None:
+            yield from _spelt(parameter.annotation, name, verb, parameter.kind)
+            continue
+        for field, annotation in get_type_hints(flags, include_extras=True).items():  # options of an area
+            yield from _spelt(annotation, field, verb, Parameter.KEYWORD_ONLY)
+
+
+def _spelt(annotation: Any, name: str, verb: str, kind: object) -> list[str]:
+    given = [extra for extra in annotation.__metadata__ if isinstance(extra, cyclopts.Parameter)]
+    if any(extra.parse is False for extra in given):
+        return []
+    if spelt := next((extra.name for extra in given if extra.name), None):
+        return [spelt] if isinstance(spelt, str) else list(spelt)
+    assert kind is Parameter.KEYWORD_ONLY, f"{verb}: {name} has no name for people"
+    return ["--" + name.replace("_", "-")]
 
 
 def commands(text: str) -> Iterator[str]:

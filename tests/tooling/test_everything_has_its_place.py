@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from skillwire import Library, ServeOptions
-from skillwire.cli.main import COMMANDS
 from skillwire.config.clients.known import CLIENTS
 from skillwire.config.source_kinds import KINDS
 from skillwire.protocol.findings import Fault
 from skillwire.server import Channel
 from skillwire.server.serve_options import all_features
 from skillwire.sources import Rule
+from tests.support.command_line import COMMANDS
 from tests.support.paths import ROOT
 
 PACKAGE = ROOT / "src/skillwire"

@@ -6,6 +6,7 @@ from functools import partial
 import anyio
 import anyio.to_thread
 
+from skillwire.area import AddedSource
 from skillwire.config.file import (
     ConfigFile,
     ConfiguredSource,
@@ -50,10 +51,10 @@ class AdminService:
         options: LibraryOptions,
         file: ConfigFile | None,
         editable: bool = False,
-        more: Sequence[Source] = (),
+        more: Sequence[tuple[Source, AddedSource]] = (),
         static_by_flag: bool = False,
     ) -> None:
-        """`more` are sources that nobody configured, behind all others."""
+        """`more` are sources that areas bring, behind all others."""
         self._library = library
         self._opened = list(opened)
         self._arguments = arguments
@@ -72,11 +73,11 @@ class AdminService:
 
     def sources(self) -> list[SourceFacts]:
         configured = [_facts(each, editable=self.editable) for each in self._opened]
-        live = [
-            SourceFacts(each.label, "live", each.place, each.label, "running programs", removable=False)
-            for each in self._more
+        brought = [
+            SourceFacts(each.label, added.kind, each.place, each.label, added.given_by, removable=False)
+            for each, added in self._more
         ]
-        return [*configured, *live]
+        return [*configured, *brought]
 
     def settings(self) -> ServerSettings:
         return ServerSettings(
@@ -165,7 +166,7 @@ class AdminService:
         opened = await anyio.to_thread.run_sync(
             partial(open_sources, self._arguments, self._options, file, known=known)
         )
-        await self._library.serve([*(each.source for each in opened), *self._more])
+        await self._library.serve([*(each.source for each in opened), *(each for each, _ in self._more)])
         self._opened, self._origins = opened, origins
         self._tell()
 

@@ -1,75 +1,40 @@
 """What one `skillwire serve` serves, and its start: load the library, report what there is."""
 
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
-from typing import TYPE_CHECKING
 
 from skillwire.app.admin import AdminService
+from skillwire.area import AddedSource, ServePart, ServerContext
 from skillwire.config.file import ConfigFile, SourceSettings, overrides_in
 from skillwire.config.library import check_command, load
 from skillwire.config.source_config import LibraryOptions, open_sources
-from skillwire.contract.options import ContractOptions
 from skillwire.core.collector import freeze_survivors
-from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.problem import Rule, Severity
 from skillwire.errors import UsageError
-from skillwire.library.catalog import Catalog
+from skillwire.features.addition import AddedFeatures
+from skillwire.features.resources import catalog_problems
 from skillwire.library.library import Library
 from skillwire.library.visibility import VisibilityPolicy
-from skillwire.pages.overview import UNLOCK_OVER_MCP, Overview, ShowPlaces
 from skillwire.safe_text import quoted, visible
 from skillwire.sources.base import Source
 from skillwire.sources.placeholder import UnavailableSource
 from skillwire.terminal.messages import NO_SKILLS, counted, say
 
-if TYPE_CHECKING:
-    from skillwire.drive.live import LiveSkills
-
-
-def live_source(more: Callable[[str], Source], sources: Sequence[Source]) -> Source:
-    """Return the source that `more` makes, under a label that none of `sources` has."""
-    return more(_free({source.label for source in sources}))
-
-
-def _free(taken: Collection[str]) -> str:
-    labels = (f"live-{number}" for number in count(2))
-    return next(label for label in chain(["live"], labels) if label not in taken)
-
 
 @dataclass(frozen=True, slots=True)
 class ServedLibrary:
-    """What is served, and by which terms."""
+    """What is served, and what the areas add to it."""
 
-    library: Library
+    context: ServerContext
     steering: AdminService
-    terms: ContractOptions | None = None
-    live: "LiveSkills | None" = None
+    parts: Sequence[ServePart] = ()
+    additions: Sequence[AddedFeatures] = ()
 
-    def overview(
-        self,
-        *,
-        show_places: ShowPlaces = ShowPlaces.TO_THOSE_WHO_MAY_CHANGE,
-        unlock: str = UNLOCK_OVER_MCP,
-    ) -> Overview:
-        """Return what pages show of it.
-
-        MCP clients see where skills are on this machine only if they may change the server.
-        """
-        if not self.steering.editable and show_places is ShowPlaces.TO_THOSE_WHO_MAY_CHANGE:
-            show_places = ShowPlaces.NEVER
-        if self.terms is None:
-            return Overview(self.library, self.steering, show_places=show_places, unlock=unlock)
-        from skillwire.contract.publishing import Register  # noqa: PLC0415 - most servers have no contract
-
-        register = Register(self.terms)
-
-        def problems(catalog: Catalog) -> tuple[Problem, ...]:
-            return register.of(catalog).contracted.problems
-
-        return Overview(
-            self.library, self.steering, show_places=show_places, unlock=unlock, problems=problems
-        )
+    @property
+    def library(self) -> Library:
+        return self.context.library
 
 
 def open_served_library(
@@ -77,18 +42,21 @@ def open_served_library(
     options: LibraryOptions,
     file: ConfigFile | None,
     *,
-    terms: ContractOptions | None = None,
-    live: "LiveSkills | None" = None,
+    parts: Sequence[ServePart] = (),
     editable: bool = False,
 ) -> ServedLibrary:
     """Return all that is wanted, not loaded yet. Raises `UsageError`."""
-    opened = open_sources(arguments, options, file)
+    wanted = [each for part in parts for each in part.sources]
+    opened = open_sources(arguments, replace(options, may_be_none=options.may_be_none or bool(wanted)), file)
     sources = [each.source for each in opened]
-    more = [] if live is None else [live_source(live.source, sources)]
+    more: list[tuple[Source, AddedSource]] = []
+    for each in wanted:
+        sources.append(each.open(_free(each.kind, {source.label for source in sources})))
+        more.append((sources[-1], each))
     configured = SourceSettings() if file is None else SourceSettings.read(file)
     library = Library(
-        [*sources, *more],
-        frozen=options.frozen or (configured.static and live is None),
+        sources,
+        frozen=options.frozen or (configured.static and not more),
         visibility=None if file is None else VisibilityPolicy(overrides_in(file)),
     )
     steering = AdminService(
@@ -101,7 +69,25 @@ def open_served_library(
         more=more,
         static_by_flag=options.frozen,
     )
-    return ServedLibrary(library, steering, terms, live)
+    return _with_features(ServerContext(library, steering, catalog_problems), steering, parts)
+
+
+def _with_features(
+    context: ServerContext, steering: AdminService, parts: Sequence[ServePart]
+) -> ServedLibrary:
+    """Return what is served, with the features of each part. A part sees the problems that others report."""
+    additions: list[AddedFeatures] = []
+    for part in parts:
+        if (added := part.features(context)) is not None:
+            additions.append(added)
+            context = replace(context, problems=added.problems or context.problems)
+    return ServedLibrary(context, steering, parts, additions)
+
+
+def _free(label: str, taken: Collection[str]) -> str:
+    """Return the label, with a number behind it if that is taken."""
+    labels = chain([label], (f"{label}-{number}" for number in count(2)))
+    return next(each for each in labels if each not in taken)
 
 
 _SWITCH_SECONDS = 0.001
@@ -112,12 +98,10 @@ _OF_A_SOURCE = {Rule.SOURCE_FAILED, Rule.SOURCE_STALE}
 
 async def start(gateway: ServedLibrary) -> None:
     """Load the library and say what there is. Raises `UsageError`."""
-    library, terms = gateway.library, gateway.terms
+    library = gateway.library
     catalog = await load(library)
-    if terms is not None:
-        from skillwire.contract.serving import check_before_serving  # noqa: PLC0415 - most servers have none
-
-        check_before_serving(library, terms)
+    for part in gateway.parts:
+        part.loaded(gateway.context)
     library.listen(lambda _: freeze_survivors())
     sys.setswitchinterval(_SWITCH_SECONDS)
     say(counted(len(catalog.entries), "skill"))
@@ -136,7 +120,7 @@ async def start(gateway: ServedLibrary) -> None:
     if errors or warnings:
         counts = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
         say(f"{counts}; {check_command(library)} them")
-    elif not catalog.entries and not library.waited_for and gateway.live is None:
+    elif not catalog.entries and not library.waited_for and not any(part.sources for part in gateway.parts):
         say(NO_SKILLS if library.sources else "no source is configured; add one in the page")
 
 

@@ -1,18 +1,13 @@
-"""Serve over HTTP: bind the port, mount pages, Drive and the well-known site, run."""
+"""Serve over HTTP: bind the port, mount the well-known site and what areas add, run."""
 
 import os
 import socket
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
-from skillwire.app.gateway import ServedLibrary
 from skillwire.app.service import Service
 from skillwire.config.settings import http_limits_from, token_from
-from skillwire.drive.http import drive_mount
 from skillwire.errors import UsageError
-from skillwire.pages.overview import Overview, ShowPlaces
-from skillwire.pages.web import UNLOCK_PAGE, page_mount, page_sessions
 from skillwire.server.http.address import Address, HostPolicy, check_host, check_origin, listen
 from skillwire.server.http.app import MCP_PATH, http_app, serve_http
 from skillwire.server.http.connections import HttpLimits
@@ -64,42 +59,19 @@ def _refuse_without_token(address: Address, lets_in: str, *, insists: bool) -> N
 
 async def serve_over_http(service: Service, endpoint: Endpoint) -> None:
     """Serve at the endpoint until a signal to stop arrives."""
-    gateway, authority = service.gateway, endpoint.policy.bound.authority
-    annexes: list[HttpMount] = []
+    policy, token = endpoint.policy, endpoint.token
+    mounts: list[HttpMount] = []
     if service.well_known:
-        annexes.append(well_known_mount(service.library, private=service.freshness.private))
-    key: str | None = None
-    if gateway is not None:
-        overview = _overview_for_pages(gateway, endpoint)
-        sessions = page_sessions(overview, endpoint.token, partial(_say_key, authority))
-        key = sessions.key
-        annexes.append(page_mount(overview, sessions))
-    if gateway is not None and gateway.live is not None:
-        annexes.append(drive_mount(gateway.live, endpoint.token))
-    mount = join_mounts(annexes)
-    app = http_app(
-        service.server(), endpoint.policy, endpoint.token, mount, lane=service.lane, limits=endpoint.limits
-    )
+        mounts.append(well_known_mount(service.library, private=service.freshness.private))
+    if (gateway := service.gateway) is not None:
+        added = (part.mount(gateway.context, policy, token) for part in gateway.parts)
+        mounts.extend(each for each in added if each is not None)
+    mount = join_mounts(mounts)
+    app = http_app(service.server(), policy, token, mount, lane=service.lane, limits=endpoint.limits)
 
     def announce() -> None:
-        if gateway is not None and gateway.live is not None:
-            say(f"programs connect to ws://{authority}")
-        if gateway is not None:
-            say(f"open http://{authority}/ in a browser to see the skills")
-        if key is not None:
-            _say_key(authority, key)
-        say(f"serving on http://{authority}{MCP_PATH}")
+        for line in mount.announced:
+            say(line)
+        say(f"serving on http://{policy.bound.authority}{MCP_PATH}")
 
     await serve_http(app, endpoint.listening, announce, mount)
-
-
-def _overview_for_pages(gateway: ServedLibrary, endpoint: Endpoint) -> Overview:
-    private = endpoint.token is not None or endpoint.policy.bound.is_loopback
-    return gateway.overview(
-        show_places=ShowPlaces.TO_ALL if private else ShowPlaces.NEVER, unlock=UNLOCK_PAGE
-    )
-
-
-def _say_key(authority: str, key: str) -> None:
-    """Print the address that lets one browser change things. No server and no log sees a fragment."""
-    say(f"to change things, open http://{authority}/#key={key} (works once)")

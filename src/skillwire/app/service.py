@@ -73,7 +73,7 @@ class Service:
     name: str = NAME
     lane: ResponseCache | None = None
     gateway: "ServedLibrary | None" = None
-    """What pages show and steer, if there are pages."""
+    """What areas add their routes for, if they add any."""
     well_known: bool = True
     """Whether programs can install the skills over HTTP, from `/.well-known/agent-skills/`."""
 

@@ -1,18 +1,21 @@
-"""The table of verbs. A verb's module is loaded when it is called, and not before."""
+"""The table of commands. A command's module is loaded when it is called, and not before."""
 
 import os
 import re
 import shlex
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from inspect import Parameter as SignatureParameter
+from inspect import signature
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from skillwire import __version__
+from skillwire.app.areas import area_commands, area_options
+from skillwire.area import Command
 from skillwire.config.settings import DEFAULT_ADDRESS, DEFAULT_PORT
 from skillwire.core.collector import gc_paused
 from skillwire.core.names import closest
@@ -34,106 +37,88 @@ INTERRUPTED = 130
 # What `--http` takes for its value. Anything else behind it is an argument of its own, such as a folder.
 _ADDRESS = re.compile(r"(?:(?:\[[^\]]*\]|[^\s/\\:\[\]]*):)?[0-9]+", re.ASCII)
 _HOST = re.compile(r"localhost|[0-9]+(?:\.[0-9]*)+|\[[0-9A-Fa-f:.]*\]|[0-9A-Fa-f]*::[0-9A-Fa-f:]*", re.ASCII)
+_AREA = "area_"
+"""What the parameters begin with that hold the options of areas."""
 _HELP, _VERSION = ("--help", "-h"), ("--version",)
 
 
-@dataclass(frozen=True, slots=True)
-class CommandSpec:
-    """A verb: where its function is, and what it does in one line."""
-
-    function: str
-    help: str
-    takes_command: bool = False
-    """Whether it takes a server, which may be the command behind `--`."""
-    command_option: str = ""
-    """The option that such a command is the value of; without one, it is an argument."""
-    over_http: bool = False
-    """Whether it has `--http`, whose value may be left out."""
-
-
 COMMANDS = {
-    "serve": CommandSpec(
+    "serve": Command(
         "skillwire.cli.serve:serve", "Serve skills to MCP clients, over stdio or HTTP.", over_http=True
     ),
-    "check": CommandSpec(
-        "skillwire.contract.commands.check:check",
-        "Report every problem of every skill, and what to do about it.",
+    "check": Command(
+        "skillwire.cli.check:check", "Report every problem of every skill, and what to do about it."
     ),
-    "list": CommandSpec(
+    "list": Command(
         "skillwire.cli.list:list_skills",
         "List the skills that would be served, and those of servers.",
         takes_command=True,
     ),
-    "show": CommandSpec(
+    "show": Command(
         "skillwire.cli.show:show",
         "Show one skill: frontmatter, files, digests, problems.",
         takes_command=True,
         command_option="--from",
     ),
-    "read": CommandSpec(
+    "read": Command(
         "skillwire.cli.read:read",
         "Print a file of a skill, checked against its digest.",
         takes_command=True,
         command_option="--from",
     ),
-    "servers": CommandSpec(
+    "servers": Command(
         "skillwire.cli.servers:servers",
         "List the servers that files on this machine name.",
         takes_command=True,
     ),
-    "login": CommandSpec("skillwire.cli.login:login", "Log in to a server that requires it."),
-    "logout": CommandSpec("skillwire.cli.login:logout", "Log out of a server, and revoke its tokens."),
-    "verify": CommandSpec(
+    "login": Command("skillwire.cli.login:login", "Log in to a server that requires it."),
+    "logout": Command("skillwire.cli.login:logout", "Log out of a server, and revoke its tokens."),
+    "verify": Command(
         "skillwire.cli.verify:verify",
         "Check that a server keeps what it promises of its skills.",
         takes_command=True,
     ),
-    "bridge": CommandSpec(
+    "bridge": Command(
         "skillwire.cli.bridge:bridge",
         "Be one MCP server in front of many, for their skills.",
         takes_command=True,
         over_http=True,
     ),
-    "diff": CommandSpec(
+    "diff": Command(
         "skillwire.cli.diff:diff",
         "Show in what a skill differs from what was approved.",
         takes_command=True,
         command_option="--from",
     ),
-    "approve": CommandSpec(
+    "approve": Command(
         "skillwire.cli.approve:approve",
         "Approve a skill of a server, as it is now.",
         takes_command=True,
         command_option="--from",
     ),
-    "revoke": CommandSpec("skillwire.cli.revoke:revoke", "Take an approval back."),
-    "pull": CommandSpec(
+    "revoke": Command("skillwire.cli.revoke:revoke", "Take an approval back."),
+    "pull": Command(
         "skillwire.cli.pull:pull",
         "Write all files of a skill on a server into a folder.",
         takes_command=True,
         command_option="--from",
     ),
-    "cache": CommandSpec(
-        "skillwire.cli.cache:cache", "List or throw away the files of servers that are kept."
-    ),
-    "sources": CommandSpec(
-        "skillwire.cli.sources:sources", "Add, remove, list or fetch the sources you serve."
-    ),
-    "publish": CommandSpec(
-        "skillwire.cli.publish:publish", "Publish skills on a web site, for others to fetch."
-    ),
-    "project": CommandSpec(
-        "skillwire.contract.commands.project:project",
-        "Write skills for uploaders that take only the standard.",
-    ),
-    "graph": CommandSpec("skillwire.contract.commands.graph:graph", "Show which skill depends on which."),
-    "new": CommandSpec("skillwire.contract.commands.new:new", "Make a skill to begin with."),
-    "schema": CommandSpec(
-        "skillwire.contract.commands.schema:schema", "Print the JSON Schema of a frontmatter."
-    ),
-    "visibility": CommandSpec("skillwire.cli.visibility:visibility", "Show or decide who may start a skill."),
-    "drive": CommandSpec("skillwire.drive.command:drive", "Show what running programs offer as live skills."),
+    "cache": Command("skillwire.cli.cache:cache", "List or throw away the files of servers that are kept."),
+    "sources": Command("skillwire.cli.sources:sources", "Add, remove, list or fetch the sources you serve."),
+    "publish": Command("skillwire.cli.publish:publish", "Publish skills on a web site, for others to fetch."),
+    "visibility": Command("skillwire.cli.visibility:visibility", "Show or decide who may start a skill."),
 }
+"""The commands of the core. Areas bring more."""
+
+
+def all_commands() -> dict[str, Command]:
+    """Return every command: those of the core, then those of the areas."""
+    return {**COMMANDS, **area_commands()}
+
+
+def command_function(name: str) -> Callable[..., object]:
+    """Return the function of a command, with the options of the core and of all areas."""
+    return with_area_options(_function_of(all_commands()[name]), area_options(name))
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -156,8 +141,8 @@ def with_http(arguments: Sequence[str]) -> list[str]:
 
     Raises `UsageError` for a host without a port.
     """
-    verb = next((COMMANDS[each] for each in arguments if each in COMMANDS), None)
-    if verb is None or not verb.over_http:
+    _, command = _called(arguments)
+    if command is None or not command.over_http:
         return list(arguments)
     end = arguments.index("--") if "--" in arguments else len(arguments)
     following = [*arguments[1:end], None]
@@ -180,12 +165,12 @@ def _is_address(word: str | None) -> bool:
 
 def with_command(arguments: Sequence[str]) -> list[str]:
     """Return the arguments with the command behind `--` as one of them: the parser would lose the `--`."""
-    verb = next((COMMANDS[each] for each in arguments if each in COMMANDS), None)
-    if verb is None or not verb.takes_command or "--" not in arguments:
+    _, command = _called(arguments)
+    if command is None or not command.takes_command or "--" not in arguments:
         return list(arguments)
     at = list(arguments).index("--")
-    command = f"{COMMAND}{shlex.join(arguments[at + 1 :])}"
-    return [*arguments[:at], *([verb.command_option] if verb.command_option else []), command]
+    server = f"{COMMAND}{shlex.join(arguments[at + 1 :])}"
+    return [*arguments[:at], *([command.command_option] if command.command_option else []), server]
 
 
 def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) -> int:
@@ -211,37 +196,93 @@ def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) ->
     return EXIT_PROBLEMS
 
 
+def _called(arguments: Sequence[str]) -> tuple[str | None, Command | None]:
+    """Return the name of the command that is called, and the command if there is one.
+
+    Areas are loaded only for a command that the core does not have.
+    """
+    name = next((argument for argument in arguments if not argument.startswith("-")), None)
+    if name is None or name in COMMANDS:
+        return name, None if name is None else COMMANDS[name]
+    return name, area_commands().get(name)
+
+
 def _run(arguments: Sequence[str]) -> int:
-    verb = next((argument for argument in arguments if not argument.startswith("-")), None)
-    if verb is not None and verb not in COMMANDS:  # the parser would load every verb to say so
-        close = closest(verb, COMMANDS, 1)
+    name, command = _called(arguments)
+    if name is None:
+        return _parsed(arguments, all_commands())
+    if command is None:  # the parser would load every command to say so
+        close = closest(name, all_commands(), 1)
         meant = f"did you mean `skillwire {close[0]}`?" if close else "`skillwire --help` lists the verbs"
-        raise UsageError(f"there is no verb {quoted(verb)}", hint=meant)
-    if verb is not None and {*_HELP, *_VERSION}.isdisjoint(arguments):
-        require_posix(f"`skillwire {verb}`")
-    app = _app(verb, arguments)
-    code = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
-    return code if isinstance(code, int) else 0
+        raise UsageError(f"there is no verb {quoted(name)}", hint=meant)
+    if _asks_for_help(arguments):
+        return _parsed(arguments, {name: command}, command_function(name))
+    require_posix(f"`skillwire {name}`")
+    function = _function_of(command)
+    try:
+        return _parsed(arguments, {name: command}, function)
+    except CycloptsError:
+        if not (options := area_options(name)):
+            raise
+    return _parsed(arguments, {name: command}, with_area_options(function, options))
 
 
-def _app(verb: str | None, arguments: Sequence[str]) -> App:
-    """Return the parser. Of the verb that is called it knows everything, of the others one line."""
+def with_area_options(function: Callable[..., object], options: Mapping[str, type]) -> Callable[..., object]:
+    """Return a command of the core with the options of areas, which it gets as its argument `areas`.
+
+    There they are by the name of the area, and only those of which at least one was given.
+    """
+    if not options:
+        return function
+
+    def extended(*arguments: object, **named: object) -> object:
+        given = {area: named.pop(_AREA + area, None) for area in options}
+        areas = {area: flags for area, flags in given.items() if flags is not None}
+        return function(*arguments, **named, areas=areas)
+
+    known = signature(function)
+    parameters = [each for each in known.parameters.values() if each.name != "areas"]
+    for area, flags in options.items():
+        annotation = Annotated[flags | None, Parameter(name="*")]
+        more = SignatureParameter(
+            _AREA + area, SignatureParameter.KEYWORD_ONLY, default=None, annotation=annotation
+        )
+        parameters.append(more)
+    extended.__signature__ = known.replace(parameters=parameters)  # pyright: ignore[reportFunctionMemberAccess]
+    extended.__annotations__ = {each.name: each.annotation for each in parameters}
+    extended.__doc__ = function.__doc__
+    return extended
+
+
+def _asks_for_help(arguments: Sequence[str]) -> bool:
+    return not {*_HELP, *_VERSION}.isdisjoint(arguments)
+
+
+def _parsed(
+    arguments: Sequence[str], commands: Mapping[str, Command], function: Callable[..., object] | None = None
+) -> int:
+    """Run one command, whose `function` is given, or describe several. Return the exit code."""
     app = App(
         name="skillwire",
         help="Serve Agent Skills over the Model Context Protocol, and look after them.",
         version=__version__,
         help_flags=_HELP,
         version_flags=_VERSION,
-        console=_manual() if verb is None or not {*_HELP, *_VERSION}.isdisjoint(arguments) else None,
+        console=_manual() if function is None or _asks_for_help(arguments) else None,
         default_parameter=Parameter(negative=(), show_default=False),
     )
-    for name, known in COMMANDS.items():
-        if name == verb:
-            module, _, function = known.function.partition(":")
-            app.command(getattr(_loaded(module), function), name=name)
+    for name, command in commands.items():
+        if function is None:
+            app.command(command.function, name=name, help=command.help)
         else:
-            app.command(known.function, name=name, help=known.help)
-    return app
+            app.command(function, name=name)
+    code = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
+    return code if isinstance(code, int) else 0
+
+
+def _function_of(command: Command) -> Callable[..., object]:
+    module, _, function = command.function.partition(":")
+    return getattr(_loaded(module), function)
 
 
 def _loaded(module: str) -> ModuleType:
@@ -260,5 +301,7 @@ def _manual() -> "Console":
 
 
 def _help_hint(arguments: Sequence[str]) -> str:
-    verb = next((argument for argument in arguments if argument in COMMANDS), None)
-    return f"`skillwire {verb} --help` shows how it is used" if verb else "`skillwire --help` lists the verbs"
+    name, command = _called(arguments)
+    return (
+        f"`skillwire {name} --help` shows how it is used" if command else "`skillwire --help` lists the verbs"
+    )

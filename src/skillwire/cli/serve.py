@@ -1,26 +1,25 @@
 """`skillwire serve`: folders of skills as an MCP server."""
 
 import os
-from collections.abc import Sequence
-from importlib import import_module
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from types import MappingProxyType
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from skillwire.app.areas import serve_parts
 from skillwire.app.gateway import open_served_library, start
 from skillwire.app.process import log_to_stderr, run
 from skillwire.app.service import HttpOptions, Service, serve_at
+from skillwire.area import ServeRequest
 from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.settings import ServeChoices, max_file_bytes_from, serve_choices
 from skillwire.config.source_config import LibraryOptions
-from skillwire.contract.commands.options import BlockKey
-from skillwire.contract.options import BLOCK_KEY, ContractOptions
 from skillwire.errors import UsageError
 from skillwire.features.catalog_text import DEFAULT_TOKENS
 from skillwire.features.prompts import PromptContent
-from skillwire.features.tools import SkillTools, Tool
-from skillwire.pages.apps import AppPages, app_tools
+from skillwire.features.tools import SkillTools
 from skillwire.protocol.messages import LIVE_TTL_MS, STATIC_TTL_MS, Freshness
 from skillwire.safe_text import visible
 from skillwire.server.serve_options import Channel, ServeOptions
@@ -36,9 +35,6 @@ from skillwire.terminal.options import (
     PromptContents,
     checked_budget,
 )
-
-if TYPE_CHECKING:
-    from skillwire.drive.live import LiveSkills
 
 
 def serve(
@@ -78,13 +74,6 @@ def serve(
     legacy_uris: Annotated[
         bool, Parameter(help="Answer at addresses from before the extension: `skill://NAME`.")
     ] = False,
-    contract: Annotated[
-        bool, Parameter(help="Hold the skills to the repository contract, and publish its addresses, too.")
-    ] = False,
-    tolerant: Annotated[
-        bool, Parameter(help="With `--contract`: leave out what breaks it, instead of refusing to start.")
-    ] = False,
-    block_key: BlockKey = BLOCK_KEY,
     config: Annotated[
         Path | None, Parameter(help="The configuration file to use instead of your own.")
     ] = None,
@@ -95,21 +84,12 @@ def serve(
     no_lane: Annotated[
         bool, Parameter(help="Answer every request through the MCP SDK, keeping no answers ready.")
     ] = False,
-    drive: Annotated[
-        bool, Parameter(help="Let running programs connect and offer live skills. Needs `--http`.")
-    ] = False,
-    drive_header: Annotated[
-        list[str] | None,
-        Parameter(
-            name="--drive-header",
-            help="A header of HTTP readers that programs get, instead of the usual ones (repeatable).",
-        ),
-    ] = None,
     token_env: ClientTokenEnv = None,
     allow_public: AllowPublic = False,
     allow_host: AllowHost = None,
     allow_origin: AllowOrigin = None,
     no_well_known: NoWellKnown = False,
+    areas: Annotated[Mapping[str, object], Parameter(parse=False)] = MappingProxyType({}),
 ) -> int:
     """Serve skills to MCP clients, over stdio or HTTP, and tell them of changes.
 
@@ -124,29 +104,21 @@ def serve(
     skillwire serve ./skills
     skillwire serve ./skills github:acme/skills --http 8765
     skillwire serve ./skills --http 0.0.0.0:8765 --token-env SKILLS_TOKEN
-    skillwire serve ./skills --contract
-    skillwire serve --http 8765 --drive
     ```
     """
-    terms = _terms(block_key, contract=contract, tolerant=tolerant)
     log_to_stderr()
     choices = _choices(static=static, catalog=catalog, tools=tools, http=http)
     static, http = choices.static, choices.http
+    parts = serve_parts(areas, ServeRequest(http is not None, static, allow_config))
     file = _configuration(config, no_config=no_config, allow_config=allow_config)
-    if drive_header and not drive:
-        raise UsageError("`--drive-header` needs `--drive`", hint="add `--drive`, or leave it out")
-    live = _live_skills(http, drive_header, static=static) if drive else None
     options = LibraryOptions(
         follow_links=follow_links,
         prefix=prefix,
         live=not static,
         frozen=static,
-        may_be_none=live is not None or allow_config,
+        may_be_none=allow_config,
     )
-    gateway = open_served_library(sources or [], options, file, terms=terms, live=live, editable=allow_config)
-    live_tools: Sequence[Tool] = (
-        () if live is None else import_module("skillwire.drive.tools").bridge_tools(live.hub)
-    )
+    gateway = open_served_library(sources or [], options, file, parts=parts, editable=allow_config)
     serve_options = ServeOptions(
         Channel(choices.catalog),
         checked_budget(catalog_tokens),
@@ -157,12 +129,10 @@ def serve(
         archives=archives,
         list_nonconforming=list_nonconforming,
         legacy_uris=legacy_uris,
-        contract=terms,
-        tools=[*live_tools, *app_tools(gateway.overview())],
-        unlisted=[AppPages()],
+        additions=gateway.additions,
     )
     reachable = HttpOptions(http, token_env, allow_public, allow_host, allow_origin)
-    endpoint = reachable.endpoint(lets_in=_lets_in(drive=drive, allow_config=allow_config))
+    endpoint = reachable.endpoint(lets_in=next((part.lets_in for part in parts if part.lets_in), ""))
     private = endpoint is not None and endpoint.token is not None
     freshness = Freshness(STATIC_TTL_MS if static else LIVE_TTL_MS, private)
     service = Service.of(
@@ -195,22 +165,6 @@ def _choices(*, static: bool, catalog: str | None, tools: str | None, http: str 
     return choices
 
 
-def _lets_in(*, drive: bool, allow_config: bool) -> str:
-    """Return what a server that anybody can reach must not do without a token."""
-    if drive:
-        return "`--drive` lets programs in"
-    return "`--allow-config` lets pages change things" if allow_config else ""
-
-
-def _terms(key: str, *, contract: bool, tolerant: bool) -> ContractOptions | None:
-    """Return how skills are held to the contract, if they are. Raises `UsageError`."""
-    if tolerant and not contract:
-        raise UsageError(
-            "`--tolerant` needs `--contract`", hint="add `--contract`, or leave `--tolerant` out"
-        )
-    return ContractOptions(key, tolerant) if contract else None
-
-
 def _configuration(config: Path | None, *, no_config: bool, allow_config: bool) -> ConfigFile | None:
     """Return the configuration file to use, if any. Raises `UsageError`."""
     if no_config and allow_config:
@@ -223,15 +177,3 @@ def _configuration(config: Path | None, *, no_config: bool, allow_config: bool) 
     if config is not None and not config.exists():
         say(f"the configuration file `{visible(str(config))}` does not exist; nothing is configured")
     return ConfigFile(config or default_config())
-
-
-def _live_skills(http: str | None, headers: Sequence[str] | None, *, static: bool) -> "LiveSkills":
-    if http is None:
-        hint = "programs connect over the network: add `--http 8765`"
-        raise UsageError("`--drive` needs `--http`", hint=hint)
-    if static:
-        hint = "live skills come and go: leave one of them out"
-        raise UsageError("`--drive` and `--static` contradict each other", hint=hint)
-    from skillwire.drive.live import LiveSkills  # noqa: PLC0415 - most servers have none
-
-    return LiveSkills(headers=headers)

@@ -186,13 +186,13 @@ class Changed:
 
     def affected(self, skills: SkillFolders) -> list[CheckedSkill]:
         """Return the skills that changed, and those that depend on one that changed or is gone."""
-        everything = skills.contracted.repository.skills
+        everything = skills.checked.repository.skills
         changed = [skill for skill in everything if self._touches(skills.folders[skill.facts.path])]
         ids = {skill.id for skill in changed} | set(self._removed())
         return [skill for skill in everything if skill.id in ids or not ids.isdisjoint(skill.depends_on)]
 
     def _touches(self, folder: Path) -> bool:
-        return _real_path(folder) in self.folders
+        return _real(folder) in self.folders
 
     def _removed(self) -> Iterator[str]:
         return (file.parent.name for file in self.files if file.name == SKILL_FILE and not file.exists())
@@ -202,7 +202,7 @@ async def changed_since(revision: str, library: Library, skills: SkillFolders) -
     """Return what differs from where `revision` and the working copy parted. Raises `UsageError`."""
     if revision.startswith("-"):
         raise _no_such_revision(revision, "it begins with `-`")
-    linked = {_real_path(folder) for folder in skills.folders.values()}
+    linked = {_real(folder) for folder in skills.folders.values()}
     files: set[Path] = set()
     for source in library.sources:
         if not is_folder(source.place):
@@ -236,17 +236,13 @@ def _folder(path: str) -> str:
 
 async def _changed_in(folder: Path, linked: set[Path], revision: str) -> set[Path]:
     copy = await WorkingCopy.around(folder)
-    root = _real_path(folder)
+    root = _real(folder)
     elsewhere = {each for each in linked if not each.is_relative_to(root) and each.is_relative_to(copy.top)}
     try:
         base = await copy.parted_from(revision)
         return await copy.changed(base, [root, *elsewhere])
     except SourceError as error:
         raise _no_such_revision(revision, str(error)) from error
-
-
-def _real_path(path: Path) -> Path:
-    return Path(os.path.realpath(path))
 
 
 def _no_such_revision(revision: str, reason: str) -> UsageError:

@@ -1,9 +1,10 @@
 """The addresses of the repository contract: a catalogue, and skills with versions, tags and references."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
-from skillwire.contract.options import ContractOptions
-from skillwire.contract.publishing import ContractResource, Register, Registry
+from skillwire.contract.options import BLOCK_KEY
+from skillwire.contract.publishing import ContractPublisher, ContractResource, PublishedSkills
 from skillwire.contract.rules.skill import (
     CARD_TEMPLATE,
     DOCUMENT_TEMPLATE,
@@ -17,8 +18,9 @@ from skillwire.core.names import SKILL_FILE, file_uri
 from skillwire.core.problem import Problem
 from skillwire.core.record import Json, SkillRecord
 from skillwire.errors import NotServedError
+from skillwire.features.addition import AddedFeatures
 from skillwire.features.content import with_meta
-from skillwire.features.resources import Listed, ProblemsDocument
+from skillwire.features.resources import Listed
 from skillwire.library.catalog import Catalog, CatalogMemo
 from skillwire.library.change import Change
 from skillwire.library.library import Library
@@ -31,28 +33,37 @@ _TEMPLATES = {
 }
 
 
-class ContractFeature:
-    """All that the contract adds to what a library offers."""
+@dataclass(frozen=True, slots=True)
+class ContractOptions:
+    """How a server holds skills to the contract: one of the `additions` of `ServeOptions`."""
 
-    def __init__(self, library: Library, terms: ContractOptions) -> None:
-        self._library = library
-        self._register = register = Register(terms)
-        self.problems = ContractProblems(register)
-        self.addresses = ContractResources(library, register)
+    key: str = BLOCK_KEY
+    tolerant: bool = False
+    """Whether skills that break the contract are left out, instead of holding up all others."""
 
-    def runtime_meta(self, entry: SkillRecord) -> dict[str, Json]:
-        """Return what a read or a tool result for a skill carries."""
-        return self._register.runtime_meta(entry, self._library.catalog)
+    def add_to(self, library: Library) -> AddedFeatures:
+        """Return what the contract adds to what a server of `library` offers."""
+        publisher = ContractPublisher(self.key, self.tolerant)
+
+        def problems(catalog: Catalog) -> tuple[Problem, ...]:
+            return publisher.of(catalog).checked.problems
+
+        def runtime_meta(entry: SkillRecord) -> dict[str, Json]:
+            return publisher.runtime_meta(entry, library.catalog)
+
+        return AddedFeatures(
+            listed=[ContractResources(library, publisher)], problems=problems, runtime_meta=runtime_meta
+        )
 
 
 class ContractResources(Listed):
-    """Everything that the register publishes, listed; files have the bytes of their `skill://` resources."""
+    """Everything that is published, listed; files have the bytes of their `skill://` resources."""
 
     scheme = SKILLS
 
-    def __init__(self, library: Library, register: Register) -> None:
+    def __init__(self, library: Library, publisher: ContractPublisher) -> None:
         self._library = library
-        self._register = register
+        self._publisher = publisher
         self._readable = CatalogMemo(self._of)
 
     def resources(self, catalog: Catalog) -> Mapping[str, dict[str, Json]]:
@@ -73,54 +84,44 @@ class ContractResources(Listed):
 
     async def answer(self, uri: str) -> dict[str, Json]:
         catalog = self._library.catalog
-        registry = self._registry(catalog)
+        published = self._published(catalog)
         if (resource := self._readable.of(catalog).get(uri)) is None:
             raise NotServedError(uri)
         if resource.skill_id is None:
-            return {"contents": [contents(uri, JSON, registry.rendered(resource))]}
-        meta = registry.skills[resource.skill_id].runtime_meta
+            return {"contents": [contents(uri, JSON, published.rendered(resource))]}
+        meta = published.skills[resource.skill_id].runtime_meta
         if resource.path is None:
-            block = contents(uri, JSON, registry.rendered(resource))
+            block = contents(uri, JSON, published.rendered(resource))
         else:
-            reading = await self._library.read(_file(registry, resource))
+            reading = await self._library.read(_file(published, resource))
             block = with_meta(
                 contents(uri, resource.mime_type, reading.content), reading.served.entry, resource.meta
             )
         return {"contents": [{**block, "_meta": {**meta, **_meta(block)}}], "_meta": meta}
 
     def updated(self, change: Change) -> Collection[str]:
-        before, after = (self._registry(catalog) for catalog in (change.before, change.after))
+        before, after = (self._published(catalog) for catalog in (change.before, change.after))
         files = {
             uri
-            for registry in (before, after)
-            for uri, each in registry.resources.items()
-            if each.path is not None and _file(registry, each) in change.uris
+            for published in (before, after)
+            for uri, each in published.resources.items()
+            if each.path is not None and _file(published, each) in change.uris
         }
         if before.skills == after.skills:
             return files
         return files | {INDEX} | {card_uri(each) for each in (*before.skills, *after.skills)}
 
-    def _registry(self, catalog: Catalog) -> Registry:
-        return self._register.of(catalog).registry
+    def _published(self, catalog: Catalog) -> PublishedSkills:
+        return self._publisher.of(catalog).published
 
     def _of(self, catalog: Catalog) -> dict[str, ContractResource]:
-        """Return what can be read now. A registry that is kept may name a file that is gone."""
-        registry = self._registry(catalog)
+        """Return what can be read now. What is still published may name a file that is gone."""
+        published = self._published(catalog)
         return {
             uri: each
-            for uri, each in registry.resources.items()
-            if each.path is None or _file(registry, each) in catalog.files
+            for uri, each in published.resources.items()
+            if each.path is None or _file(published, each) in catalog.files
         }
-
-
-class ContractProblems(ProblemsDocument):
-    """Everything that is wrong, as grave as the contract takes it."""
-
-    def __init__(self, register: Register) -> None:
-        self._register = register
-
-    def problems(self, catalog: Catalog) -> tuple[Problem, ...]:
-        return self._register.of(catalog).contracted.problems
 
 
 def as_resource(resource: ContractResource) -> dict[str, Json]:
@@ -137,10 +138,10 @@ def as_resource(resource: ContractResource) -> dict[str, Json]:
     return {**told, "icons": [dict(icon) for icon in resource.icons]} if resource.icons else told
 
 
-def _file(registry: Registry, resource: ContractResource) -> str:
+def _file(published: PublishedSkills, resource: ContractResource) -> str:
     """Return the URI of the file whose bytes a resource has."""
     assert resource.skill_id is not None, "only the index belongs to no skill"
-    entry_uri = registry.skills[resource.skill_id].uri
+    entry_uri = published.skills[resource.skill_id].uri
     return file_uri(entry_uri.removesuffix(f"/{SKILL_FILE}"), str(resource.path))
 
 

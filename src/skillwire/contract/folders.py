@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from skillwire.config.report import places
 from skillwire.config.source_kinds import is_local
-from skillwire.contract.repository import CheckedCatalog, CheckedSkill, contracted, shown_path
-from skillwire.contract.rules.body import Text, check_text, names_in, read_body
+from skillwire.contract.repository import CheckedCatalog, CheckedSkill, check_catalog, shown_path
+from skillwire.contract.rules.body import SkillBody, check_text, names_in, read_body
 from skillwire.contract.rules.skill import ContractSkill, SkillFacts
 from skillwire.contract.rules.standard import METADATA_FILE, block_for_metadata_file, metadata_hint
 from skillwire.core.names import SKILL_FILE, prefixes
@@ -48,7 +49,7 @@ class SkillFolders:
     """Every skill checked, and the folder of each on this machine, by the path that problems call it."""
 
     key: str
-    contracted: CheckedCatalog
+    checked: CheckedCatalog
     folders: Mapping[str, Path]
     uris: Mapping[str, str]
     """The URI of each that can be served."""
@@ -56,7 +57,7 @@ class SkillFolders:
     """Those that stand in folders which the operator named, and not in copies of something else."""
 
 
-def look(library: Library, key: str) -> SkillFolders:
+def check_folders(library: Library, key: str) -> SkillFolders:
     """Check every skill of a loaded library, also those that it cannot serve."""
     catalog = library.catalog
     served = {shown_path(entry, catalog): entry for entry in catalog.entries.values() if entry.listed}
@@ -67,19 +68,13 @@ def look(library: Library, key: str) -> SkillFolders:
     uris = {path: entry.uri for path, entry in served.items()}
     named = {source.label for source in library.sources if is_folder(source.place)}
     own = {path for path, entry in served.items() if entry.origin.source in named} | broken.keys()
-    checked = contracted(catalog, key, more=more)
+    checked = check_catalog(catalog, key, more=more)
     return SkillFolders(key, checked, {**broken, **folders}, uris, frozenset(own))
 
 
 def is_folder(place: str) -> bool:
     """Whether a source is a folder of this machine."""
     return is_local(place) and Path(place).is_dir()
-
-
-def places(library: Library) -> dict[str, str]:
-    """Return what the operator calls each source, by what the paths of its problems begin with."""
-    several = len(library.sources) > 1
-    return {f"{source.label}/" if several else "": source.place for source in library.sources}
 
 
 def _files_with_errors(library: Library) -> Iterator[tuple[str, Path]]:
@@ -160,12 +155,12 @@ def _with_block(skill: CheckedSkill, skills: SkillFolders) -> Iterator[Problem]:
         yield replace(problem, hint=metadata_hint(block))
 
 
-def _text(skill: CheckedSkill, content: bytes, skills: SkillFolders) -> Text:
+def _text(skill: CheckedSkill, content: bytes, skills: SkillFolders) -> SkillBody:
     start, folder = split(content).body, skills.folders[skill.facts.path]
     files = skill.facts.files or frozenset()
     subject = ContractSkill.of(skill.facts, skills.key)
     others = files - {SKILL_FILE}
-    return Text(
+    return SkillBody(
         skill.facts.path,
         line_of(content, start),
         read_body(content[start:].decode(errors="replace")),

@@ -7,8 +7,8 @@ from functools import cached_property
 
 from skillwire.contract.frontmatter import Reference, SkillFrontmatter
 from skillwire.contract.graph import Graph
-from skillwire.contract.options import ContractOptions
-from skillwire.contract.repository import CheckedCatalog, CheckedSkill, contracted
+from skillwire.contract.options import BLOCK_KEY
+from skillwire.contract.repository import CheckedCatalog, CheckedSkill, check_catalog
 from skillwire.contract.rules.references import MIME_TYPE
 from skillwire.contract.rules.skill import INDEX, card_uri, document_uri, reference_uri
 from skillwire.core.mime import JSON
@@ -56,15 +56,15 @@ class PublishedSkill:
 
 
 @dataclass(frozen=True)
-class Registry:
+class PublishedSkills:
     """Everything that is published at one moment. Nothing in it depends on the order of reading."""
 
     skills: Mapping[str, PublishedSkill]
     """By their ids, in that order."""
 
     @classmethod
-    def of(cls, sound: Iterable[tuple[CheckedSkill, SkillFrontmatter]]) -> "Registry":
-        """Return the registry of skills in which nothing is wrong."""
+    def of(cls, sound: Iterable[tuple[CheckedSkill, SkillFrontmatter]]) -> "PublishedSkills":
+        """Return what is published of skills in which nothing is wrong."""
         found = {each.id: PublishedSkill(each, skill.facts.uri) for skill, each in sound}
         return cls(dict(sorted(found.items())))
 
@@ -190,46 +190,47 @@ def _json(value: dict[str, Json]) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class Publication:
     """What the contract says of one catalogue, and what is published for it."""
 
-    contracted: CheckedCatalog
-    registry: Registry
+    checked: CheckedCatalog
+    published: PublishedSkills
 
 
 @dataclass(slots=True)
-class Register:
+class ContractPublisher:
     """Follows the catalogues of a library, one after the other.
 
     A strict one takes over a catalogue in which nothing is wrong, and keeps all as it was until there is one.
     A tolerant one keeps only the broken skills as they were, as long as they are there.
     """
 
-    terms: ContractOptions = field(default_factory=ContractOptions)
-    _last: Published | None = None
-    _before: Published | None = None
+    key: str = BLOCK_KEY
+    tolerant: bool = False
+    _last: Publication | None = None
+    _before: Publication | None = None
 
-    def of(self, catalog: Catalog) -> Published:
+    def of(self, catalog: Catalog) -> Publication:
         """Return what is published for this catalogue: the current one, or the one before."""
         for known in (self._last, self._before):
-            if known is not None and known.contracted.catalog is catalog:
+            if known is not None and known.checked.catalog is catalog:
                 return known
-        found = contracted(catalog, self.terms.key, self._last and self._last.contracted)
-        self._before, self._last = self._last, Published(found, self._registry(found))
+        found = check_catalog(catalog, self.key, self._last and self._last.checked)
+        self._before, self._last = self._last, Publication(found, self._published(found))
         return self._last
 
     def runtime_meta(self, entry: SkillRecord, catalog: Catalog) -> dict[str, Json]:
         """Return what a read or a tool result for a skill carries; nothing if it is not published."""
-        skill = self.of(catalog).registry.by_uri.get(entry.uri)
+        skill = self.of(catalog).published.by_uri.get(entry.uri)
         return {} if skill is None else skill.runtime_meta
 
-    def _registry(self, found: CheckedCatalog) -> Registry:
-        good = Registry.of(found.repository.sound)
-        last: Mapping[str, PublishedSkill] = self._last.registry.skills if self._last is not None else {}
+    def _published(self, found: CheckedCatalog) -> PublishedSkills:
+        good = PublishedSkills.of(found.repository.sound)
+        last: Mapping[str, PublishedSkill] = self._last.published.skills if self._last is not None else {}
         still_there = {each: skill for each, skill in last.items() if skill.uri in found.catalog.entries}
-        if not self.terms.tolerant:
-            return Registry(still_there) if found.errors else good
-        return Registry(dict(sorted({**_broken(found, still_there), **good.skills}.items())))
+        if not self.tolerant:
+            return PublishedSkills(still_there) if found.errors else good
+        return PublishedSkills(dict(sorted({**_broken(found, still_there), **good.skills}.items())))
 
 
 def _broken(found: CheckedCatalog, known: Mapping[str, PublishedSkill]) -> dict[str, PublishedSkill]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from skillwire.contract.frontmatter import SkillFrontmatter, typed
 from skillwire.contract.graph import Graph
 from skillwire.contract.rules.check import check_skill
-from skillwire.contract.rules.skill import ContractSkill, Fault, SkillFacts, is_id, texts
+from skillwire.contract.rules.skill import ContractSkill, FieldProblem, SkillFacts, is_id, texts
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import SkillRecord
 from skillwire.library.catalog import Catalog
@@ -94,20 +94,20 @@ def _relations(
     key: str,
     first: Mapping[str, CheckedSkill],
     cycles: Mapping[str, tuple[str, ...]],
-) -> Iterator[Fault]:
+) -> Iterator[FieldProblem]:
     if skill.has_id and (other := first[skill.id]) is not skill:
         message = f"the id {quoted(skill.id)} belongs to {quoted(other.facts.path)}"
         hint = "give one of the two another id, name and folder"
-        yield Fault((key, "id"), Rule.CONTRACT_ID_TAKEN, message, hint)
+        yield FieldProblem((key, "id"), Rule.CONTRACT_ID_TAKEN, message, hint)
     for needed in skill.depends_on:
         if needed not in first and is_id(needed):  # a bad id is already reported
             message = f"there is no skill {quoted(needed)} here"
             hint = "mend the id, or remove it; `skillwire graph` shows the ids that there are"
-            yield Fault(_way(skill, key, needed), Rule.CONTRACT_DEPENDENCY_UNKNOWN, message, hint)
+            yield FieldProblem(_way(skill, key, needed), Rule.CONTRACT_DEPENDENCY_UNKNOWN, message, hint)
     if (cycle := cycles.get(skill.id)) is not None:
         message = f"the skills depend on each other: {quoted(' → '.join(cycle))}"
         hint = "remove one of these dependencies"
-        yield Fault((key, "depends_on"), Rule.CONTRACT_DEPENDENCY_CYCLE, message, hint)
+        yield FieldProblem((key, "depends_on"), Rule.CONTRACT_DEPENDENCY_CYCLE, message, hint)
 
 
 def _warned(skill: CheckedSkill, key: str, broken: set[str]) -> CheckedSkill:
@@ -117,7 +117,9 @@ def _warned(skill: CheckedSkill, key: str, broken: set[str]) -> CheckedSkill:
     message = "the skill {} breaks the contract, so this one may lack something"
     hint = "mend that one first"
     faults = (
-        Fault(_way(skill, key, needed), Rule.CONTRACT_DEPENDENCY_BROKEN, message.format(quoted(needed)), hint)
+        FieldProblem(
+            _way(skill, key, needed), Rule.CONTRACT_DEPENDENCY_BROKEN, message.format(quoted(needed)), hint
+        )
         for needed in skill.depends_on
         if needed in broken
     )
@@ -155,7 +157,7 @@ class CheckedCatalog:
         return tuple(problem for problem in self.problems if problem.severity is Severity.ERROR)
 
 
-def contracted(
+def check_catalog(
     catalog: Catalog, key: str, before: CheckedCatalog | None = None, more: Sequence[SkillFacts] = ()
 ) -> CheckedCatalog:
     """Check every skill of `catalog`, and `more` skills that it could not hold.

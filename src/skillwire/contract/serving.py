@@ -1,22 +1,67 @@
-"""`serve --contract`: what has to be right before a server starts."""
+"""`serve --contract`: its options, and what has to be right before a server starts."""
 
-from skillwire.contract.options import ContractOptions
-from skillwire.contract.report import print_contract_problems
-from skillwire.contract.repository import contracted
-from skillwire.errors import SourceError
+from dataclasses import dataclass
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from skillwire.area import ServeFlags, ServePart, ServerContext, ServeRequest
+from skillwire.contract.commands.options import BlockKey
+from skillwire.contract.options import BLOCK_KEY
+from skillwire.errors import SourceError, UsageError
+from skillwire.features.addition import AddedFeatures
 from skillwire.library.library import Library
 from skillwire.terminal.messages import counted
-from skillwire.terminal.output import talk
 
 
-def check_before_serving(library: Library, terms: ContractOptions) -> None:
-    """Tell every error; raise `SourceError` if there is one, unless what is broken may be left out."""
-    found = contracted(library.catalog, terms.key)
+@dataclass(frozen=True, slots=True)
+class ContractServeFlags(ServeFlags):
+    """Options of `serve` for the repository contract."""
+
+    contract: Annotated[
+        bool, Parameter(help="Hold the skills to the repository contract, and publish its addresses, too.")
+    ] = False
+    tolerant: Annotated[
+        bool, Parameter(help="With `--contract`: leave out what breaks it, instead of refusing to start.")
+    ] = False
+    block_key: BlockKey = BLOCK_KEY
+
+    def part(self, request: ServeRequest) -> ServePart | None:  # noqa: ARG002 - the same for every server
+        if self.tolerant and not self.contract:
+            raise UsageError(
+                "`--tolerant` needs `--contract`", hint="add `--contract`, or leave `--tolerant` out"
+            )
+        return ContractPart(self.block_key, tolerant=self.tolerant) if self.contract else None
+
+
+class ContractPart(ServePart):
+    """Holds the skills of a server to the contract."""
+
+    def __init__(self, key: str, *, tolerant: bool) -> None:
+        self._key = key
+        self._tolerant = tolerant
+
+    def features(self, server: ServerContext) -> AddedFeatures:
+        from skillwire.contract.feature import ContractOptions  # noqa: PLC0415 - only with a contract
+
+        return ContractOptions(self._key, self._tolerant).add_to(server.library)
+
+    def loaded(self, server: ServerContext) -> None:
+        check_before_serving(server.library, self._key, tolerant=self._tolerant)
+
+
+def check_before_serving(library: Library, key: str, *, tolerant: bool) -> None:
+    """Report every error; raise `SourceError` if there is one, unless broken skills may be left out."""
+    from skillwire.contract.report import print_contract_problems  # noqa: PLC0415 - as above
+    from skillwire.contract.repository import check_catalog  # noqa: PLC0415
+    from skillwire.terminal.output import talk  # noqa: PLC0415
+
+    found = check_catalog(library.catalog, key)
     console = talk()
     print_contract_problems(console, found.errors)
     good = sum(1 for _ in found.repository.sound)
     keep = "keeps" if good == 1 else "keep"
-    if found.errors and not terms.tolerant:
+    if found.errors and not tolerant:
         raise SourceError(
             f"nothing is served: {counted(len(found.errors), 'error')} against the contract, told above; "
             "`--tolerant` serves the skills that keep it"

@@ -28,7 +28,7 @@ from skillwire.errors import InvalidValueError, UsageError
 
 
 @dataclass(slots=True)
-class Conversation:
+class ClientConnection:
     """Registers, answers calls, and tells of changes."""
 
     carrier: Transport
@@ -261,7 +261,7 @@ class DriveClient:
         while True:
             try:
                 async with open_transport(self._address, self._headers) as carrier:
-                    await Conversation(
+                    await ClientConnection(
                         carrier,
                         self._exposures,
                         str(self._about["id"]),

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from skillwire.config.settings import token_from
 from skillwire.core.json_text import JsonTooLargeError, load_bounded_json
 from skillwire.core.record import Json
-from skillwire.drive.fields import Fields, ShapeError
+from skillwire.drive.fields import JsonFields, ShapeError
 from skillwire.drive.paths import SKILL_LEAVES
 from skillwire.drive.transports import ServerAddress
 from skillwire.errors import SkillwireError
@@ -163,7 +163,7 @@ def _request(client_id: str | None) -> dict[str, Json]:
 
 def _paths(url: str, answer: bytes) -> list[ListedPath]:
     try:
-        message = Fields.of(load_bounded_json(answer, max_values=_MAX_VALUES))
+        message = JsonFields.of(load_bounded_json(answer, max_values=_MAX_VALUES))
         content = message.part("result").part("structuredContent")
         left_out = content.text_or_none("leftOut")
         paths = [ListedPath.read(part.values) for part in content.parts("paths", _MOST)]

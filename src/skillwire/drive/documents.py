@@ -11,7 +11,7 @@ from anyio.abc import TaskGroup
 from skillwire.core.record import Json
 from skillwire.drive.hub import Hub, OnlineClient
 from skillwire.drive.messages import Answer, Nothing
-from skillwire.drive.policy import Request
+from skillwire.drive.policy import PathRequest
 from skillwire.drive.registration import GET, Descriptor, PathType, described
 from skillwire.errors import CallFailedError, ContentError
 from skillwire.frontmatter.split import UnreadableError, split
@@ -143,7 +143,7 @@ class DescriptionFetcher:
     async def _description(self, name: str, path: str) -> str:
         """Return what the text of a path says of it. Raises `CallFailedError`."""
         try:
-            return description_in(await self._hub.call(name, Request(GET, path), [PathType.SKILL]))
+            return description_in(await self._hub.call(name, PathRequest(GET, path), [PathType.SKILL]))
         except CallFailedError:
             raise
         except Exception:  # noqa: BLE001 - a bug in a hook, or an odd text: the other skills stay

@@ -14,7 +14,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from skillwire.core.json_text import JsonTooLargeError, load_bounded_json
 from skillwire.drive.errors import FullError, RefusedError, UnprovenError
-from skillwire.drive.fields import Fields, ShapeError
+from skillwire.drive.fields import JsonFields, ShapeError
 from skillwire.drive.hub import Hub
 from skillwire.drive.identity import Identities
 from skillwire.drive.messages import SESSION_HEADER
@@ -53,7 +53,7 @@ class LoopEndpoint:
         value = await read_json(request, self._hub.limits.body, self._hub.limits.values)
         session = self._session(request)
         try:
-            await self._hub.receive(session, Fields.of(value, "the body").values.get("message"))
+            await self._hub.receive(session, JsonFields.of(value, "the body").values.get("message"))
         except ShapeError as error:
             raise HttpError(400, f"Invalid MDP client message: {error}") from error
         except (RefusedError, FullError) as error:

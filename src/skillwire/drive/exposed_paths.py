@@ -11,7 +11,7 @@ import orjson
 
 from skillwire.core.mime import MARKDOWN
 from skillwire.core.record import Json
-from skillwire.drive.fields import MAX_DEPTH, TOO_DEEP, Fields, ShapeError, too_deep
+from skillwire.drive.fields import MAX_DEPTH, TOO_DEEP, JsonFields, ShapeError, too_deep
 from skillwire.drive.messages import CallClient, CallError, ErrorCode
 from skillwire.drive.paths import SKILL_LEAVES, LivePath, best_match
 from skillwire.drive.registration import GET, Auth, Descriptor, PathType, described, without_none
@@ -207,7 +207,7 @@ def _descriptor(path: LivePath, kind: PathType, options: Options) -> Mapping[str
     if too_deep(told, MAX_DEPTH - _AROUND_PATH):
         raise InvalidValueError("path", path.text, f"one that a server takes: its schema is {TOO_DEEP}")
     try:
-        Descriptor.read(Fields.of(told))
+        Descriptor.read(JsonFields.of(told))
     except ShapeError as error:
         raise InvalidValueError("path", path.text, f"one that a server takes: {error}") from error
     return orjson.loads(orjson.dumps(told))  # what is said of it does not change with what was given

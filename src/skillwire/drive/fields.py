@@ -41,14 +41,14 @@ class ShapeError(SkillwireError):
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class JsonFields:
     """A JSON object, and where it stands in what was sent."""
 
     values: Mapping[str, Json]
     where: str = ""
 
     @classmethod
-    def of(cls, value: object, where: str = "") -> "Fields":
+    def of(cls, value: object, where: str = "") -> "JsonFields":
         """Return `value` as an object. Raises `ShapeError`."""
         if not isinstance(value, dict):
             raise ShapeError(f"{where or 'the message'}: not an object")
@@ -118,11 +118,11 @@ class Fields:
             raise self.fault(f"{name}.{wrong}", "must be text")
         return cast("dict[str, str]", found)
 
-    def part(self, name: str) -> "Fields":
+    def part(self, name: str) -> "JsonFields":
         """Return an object that must be there, to be asked in its turn."""
-        return Fields.of(self.values.get(name), self.place(name))
+        return JsonFields.of(self.values.get(name), self.place(name))
 
-    def part_or_none(self, name: str) -> "Fields | None":
+    def part_or_none(self, name: str) -> "JsonFields | None":
         return None if self.values.get(name) is None else self.part(name)
 
     def items(self, name: str, limit: int) -> list[Json]:
@@ -134,10 +134,10 @@ class Fields:
             raise self.fault(name, f"has {len(found):,} items; the limit is {limit:,}")
         return found
 
-    def parts(self, name: str, limit: int) -> "Iterator[Fields]":
+    def parts(self, name: str, limit: int) -> "Iterator[JsonFields]":
         """Yield the objects of a list of at most `limit`."""
         for position, item in enumerate(self.items(name, limit)):
-            yield Fields.of(item, f"{self.place(name)}[{position}]")
+            yield JsonFields.of(item, f"{self.place(name)}[{position}]")
 
     def parsed(self, name: str, parse: Callable[[str], _T]) -> _T:
         """Return text as `parse` reads it, whose complaint is told with the place."""

@@ -32,7 +32,7 @@ from skillwire.drive.messages import (
     read_client_message,
 )
 from skillwire.drive.paths import LivePath
-from skillwire.drive.policy import DriveLimits, Hooks, Invocation, Request
+from skillwire.drive.policy import DriveLimits, Hooks, Invocation, PathRequest
 from skillwire.drive.registration import ClientInfo, Descriptor, PathTable, PathType
 from skillwire.drive.session import NORMAL, REPLACED, Closing, Connection, Mode, OutboxBudget, Session
 from skillwire.errors import InvalidValueError
@@ -264,7 +264,7 @@ class Hub:
 
     # Calls
 
-    async def call(self, client_id: str, request: Request, types: Collection[PathType] = _ANY) -> Answer:
+    async def call(self, client_id: str, request: PathRequest, types: Collection[PathType] = _ANY) -> Answer:
         """Return what a client answers. Raises `CallFailedError`."""
         online = self._clients.get(client_id)
         if online is None:
@@ -331,7 +331,7 @@ def _asked(path: str) -> LivePath | None:
         return None
 
 
-def _nothing_there(client_id: str, request: Request) -> str:
+def _nothing_there(client_id: str, request: PathRequest) -> str:
     asked = _asked(request.path)
     if asked is not None and asked.parameters:
         return f"{quoted(request.path)} is a pattern; put a value in the place of `:{asked.parameters[0]}`"

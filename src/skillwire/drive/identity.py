@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from skillwire.core.json_text import JsonTooLargeError, load_bounded_json
-from skillwire.drive.fields import TOO_DEEP, Fields, ShapeError, compact_json, json_size, too_deep
+from skillwire.drive.fields import TOO_DEEP, JsonFields, ShapeError, compact_json, json_size, too_deep
 from skillwire.drive.hub import Hub
 from skillwire.drive.messages import LOOP_PATH, SESSION_HEADER
 from skillwire.drive.registration import Auth
@@ -46,7 +46,7 @@ class Ticket:
 
     @property
     def auth(self) -> Auth:
-        return Auth.read(Fields.of(orjson.loads(self.claim)))
+        return Auth.read(JsonFields.of(orjson.loads(self.claim)))
 
 
 class Tickets:
@@ -244,7 +244,7 @@ def _introduced(value: object, headers: Headers) -> Auth:
 
 def _posted(value: object) -> Auth | None:
     """Return what the body says of a client. Raises `ShapeError`."""
-    part = None if value is None else Fields.of(value).part_or_none("auth")
+    part = None if value is None else JsonFields.of(value).part_or_none("auth")
     if part is None:
         return None
     auth = Auth.read(part)

@@ -6,7 +6,7 @@ from enum import Enum, StrEnum
 from typing import TypeAlias, TypeVar
 
 from skillwire.core.record import Json
-from skillwire.drive.fields import TOO_DEEP, Fields, ShapeError, too_deep
+from skillwire.drive.fields import TOO_DEEP, JsonFields, ShapeError, too_deep
 from skillwire.drive.registration import METHODS, Auth, ClientInfo, Descriptor, read_paths, without_none
 
 LOOP_PATH = "/mdp/http-loop"
@@ -134,7 +134,7 @@ def read_client_message(value: object) -> ClientMessage:
 
     An answer that is nested too deep fails the call that it answers, and no more.
     """
-    fields = Fields.of(value)
+    fields = JsonFields.of(value)
     if not too_deep(value):
         return _read(fields, _FROM_CLIENT)
     if fields.values.get("type") != _RESULT:
@@ -145,7 +145,7 @@ def read_client_message(value: object) -> ClientMessage:
 
 def read_server_message(value: object) -> CallClient | Ping | Pong:
     """Return what a server said. Raises `ShapeError`."""
-    return _read(Fields.of(value), _FROM_SERVER)
+    return _read(JsonFields.of(value), _FROM_SERVER)
 
 
 def ping(timestamp: int) -> dict[str, Json]:
@@ -156,23 +156,23 @@ def pong(timestamp: float) -> dict[str, Json]:
     return {"type": "pong", "timestamp": timestamp}
 
 
-def _read(fields: Fields, known: Mapping[str, Callable[[Fields], _Said]]) -> _Said:
+def _read(fields: JsonFields, known: Mapping[str, Callable[[JsonFields], _Said]]) -> _Said:
     return known[fields.choice("type", known)](fields)
 
 
-def _register(fields: Fields) -> RegisterClient:
+def _register(fields: JsonFields) -> RegisterClient:
     return RegisterClient(ClientInfo.read(fields.part("client")), _auth(fields))
 
 
-def _update(fields: Fields) -> UpdateCatalog:
+def _update(fields: JsonFields) -> UpdateCatalog:
     return UpdateCatalog(fields.text("clientId"), read_paths(fields))
 
 
-def _unregister(fields: Fields) -> UnregisterClient:
+def _unregister(fields: JsonFields) -> UnregisterClient:
     return UnregisterClient(fields.text("clientId"))
 
 
-def _result(fields: Fields) -> CallResult:
+def _result(fields: JsonFields) -> CallResult:
     request_id = fields.text("requestId")
     if fields.flag("ok"):
         return CallResult(request_id, fields.values.get("data", NOTHING))
@@ -184,7 +184,7 @@ def _result(fields: Fields) -> CallResult:
     )
 
 
-def _call(fields: Fields) -> CallClient:
+def _call(fields: JsonFields) -> CallClient:
     return CallClient(
         fields.text("requestId"),
         fields.text("clientId"),
@@ -198,15 +198,15 @@ def _call(fields: Fields) -> CallClient:
     )
 
 
-def _ping(fields: Fields) -> Ping:
+def _ping(fields: JsonFields) -> Ping:
     return Ping(fields.number("timestamp"))
 
 
-def _pong(fields: Fields) -> Pong:
+def _pong(fields: JsonFields) -> Pong:
     return Pong(fields.number("timestamp"))
 
 
-_FROM_CLIENT: dict[str, Callable[[Fields], ClientMessage]] = {
+_FROM_CLIENT: dict[str, Callable[[JsonFields], ClientMessage]] = {
     "registerClient": _register,
     "updateClientCatalog": _update,
     "unregisterClient": _unregister,
@@ -214,13 +214,13 @@ _FROM_CLIENT: dict[str, Callable[[Fields], ClientMessage]] = {
     "ping": _ping,
     "pong": _pong,
 }
-_FROM_SERVER: dict[str, Callable[[Fields], CallClient | Ping | Pong]] = {
+_FROM_SERVER: dict[str, Callable[[JsonFields], CallClient | Ping | Pong]] = {
     "callClient": _call,
     "ping": _ping,
     "pong": _pong,
 }
 
 
-def _auth(fields: Fields) -> Auth | None:
+def _auth(fields: JsonFields) -> Auth | None:
     part = fields.part_or_none("auth")
     return None if part is None else Auth.read(part)

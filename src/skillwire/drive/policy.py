@@ -41,7 +41,7 @@ class DriveLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class PathRequest:
     """What somebody asks of a client."""
 
     method: str
@@ -61,7 +61,7 @@ class Invocation:
     client: ClientInfo
     descriptor: Descriptor
     params: Mapping[str, str]
-    request: Request
+    request: PathRequest
 
 
 class Hooks:

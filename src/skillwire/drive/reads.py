@@ -21,7 +21,7 @@ from skillwire.drive.hub import Hub
 from skillwire.drive.identity import Identities
 from skillwire.drive.messages import Answer, Nothing
 from skillwire.drive.paths import SKILL_LEAVES
-from skillwire.drive.policy import Request
+from skillwire.drive.policy import PathRequest
 from skillwire.drive.registration import GET, PathType
 from skillwire.errors import CallFailedError
 from skillwire.server.http.routes import json_response, path_segments, queries
@@ -60,7 +60,7 @@ class ReadEndpoint:
         if request.method == "OPTIONS":
             return Response(status_code=204, headers={"allow": ALLOWED})
         client_id, segments = _address(path_segments(request.scope))
-        asked = Request(
+        asked = PathRequest(
             GET,
             self._registered(client_id, segments),
             query=dict(queries(request.scope)),

@@ -9,7 +9,7 @@ from enum import StrEnum
 import orjson
 
 from skillwire.core.record import Json
-from skillwire.drive.fields import Fields, ShapeError, compact_json, json_size
+from skillwire.drive.fields import JsonFields, ShapeError, compact_json, json_size
 from skillwire.drive.paths import PROMPT_LEAVES, SKILL_LEAVES, LivePath, best_match
 from skillwire.errors import InvalidValueError
 from skillwire.safe_text import quoted
@@ -81,7 +81,7 @@ class Auth:
     metadata: Mapping[str, Json] | None = None
 
     @classmethod
-    def read(cls, fields: Fields) -> "Auth":
+    def read(cls, fields: JsonFields) -> "Auth":
         return cls(
             fields.text_or_none("scheme"),
             fields.text_or_none("token"),
@@ -139,7 +139,7 @@ class Descriptor:
         return {**shapes, **own}
 
     @classmethod
-    def read(cls, fields: Fields) -> "Descriptor":
+    def read(cls, fields: JsonFields) -> "Descriptor":
         kind = PathType(fields.choice("type", tuple(PathType)))
         path = fields.parsed("path", LivePath.parse)
         if path.leaf not in _LEAVES[kind]:
@@ -189,7 +189,7 @@ class ClientInfo:
         return own + sum(each.size for each in self.paths)
 
     @classmethod
-    def read(cls, fields: Fields) -> "ClientInfo":
+    def read(cls, fields: JsonFields) -> "ClientInfo":
         for name in _ABOUT:
             fields.within(name, MAX_ABOUT)
         about = without_none(
@@ -213,7 +213,7 @@ def checked_id(text: str) -> str:
     return text
 
 
-def read_paths(fields: Fields) -> tuple[Descriptor, ...]:
+def read_paths(fields: JsonFields) -> tuple[Descriptor, ...]:
     """Return the descriptors of a message, each path once."""
     paths: dict[tuple[str, str], Descriptor] = {}
     for part in fields.parts("paths", MAX_PATHS):

@@ -15,7 +15,7 @@ from skillwire.drive.documents import DescriptionFetcher, document, head
 from skillwire.drive.errors import NoSuchPathError
 from skillwire.drive.hub import Hub, OnlineClient
 from skillwire.drive.paths import Kind
-from skillwire.drive.policy import Request
+from skillwire.drive.policy import PathRequest
 from skillwire.drive.registration import GET, ClientInfo, Descriptor, PathType
 from skillwire.errors import CallFailedError, NotServedError, SourceError
 from skillwire.frontmatter.document import read_document
@@ -128,7 +128,7 @@ class DriveSource(Source):
         if file.path != SKILL_FILE:
             raise SourceError(f"{entry.origin.location}: a live skill has no file but `{SKILL_FILE}`")
         try:
-            data = await self._hub.call(client_id, Request(GET, slash + path), [PathType.SKILL])
+            data = await self._hub.call(client_id, PathRequest(GET, slash + path), [PathType.SKILL])
         except NoSuchPathError as error:
             raise NotServedError(entry.uri, "file", str(error)) from error
         except CallFailedError as error:

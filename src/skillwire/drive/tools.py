@@ -11,10 +11,10 @@ import orjson
 
 from skillwire.core.record import Json
 from skillwire.drive.errors import call_error, failure
-from skillwire.drive.fields import Fields, ShapeError
+from skillwire.drive.fields import JsonFields, ShapeError
 from skillwire.drive.hub import Hub, OnlineClient
 from skillwire.drive.messages import Answer, CallError, ErrorCode, Nothing
-from skillwire.drive.policy import Request
+from skillwire.drive.policy import PathRequest
 from skillwire.drive.registration import METHODS, Auth, PathType
 from skillwire.errors import CallFailedError
 from skillwire.features.base import Call
@@ -218,13 +218,13 @@ class _Bridge:
                 tasks.start_soon(self._collect, client_id, request, answers)
         return structured({"results": [answers.of(client_id) for client_id in ids]})
 
-    async def _collect(self, client_id: str, request: Request, answers: "_Answers") -> None:
+    async def _collect(self, client_id: str, request: PathRequest, answers: "_Answers") -> None:
         try:
             answers.put(client_id, _success(await self._hub.call(client_id, request)))
         except CallFailedError as error:  # one that fails, fails alone
             answers.put(client_id, failure(call_error(error)))
 
-    def _asked(self, fields: Fields, request: Request) -> tuple[str, ...]:
+    def _asked(self, fields: JsonFields, request: PathRequest) -> tuple[str, ...]:
         if fields.values.get("clientIds") in (None, []):
             return self._hub.answering(request.method, request.path)
         ids = fields.items("clientIds", self._hub.limits.sessions)
@@ -233,15 +233,15 @@ class _Bridge:
         return tuple(dict.fromkeys(str(each) for each in ids))
 
 
-def _arguments(call: Call, *known: str) -> Fields:
-    fields = Fields.of(dict(call.params), "")
+def _arguments(call: Call, *known: str) -> JsonFields:
+    fields = JsonFields.of(dict(call.params), "")
     fields.only(known)
     return fields
 
 
-def _request(fields: Fields) -> Request:
+def _request(fields: JsonFields) -> PathRequest:
     auth = fields.part_or_none("auth")
-    return Request(
+    return PathRequest(
         fields.choice("method", METHODS),
         fields.text("path"),
         fields.mapping_or_none("query"),
@@ -261,7 +261,7 @@ def _success(data: Answer) -> dict[str, Json]:
     return {"ok": True} if isinstance(data, Nothing) else {"ok": True, "data": data}
 
 
-def _size(request: Request) -> int:
+def _size(request: PathRequest) -> int:
     """Return how many bytes a request has that holds more than a few; each call says what cannot be sent."""
     parts = (
         request.query,

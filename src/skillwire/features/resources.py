@@ -1,8 +1,9 @@
 """Skills as MCP resources, and the interfaces for further documents and addresses."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import orjson
 
@@ -95,6 +96,15 @@ class Listed(ABC):
         """Return the addresses at which something else can be read now."""
 
 
+Problems: TypeAlias = Callable[[Catalog], tuple[Problem, ...]]
+"""Returns what is wrong in a catalogue."""
+
+
+def catalog_problems(catalog: Catalog) -> tuple[Problem, ...]:
+    """Return what the library found."""
+    return catalog.problems
+
+
 class ProblemsDocument(Document):
     """Every skill that is broken, for whoever looks: never only a line in a log."""
 
@@ -105,9 +115,8 @@ class ProblemsDocument(Document):
     )
     mime_type = JSON
 
-    def problems(self, catalog: Catalog) -> tuple[Problem, ...]:
-        """Return what is wrong."""
-        return catalog.problems
+    def __init__(self, problems: Problems = catalog_problems) -> None:
+        self.problems = problems
 
     def listed(self, catalog: Catalog) -> bool:
         return bool(self.problems(catalog))
@@ -230,7 +239,7 @@ class ResourcesFeature(Feature):
             return Answer({"contents": await unlisted.read(uri)})
         reading = await self._library.read(uri)
         file = reading.served.file
-        # What the contract adds is about the answer. The resource itself carries no bare key (S6).
+        # What is added here is about the answer. The resource itself carries no bare key (S6).
         more = self._runtime_meta(reading.served.entry)
         block = with_meta(contents(uri, file.mime_type, reading.content), reading.served.entry)
         result: dict[str, Json] = {"contents": [block], **({"_meta": dict(more)} if more else {})}

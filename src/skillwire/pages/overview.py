@@ -9,6 +9,7 @@ from skillwire.core.mime import is_text
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Json, LiveFile, SkillFile, SkillRecord
 from skillwire.errors import BadParamsError
+from skillwire.features.resources import Problems, catalog_problems
 from skillwire.library.catalog import Catalog, CatalogMemo
 from skillwire.library.library import Library
 from skillwire.library.names import Names
@@ -56,7 +57,7 @@ class Overview:
         *,
         show_places: ShowPlaces = ShowPlaces.TO_ALL,
         unlock: str = UNLOCK_OVER_MCP,
-        problems: Callable[[Catalog], tuple[Problem, ...]] = lambda catalog: catalog.problems,
+        problems: Problems = catalog_problems,
     ) -> None:
         """`unlock` says what to do to somebody who may not change the server, though others may."""
         self._problems = CatalogMemo(problems)

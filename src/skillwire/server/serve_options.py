@@ -3,28 +3,32 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from skillwire.errors import InvalidValueError
+from skillwire.features.addition import AddedFeatures, Addition, join_additions
 from skillwire.features.base import Feature
 from skillwire.features.catalog_text import DEFAULT_TOKENS
 from skillwire.features.completion import CompletionFeature
-from skillwire.features.content import Frame, RuntimeMeta, no_meta
+from skillwire.features.content import Frame
 from skillwire.features.directory import DirectoryFeature
 from skillwire.features.drafts import DraftIndex, SkillManifests
 from skillwire.features.extension import ExtensionFeature
 from skillwire.features.instructions import InstructionsFeature
 from skillwire.features.prompts import AuthoredPromptsFeature, PromptContent, PromptsFeature
-from skillwire.features.resources import Document, ProblemsDocument, ResourcesFeature, Unlisted
+from skillwire.features.resources import (
+    Document,
+    ProblemsDocument,
+    ResourcesFeature,
+    Unlisted,
+    catalog_problems,
+)
 from skillwire.features.tools import MAX_FILE_BYTES, SkillTools, Tool, ToolsFeature
 from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.library import Library
 
 if TYPE_CHECKING:
     from skillwire.authoring.skill import Skill
-    from skillwire.contract.feature import ContractFeature
-    from skillwire.contract.options import ContractOptions
     from skillwire.features.archives import SkillArchives
 
 
@@ -60,8 +64,8 @@ class ServeOptions:
     """Whether every skill can be read as an archive, too."""
     legacy_uris: bool = False
     """Whether a skill can be read at the addresses of a time before the extension."""
-    contract: "ContractOptions | None" = None
-    """How skills are held to the repository contract, if they are."""
+    additions: Sequence[Addition] = ()
+    """What areas add, such as `ContractOptions()` of `skillwire.contract`."""
     tools: Sequence[Tool] = ()
     """Further tools, behind those that load skills."""
     unlisted: Sequence[Unlisted] = ()
@@ -99,22 +103,21 @@ def all_features(
 
     `prompts` are those of skills written in code.
     """
-    contract = None if options.contract is None else _under_contract(library, options.contract)
-    runtime_meta = no_meta if contract is None else contract.runtime_meta
+    added = join_additions([each.add_to(library) for each in options.additions])
     surfaces: list[Feature] = [
         ExtensionFeature(library, list_nonconforming=options.list_nonconforming),
         DirectoryFeature(library),
-        _resources(library, options, contract),
+        _resources(library, options, added),
     ]
     if options.every_client:
-        return [*surfaces, *_for_every_client(library, options, prompts or {}, runtime_meta)]
+        return [*surfaces, *_for_every_client(library, options, prompts or {}, added)]
     if prompts:
         surfaces.append(AuthoredPromptsFeature(prompts))
     return [*surfaces, CompletionFeature(library)]
 
 
 def _for_every_client(
-    library: Library, options: ServeOptions, prompts: "Mapping[str, Skill]", runtime_meta: RuntimeMeta
+    library: Library, options: ServeOptions, prompts: "Mapping[str, Skill]", added: AddedFeatures
 ) -> Iterator[Feature]:
     """Yield what a client can use that knows nothing of the extension."""
     offer = VisibleSkills(library)
@@ -124,8 +127,8 @@ def _for_every_client(
         max_file_bytes=options.max_file_bytes,
         catalog_tokens=options.catalog_tokens,
         describe_skills=in_tools,
-        runtime_meta=runtime_meta,
-        more=options.tools,
+        runtime_meta=added.runtime_meta,
+        more=[*options.tools, *added.tools],
         frame=options.frame,
         offered=options.skill_tools,
     )
@@ -140,32 +143,24 @@ def _for_every_client(
         )
 
 
-def _under_contract(library: Library, terms: "ContractOptions") -> "ContractFeature":
-    return import_module("skillwire.contract.feature").ContractFeature(library, terms)
-
-
 def _archives(library: Library) -> "SkillArchives":
     from skillwire.features.archives import SkillArchives  # noqa: PLC0415 - as above
 
     return SkillArchives(library)
 
 
-def _resources(
-    library: Library, options: ServeOptions, contract: "ContractFeature | None"
-) -> ResourcesFeature:
+def _resources(library: Library, options: ServeOptions, added: AddedFeatures) -> ResourcesFeature:
     archives = _archives(library) if options.archives else None
-    documents: list[Document] = [ProblemsDocument() if contract is None else contract.problems]
+    documents: list[Document] = [ProblemsDocument(added.problems or catalog_problems)]
     if options.drafts:
         documents.append(  # the last of all
             DraftIndex(archives, list_nonconforming=options.list_nonconforming)
         )
-    unlisted: list[Unlisted] = [*options.unlisted, *([] if archives is None else [archives])]
+    unlisted: list[Unlisted] = [*options.unlisted, *added.unlisted, *([] if archives is None else [archives])]
     if options.drafts:
         unlisted.append(SkillManifests(library))
     if options.legacy_uris:
         from skillwire.features.legacy import LegacyAddresses  # noqa: PLC0415 - as above
 
         unlisted.append(LegacyAddresses(library))
-    if contract is None:
-        return ResourcesFeature(library, documents, unlisted)
-    return ResourcesFeature(library, documents, unlisted, [contract.addresses], contract.runtime_meta)
+    return ResourcesFeature(library, documents, unlisted, added.listed, added.runtime_meta)

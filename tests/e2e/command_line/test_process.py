@@ -58,16 +58,15 @@ FOR_OTHERS = {
     "pydantic",
     "rich",  # colours
     "skillwire.authoring",  # skills in code
-    "skillwire.contract.publishing",  # the contract
+    "skillwire.contract",
+    "skillwire.drive",
     "skillwire.app.http",  # HTTP
     "skillwire.terminal.output",
     "skillwire.config.toml_edit",  # changes of the configuration
-    "skillwire.contract.frontmatter",
     "skillwire.host",  # other servers
     "skillwire.server.http.address",
     "skillwire.sources.fetched",  # what is fetched
     "skillwire.features.archives",
-    "skillwire.contract.feature",
     "skillwire.protocol.discovery",  # publishers
     "skillwire.protocol.packing",
     "tarfile",

@@ -14,7 +14,7 @@ from mcp.client.extension import advertise
 from mcp.shared.exceptions import MCPError
 
 from skillwire import LiveSkill, Skill, Skills
-from skillwire.contract.options import ContractOptions
+from skillwire.contract import ContractOptions
 from skillwire.errors import ConflictError
 from skillwire.host.dialects.client import ask
 from skillwire.server import PromptContent, ServeOptions, SkillServer, SkillTools, attach
@@ -339,7 +339,7 @@ x-personal-mcp:
 async def test_the_contract_uses_the_native_fields(mode: Any, namespace: str | None, tmp_path: Path) -> None:
     write(tmp_path, {"refunds/SKILL.md": CONTRACTED, "refunds/references/policy.md": "# Policy\n"})
     child, parent = fastmcp_server("child"), fastmcp_server("parent")
-    attach(child, tmp_path, options=ServeOptions(every_client=False, contract=ContractOptions()))
+    attach(child, tmp_path, options=ServeOptions(every_client=False, additions=[ContractOptions()]))
     if namespace is not None:
         parent.mount(child, namespace=namespace)
     served = child if namespace is None else parent

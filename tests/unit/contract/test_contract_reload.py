@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 
 from skillwire import Library, MemorySource, ServeOptions
-from skillwire.contract.options import ContractOptions
+from skillwire.contract import ContractOptions
 from skillwire.server import Freshness, skills_server
 from skillwire.sources import MemorySkill
 from tests.support.contracts import POLICY, block, frontmatter, skill_md
@@ -78,7 +78,7 @@ async def stage(mode: Any = "auto", *, tolerant: bool = False) -> AsyncGenerator
     source = MemorySource([skill("refunds", refunds()), skill("orders"), skill("sentinel")])
     library = Library([source])
     await library.load()
-    options = ServeOptions(contract=ContractOptions(tolerant=tolerant))
+    options = ServeOptions(additions=[ContractOptions(tolerant=tolerant)])
     server = skills_server(library, options=options, freshness=Freshness(0))
     uris = [SENTINEL, INDEX, CARD, DOCUMENT, REFERENCE, ORDERS, PROBLEMS]
     async with listening(server, mode, uris) as (client, heard):

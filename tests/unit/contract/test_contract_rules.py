@@ -10,7 +10,7 @@ from skillwire import Problem
 from skillwire.contract.options import BLOCK_KEY
 from skillwire.contract.projection import projection_problems
 from skillwire.contract.repository import check_repository
-from skillwire.contract.rules.body import Text, check_text, names_in, read_body
+from skillwire.contract.rules.body import SkillBody, check_text, names_in, read_body
 from skillwire.contract.rules.skill import SEVERITIES
 from skillwire.frontmatter.yaml12 import load
 from skillwire.sources import Rule
@@ -69,13 +69,13 @@ def read(example: str) -> dict[str, Any]:
     return load(f"---\n{example}").values if re.search(r"^\w", example, re.MULTILINE) else {}
 
 
-def text(example: str) -> Text:
+def text(example: str) -> SkillBody:
     given = LINES.match(example)
     lines = int(given[1] or 0) if given else 0
     body = read_body(example[given.end() if given else 0 :] + "More.\n" * max(lines - 1, 0))
     files = frozenset(("SKILL.md", POLICY, SCRIPT))
     folders = frozenset(("references", "scripts"))
-    return Text(
+    return SkillBody(
         "refunds/SKILL.md",
         4,
         body,

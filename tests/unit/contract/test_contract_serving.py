@@ -11,9 +11,10 @@ from hypothesis import given
 from mcp import Client
 
 from skillwire import FolderSource, Library, MemorySource, ServeOptions
+from skillwire.contract import ContractOptions
 from skillwire.contract.feature import as_resource
-from skillwire.contract.options import BLOCK_KEY, ContractOptions
-from skillwire.contract.publishing import ContractResource, Register, Registry
+from skillwire.contract.options import BLOCK_KEY
+from skillwire.contract.publishing import ContractPublisher, ContractResource, PublishedSkills
 from skillwire.contract.repository import check_repository
 from skillwire.server import skills_server
 from skillwire.sources import MemorySkill
@@ -68,7 +69,7 @@ async def serving(
 ) -> AsyncGenerator[tuple[Client, Library]]:
     library = Library([FolderSource(root, keep_good=True)])
     await library.load()
-    server = skills_server(library, options=ServeOptions(contract=ContractOptions(tolerant=tolerant)))
+    server = skills_server(library, options=ServeOptions(additions=[ContractOptions(tolerant=tolerant)]))
     async with Client(server, mode=mode) as client:
         yield client, library
 
@@ -244,14 +245,14 @@ async def test_a_tolerant_server_leaves_out_what_is_broken_and_shows_it(team: Pa
 def test_what_has_no_hard_error_serves(raw: dict[str, Any]) -> None:
     name = raw["name"]
     skill = check(raw, path=f"{name}/SKILL.md", files=(POLICY, "references/a/b.md"))
-    registry = Registry.of(check_repository([skill], BLOCK_KEY).sound)
-    assert list(registry.skills) == [name]
-    served = {uri for uri, each in registry.resources.items() if each.path is not None}
+    published = PublishedSkills.of(check_repository([skill], BLOCK_KEY).sound)
+    assert list(published.skills) == [name]
+    served = {uri for uri, each in published.resources.items() if each.path is not None}
     assert served >= set(raw[BLOCK_KEY]["capabilities"])
-    for each in registry.resources.values():
+    for each in published.resources.values():
         assert each.meta["readOnlyHint"] is True
         if each.path is None:
-            json.loads(registry.rendered(each))
+            json.loads(published.rendered(each))
 
 
 async def test_unknown_fields_are_published_verbatim(tmp_path: Path) -> None:
@@ -259,16 +260,16 @@ async def test_unknown_fields_are_published_verbatim(tmp_path: Path) -> None:
     files = {"SKILL.md": skill_md(raw)}
     library = Library([MemorySource([MemorySkill("refunds", files)])])
     catalog = await library.load()
-    found = Register().of(catalog)
-    assert found.contracted.errors == ()
-    assert found.registry.skills["refunds"].frontmatter.raw == raw
+    found = ContractPublisher().of(catalog)
+    assert found.checked.errors == ()
+    assert found.published.skills["refunds"].frontmatter.raw == raw
     (entry,) = catalog.entries.values()
     assert entry.frontmatter == raw
 
 
 def test_a_resource_is_one_plain_value() -> None:
-    registry = Registry.of(check_repository([check(frontmatter())], BLOCK_KEY).sound)
-    resource = registry.resources[DOCUMENT]
+    published = PublishedSkills.of(check_repository([check(frontmatter())], BLOCK_KEY).sound)
+    resource = published.resources[DOCUMENT]
     assert isinstance(resource, ContractResource)
     assert (resource.version, resource.tags, resource.title) == ("1.0.0", (), "Refunds")
     # Clients of the SDK drop marks on resources, so they are in `_meta`, too.
@@ -281,6 +282,6 @@ async def test_what_is_kept_of_a_checked_repository_holds_no_bodies(team: Path) 
     marker = "a line of the body that nobody may keep"
     write_contract_skill(team, "long", body=f"{marker}\n" * 100)
     library = Library([FolderSource(team)])
-    found = Register().of(await library.load())
-    assert "long" in found.registry.skills
+    found = ContractPublisher().of(await library.load())
+    assert "long" in found.published.skills
     assert marker not in repr(found)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skillwire.contract.rules.body import Mention, Text, check_text, read_body
+from skillwire.contract.rules.body import Mention, SkillBody, check_text, read_body
 from skillwire.sources import Rule
 
 FILES = frozenset(
@@ -15,7 +15,7 @@ def judged(
 ) -> list[tuple[Rule, int | None]]:
     facts = read_body(body)
     folders = frozenset(path.rpartition("/")[0] for path in files if "/" in path)
-    text = Text(
+    text = SkillBody(
         "x/SKILL.md", 10, facts, files, folders, executable, frozenset(), lambda: read_body(elsewhere).names
     )
     return [(problem.rule, problem.line) for problem in check_text(text)]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from skillwire import Problem
-from skillwire.contract.report import github, sarif
+from skillwire.config.report import github, sarif
 from skillwire.sources import Rule, Severity
 
 PROBLEMS = [

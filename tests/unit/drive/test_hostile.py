@@ -18,10 +18,10 @@ from websockets.asyncio.client import connect
 from skillwire.drive import DriveLimits, Hooks, Invocation
 from skillwire.drive import tools as bridge
 from skillwire.drive.errors import UnsendableError
-from skillwire.drive.fields import Fields, ShapeError
+from skillwire.drive.fields import JsonFields, ShapeError
 from skillwire.drive.identity import NAME, Tickets
 from skillwire.drive.live import restart_on_crash
-from skillwire.drive.policy import Request
+from skillwire.drive.policy import PathRequest
 from skillwire.drive.registration import MAX_ABOUT, MAX_DESCRIPTOR
 from skillwire.server.http import websocket_protocol as socket_protocol
 from tests.support.drive import Drive, driving, ending, program, registration, skills
@@ -129,9 +129,9 @@ async def test_a_number_that_cannot_be_sent_is_the_callers_fault_and_the_program
 async def test_a_body_that_cannot_be_sent_reaches_no_program(body: Any) -> None:
     async with driving() as drive, program(drive, registration("app", ENDPOINT)) as client:
         with pytest.raises(UnsendableError) as caught:
-            await drive.hub.call("app", Request("POST", "/act", body=body))
+            await drive.hub.call("app", PathRequest("POST", "/act", body=body))
         assert caught.value.code == "bad_request"
-        assert await drive.hub.call("app", Request("POST", "/act")) == "# /act"
+        assert await drive.hub.call("app", PathRequest("POST", "/act")) == "# /act"
         assert len(client.calls) == 1
 
 
@@ -285,9 +285,9 @@ def test_an_odd_neighbour_spoils_no_cookie(neighbour: str) -> None:
 
 def test_a_field_without_a_name_is_checked_like_any_other() -> None:
     with pytest.raises(ShapeError, match="must be text"):
-        Fields.of({"headers": {"": 1}}).texts_or_none("headers")
+        JsonFields.of({"headers": {"": 1}}).texts_or_none("headers")
     with pytest.raises(ShapeError, match="no field"):
-        Fields.of({"": 1}).only(["path"])
+        JsonFields.of({"": 1}).only(["path"])
 
 
 async def flood(stream: ByteSendStream, content: bytes) -> None:

@@ -13,7 +13,7 @@ from skillwire import ServeOptions
 from skillwire.app.gateway import ServedLibrary, open_served_library
 from skillwire.config.file import ConfigFile
 from skillwire.config.source_config import LibraryOptions
-from skillwire.pages.apps import AppPages, app_tools
+from skillwire.pages.serving import PagesPart, mcp_overview
 from skillwire.server import skills_server
 from skillwire.sources.placeholder import UnavailableSource
 from tests.support.clients import ERAS, text_of
@@ -38,7 +38,8 @@ PAGES = {"skill-config": "ui://skillwire/config.html", "skill-display": "ui://sk
 def gateway(folder: Path, *, editable: bool) -> ServedLibrary:
     file = ConfigFile(folder.parent / "config.toml")
     options = LibraryOptions(live=True)
-    return open_served_library([str(folder)], options, file, editable=editable)
+    parts = [PagesPart(editable=editable)]
+    return open_served_library([str(folder)], options, file, parts=parts, editable=editable)
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ async def client(folder: Path, mode: Any) -> AsyncGenerator[Client]:
     """A client of a server that may be steered."""
     steered = gateway(folder, editable=True)
     await steered.library.load()
-    options = ServeOptions(tools=app_tools(steered.overview()), unlisted=[AppPages()])
+    options = ServeOptions(additions=steered.additions)
     async with Client(skills_server(steered.library, options=options), mode=mode) as client:
         yield client
 
@@ -221,7 +222,7 @@ PLACES = [
 def config_with(place: str, folder: Path, *, editable: bool) -> Any:
     file = ConfigFile(folder.parent / "config.toml")
     file.path.write_text(f"[[sources]]\nsource = {json.dumps(place)}\nlabel = 'odd'\n", encoding="utf-8")
-    return gateway(folder, editable=editable).overview().config(9)
+    return mcp_overview(gateway(folder, editable=editable).context).config(9)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -252,7 +253,7 @@ async def test_a_path_that_reads_backwards_is_told_as_it_is_spelled(folder: Path
     write_skill(folder, "turned", files={"\u202etxt.exe": "x"})
     steered = gateway(folder, editable=False)
     await steered.library.load()
-    options = ServeOptions(tools=app_tools(steered.overview()), unlisted=[AppPages()])
+    options = ServeOptions(additions=steered.additions)
     async with Client(skills_server(steered.library, options=options)) as client:
         told = text_of(await client.call_tool("skill-display", {"skill": "turned"}))
     assert "- \\u202etxt.exe" in told

@@ -14,7 +14,7 @@ from skillwire import ServeOptions
 from skillwire.app.gateway import open_served_library
 from skillwire.config.file import ConfigFile
 from skillwire.config.source_config import LibraryOptions
-from skillwire.pages.apps import app_tools
+from skillwire.pages.serving import PagesPart
 from skillwire.server import Address, HostPolicy, http_app, listen, skills_server
 from skillwire.server.http.app import Serving
 from skillwire.server.http.routes import HttpMount
@@ -166,9 +166,10 @@ def test_a_server_that_may_not_be_changed_prints_no_key(home: Path) -> None:
 async def built_in_code(home: Path, token: str | None) -> AsyncGenerator[str]:
     """Yield the address of a server that somebody built with the library."""
     file = ConfigFile(home / "library.toml")
-    gateway = open_served_library([str(home / "skills")], LibraryOptions(), file, editable=True)
+    parts = [PagesPart(editable=True)]
+    gateway = open_served_library([str(home / "skills")], LibraryOptions(), file, parts=parts, editable=True)
     await gateway.library.load()
-    options = ServeOptions(tools=app_tools(gateway.overview()))
+    options = ServeOptions(additions=gateway.additions)
     listening, bound = listen(Address("127.0.0.1", 0))
     app = http_app(skills_server(gateway.library, options=options), HostPolicy(bound), token)
     ready = anyio.Event()

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skillwire import ServeOptions
-from skillwire.contract.options import ContractOptions
+from skillwire.contract import ContractOptions
 from skillwire.features.base import Answer, Call, Feature, Method
 from skillwire.server import Freshness
 from skillwire.server.response_cache import Question, ResponseCache
@@ -561,7 +561,7 @@ def test_the_lane_keeps_no_more_than_its_budget(tree: Path) -> None:
 
 
 def test_what_the_contract_adds_to_a_read_is_there_with_the_lane(tree: Path) -> None:
-    with both(tree, ServeOptions(contract=ContractOptions(tolerant=True))) as served:
+    with both(tree, ServeOptions(additions=[ContractOptions(tolerant=True)])) as served:
         for uri in ("skill://odd/SKILL.md", "skill://many/skill-000/SKILL.md"):
             same_answers(served, modern("resources/read", uri=uri))
         same_answers(served, modern("skills/list"))

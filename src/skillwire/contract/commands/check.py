@@ -1,84 +1,32 @@
-"""`skillwire check`: report every problem of every skill, and fix some of them."""
+"""`skillwire check --contract`: check the contract as well, and fix some of the problems."""
 
 import difflib
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import anyio
 from cyclopts import Parameter
 from rich.text import Text
 
-from skillwire.config.library import load_library
+from skillwire.area import CheckFlags
+from skillwire.config.report import CheckRequest, CheckResult, by_place
 from skillwire.contract.changes import changed_since, problems_of_skills
 from skillwire.contract.commands.options import BlockKey
 from skillwire.contract.fixes import FIXES, fixed
-from skillwire.contract.folders import all_problems, look
+from skillwire.contract.folders import all_problems, check_folders
 from skillwire.contract.options import BLOCK_KEY
-from skillwire.contract.report import FORMATS, print_contract_text
+from skillwire.contract.report import print_contract_text
 from skillwire.core.atomic_write import remove_abandoned, replace_file
-from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.problem import Problem, Rule
 from skillwire.errors import UsageError
 from skillwire.library.library import Library
 from skillwire.safe_text import quoted, visible
-from skillwire.terminal.messages import NO_SKILLS, counted
-from skillwire.terminal.options import FollowLinks
+from skillwire.terminal.messages import counted
 from skillwire.terminal.output import print_error, talk
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a check found."""
-
-    library: Library
-    problems: Sequence[Problem]
-    good: int
-    """How many skills can be served, or keep the contract."""
-    folders: Mapping[str, Path] = field(default_factory=dict[str, Path])
-    """Where skills are that can be written to, by the paths that problems call them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What to check. It is asked again after a fix."""
-
-    paths: Sequence[str]
-    key: str
-    contract: bool
-    follow_links: bool = False
-    since: str | None = None
-    with_folders: bool = False
-
-    def answer(self) -> Found:
-        """Look at the skills as they are now. Raises `UsageError`."""
-        library = load_library(self.paths, follow_links=self.follow_links)
-        if not self.contract and not self.with_folders and self.since is None:
-            return Found(library, _sorted(library.catalog.problems), len(library.catalog.entries))
-        return anyio.run(self._with_skills, library)
-
-    async def _with_skills(self, library: Library) -> Found:
-        skills = look(library, self.key)
-        repository = skills.contracted.repository
-        wanted = repository.skills
-        if self.since is not None:
-            wanted = tuple((await changed_since(self.since, library, skills)).affected(skills))
-        if self.contract:
-            problems = [*skills.contracted.others, *await all_problems(library, skills, wanted)]
-            good = sum(1 for _ in repository.sound)
-        else:
-            problems, good = list(library.catalog.problems), len(library.catalog.entries)
-        if self.since is not None:
-            problems = problems_of_skills(problems, skills, wanted)
-        own = {path: folder for path, folder in skills.folders.items() if path in skills.own}
-        return Found(library, _sorted(problems), good, own)
-
-
-def _sorted(problems: Sequence[Problem]) -> list[Problem]:
-    return sorted(problems, key=lambda problem: (problem.path, problem.line or 0))
-
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -145,66 +93,48 @@ def _diff(repair: Repair) -> Iterable[str]:
     return (line for line in lines if line)
 
 
-def check(
-    paths: Annotated[
-        list[str] | None,
-        Parameter(
-            name="PATH",
-            help="Skills, or sources of skills; without one, `SKILLS_DIR` and the configuration.",
-        ),
-    ] = None,
-    /,
-    *,
-    format: Annotated[  # noqa: A002 - the name of the option
-        Literal["text", "json", "sarif", "github"],
-        Parameter(help="How to print what was found.", show_default=True),
-    ] = "text",
-    json: Annotated[bool, Parameter(help="Short for `--format json`.")] = False,
-    strict: Annotated[bool, Parameter(help="Warnings count too, and finding no skill at all.")] = False,
-    contract: Annotated[bool, Parameter(help="Also check the repository contract.")] = False,
-    block_key: BlockKey = BLOCK_KEY,
-    fix: Annotated[bool, Parameter(help="Mend what has one right answer, after showing it.")] = False,
-    yes: Annotated[bool, Parameter(help="With `--fix`: write without asking.")] = False,
+@dataclass(frozen=True, slots=True)
+class ContractCheckFlags(CheckFlags):
+    """Options of `check` for the repository contract and for fixes."""
+
+    contract: Annotated[bool, Parameter(help="Also check the repository contract.")] = False
+    block_key: BlockKey = BLOCK_KEY
+    fix: Annotated[bool, Parameter(help="Mend what has one right answer, after showing it.")] = False
+    yes: Annotated[bool, Parameter(help="With `--fix`: write without asking.")] = False
     changed_since: Annotated[
         str | None, Parameter(help="Report only skills that changed since this commit, and what needs them.")
-    ] = None,
-    follow_links: FollowLinks = False,
-) -> int:
-    """Report every problem of every skill: where, what, and what to do.
+    ] = None
 
-    An *error* keeps a skill from being served; a *warning* does not. Exit code 0: every skill can be
-    served. Exit code 1: one cannot (with `--strict`: or there is a warning, or no skill at all).
+    def check(self, request: CheckRequest, result: CheckResult) -> CheckResult | None:
+        if self.yes and not self.fix:
+            raise UsageError("`--yes` needs `--fix`", hint="add `--fix`, or leave `--yes` out")
+        if not self.contract and not self.fix and self.changed_since is None:
+            return result
+        found, folders = anyio.run(self._find, result.library)
+        if self.fix and (repairs := find_repairs(found.problems, folders, self.block_key)):
+            if not agreed(repairs, yes=self.yes):
+                return None
+            write(repairs)
+            talk().print(f"{counted(len(repairs), 'file')} written")
+            found, _ = anyio.run(self._find, request.load())
+        return found
 
-    For example:
-
-    ```
-    skillwire check ./skills
-    skillwire check ./skills --contract --strict
-    skillwire check ./skills --contract --fix
-    skillwire check ./skills --json | jq '.[].path'
-    ```
-    """
-    if yes and not fix:
-        raise UsageError("`--yes` needs `--fix`", hint="add `--fix`, or leave `--yes` out")
-    question = Question(paths or [], block_key, contract, follow_links, changed_since, with_folders=fix)
-    found = question.answer()
-    if fix and (repairs := find_repairs(found.problems, found.folders, block_key)):
-        if not agreed(repairs, yes=yes):
-            return 1
-        write(repairs)
-        talk().print(f"{counted(len(repairs), 'file')} written")
-        found = question.answer()
-    kind = "json" if json else format
-    (print_contract_text if contract and kind == "text" else FORMATS[kind])(found.problems, found.library)
-    errors = sum(problem.severity is Severity.ERROR for problem in found.problems)
-    warnings = len(found.problems) - errors
-    good = f"{counted(found.good, 'skill')} {_KEEPS[found.good == 1] if contract else 'can be served'}"
-    if hidden := len(found.library.catalog.nonconforming):
-        good += f", {hidden} of them not listed to clients"
-    talk().print(f"{good}; {counted(errors, 'error')}, {counted(warnings, 'warning')}")
-    if not found.good and not found.problems:
-        talk().print(NO_SKILLS)
-    return 1 if errors or (strict and (warnings or not found.good)) else 0
-
-
-_KEEPS = {True: "keeps the contract", False: "keep the contract"}
+    async def _find(self, library: Library) -> tuple[CheckResult, Mapping[str, Path]]:
+        """Return what is wrong, and the folders that can be written to, by the paths of problems."""
+        result = CheckResult.of(library)
+        skills = check_folders(library, self.block_key)
+        wanted = skills.checked.repository.skills
+        if self.changed_since is not None:
+            wanted = tuple((await changed_since(self.changed_since, library, skills)).affected(skills))
+        if self.contract:
+            problems = [*skills.checked.others, *await all_problems(library, skills, wanted)]
+            result = CheckResult(
+                library,
+                by_place(problems),
+                sum(1 for _ in skills.checked.repository.sound),
+                ("keeps the contract", "keep the contract"),
+                print_contract_text,
+            )
+        if self.changed_since is not None:
+            result = replace(result, problems=problems_of_skills(result.problems, skills, wanted))
+        return result, {path: folder for path, folder in skills.folders.items() if path in skills.own}

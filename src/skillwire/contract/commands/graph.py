@@ -6,7 +6,7 @@ from cyclopts import Parameter
 
 from skillwire.config.library import load_library
 from skillwire.contract.commands.options import BlockKey
-from skillwire.contract.folders import look
+from skillwire.contract.folders import check_folders
 from skillwire.contract.graph import DRAWINGS, Graph, as_json
 from skillwire.contract.options import BLOCK_KEY
 from skillwire.safe_text import visible
@@ -45,7 +45,7 @@ def graph(
     ```
     """
     library = load_library(paths or [], follow_links=follow_links)
-    drawn = look(library, block_key).contracted.repository.graph
+    drawn = check_folders(library, block_key).checked.repository.graph
     kind = "json" if json else format
     if kind == "json":
         print_json(as_json(drawn))

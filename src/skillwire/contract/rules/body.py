@@ -184,7 +184,7 @@ _FOR_PEOPLE = ("LICENSE", "LICENCE", "NOTICE", "COPYING", "README", "CHANGELOG")
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class SkillBody:
     """The body of a skill as the rules see it, and what is known of the files beside it."""
 
     path: str
@@ -207,7 +207,7 @@ class Text:
         return Problem(where, rule, SEVERITIES[rule], message, hint=hint, field="body", line=at)
 
 
-def link_missing(text: Text) -> Iterator[Problem]:
+def link_missing(text: SkillBody) -> Iterator[Problem]:
     for link in text.body.links:
         if link.path not in text.files and link.path not in text.folders and link.path != ".":
             message = f"the text refers to {quoted(link.path)}, and the skill has no such file"
@@ -217,7 +217,7 @@ def link_missing(text: Text) -> Iterator[Problem]:
             yield text.problem(Rule.CONTRACT_LINK_MISSING, message, hint, line=link.line)
 
 
-def file_unreferenced(text: Text) -> Iterator[Problem]:
+def file_unreferenced(text: SkillBody) -> Iterator[Problem]:
     known = text.declared | {link.path for link in text.body.links} | {SKILL_FILE, METADATA_FILE}
     nested = tuple(path.removesuffix(SKILL_FILE) for path in text.files if path.endswith(f"/{SKILL_FILE}"))
     candidates = sorted(
@@ -235,7 +235,7 @@ def file_unreferenced(text: Text) -> Iterator[Problem]:
         yield text.problem(Rule.CONTRACT_FILE_UNREFERENCED, message, hint)
 
 
-def body_length(text: Text) -> Iterator[Problem]:
+def body_length(text: SkillBody) -> Iterator[Problem]:
     hint = "move what is not always needed into `references/`, and link to it"
     if text.body.lines > MAX_LINES:
         message = f"the text has {text.body.lines:,} lines, more than {MAX_LINES}"
@@ -245,7 +245,7 @@ def body_length(text: Text) -> Iterator[Problem]:
         yield text.problem(Rule.CONTRACT_BODY_LENGTH, message, hint)
 
 
-def script_mode(text: Text) -> Iterator[Problem]:
+def script_mode(text: SkillBody) -> Iterator[Problem]:
     for command in text.body.run if text.executable is not None else ():
         if command.path in text.files and command.path not in (text.executable or ()):
             message = f"the text has {quoted(command.path)} run, and the file is not executable"
@@ -253,7 +253,7 @@ def script_mode(text: Text) -> Iterator[Problem]:
             yield text.problem(Rule.CONTRACT_SCRIPT_MODE, message, hint, line=command.line)
 
 
-CHECKS: tuple[Callable[[Text], Iterable[Problem]], ...] = (
+CHECKS: tuple[Callable[[SkillBody], Iterable[Problem]], ...] = (
     link_missing,
     file_unreferenced,
     body_length,
@@ -261,7 +261,7 @@ CHECKS: tuple[Callable[[Text], Iterable[Problem]], ...] = (
 )
 
 
-def check_text(text: Text) -> Iterator[Problem]:
+def check_text(text: SkillBody) -> Iterator[Problem]:
     """Yield what is wrong with the text of a skill and the files around it."""
     for check in CHECKS:
         yield from check(text)

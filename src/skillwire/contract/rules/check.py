@@ -6,15 +6,15 @@ from skillwire.contract.rules.block import CHECKS as BLOCK_CHECKS
 from skillwire.contract.rules.block import NUMBER_CHECKS
 from skillwire.contract.rules.references import CAPABILITY_CHECKS
 from skillwire.contract.rules.references import CHECKS as REFERENCE_CHECKS
-from skillwire.contract.rules.skill import ContractSkill, Fault, SkillFacts
+from skillwire.contract.rules.skill import ContractSkill, FieldProblem, SkillFacts
 from skillwire.contract.rules.standard import CHECKS as STANDARD_CHECKS
-from skillwire.contract.rules.standard import judged
+from skillwire.contract.rules.standard import standard_problems
 from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Json
 from skillwire.safe_text import quoted
 
-_FOR_EVERY_SKILL: tuple[Callable[[ContractSkill], Iterable[Fault]], ...] = STANDARD_CHECKS
-_FOR_THE_BLOCK: tuple[Callable[[ContractSkill], Iterable[Fault]], ...] = (
+_FOR_EVERY_SKILL: tuple[Callable[[ContractSkill], Iterable[FieldProblem]], ...] = STANDARD_CHECKS
+_FOR_THE_BLOCK: tuple[Callable[[ContractSkill], Iterable[FieldProblem]], ...] = (
     *BLOCK_CHECKS,
     *REFERENCE_CHECKS,
     *CAPABILITY_CHECKS,
@@ -24,7 +24,7 @@ _FOR_THE_BLOCK: tuple[Callable[[ContractSkill], Iterable[Fault]], ...] = (
 
 def check_skill(facts: SkillFacts, key: str) -> Iterator[Problem]:
     """Yield everything that is wrong with one skill, whatever its frontmatter holds."""
-    yield from judged(facts)
+    yield from standard_problems(facts)
     value = facts.frontmatter.get(key)
     subject = ContractSkill.of(facts, key)
     checks = (*_FOR_EVERY_SKILL, *_FOR_THE_BLOCK) if isinstance(value, dict) else _FOR_EVERY_SKILL
@@ -35,7 +35,7 @@ def check_skill(facts: SkillFacts, key: str) -> Iterator[Problem]:
             yield fault.problem(facts.path)
 
 
-def _block_faults(subject: ContractSkill) -> Iterator[Fault]:
+def _block_faults(subject: ContractSkill) -> Iterator[FieldProblem]:
     fields, key = subject.facts.frontmatter, subject.key
     value = fields.get(key)
     if isinstance(value, dict):
@@ -44,23 +44,23 @@ def _block_faults(subject: ContractSkill) -> Iterator[Fault]:
         hint = (
             f"write `id`, `version` and `capabilities` below {quoted(f'{key}:')}, each on a line of its own"
         )
-        yield Fault((key,), Rule.CONTRACT_BLOCK_TYPE, "the block is not a mapping", hint)
+        yield FieldProblem((key,), Rule.CONTRACT_BLOCK_TYPE, "the block is not a mapping", hint)
         return
     metadata = fields.get("metadata")
     if isinstance(metadata, dict) and f"{key}.id" in metadata:
         message = "the skill has no such block: it is a projection"
-        yield Fault((key,), Rule.CONTRACT_BLOCK_MISSING, message, "check what it was projected from")
+        yield FieldProblem((key,), Rule.CONTRACT_BLOCK_MISSING, message, "check what it was projected from")
         return
     other = next((name for name, each in fields.items() if _looks_like_a_block(each)), None)
     if other is not None:
         message = f"the skill has no such block, but one under {quoted(other)}"
         hint = f"rename it to {quoted(key)}, or name it with `--block-key {other}`"
-        yield Fault((key,), Rule.CONTRACT_BLOCK_MISSING, message, hint)
+        yield FieldProblem((key,), Rule.CONTRACT_BLOCK_MISSING, message, hint)
         return
     example = f'{key}: {{id: {subject.namespace}, version: "1.0.0", capabilities: […]}}'
     message = "the skill has no such block, so it is not in the catalogue"
     hint = f"add {quoted(example)}; `skillwire new --contract` shows a whole one"
-    yield Fault((key,), Rule.CONTRACT_BLOCK_MISSING, message, hint)
+    yield FieldProblem((key,), Rule.CONTRACT_BLOCK_MISSING, message, hint)
 
 
 def _looks_like_a_block(value: Json) -> bool:

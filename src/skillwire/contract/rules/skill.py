@@ -75,7 +75,7 @@ _WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".jo
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FieldProblem:
     """Something that is wrong in a frontmatter: where, what, and what to do."""
 
     way: Way

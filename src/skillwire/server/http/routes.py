@@ -106,6 +106,8 @@ class HttpMount:
     """Entered for as long as the application runs."""
     close: Callable[[], None] = lambda: None
     """Called when the server is to end: what waits must wait no more."""
+    announced: tuple[str, ...] = ()
+    """Lines that tell the operator of it, once the server listens."""
 
 
 def join_mounts(annexes: Sequence[HttpMount]) -> HttpMount:
@@ -135,4 +137,5 @@ def join_mounts(annexes: Sequence[HttpMount]) -> HttpMount:
         message_bytes=max(sizes, default=None),
         running=running,
         close=close,
+        announced=tuple(line for each in annexes for line in each.announced),
     )

@@ -1,0 +1,175 @@
+"""What a check found, and its report as text, JSON, SARIF or GitHub annotations."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+from skillwire import __version__
+from skillwire.config.library import load_library
+from skillwire.config.source_kinds import is_local
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.library.library import Library
+from skillwire.safe_text import visible
+from skillwire.terminal.output import data, print_json, print_line, print_problems
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVELS: Mapping[Severity, str] = {Severity.ERROR: "error", Severity.WARNING: "warning"}
+
+
+def sarif(problems: Sequence[Problem], version: str) -> dict[str, Any]:
+    """Return a SARIF 2.1.0 log of one run. Paths are relative to wherever the check ran."""
+    rules = list(dict.fromkeys(problem.rule for problem in problems))
+    positions = {rule: at for at, rule in enumerate(rules)}
+    driver = {
+        "name": "skillwire",
+        "semanticVersion": version,
+        "rules": [{"id": rule.value, "shortDescription": {"text": _told(rule)}} for rule in rules],
+    }
+    results = [_result(problem, positions[problem.rule]) for problem in problems]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def github(problems: Iterable[Problem]) -> Iterable[str]:
+    """Yield a workflow command for each problem, which GitHub shows beside the line in a pull request."""
+    for problem in problems:
+        at = {
+            "file": problem.path,
+            **({} if problem.line is None else {"line": str(problem.line)}),
+            "title": problem.rule.value,
+        }
+        where = ",".join(f"{name}={_property(value)}" for name, value in at.items())
+        yield f"::{_LEVELS[problem.severity]} {where}::{_data(_text(problem))}"
+
+
+def _result(problem: Problem, rule_index: int) -> dict[str, Any]:
+    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(problem.path)}}
+    if problem.line is not None:
+        place["region"] = {"startLine": problem.line}
+    return {
+        "ruleId": problem.rule.value,
+        "ruleIndex": rule_index,
+        "level": _LEVELS[problem.severity],
+        "message": {"text": _text(problem)},
+        "locations": [{"physicalLocation": place}],
+    }
+
+
+def _told(rule: Rule) -> str:
+    return rule.value.replace("-", " ")
+
+
+def _text(problem: Problem) -> str:
+    field = f"{problem.field}: " if problem.field else ""
+    hint = f"\nhint: {visible(problem.hint)}" if problem.hint else ""
+    return visible(f"{field}{problem.message}") + hint
+
+
+def _uri(path: str) -> str:
+    return quote(path, safe="/", errors="replace")
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(visible(text)).replace(":", "%3A").replace(",", "%2C")
+
+
+Print: TypeAlias = Callable[[Sequence[Problem], Library], None]
+
+
+def print_text(problems: Sequence[Problem], library: Library) -> None:
+    """Print each problem as `path:line: field: message`, with paths as the person would write them."""
+    print_problems(data(), located(problems, library))
+
+
+def _print_json(problems: Sequence[Problem], _library: Library) -> None:
+    print_json([problem.to_json() for problem in problems])
+
+
+def _print_sarif(problems: Sequence[Problem], library: Library) -> None:
+    print_json(sarif(list(_from_here(located(problems, library))), __version__))
+
+
+def _print_github(problems: Sequence[Problem], library: Library) -> None:
+    for line in github(_from_here(located(problems, library))):
+        print_line(line)
+
+
+FORMATS: Mapping[str, Print] = {
+    "text": print_text,
+    "json": _print_json,
+    "sarif": _print_sarif,
+    "github": _print_github,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRequest:
+    """What to check."""
+
+    paths: Sequence[str]
+    """Skills, or sources of skills; none for those that are served by default."""
+    follow_links: bool = False
+
+    def load(self) -> Library:
+        """Return the library of these skills as they are now. Raises `UsageError`."""
+        return load_library(self.paths, follow_links=self.follow_links)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What a check found, and how to tell."""
+
+    library: Library
+    problems: Sequence[Problem]
+    """In the order of their files and lines."""
+    good: int
+    """How many skills are good."""
+    verdict: tuple[str, str] = ("can be served", "can be served")
+    """What one good skill does, and what several do."""
+    print_text: Print = print_text
+    """Prints the problems for people."""
+
+    @classmethod
+    def of(cls, library: Library) -> "CheckResult":
+        """Return what the library itself found."""
+        return cls(library, by_place(library.catalog.problems), len(library.catalog.entries))
+
+
+def by_place(problems: Iterable[Problem]) -> list[Problem]:
+    """Return the problems in the order of their files and lines."""
+    return sorted(problems, key=lambda problem: (problem.path, problem.line or 0))
+
+
+def places(library: Library) -> dict[str, str]:
+    """Return what the operator calls each source, by what the paths of its problems begin with."""
+    several = len(library.sources) > 1
+    return {f"{source.label}/" if several else "": source.place for source in library.sources}
+
+
+def located(problems: Iterable[Problem], library: Library) -> Iterator[Problem]:
+    """Yield the problems with paths as the person at the terminal would write them."""
+    known = places(library)
+    for problem in problems:
+        prefix = next((each for each in known if problem.path.startswith(each)), "")
+        yield replace(problem, path=_joined(known.get(prefix, ""), problem.path.removeprefix(prefix)))
+
+
+def _from_here(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Yield the problems with paths relative to the current folder, which others take for the repository."""
+    for problem in problems:
+        here = os.path.relpath(problem.path) if os.path.isabs(problem.path) else problem.path  # noqa: PTH117
+        yield problem if here.startswith("..") else replace(problem, path=here)
+
+
+def _joined(place: str, path: str) -> str:
+    if path == ".":
+        return place
+    if not is_local(place):
+        return f"{place.rstrip('/')}/{path}"
+    return os.path.normpath(os.path.join(place, path))  # noqa: PTH118

@@ -1,0 +1,72 @@
+"""`serve --drive`: its options, and what live skills add to a server."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from skillwire.area import AddedSource, ServeFlags, ServePart, ServerContext, ServeRequest
+from skillwire.errors import UsageError
+from skillwire.features.addition import AddedFeatures
+
+if TYPE_CHECKING:
+    from skillwire.drive.live import LiveSkills
+    from skillwire.server.http.address import HostPolicy
+    from skillwire.server.http.routes import HttpMount
+
+
+@dataclass(frozen=True, slots=True)
+class DriveServeFlags(ServeFlags):
+    """Options of `serve` for live skills."""
+
+    drive: Annotated[
+        bool, Parameter(help="Let running programs connect and offer live skills. Needs `--http`.")
+    ] = False
+    drive_header: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--drive-header",
+            help="A header of HTTP readers that programs get, instead of the usual ones (repeatable).",
+        ),
+    ] = None
+
+    def part(self, request: ServeRequest) -> ServePart | None:
+        if not self.drive:
+            if self.drive_header:
+                raise UsageError("`--drive-header` needs `--drive`", hint="add `--drive`, or leave it out")
+            return None
+        if not request.over_http:
+            hint = "programs connect over the network: add `--http 8765`"
+            raise UsageError("`--drive` needs `--http`", hint=hint)
+        if request.static:
+            hint = "live skills come and go: leave one of them out"
+            raise UsageError("`--drive` and `--static` contradict each other", hint=hint)
+        from skillwire.drive.live import LiveSkills  # noqa: PLC0415 - most servers have none
+
+        return DrivePart(LiveSkills(headers=self.drive_header))
+
+
+class DrivePart(ServePart):
+    """Lets running programs connect to a server."""
+
+    lets_in = "`--drive` lets programs in"
+
+    def __init__(self, live: "LiveSkills") -> None:
+        self._live = live
+        self.sources = [AddedSource("live", "running programs", live.source)]
+
+    def features(self, server: ServerContext) -> AddedFeatures:  # noqa: ARG002 - the hub knows the programs
+        from skillwire.drive.tools import bridge_tools  # noqa: PLC0415 - most servers have no programs
+
+        return AddedFeatures(tools=bridge_tools(self._live.hub))
+
+    def mount(
+        self,
+        server: ServerContext,  # noqa: ARG002 - as above
+        policy: "HostPolicy",
+        token: str | None,
+    ) -> "HttpMount":
+        from skillwire.drive.http import drive_mount  # noqa: PLC0415 - as above
+
+        told = (f"programs connect to ws://{policy.bound.authority}",)
+        return replace(drive_mount(self._live, token), announced=told)
