@@ -32,7 +32,7 @@ class AddedFeatures:
 
 
 class Addition(Protocol):
-    """Something that adds features to a server of skills, such as `skillwire.contract.ContractOptions`."""
+    """Something that adds features to a server of skills, such as the repository contract."""
 
     def add_to(self, library: Library) -> AddedFeatures:
         """Return what it adds for this library."""

@@ -65,7 +65,7 @@ class ServeOptions:
     legacy_uris: bool = False
     """Whether a skill can be read at the addresses of a time before the extension."""
     additions: Sequence[Addition] = ()
-    """What areas add, such as `ContractOptions()` of `skillwire.contract`."""
+    """What product areas add, such as `ContractOptions()` for the repository contract."""
     tools: Sequence[Tool] = ()
     """Further tools, behind those that load skills."""
     unlisted: Sequence[Unlisted] = ()
