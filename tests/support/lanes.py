@@ -23,6 +23,7 @@ from skillwire.server.http.app import Application, http_app
 from skillwire.server.response_cache import Question, ResponseCache
 from skillwire.server.serve_options import NAME, ServeOptions, all_features
 from skillwire.server.stdio.serve import serve_pipes
+from skillwire.sources.base import Source
 from skillwire.sources.folder.source import FolderSource
 from tests.support.peers import MODERN, PATIENCE
 
@@ -167,10 +168,10 @@ class Both:
 
 
 @contextmanager
-def both(root: Path, options: ServeOptions | None = None, budget: int = 1 << 24) -> Generator[Both]:
-    """Serve a folder twice."""
+def both(root: Path | Source, options: ServeOptions | None = None, budget: int = 1 << 24) -> Generator[Both]:
+    """Serve a folder, or another source, twice."""
     with start_blocking_portal() as portal:
-        library = Library([FolderSource(root)])
+        library = Library([FolderSource(root) if isinstance(root, Path) else root])
         portal.call(library.load)
         surfaces = all_features(library, options or ServeOptions())
         lane = WatchedLane(surfaces, FRESHNESS, name=NAME, version=__version__, budget=budget)
