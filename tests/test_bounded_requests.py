@@ -13,6 +13,7 @@ from mcp import Client
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 
+from skillwire import SkillServer, attach
 from skillwire.authoring.live import LiveSkill
 from skillwire.authoring.skill import Skill
 from skillwire.core.names import closest
@@ -24,7 +25,6 @@ from skillwire.library.catalog import concerned
 from skillwire.library.library import Library
 from skillwire.library.names import AmbiguousNameError
 from skillwire.protocol.bounds import NESTING, SUBSCRIPTION_BYTES, SUBSCRIPTIONS, VALUES
-from skillwire.server import SkillServer, attach
 from skillwire.server.build import skills_server
 from skillwire.server.jsonrpc import read_message
 from skillwire.server.serve_options import ServeOptions

@@ -23,13 +23,13 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from pydantic import AnyUrl
 
+from skillwire import attach
 from skillwire.core.names import name_fault
 from skillwire.core.record import Limits
 from skillwire.features.drafts import SkillManifests
 from skillwire.library.library import Library
 from skillwire.protocol.legacy import read_manifest
 from skillwire.protocol.remote import RemoteSkill
-from skillwire.server import attach
 from skillwire.server.build import skills_server
 from skillwire.server.serve_options import ServeOptions
 from skillwire.sources.folder.source import FolderSource

@@ -14,14 +14,13 @@ from mcp import Client, StdioServerParameters
 from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import MCPServer
 
-from skillwire import Skill
+from skillwire import Skill, SkillServer, attach
 from skillwire.core.conformance import nonconformities
 from skillwire.core.problem import Rule
 from skillwire.features.base import Answer, Call, all_methods
 from skillwire.host.dialects.client import ask
 from skillwire.library.compose import LabelledScan, compose
 from skillwire.library.library import Library
-from skillwire.server import SkillServer, attach
 from skillwire.server.build import skills_server
 from skillwire.server.serve_options import ServeOptions, all_features
 from skillwire.sources.folder.source import FolderSource

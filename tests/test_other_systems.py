@@ -116,7 +116,7 @@ def test_skills_in_code_are_served_on_windows(program: Path) -> None:
         from mcp.server.mcpserver import MCPServer
         from skillwire import Skill
         from skillwire.drive.client import DriveClient
-        from skillwire.server import attach
+        from skillwire import attach
         from skillwire.server.address import Address
         from skillwire.server.port import listen
 

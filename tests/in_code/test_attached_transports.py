@@ -22,7 +22,7 @@ import uvicorn
 from fastmcp import FastMCP
 from mcp.server.mcpserver import MCPServer
 from skillwire import Skill
-from skillwire.server import attach
+from skillwire import attach
 from skillwire.server.address import Address
 from skillwire.server.port import listen
 

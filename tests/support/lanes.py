@@ -185,8 +185,8 @@ def both(root: Path | Source, options: ServeOptions | None = None, budget: int =
             lane,
             Pipes(portal, server(), lane),
             Pipes(portal, server(), None),
-            Posts(portal, http_app(server(), policy, lane=lane)),
-            Posts(portal, http_app(server(), policy)),
+            Posts(portal, http_app(server(), policy, cache=lane)),
+            Posts(portal, http_app(server(), policy, cache=False)),
         )
         yield served
         served.close()

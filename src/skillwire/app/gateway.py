@@ -1,6 +1,5 @@
 """What one `skillwire serve` serves, and its start: load the library, report what there is."""
 
-import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
@@ -11,7 +10,6 @@ from skillwire.config.file import ConfigFile, SourceSettings, overrides_in
 from skillwire.config.library import check_command, load
 from skillwire.config.source_config import LibraryOptions, open_sources
 from skillwire.contract.options import ContractOptions
-from skillwire.core.collector import freeze_survivors
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.errors import UsageError
 from skillwire.library.catalog import Catalog
@@ -104,8 +102,6 @@ def open_served_library(
     return ServedLibrary(library, steering, terms, live)
 
 
-_SWITCH_SECONDS = 0.001
-"""How long a request waits, at most, for each turn of a thread that looks at folders meanwhile."""
 _OF_A_SOURCE = {Rule.SOURCE_FAILED, Rule.SOURCE_STALE}
 """What is said of a source at the start, in full: it concerns all of its skills."""
 
@@ -118,8 +114,6 @@ async def start(gateway: ServedLibrary) -> None:
         from skillwire.contract.serving import check_before_serving  # noqa: PLC0415 - most servers have none
 
         check_before_serving(library, terms)
-    library.listen(lambda _: freeze_survivors())
-    sys.setswitchinterval(_SWITCH_SECONDS)
     say(counted(len(catalog.entries), "skill"))
     _tell_of_sources(gateway)
     for problem in catalog.problems:

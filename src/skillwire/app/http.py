@@ -2,13 +2,14 @@
 
 import os
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from skillwire.app.gateway import ServedLibrary
 from skillwire.app.service import Service
-from skillwire.config.settings import http_limits_from, token_from
+from skillwire.config.settings import check_token, http_limits_from, token_from
 from skillwire.drive.http import drive_mount
 from skillwire.errors import UsageError
 from skillwire.pages.overview import Overview, ShowPlaces
@@ -43,8 +44,32 @@ def bind_endpoint(http: str, reachable: "HttpOptions", lets_in: str) -> Endpoint
     address = Address.parse(http)
     if not address.is_loopback and token is None:
         _refuse_without_token(address, lets_in, insists=reachable.allow_public)
-    hosts = frozenset(map(check_host, reachable.allow_host or []))
-    origins = frozenset(map(check_origin, reachable.allow_origin or []))
+    return _bind(address, token, limits, reachable.allow_host or [], reachable.allow_origin or [])
+
+
+def bind_for_program(
+    http: str, token: str | None, allow_hosts: Sequence[str], allow_origins: Sequence[str]
+) -> Endpoint:
+    """Return the endpoint at `http` of a server in a program. Raises `UsageError`."""
+    address = Address.parse(http)
+    if token is not None:
+        check_token(token, "the token")
+    elif not address.is_loopback:
+        raise UsageError(
+            f"`{address.host}` can be reached from other machines, and there is no token",
+            hint="pass one as `token=…`, or listen on `127.0.0.1`",
+        )
+    return _bind(address, token, http_limits_from(os.environ), allow_hosts, allow_origins)
+
+
+def _bind(
+    address: Address,
+    token: str | None,
+    limits: HttpLimits,
+    allow_hosts: Sequence[str],
+    allow_origins: Sequence[str],
+) -> Endpoint:
+    hosts, origins = frozenset(map(check_host, allow_hosts)), frozenset(map(check_origin, allow_origins))
     listening, bound = listen(address)
     return Endpoint(listening, HostPolicy(bound, hosts, origins), token, limits)
 
@@ -77,9 +102,9 @@ async def serve_over_http(service: Service, endpoint: Endpoint) -> None:
     if gateway is not None and gateway.live is not None:
         annexes.append(drive_mount(gateway.live, endpoint.token))
     mount = join_mounts(annexes)
-    app = http_app(
-        service.server(), endpoint.policy, endpoint.token, mount, lane=service.lane, limits=endpoint.limits
-    )
+    server = service.server()
+    cache = service.usable_cache() or False
+    app = http_app(server, endpoint.policy, endpoint.token, mount, cache=cache, limits=endpoint.limits)
 
     def announce() -> None:
         if gateway is not None and gateway.live is not None:

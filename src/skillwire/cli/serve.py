@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from skillwire.app.gateway import open_served_library, start
-from skillwire.app.process import log_to_stderr, run
-from skillwire.app.service import HttpOptions, Service, serve_at
+from skillwire.app.process import log_to_stderr
+from skillwire.app.service import HttpOptions, Service, serve_service
 from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.settings import ServeChoices, max_file_bytes_from, serve_choices
 from skillwire.config.source_config import LibraryOptions
@@ -169,16 +170,11 @@ def serve(
         gateway.library,
         serve_options,
         freshness,
-        with_lane=not no_lane,
+        cache=not no_lane,
         gateway=gateway,
         well_known=not no_well_known,
     )
-
-    async def serving() -> None:
-        await start(gateway)
-        await serve_at(endpoint, service)
-
-    run(serving)
+    serve_service(service, endpoint, before=partial(start, gateway))
     return 0
 
 
