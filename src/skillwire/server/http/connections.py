@@ -235,3 +235,6 @@ class GuardedConfig(uvicorn.Config):
 
     guard: Connections
     budget: ByteBudget
+
+    def configure_logging(self) -> None:
+        """Leave the loggers of the process as they are: uvicorn would silence the one for requests."""
