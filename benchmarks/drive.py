@@ -18,7 +18,7 @@ from benchmarks.plan import Plan
 from benchmarks.programs import SKILLS_EACH, crowd
 from benchmarks.results import Unit
 from benchmarks.talk import say
-from skillwire.server.http.connections import allowed_connections
+from skillwire.server.http.connections import raise_file_limit
 
 _PATIENCE = 120.0
 _VERSION = "2026-07-28"
@@ -34,7 +34,7 @@ def run(plan: Plan) -> DriveReport:
     """Measure every number of programs in `plan`."""
     machine = Machine.here()
     begin = time.monotonic()
-    allowed_connections(2 * max(plan.clients))
+    raise_file_limit(2 * max(plan.clients) + 1024)
     samples: _Samples = {}
     for number in plan.clients:
         say(f"{number:,} programs")

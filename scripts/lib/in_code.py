@@ -15,8 +15,7 @@ import uvicorn
 from fastmcp import FastMCP
 from mcp.server.mcpserver import MCPServer
 
-from skillwire import Skill, SkillRequest
-from skillwire.server import SkillServer, attach
+from skillwire import Skill, SkillRequest, SkillServer, attach
 from skillwire.server.http.address import Address, listen
 
 

@@ -11,6 +11,9 @@ from skillwire.lazy import exports
 
 if TYPE_CHECKING:
     from skillwire import errors
+    from skillwire.app.attach import attach
+    from skillwire.app.serve import serve
+    from skillwire.app.skill_server import SkillServer
     from skillwire.authoring.live import LiveSkill, SkillRequest
     from skillwire.authoring.skill import Skill, SkillReference
     from skillwire.authoring.skills import Skills
@@ -25,9 +28,7 @@ if TYPE_CHECKING:
     from skillwire.host.store.state import State
     from skillwire.library.catalog import Catalog
     from skillwire.library.library import Library
-    from skillwire.server.attaching.attach import attach
     from skillwire.server.serve_options import ServeOptions
-    from skillwire.server.skill_server import SkillServer
     from skillwire.sources.archive import ArchiveSource
     from skillwire.sources.base import Source
     from skillwire.sources.folder.source import FolderSource
@@ -64,6 +65,7 @@ __all__ = [
     "__version__",
     "attach",
     "errors",
+    "serve",
 ]
 
 if not TYPE_CHECKING:  # a type checker knows the names above, and no others
@@ -88,13 +90,14 @@ if not TYPE_CHECKING:  # a type checker knows the names above, and no others
             "SkillRecord": "skillwire.core.record",
             "SkillReference": "skillwire.authoring.skill",
             "SkillRequest": "skillwire.authoring.live",
-            "SkillServer": "skillwire.server.skill_server",
+            "SkillServer": "skillwire.app.skill_server",
             "Skills": "skillwire.authoring.skills",
             "Source": "skillwire.sources.base",
             "State": "skillwire.host.store.state",
             "Target": "skillwire.host.connections.target",
             "WebSource": "skillwire.sources.web.source",
-            "attach": "skillwire.server.attaching.attach",
+            "attach": "skillwire.app.attach",
             "errors": "skillwire.errors",
+            "serve": "skillwire.app.serve",
         },
     )

@@ -116,8 +116,7 @@ def test_skills_in_code_are_served_on_windows(program: Path) -> None:
         from mcp import Client
         from mcp.server.mcpserver import MCPServer
         from skillwire import Skill
-        from skillwire import DriveClient
-        from skillwire.server import attach
+        from skillwire import DriveClient, attach
         from skillwire.server import Address
         from skillwire.server import listen
 

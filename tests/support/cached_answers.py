@@ -14,7 +14,7 @@ import anyio.lowlevel
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp.server.lowlevel.server import Server
 
-from skillwire import FolderSource, Library, ServeOptions, __version__
+from skillwire import FolderSource, Library, ServeOptions, Source, __version__
 from skillwire.server import Address, Freshness, HostPolicy, http_app, skills_server
 from skillwire.server.http.app import Application
 from skillwire.server.response_cache import Question, ResponseCache
@@ -163,10 +163,10 @@ class Both:
 
 
 @contextmanager
-def both(root: Path, options: ServeOptions | None = None, budget: int = 1 << 24) -> Generator[Both]:
-    """Serve a folder twice."""
+def both(root: Path | Source, options: ServeOptions | None = None, budget: int = 1 << 24) -> Generator[Both]:
+    """Serve a folder, or another source, twice."""
     with start_blocking_portal() as portal:
-        library = Library([FolderSource(root)])
+        library = Library([FolderSource(root) if isinstance(root, Path) else root])
         portal.call(library.load)
         surfaces = all_features(library, options or ServeOptions())
         lane = WatchedLane(surfaces, FRESHNESS, name=NAME, version=__version__, budget=budget)
@@ -180,8 +180,8 @@ def both(root: Path, options: ServeOptions | None = None, budget: int = 1 << 24)
             lane,
             Pipes(portal, server(), lane),
             Pipes(portal, server(), None),
-            Posts(portal, http_app(server(), policy, lane=lane)),
-            Posts(portal, http_app(server(), policy)),
+            Posts(portal, http_app(server(), policy, cache=lane)),
+            Posts(portal, http_app(server(), policy, cache=False)),
         )
         yield served
         served.close()

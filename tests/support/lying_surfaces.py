@@ -11,8 +11,8 @@ import anyio
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import Server
 
-from skillwire import Skill
-from skillwire.server import SkillServer, serve_stdio
+from skillwire import Skill, SkillServer
+from skillwire.server import serve_stdio
 
 Message = dict[str, Any]
 

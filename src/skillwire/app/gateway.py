@@ -1,6 +1,5 @@
 """What one `skillwire serve` serves, and its start: load the library, report what there is."""
 
-import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
@@ -10,7 +9,6 @@ from skillwire.area import AddedSource, ServePart, ServerContext
 from skillwire.config.file import ConfigFile, SourceSettings, overrides_in
 from skillwire.config.library import check_command, load
 from skillwire.config.source_config import LibraryOptions, open_sources
-from skillwire.core.collector import freeze_survivors
 from skillwire.core.problem import Rule, Severity
 from skillwire.errors import UsageError
 from skillwire.features.addition import AddedFeatures
@@ -90,8 +88,6 @@ def _free(label: str, taken: Collection[str]) -> str:
     return next(each for each in labels if each not in taken)
 
 
-_SWITCH_SECONDS = 0.001
-"""How long a request waits, at most, for each turn of a thread that looks at folders meanwhile."""
 _OF_A_SOURCE = {Rule.SOURCE_FAILED, Rule.SOURCE_STALE}
 """What is said of a source at the start, in full: it concerns all of its skills."""
 
@@ -102,8 +98,6 @@ async def start(gateway: ServedLibrary) -> None:
     catalog = await load(library)
     for part in gateway.parts:
         part.loaded(gateway.context)
-    library.listen(lambda _: freeze_survivors())
-    sys.setswitchinterval(_SWITCH_SECONDS)
     say(counted(len(catalog.entries), "skill"))
     _tell_of_sources(gateway)
     for problem in catalog.problems:

@@ -2,11 +2,11 @@
 
 import os
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillwire.app.service import Service
-from skillwire.config.settings import http_limits_from, token_from
+from skillwire.config.settings import check_token, http_limits_from, token_from
 from skillwire.errors import UsageError
 from skillwire.server.http.address import Address, HostPolicy, check_host, check_origin, listen
 from skillwire.server.http.app import MCP_PATH, http_app, serve_http
@@ -16,7 +16,7 @@ from skillwire.server.http.well_known import well_known_mount
 from skillwire.terminal.messages import say
 
 if TYPE_CHECKING:
-    from skillwire.app.service import HttpOptions
+    from skillwire.app.service import HttpOptions, Service
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,32 @@ def bind_endpoint(http: str, reachable: "HttpOptions", lets_in: str) -> Endpoint
     address = Address.parse(http)
     if not address.is_loopback and token is None:
         _refuse_without_token(address, lets_in, insists=reachable.allow_public)
-    hosts = frozenset(map(check_host, reachable.allow_host or []))
-    origins = frozenset(map(check_origin, reachable.allow_origin or []))
+    return _bind(address, token, limits, reachable.allow_host or [], reachable.allow_origin or [])
+
+
+def bind_for_program(
+    http: str, token: str | None, allow_hosts: Sequence[str], allow_origins: Sequence[str]
+) -> Endpoint:
+    """Return the endpoint at `http` of a server in a program. Raises `UsageError`."""
+    address = Address.parse(http)
+    if token is not None:
+        check_token(token, "the token")
+    elif not address.is_loopback:
+        raise UsageError(
+            f"`{address.host}` can be reached from other machines, and there is no token",
+            hint="pass one as `token=…`, or listen on `127.0.0.1`",
+        )
+    return _bind(address, token, http_limits_from(os.environ), allow_hosts, allow_origins)
+
+
+def _bind(
+    address: Address,
+    token: str | None,
+    limits: HttpLimits,
+    allow_hosts: Sequence[str],
+    allow_origins: Sequence[str],
+) -> Endpoint:
+    hosts, origins = frozenset(map(check_host, allow_hosts)), frozenset(map(check_origin, allow_origins))
     listening, bound = listen(address)
     return Endpoint(listening, HostPolicy(bound, hosts, origins), token, limits)
 
@@ -57,7 +81,7 @@ def _refuse_without_token(address: Address, lets_in: str, *, insists: bool) -> N
         )
 
 
-async def serve_over_http(service: Service, endpoint: Endpoint) -> None:
+async def serve_over_http(service: "Service", endpoint: Endpoint) -> None:
     """Serve at the endpoint until a signal to stop arrives."""
     policy, token = endpoint.policy, endpoint.token
     mounts: list[HttpMount] = []
@@ -67,7 +91,9 @@ async def serve_over_http(service: Service, endpoint: Endpoint) -> None:
         added = (part.mount(gateway.context, policy, token) for part in gateway.parts)
         mounts.extend(each for each in added if each is not None)
     mount = join_mounts(mounts)
-    app = http_app(service.server(), policy, token, mount, lane=service.lane, limits=endpoint.limits)
+    server = service.server()
+    cache = service.usable_cache() or False
+    app = http_app(server, policy, token, mount, cache=cache, limits=endpoint.limits)
 
     def announce() -> None:
         for line in mount.announced:

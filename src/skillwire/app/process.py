@@ -1,16 +1,22 @@
-"""Set up a process that is ours: the log on stderr and the event loop."""
+"""Own the process of a server: the log on stderr, the garbage collector, threads and the event loop."""
 
+import gc
 import logging
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TextIO
 
 import anyio
 
+from skillwire.core.process import owned
+
+_SWITCH_SECONDS = 0.001
+"""How long a request waits, at most, for each turn of a thread that looks at folders meanwhile."""
 SAME_LINES = 5
 """Lines of one kind that are written each minute."""
 ALL_LINES = 40
@@ -84,15 +90,46 @@ class RateLimitedHandler(logging.StreamHandler[TextIO]):
             super().emit(logging.LogRecord(name, level, "", 0, said, (f"{number:,}",), None))
 
 
-def log_to_stderr() -> None:
-    """Let people see what goes wrong inside. Stdout belongs to the client."""
+def log_to_stderr() -> logging.Handler | None:
+    """Let people see what goes wrong inside. Stdout belongs to the client.
+
+    Returns what was added to the log. A program that has set up its own keeps it, and nothing is added.
+    """
+    if logging.getLogger().handlers:
+        return None
+    handler = RateLimitedHandler(sys.stderr)
     logging.basicConfig(
-        level=logging.WARNING,
-        handlers=[RateLimitedHandler(sys.stderr)],
-        format="%(levelname)s: %(name)s: %(message)s",
+        level=logging.WARNING, handlers=[handler], format="%(levelname)s: %(name)s: %(message)s"
     )
+    return handler
 
 
-def run(serving: Callable[[], Awaitable[None]]) -> None:
-    """Run the event loop; uvloop where it is to be had."""
-    anyio.run(serving, backend_options={"use_uvloop": find_spec("uvloop") is not None})
+@contextmanager
+def own_process() -> Generator[None]:
+    """Fit the whole process to one server meanwhile, and leave it as it was.
+
+    On any thread but the main one, the process is somebody else's, and nothing is done to it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    root, seconds, frozen = logging.getLogger(), sys.getswitchinterval(), gc.get_freeze_count()
+    level, handler = root.level, log_to_stderr()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    try:
+        with owned():
+            yield
+    finally:
+        sys.setswitchinterval(seconds)
+        if not frozen:  # else somebody set something aside before, and it cannot be told apart
+            gc.unfreeze()
+        if handler is not None:
+            root.removeHandler(handler)
+            root.setLevel(level)
+            handler.close()
+
+
+def run_loop(serving: Callable[[], Awaitable[None]]) -> None:
+    """Run the event loop in a process of its own; uvloop where it is to be had."""
+    with own_process():
+        anyio.run(serving, backend_options={"use_uvloop": find_spec("uvloop") is not None})

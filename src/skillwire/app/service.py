@@ -1,15 +1,18 @@
 """A server that is built when it is needed, and served on stdio or over HTTP."""
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from skillwire import __version__
+from skillwire.app.process import run_loop
 from skillwire.config.settings import DEFAULT_ADDRESS, DEFAULT_PORT
+from skillwire.core.collector import freeze_survivors
+from skillwire.core.process import is_ours
 from skillwire.errors import UnreadError, UsageError
 from skillwire.features.base import Feature
 from skillwire.library.library import Library
@@ -17,7 +20,7 @@ from skillwire.protocol.messages import Freshness
 from skillwire.server.response_cache import ResponseCache
 from skillwire.server.serve_options import NAME, ServeOptions, all_features
 from skillwire.server.signals import on_stop_signal
-from skillwire.server.stdio.serve import serve_lazily
+from skillwire.server.stdio.serve import serve_following
 from skillwire.terminal.messages import say
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
     from skillwire.app.gateway import ServedLibrary
     from skillwire.app.http import Endpoint
+    from skillwire.authoring.skill import Skill
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,62 +67,150 @@ class HttpOptions:
             raise UsageError(f"`{option}` needs `--http`", hint=hint)
 
 
+def program_endpoint(
+    http: str | None,
+    token: str | None = None,
+    allow_hosts: Sequence[str] = (),
+    allow_origins: Sequence[str] = (),
+) -> "Endpoint | None":
+    """Return the same for a program, which has the token itself. Raises `UsageError`."""
+    if http is None:
+        given = {"token": token, "allow_hosts": allow_hosts, "allow_origins": allow_origins}
+        if option := next((option for option, value in given.items() if value), None):
+            raise UsageError(f"`{option}` needs `http`", hint="stdio has one client, and that one is yours")
+        return None
+    from skillwire.app.http import bind_for_program  # noqa: PLC0415 - stdio has no guards around it
+
+    return bind_for_program(http, token, allow_hosts, allow_origins)
+
+
+@dataclass(slots=True)
+class _SdkServer:
+    """The server of the SDK, once somebody needs it."""
+
+    made: "Server[Any] | None" = None
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
     """A server that is made when somebody needs it. Until then, nothing loads the MCP SDK."""
 
     library: Library
-    surfaces: Sequence[Feature]
-    freshness: Freshness
+    features: Sequence[Feature]
+    freshness: Freshness = Freshness()  # noqa: RUF009 - a frozen value
     name: str = NAME
-    lane: ResponseCache | None = None
+    version: str = __version__
+    instructions: str | None = None
+    cache: ResponseCache | None = None
     gateway: "ServedLibrary | None" = None
     """What areas add their routes for, if they add any."""
     well_known: bool = True
     """Whether programs can install the skills over HTTP, from `/.well-known/agent-skills/`."""
+    sdk: _SdkServer = field(default_factory=_SdkServer, repr=False)
 
     @classmethod
     def of(
         cls,
         library: Library,
-        serve_options: ServeOptions,
-        freshness: Freshness,
+        options: ServeOptions | None,
+        freshness: Freshness | None = None,
         *,
         name: str = NAME,
-        with_lane: bool = True,
+        version: str = __version__,
+        instructions: str | None = None,
+        prompts: "Mapping[str, Skill] | None" = None,
+        cache: bool = True,
         gateway: "ServedLibrary | None" = None,
         well_known: bool = True,
     ) -> "Service":
-        surfaces = all_features(library, serve_options)
-        lane = ResponseCache(surfaces, freshness, name=name, version=__version__) if with_lane else None
-        return cls(library, surfaces, freshness, name, lane, gateway, well_known)
+        """Return the service of a library. Without options, it offers nothing."""
+        features = [] if options is None else all_features(library, options, prompts)
+        service = cls(
+            library,
+            features,
+            freshness or Freshness(),
+            name,
+            version,
+            instructions,
+            gateway=gateway,
+            well_known=well_known,
+        )
+        return service.for_run(cache=cache)
+
+    def for_run(self, *, cache: bool, private: bool = False) -> "Service":
+        """Return it with a cache of its own, or without; `private` if its answers are not for everybody."""
+        freshness = replace(self.freshness, private=True) if private else self.freshness
+        made: ResponseCache | None = None
+        if cache and self.features:
+            made = ResponseCache(self.features, freshness, name=self.name, version=self.version)
+        return replace(self, freshness=freshness, cache=made)
 
     def server(self) -> "Server[Any]":
-        """Return the server of the SDK, which is loaded only now."""
-        return import_module("skillwire.server.build").skills_server(
-            self.library, name=self.name, freshness=self.freshness, surfaces=self.surfaces
-        )
+        """Return the server of the SDK, which is loaded only now. It is made once."""
+        if (made := self.sdk.made) is None:
+            made = self.sdk.made = import_module("skillwire.server.build").skills_server(
+                self.library,
+                name=self.name,
+                version=self.version,
+                instructions=self.instructions,
+                freshness=self.freshness,
+                surfaces=self.features,
+                cache=self.cache,
+            )
+        return made
+
+    def usable_cache(self) -> ResponseCache | None:
+        """Return the cache, unless somebody changed the server that it answers for."""
+        made = self.sdk.made
+        if made is not None and import_module("skillwire.server.build").cached_skills(made) is None:
+            return None
+        return self.cache
+
+
+def serve_service(
+    service: Service, endpoint: "Endpoint | None", *, before: Callable[[], Awaitable[None]] | None = None
+) -> None:
+    """Serve in a process of its own, until the client closes its side or a signal to stop.
+
+    `before` is called first; it loads the library in its own way.
+    """
+
+    async def load() -> None:
+        await service.library.ready()
+        if is_ours():
+            freeze_survivors()
+
+    async def serving() -> None:
+        await (before or load)()
+        await serve_at(endpoint, service)
+
+    run_loop(serving)
 
 
 async def serve_at(endpoint: "Endpoint | None", service: Service) -> None:
-    """Serve over HTTP at the endpoint, else on stdio."""
-    if endpoint is None:
-        await _over_stdio(service)
-    else:
-        await import_module("skillwire.app.http").serve_over_http(service, endpoint)
+    """Serve over HTTP at the endpoint, else on stdio. The library is loaded first, unless somebody did."""
+    await service.library.ready()
+    forget = service.library.listen(lambda _: freeze_survivors()) if is_ours() else None
+    try:
+        if endpoint is None:
+            await _over_stdio(service)
+        else:
+            await import_module("skillwire.app.http").serve_over_http(service, endpoint)
+    finally:
+        if forget is not None:
+            forget()
 
 
 async def _over_stdio(service: Service) -> None:
     if sys.stdin.isatty():
-        say("waiting for an MCP client on stdin; end with Ctrl-D. To look around, add `--http 8765`")
+        add = "To look around, add `--http 8765`" if service.gateway else "To look around, serve over HTTP"
+        say(f"waiting for an MCP client on stdin; end with Ctrl-D. {add}")
     unread: UnreadError | None = None
     with anyio.CancelScope() as scope:
-        async with on_stop_signal(scope.cancel), anyio.create_task_group() as tasks:
-            tasks.start_soon(service.library.follow)  # also while nobody has asked for what needs the SDK
+        async with on_stop_signal(scope.cancel):
             try:
-                await serve_lazily(service.server, service.lane)
+                await serve_following(service.library, service.server, service.usable_cache())
             except UnreadError as error:  # in a group of errors it would be a traceback
                 unread = error
-            tasks.cancel_scope.cancel()
     if unread is not None:
         raise unread

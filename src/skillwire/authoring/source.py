@@ -15,7 +15,7 @@ from skillwire.core.record import Digest, Limits, LiveFile, Origin, SkillFile, S
 from skillwire.core.template import SkillTemplate
 from skillwire.errors import AuthoringError, SourceError
 from skillwire.sources.assemble import limit_problem
-from skillwire.sources.base import Progress, Scan, Source, ignore_progress
+from skillwire.sources.base import NEVER_CHANGES, Progress, Scan, Source, Validator, ignore_progress
 
 
 class CodeSource(Source):
@@ -47,6 +47,11 @@ class CodeSource(Source):
             return self._contents[path][file.path][1]
         except KeyError as error:
             raise SourceError(f"{path}/{file.path} is gone") from error
+
+    def seal(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
+        """Return that a registered file never changes. The text of a live skill is made for each read."""
+        known = file.path in self._contents.get(entry.origin.location, ())
+        return NEVER_CHANGES if known and isinstance(file, SkillFile) else None
 
     async def _made(self, entry: SkillRecord) -> bytes:
         """Return the text of a live skill, found by its path here: it may be published elsewhere."""

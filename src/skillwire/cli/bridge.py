@@ -12,14 +12,13 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from skillwire.app.http import Endpoint
-from skillwire.app.process import log_to_stderr, run
+from skillwire.app.process import log_to_stderr, run_loop
 from skillwire.app.service import HttpOptions, Service, serve_at
 from skillwire.cli.state import state_or_error
 from skillwire.cli.targets import Allow, reached
 from skillwire.config.clients.known import Known, is_address, known_servers
 from skillwire.config.library import load
 from skillwire.config.settings import BRIDGES, max_file_bytes_from
-from skillwire.core.collector import freeze_survivors
 from skillwire.core.problem import Rule
 from skillwire.errors import StateError, UsageError
 from skillwire.features.catalog_text import DEFAULT_TOKENS
@@ -115,7 +114,7 @@ def bridge(
     endpoint = HttpOptions(http, token_env, allow_public, allow_host, allow_origin).endpoint()
     os.environ[BRIDGES] = f"{os.environ.get(BRIDGES, '')}+"  # for the programs that this one starts
     with state_or_error() as state:
-        run(_Bridge(targets, state, trusted, serve_options, endpoint, not no_well_known).run)
+        run_loop(_Bridge(targets, state, trusted, serve_options, endpoint, not no_well_known).run)
     return 0
 
 
@@ -138,7 +137,6 @@ class _Bridge:
             state, trouble = (self.state, None) if isinstance(self.state, State) else (None, self.state)
             library = await bridged(links, state, self.trusted, approving, trouble)
             _tell(await load(library), len(links))
-            library.listen(lambda _: freeze_survivors())
             # Who may see what, the servers know: nothing of it is for a cache that others share.
             freshness = Freshness(LIVE_TTL_MS, private=True)
             service = Service.of(

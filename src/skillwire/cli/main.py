@@ -19,6 +19,7 @@ from skillwire.area import Command
 from skillwire.config.settings import DEFAULT_ADDRESS, DEFAULT_PORT
 from skillwire.core.collector import gc_paused
 from skillwire.core.names import closest
+from skillwire.core.process import owned
 from skillwire.core.system import require_posix
 from skillwire.errors import InvalidValueError, SkillwireError, UsageError
 from skillwire.safe_text import quoted
@@ -124,7 +125,8 @@ def command_function(name: str) -> Callable[..., object]:
 def run(arguments: Sequence[str]) -> int:
     """Run a command line; return its exit code: 0 fine, 1 found something wrong, 2 wrong usage."""
     try:
-        code = _run(with_command(with_http(arguments)))
+        with owned():
+            code = _run(with_command(with_http(arguments)))
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output had enough, and the interpreter must not try again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal
@@ -10,8 +11,8 @@ from cyclopts import Parameter
 
 from skillwire.app.areas import serve_parts
 from skillwire.app.gateway import open_served_library, start
-from skillwire.app.process import log_to_stderr, run
-from skillwire.app.service import HttpOptions, Service, serve_at
+from skillwire.app.process import log_to_stderr
+from skillwire.app.service import HttpOptions, Service, serve_service
 from skillwire.area import ServeRequest
 from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.settings import ServeChoices, max_file_bytes_from, serve_choices
@@ -139,16 +140,11 @@ def serve(
         gateway.library,
         serve_options,
         freshness,
-        with_lane=not no_lane,
+        cache=not no_lane,
         gateway=gateway,
         well_known=not no_well_known,
     )
-
-    async def serving() -> None:
-        await start(gateway)
-        await serve_at(endpoint, service)
-
-    run(serving)
+    serve_service(service, endpoint, before=partial(start, gateway))
     return 0
 
 

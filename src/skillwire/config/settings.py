@@ -188,9 +188,14 @@ def token_from(variable: str | None, environment: Mapping[str, str]) -> str | No
     token = environment.get(variable, "").strip()
     if not token:
         raise UsageError(f"the variable {quoted(variable)} is empty or not set", hint=f"export {variable}=…")
-    if not token.isascii() or not token.isprintable() or " " in token:
+    check_token(token, f"the token in {quoted(variable)}")
+    return token
+
+
+def check_token(token: str, what: str) -> None:
+    """Raise `UsageError` if a token cannot be sent; `what` says which one it is."""
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
         raise UsageError(
-            f"the token in {quoted(variable)} holds characters that no header can carry",
+            f"{what} holds characters that no header can carry" if token else f"{what} is empty",
             hint="use visible ASCII characters without spaces",
         )
-    return token

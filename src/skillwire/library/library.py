@@ -134,8 +134,13 @@ class Library:
     async def ready(self) -> None:
         """Load, unless somebody did."""
         async with self._getting_ready:
-            if len(self._scans) < len(self._sources):
+            if not self.is_loaded:
                 await self.load()
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether every source was scanned."""
+        return len(self._scans) >= len(self._sources)
 
     async def serve(self, sources: Sequence[Source]) -> None:
         """Serve these sources from now on, in this order. Those that are served already go on as they are.
@@ -337,9 +342,9 @@ class Library:
             looked = await self._refresh(served.entry)
         raise UnsettledError(uri)
 
-    def seal(self) -> Validator:
-        """Return what tells whether the catalogue is still the one of now."""
-        return _CatalogValidator(self)
+    def seal(self) -> Validator | None:
+        """Return what tells whether the catalogue is still the one of now; None until it is loaded."""
+        return _CatalogValidator(self) if self.is_loaded else None
 
     def has_fresh(self, uri: object) -> bool:
         """Whether a skill is listed at `uri`, and there is no reason to look again."""

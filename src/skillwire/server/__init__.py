@@ -8,12 +8,10 @@ if TYPE_CHECKING:
     from skillwire.features.prompts import PromptContent
     from skillwire.features.tools import SkillTools
     from skillwire.protocol.messages import Freshness
-    from skillwire.server.attaching.attach import attach
     from skillwire.server.build import skills_server
     from skillwire.server.http.address import Address, HostPolicy, listen
     from skillwire.server.http.app import http_app, serve_http
     from skillwire.server.serve_options import Channel, ServeOptions
-    from skillwire.server.skill_server import SkillServer
     from skillwire.server.stdio.serve import serve_stdio
 
 __all__ = [
@@ -23,9 +21,7 @@ __all__ = [
     "HostPolicy",
     "PromptContent",
     "ServeOptions",
-    "SkillServer",
     "SkillTools",
-    "attach",
     "http_app",
     "listen",
     "serve_http",
@@ -43,9 +39,7 @@ if not TYPE_CHECKING:  # a type checker knows the names above, and no others
             "HostPolicy": "skillwire.server.http.address",
             "PromptContent": "skillwire.features.prompts",
             "ServeOptions": "skillwire.server.serve_options",
-            "SkillServer": "skillwire.server.skill_server",
             "SkillTools": "skillwire.features.tools",
-            "attach": "skillwire.server.attaching.attach",
             "http_app": "skillwire.server.http.app",
             "listen": "skillwire.server.http.address",
             "serve_http": "skillwire.server.http.app",

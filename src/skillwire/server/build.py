@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import mcp_types as types
@@ -19,10 +20,12 @@ from skillwire.features.base import Answer, Call, Feature, ListKind, Method, all
 from skillwire.library.library import Library
 from skillwire.protocol.messages import CACHEABLE, EXTENSION, Freshness
 from skillwire.protocol.translate import complete
-from skillwire.server.http.middleware import TOKEN_SHOWN
 from skillwire.server.notifications import Announcer
+from skillwire.server.response_cache import CACHED_METHODS, ResponseCache
 from skillwire.server.serve_options import NAME, ServeOptions, all_features
 
+TOKEN_SHOWN = "skillwire.token_shown"  # noqa: S105 - a name
+"""Key in the scope of a request that sent the server's token in its header."""
 _log = logging.getLogger(__name__)
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
@@ -60,6 +63,8 @@ async def respond(
         return answer.result
     if name not in CACHEABLE:
         return complete(answer.result, None)
+    if context.request is not None and _has_shown_token(context):  # shared caches may not keep it
+        freshness = replace(freshness, private=True)
     return complete(answer.result, answer.freshness(freshness))
 
 
@@ -69,10 +74,11 @@ def may_change(context: Context) -> bool:
     A client on stdio is the user's own. Over HTTP, local processes and pages of allowed origins reach the
     server, so a request must have shown a token: the one of this server, or one that the SDK has verified.
     """
-    request = context.request
-    if request is None:
-        return True
-    scope: Mapping[str, Any] = getattr(request, "scope", {})
+    return context.request is None or _has_shown_token(context)
+
+
+def _has_shown_token(context: Context) -> bool:
+    scope: Mapping[str, Any] = getattr(context.request, "scope", {})
     return TOKEN_SHOWN in scope or isinstance(scope.get("user"), AuthenticatedUser)
 
 
@@ -106,22 +112,60 @@ def build_server(
     instructions: str | None = None,
     freshness: Freshness | None = None,
     announcer: Announcer | None = None,
+    cache: ResponseCache | None = None,
 ) -> Server[Any]:
     """Return a server that answers the methods of `surfaces` on every protocol version (S2).
 
-    With an `announcer`, clients are told of changes for as long as the server runs.
+    With an `announcer`, clients are told of changes for as long as the server runs, and answers are cached:
+    in `cache`, or in a new one.
     """
-    server: Server[Any] = Server(name, version=version, instructions=instructions)
+    server = _SkillsServer(name, version=version, instructions=instructions)
     if announcer is not None:
         server = _announcing(announcer, name, version, instructions)
     for method, answer in all_methods(surfaces).items():
         server.add_request_handler(method, Params, handler(method, answer, freshness or Freshness()))
     server.extensions.update(all_extensions(surfaces))
     server.middleware.append(_introduce(server, surfaces, announcer))
+    if announcer is not None and surfaces:
+        made = cache or ResponseCache(surfaces, freshness or Freshness(), name=name, version=version)
+        server.cached, server.built_as = CachedSkills(announcer.library, made), _identity(server)
     return server
 
 
-def _announcing(announcer: Announcer, name: str, version: str, instructions: str | None) -> Server[Any]:
+def cached_skills(server: Server[Any]) -> "CachedSkills | None":
+    """Return the cached answers of a server that `build_server` made and nobody changed since.
+
+    They are given out before the SDK sees a request, so a server with a middleware or a handler of its own
+    has none.
+    """
+    if not isinstance(server, _SkillsServer) or server.cached is None:
+        return None
+    return server.cached if server.built_as == _identity(server) else None
+
+
+@dataclass(frozen=True, slots=True)
+class CachedSkills:
+    """The library of a server, and the answers from it that are cached."""
+
+    library: Library
+    cache: ResponseCache
+
+
+class _SkillsServer(Server[Any]):
+    """A server that knows what of it is cached, and what it was like when it was built."""
+
+    cached: CachedSkills | None = None
+    built_as: tuple[object, ...] = ()
+
+
+def _identity(server: Server[Any]) -> tuple[object, ...]:
+    """Return everything of a server that decides how it answers what is cached."""
+    handlers = (server.get_request_handler(method) for method in CACHED_METHODS)
+    told = (server.name, server.version, server.title, server.description, server.website_url, server.icons)
+    return *told, dict(server.cache_hints or {}), server.lifespan, *server.middleware, *handlers
+
+
+def _announcing(announcer: Announcer, name: str, version: str, instructions: str | None) -> _SkillsServer:
     """Return a server whose clients can subscribe, each in the way of its version."""
 
     @asynccontextmanager
@@ -129,7 +173,7 @@ def _announcing(announcer: Announcer, name: str, version: str, instructions: str
         async with announcer.running():
             yield {}
 
-    return Server(
+    return _SkillsServer(
         name,
         version=version,
         instructions=instructions,
@@ -179,11 +223,12 @@ def skills_server(
     freshness: Freshness | None = None,
     options: ServeOptions | None = None,
     surfaces: Sequence[Feature] | None = None,
+    cache: ResponseCache | None = None,
 ) -> Server[Any]:
     """Return an MCP server of the official SDK for `library`. `instructions` may name skill URIs (S20).
 
     For as long as it runs, the library follows its sources, and clients are told of changes. `surfaces` are
-    those of the `options`, where somebody else asks them, too.
+    those of the `options`, and `cache` has their answers, where somebody else asks them, too.
     """
     if surfaces is None:
         surfaces = all_features(library, options or ServeOptions())
@@ -194,4 +239,5 @@ def skills_server(
         instructions=instructions,
         freshness=freshness,
         announcer=Announcer(library, surfaces),
+        cache=cache,
     )

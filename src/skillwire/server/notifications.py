@@ -166,6 +166,11 @@ class Announcer:
         """Ends it for good: it hears of no change any more."""
 
     @property
+    def library(self) -> Library:
+        """The library whose changes are told."""
+        return self._library
+
+    @property
     def lists(self) -> set[ListKind]:
         """The lists that clients are told of when they change."""
         if self._library.frozen:

@@ -37,6 +37,8 @@ _ASKED = 8192
 
 _ARGUMENT = {SKILLS_LIST: "cursor", SKILLS_GET: "uri", RESOURCES_READ: "uri"}
 """The one parameter of each request that is known here. Only a list can do without."""
+CACHED_METHODS = tuple(_ARGUMENT)
+"""The requests that are answered here."""
 
 
 class Question(NamedTuple):

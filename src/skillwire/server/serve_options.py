@@ -1,7 +1,7 @@
 """How skills are offered, and every surface that follows from it, in one place. Knows no SDK."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -77,6 +77,12 @@ class ServeOptions:
         """Take the values of enums as plain text, too. Raises `InvalidValueError`."""
         for option, kind in _ENUMS.items():
             object.__setattr__(self, option, _member(option, kind, getattr(self, option)))
+
+
+def chosen_options(options: ServeOptions | None, *, every_client: bool | None) -> ServeOptions:
+    """Return the options, or the default ones. What `every_client` says wins."""
+    chosen = ServeOptions(every_client=False) if options is None else options
+    return chosen if every_client is None else replace(chosen, every_client=every_client)
 
 
 _ENUMS: Mapping[str, type[StrEnum]] = {

@@ -6,12 +6,17 @@ from contextlib import asynccontextmanager
 
 import anyio
 
+from skillwire.core.process import is_ours
+
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @asynccontextmanager
 async def on_stop_signal(stop: Callable[[], None]) -> AsyncGenerator[None]:
-    """Call `stop` for each signal to end, as long as the block runs."""
+    """Call `stop` for each signal to end, as long as the block runs. In a process of others, take none."""
+    if not is_ours():
+        yield
+        return
 
     async def wait() -> None:
         try:

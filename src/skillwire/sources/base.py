@@ -72,6 +72,19 @@ class Validator(ABC):
         """Whether nothing has changed since."""
 
 
+class _NeverChanges(Validator):
+    """Holds for ever."""
+
+    __slots__ = ()
+
+    def holds(self) -> bool:
+        return True
+
+
+NEVER_CHANGES: Validator = _NeverChanges()
+"""For bytes that stay the same for as long as the program runs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scan:
     """All that a source holds at one moment."""

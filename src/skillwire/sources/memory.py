@@ -13,7 +13,16 @@ from skillwire.core.record import Digest, Limits, LiveFile, Origin, SkillFile, S
 from skillwire.errors import SourceError
 from skillwire.frontmatter.document import SkillDocument, read_document
 from skillwire.sources.assemble import assemble, limit_problem, path_problems
-from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source, WatchFilter, ignore_progress
+from skillwire.sources.base import (
+    EVERYWHERE,
+    Locations,
+    Progress,
+    Scan,
+    Source,
+    Validator,
+    WatchFilter,
+    ignore_progress,
+)
 
 Content: TypeAlias = bytes | Callable[[], Awaitable[bytes]]
 """The bytes of a file, or a function that makes them anew for each read."""
@@ -29,6 +38,19 @@ class MemorySkill:
     @property
     def dynamic(self) -> bool:
         return any(callable(content) for content in self.files.values())
+
+
+class _ContentValidator(Validator):
+    """Holds for as long as a file of a `MemorySource` has the very bytes that it has now."""
+
+    __slots__ = ("_content", "_path", "_skill", "_skills")
+
+    def __init__(self, skills: Mapping[str, MemorySkill], skill: str, path: str, content: Content) -> None:
+        self._skills, self._skill, self._path, self._content = skills, skill, path, content
+
+    def holds(self) -> bool:
+        skill = self._skills.get(self._skill)
+        return skill is not None and skill.files.get(self._path) is self._content
 
 
 class MemorySource(Source):
@@ -89,6 +111,14 @@ class MemorySource(Source):
             return await content()
         except Exception as error:
             raise SourceError(f"the function that makes {file.path} failed") from error
+
+    def seal(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
+        """Return what tells whether a file was replaced. What a function makes is made for each read."""
+        skill = self._skills.get(path := entry.origin.location)
+        content = None if skill is None else skill.files.get(file.path)
+        if not isinstance(content, bytes) or not isinstance(file, SkillFile):
+            return None
+        return _ContentValidator(self._skills, path, file.path, content)
 
     async def _known_entry(self, skill: MemorySkill) -> SkillRecord | list[Problem]:
         """Return the entry of a skill: the same as before if it is the same skill, and cannot change."""

@@ -122,7 +122,7 @@ def test_a_server_without_such_prompts_is_not_taken_for_honest() -> None:
 
 
 OVER_HTTP = """
-from skillwire.server import SkillServer
+from skillwire import SkillServer
 from tests.support.lying_surfaces import PROMPT, SKILL
 SkillServer("honest").add(SKILL, prompt=PROMPT).run(http="127.0.0.1:0")
 """

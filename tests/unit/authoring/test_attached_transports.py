@@ -25,6 +25,9 @@ from skillwire import Skill
 from skillwire.server import attach
 from skillwire.server import Address
 from skillwire.server import listen
+from skillwire import attach
+from skillwire.server.address import Address
+from skillwire.server.port import listen
 
 kind, transport = sys.argv[1:]
 server = MCPServer("host", log_level="ERROR") if kind == "sdk" else FastMCP("host")

@@ -14,10 +14,10 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
-from skillwire import LiveSkill, Skill, SkillRequest, Skills
+from skillwire import LiveSkill, Skill, SkillRequest, Skills, SkillServer, attach
 from skillwire.errors import AuthoringError, ConflictError
 from skillwire.host.dialects.client import ask
-from skillwire.server import ServeOptions, SkillServer, attach
+from skillwire.server import ServeOptions
 from tests.support.clients import ERAS, text_of
 from tests.support.hearing import hearing
 from tests.support.skills import skill_md, write_skill

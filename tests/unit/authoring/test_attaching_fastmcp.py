@@ -13,11 +13,11 @@ from mcp import Client
 from mcp.client.extension import advertise
 from mcp.shared.exceptions import MCPError
 
-from skillwire import LiveSkill, Skill, Skills
+from skillwire import LiveSkill, Skill, Skills, SkillServer, attach
 from skillwire.contract import ContractOptions
 from skillwire.errors import ConflictError
 from skillwire.host.dialects.client import ask
-from skillwire.server import PromptContent, ServeOptions, SkillServer, SkillTools, attach
+from skillwire.server import PromptContent, ServeOptions, SkillTools
 from skillwire.server.attaching.fastmcp.view import view_of
 from skillwire.server.build import all_instructions
 from tests.support.clients import ERAS, text_of

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
-from skillwire import Skill, SkillReference, Skills
+from skillwire import Skill, SkillReference, Skills, SkillServer
 from skillwire.authoring.source import CodeSource
 from skillwire.errors import AuthoringError, BadParamsError, ConflictError, NotServedError, UsageError
-from skillwire.server import SkillServer
 from tests.support.clients import ERAS
 
 HELLO_WORLD = """---
@@ -337,7 +336,7 @@ def test_files_of_a_skill_and_of_one_below_it_are_kept_apart_by_every_host() -> 
 
 
 def _catalog(server: SkillServer) -> Any:
-    return server._finished().gathered.library.catalog.entries.values()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return server._finished().library.catalog.entries.values()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize(
@@ -434,7 +433,7 @@ def _named(body: str | bytes) -> bool:
 
 SCRIPT = """
 from skillwire import Skill
-from skillwire.server import SkillServer
+from skillwire import SkillServer
 server = SkillServer("skills-demo")
 server.add(Skill("x", "A").with_reference("ref1.md", "text/plain", "refbody"), prompt="p")
 server.run()

@@ -8,9 +8,8 @@ import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from skillwire import Skill, Skills
+from skillwire import Skill, Skills, attach
 from skillwire.host.dialects.client import ask
-from skillwire.server import attach
 from tests.support.clients import ERAS
 from tests.support.fastmcp_servers import all_resources, client_of, fastmcp_server, names_of
 from tests.support.hearing import hearing

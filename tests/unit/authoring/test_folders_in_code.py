@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from skillwire import Skill, SkillRequest
+from skillwire import Skill, SkillRequest, SkillServer
 from skillwire.errors import AuthoringError
-from skillwire.server import SkillServer
 from tests.support.skills import skill_md, write, write_skill
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ async def test_a_folder_is_a_value_with_every_file_of_it(triage: Path) -> None:
 PROGRAM = """
 from pathlib import Path
 from skillwire import Skill
-from skillwire.server import SkillServer
+from skillwire import SkillServer
 
 server = SkillServer("x")
 server.add(Skill.from_dir("skills/triage").with_path("acme/one/triage"))

@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from skillwire import LiveSkill, Skill, SkillRequest, Skills
+from skillwire import LiveSkill, Skill, SkillRequest, Skills, SkillServer
 from skillwire.authoring.live import Resolver
 from skillwire.authoring.resolve import MOST
 from skillwire.errors import AuthoringError, ConflictError
 from skillwire.frontmatter.document import read_document
 from skillwire.frontmatter.writer import write_frontmatter
 from skillwire.host.dialects.client import ask
-from skillwire.server import SkillServer
 from tests.support.clients import ERAS
 
 pytestmark = pytest.mark.anyio

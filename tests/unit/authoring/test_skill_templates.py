@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from skillwire import Library, LiveSkill, Skill, SkillRequest
+from skillwire import Library, LiveSkill, Skill, SkillRequest, SkillServer
 from skillwire.core.names import root_uri
 from skillwire.core.template import SkillTemplate
 from skillwire.errors import ConflictError, InvalidValueError
 from skillwire.host.dialects.client import ask
-from skillwire.server import SkillServer
 from skillwire.sources import PrefixedSource
 from tests.support.clients import ERAS
 
@@ -156,7 +155,7 @@ async def test_the_index_for_early_drafts_has_the_patterns() -> None:
 
 async def test_a_pattern_moves_below_a_prefix_with_everything_else() -> None:
     server = guides()
-    (source,) = server._finished().gathered.library.sources  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    (source,) = server._finished().library.sources  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     library = Library([PrefixedSource(source, "acme/team")])
     await library.load()
     assert library.catalog.templates[0].uri == "skill://acme/team/docs/{product}/guide/SKILL.md"

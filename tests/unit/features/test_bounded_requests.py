@@ -13,7 +13,7 @@ from mcp import Client
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 
-from skillwire import Library, LiveSkill, MemorySource, ServeOptions, Skill, SkillRecord
+from skillwire import Library, LiveSkill, MemorySource, ServeOptions, Skill, SkillRecord, SkillServer, attach
 from skillwire.core.names import closest
 from skillwire.core.template import SkillTemplate, TemplateIndex
 from skillwire.errors import BadParamsError
@@ -21,7 +21,7 @@ from skillwire.features.base import Call
 from skillwire.library.catalog import concerned
 from skillwire.library.names import AmbiguousNameError
 from skillwire.protocol.bounds import NESTING, SUBSCRIPTION_BYTES, SUBSCRIPTIONS, VALUES
-from skillwire.server import SkillServer, attach, skills_server
+from skillwire.server import skills_server
 from skillwire.server.jsonrpc import read_message
 from skillwire.sources import Locations, MemorySkill, WatchFilter
 from tests.support.clients import library_of, skill

@@ -23,12 +23,12 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from pydantic import AnyUrl
 
-from skillwire import FolderSource, Library, MemorySource, ServeOptions
+from skillwire import FolderSource, Library, MemorySource, ServeOptions, attach
 from skillwire.core.names import name_fault
 from skillwire.features.drafts import SkillManifests
 from skillwire.protocol.legacy import read_manifest
 from skillwire.protocol.remote import RemoteSkill
-from skillwire.server import attach, skills_server
+from skillwire.server import skills_server
 from skillwire.sources import Limits, MemorySkill
 from tests.support.clients import ERAS, connected, library_of, skill
 from tests.support.listening import listening

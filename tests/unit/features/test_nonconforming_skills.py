@@ -14,12 +14,12 @@ from mcp import Client, StdioServerParameters
 from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import MCPServer
 
-from skillwire import FolderSource, Library, ServeOptions, Skill
+from skillwire import FolderSource, Library, ServeOptions, Skill, SkillServer, attach
 from skillwire.core.conformance import nonconformities
 from skillwire.features.base import Answer, Call, all_methods
 from skillwire.host.dialects.client import ask
 from skillwire.library.compose import LabelledScan, compose
-from skillwire.server import SkillServer, attach, skills_server
+from skillwire.server import skills_server
 from skillwire.server.serve_options import all_features
 from skillwire.sources import Rule
 from tests.support.bridges import bridging

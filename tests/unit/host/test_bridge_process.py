@@ -15,7 +15,7 @@ from tests.support.skills import write_skill
 
 SERVER = """
 from skillwire import Skill
-from skillwire.server import SkillServer
+from skillwire import SkillServer
 SkillServer("s").add(Skill("made", "---\\nname: made\\ndescription: Made.\\n---\\n# Made\\n")).run()
 """
 

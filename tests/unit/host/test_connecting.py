@@ -16,7 +16,7 @@ from tests.support.posting import PostingSite
 
 SERVER = """
 from skillwire import Skill
-from skillwire.server import SkillServer
+from skillwire import SkillServer
 server = SkillServer("s").add(Skill("x", "---\\nname: x\\ndescription: X.\\n---\\n"))
 server.run()
 """

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from skillwire import Skill
+from skillwire import Skill, SkillServer
 from skillwire.errors import FindingError
 from skillwire.host import SkillsClient
-from skillwire.server import SkillServer
 from tests.support.scripted import ScriptedServer
 
 pytestmark = pytest.mark.anyio

@@ -327,7 +327,7 @@ async def test_a_server_that_cannot_tell_is_listened_to_in_peace(mode: str) -> N
 SERVER = """
 import pathlib, os, sys
 from skillwire import Skill
-from skillwire.server import SkillServer
+from skillwire import SkillServer
 pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))
 server = SkillServer("s").add(Skill("x", "---\\nname: x\\ndescription: X.\\n---\\n"))
 server.run()

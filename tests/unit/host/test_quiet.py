@@ -1,9 +1,10 @@
-"""What servers say stays out of the logs while somebody is connected, and no longer."""
+"""In a process of ours, what servers say stays out of the logs while somebody is connected, and no longer."""
 
 import logging
 
 import pytest
 
+from skillwire.core.process import owned
 from skillwire.host.connections.sdk_logging import quiet
 
 
@@ -15,15 +16,22 @@ def heard(caplog: pytest.LogCaptureFixture) -> bool:
 
 def test_the_logs_speak_again_when_the_last_connection_ends(caplog: pytest.LogCaptureFixture) -> None:
     first, second = quiet(), quiet()
-    first.__enter__()
-    second.__enter__()
+    with owned():
+        first.__enter__()
+        second.__enter__()
     first.__exit__(None, None, None)  # they need not end in the order of their beginnings
     assert not heard(caplog)
     second.__exit__(None, None, None)
     assert heard(caplog)
 
 
-def test_what_we_log_ourselves_is_not_lost(caplog: pytest.LogCaptureFixture) -> None:
+def test_loggers_of_a_program_stay_as_they_are(caplog: pytest.LogCaptureFixture) -> None:
     with quiet():
+        assert heard(caplog)
+        assert logging.getLogger("mcp.client").propagate
+
+
+def test_what_we_log_ourselves_is_not_lost(caplog: pytest.LogCaptureFixture) -> None:
+    with owned(), quiet():
         logging.getLogger("skillwire.server.build").error("of our own")
     assert [record.getMessage() for record in caplog.records] == ["of our own"]

@@ -13,12 +13,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters
 
-from skillwire import Skill, Skills
+from skillwire import Skill, Skills, SkillServer
 from skillwire.errors import AuthoringError
 from skillwire.host import SkillsClient
 from skillwire.host.compare_prompts import PromptReport, compare_prompts
 from skillwire.protocol.findings import Fault
-from skillwire.server import SkillServer
 from tests.support.peers import skillwire
 from tests.support.scripted import ScriptedServer, entry_of, files_of
 
@@ -82,7 +81,7 @@ def test_every_prompt_is_its_resources_in_process(drawn: Any) -> None:
 PROGRAM = """
 import base64, json, sys
 from skillwire import Skill
-from skillwire.server import SkillServer
+from skillwire import SkillServer
 server = SkillServer("x")
 for name, body, files, prompt in json.load(open(sys.argv[1])):
     skill = Skill(name, base64.b64decode(body))
@@ -222,7 +221,7 @@ async def test_a_server_without_prompts_or_without_the_extension_is_asked_for_no
 
 BARE = """
 from skillwire import Skill
-from skillwire.server import SkillServer
+from skillwire import SkillServer
 SkillServer("s").add(Skill("x", "---\\nname: x\\ndescription: X.\\n---\\n")).run()
 """
 UNDECLARED = """

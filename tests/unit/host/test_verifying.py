@@ -351,7 +351,7 @@ def test_no_server_is_exit_code_four_with_its_last_words(tmp_path: Path) -> None
 def test_a_skill_without_digests_is_exit_code_nine_if_they_are_required(tmp_path: Path) -> None:
     program = tmp_path / "server.py"
     program.write_text(
-        "from skillwire.server import SkillServer\n"
+        "from skillwire import SkillServer\n"
         "server = SkillServer('x')\n"
         "server.skill('live', description='L.')(lambda request: 'x')\n"
         "server.run()\n",

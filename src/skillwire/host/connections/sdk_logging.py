@@ -1,8 +1,10 @@
-"""Silence in the logs: the SDK repeats there, with tracebacks, whatever a server sent."""
+"""Silence in the logs of our own processes: the SDK repeats there, with tracebacks, what a server sent."""
 
 import logging
 from collections.abc import Generator
 from contextlib import contextmanager
+
+from skillwire.core.process import is_ours
 
 _LOUD = ("client", "mcp.client", "mcp.shared", "mcp.os", "httpx2", "httpcore2")
 """Who repeats the words of servers. What we serve ourselves is logged elsewhere, and goes on meanwhile."""
@@ -34,10 +36,14 @@ _silence = _Silence()
 
 @contextmanager
 def quiet() -> Generator[None]:
-    """Let nothing of that be logged meanwhile. What matters of it is a finding or an error.
+    """Let nothing of that be logged meanwhile, if the process is ours. What matters is a problem or an error.
 
-    Several may overlap, and end in any order: with the last one the logs speak again.
+    Several may overlap, and end in any order: with the last one the logs speak again. In a process of others
+    the loggers stay as they are.
     """
+    if not is_ours():
+        yield
+        return
     _silence.begin()
     try:
         yield

@@ -1,45 +1,68 @@
 """Attach skills to an existing server of the MCP SDK or of FastMCP."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import mcp_types as types
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel.server import Server
 from mcp.server.subscriptions import ListenHandler, SubscriptionBus
 
-from skillwire.authoring.skill import Skill, caller_folder
-from skillwire.authoring.skills import Skills
 from skillwire.errors import AuthoringError, ConflictError
 from skillwire.features.base import all_extensions, all_methods
+from skillwire.library.library import Library
 from skillwire.protocol.messages import LISTEN
 from skillwire.server.attaching.merge import ONE_CALL, Merger, OriginalHandler
 from skillwire.server.build import PRIVATE, Context, Handler, Params, all_instructions, handler
 from skillwire.server.notifications import SUBSCRIBE, UNSUBSCRIBE, Announcer, reaches
 from skillwire.server.serve_options import ServeOptions, all_features
-from skillwire.server.skill_server import FOR_HOSTS, Gathered, Servable, SkillServer, gathered
 
 if TYPE_CHECKING:
-    from mcp.server.mcpserver import MCPServer
+    from skillwire.authoring.skill import Skill
 
-    AnyServer: TypeAlias = "Server[Any] | MCPServer[Any] | FastMCPServer"
+
+def attach_to(
+    server: object,
+    library: Library,
+    prompts: "Mapping[str, Skill]",
+    options: ServeOptions,
+    bus: SubscriptionBus | None = None,
+) -> None:
+    """Serve a library from a server of the SDK or of FastMCP, too.
+
+    Raises `AuthoringError` for anything else, and `ConflictError` if it serves skills already.
+    """
+    if (lowlevel := _lowlevel(server)) is not None:
+        Attached(lowlevel, library, prompts, options, bus)
+    elif _is_fastmcp(server):
+        provider = import_module("skillwire.server.attaching.fastmcp.provider")
+        provider.attach_to_fastmcp(server, library, prompts, options)
+    else:
+        fix = "attach them to a `Server` or `MCPServer` of the official SDK, or to a `FastMCP`"
+        rule = "is nothing that skills can be attached to"
+        raise AuthoringError("the value", repr(server), rule, fix)
 
 
 class Attached:
     """One server, and the skills that it serves from now on."""
 
     def __init__(
-        self, server: Server[Any], everything: Gathered, options: ServeOptions, bus: SubscriptionBus | None
+        self,
+        server: Server[Any],
+        library: Library,
+        prompts: "Mapping[str, Skill]",
+        options: ServeOptions,
+        bus: SubscriptionBus | None,
     ) -> None:
         self._server = server
-        self._surfaces = all_features(everything.library, options, everything.prompts)
+        self._surfaces = all_features(library, options, prompts)
         self._extensions = all_extensions(self._surfaces)
         if taken := self._extensions.keys() & server.extensions.keys():
             raise ConflictError(f"the server declares `{min(taken)}` already; {ONE_CALL}")
         self._merger = Merger(self._surfaces, PRIVATE)
-        self._announcer = Announcer(everything.library, self._surfaces, bus or _bus_of(server))
+        self._announcer = Announcer(library, self._surfaces, bus or _bus_of(server))
         self._theirs: dict[str, OriginalHandler] = {}
         self._ours: dict[str, Handler] = {}
         self.install()
@@ -133,59 +156,6 @@ def _bus_of(server: Server[Any]) -> SubscriptionBus | None:
     return entry.handler._bus  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
-class FastMCPServer(Protocol):
-    """What a `FastMCP` is to a type checker, whether it is installed or not."""
-
-    @property
-    def name(self) -> str: ...
-
-    def add_provider(self, provider: Any, *, namespace: str = "") -> None: ...
-
-
-def attach(
-    server: "AnyServer",
-    *skills: Servable | SkillServer,
-    prompt: str | None = None,
-    options: ServeOptions = FOR_HOSTS,
-    bus: SubscriptionBus | None = None,
-) -> None:
-    """Add `skills` to a server that you have: a low-level `Server`, `MCPServer` or `FastMCP`.
-
-    `skills` are values, collections, a `SkillServer`, sources, or folders relative to the calling file. With
-    `prompt`, one skill is also a prompt of this name. `ServeOptions()` adds tools, prompts and a list of
-    skills for clients without the extension. Pass the `bus` of your own `subscriptions/listen`, if you have
-    one.
-
-    Raises `AuthoringError` or `ConflictError` for skills that cannot be, and `ConflictError` for a server
-    that serves skills already.
-    """
-    base = caller_folder()
-    parts: list[Servable] = [each.skills if isinstance(each, SkillServer) else each for each in skills]
-    if prompt is not None:
-        parts = [_with_prompt(parts, prompt)]
-    everything = gathered(parts, label=_name_of(server), base=base)
-    lowlevel = _lowlevel(server)
-    if lowlevel is not None:
-        Attached(lowlevel, everything, options, bus)
-    elif _is_fastmcp(server):
-        import_module("skillwire.server.attaching.fastmcp.provider").attach_to_fastmcp(
-            server, everything, options
-        )
-    else:
-        fix = "attach them to a `Server` or `MCPServer` of the official SDK, or to a `FastMCP`"
-        rule = "is nothing that skills can be attached to"
-        raise AuthoringError("the value", repr(server), rule, fix)
-
-
-def _with_prompt(parts: Sequence[Servable], prompt: str) -> Skills:
-    match parts:
-        case [Skill() as skill]:
-            return Skills().add(skill, prompt=prompt)
-        case _:
-            fix = "attach several as `Skills().add(skill, prompt=…).add(…)`"
-            raise AuthoringError("the prompt", prompt, "is for one skill", fix)
-
-
 def _lowlevel(server: object) -> Server[Any] | None:
     """Return a server of the official SDK, or the one inside an `MCPServer`, which has no public name."""
     candidates: list[object] = [server, getattr(server, "_lowlevel_server", None)]
@@ -198,8 +168,3 @@ def _is_fastmcp(server: object) -> bool:
         f"{kind.__module__}.{kind.__name__}" == "fastmcp.server.server.FastMCP"
         for kind in type(server).__mro__
     )
-
-
-def _name_of(server: object) -> str:
-    name = getattr(server, "name", None)
-    return name if isinstance(name, str) and name else "code"

@@ -3,9 +3,11 @@
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, cast
 
+import anyio
 import uvicorn
 from mcp.server.lowlevel.server import Server
 from mcp.server.transport_security import TransportSecuritySettings
@@ -15,6 +17,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from skillwire.server.build import cached_skills
 from skillwire.server.http.address import HostPolicy
 from skillwire.server.http.byte_budget import BudgetGuard, ByteBudget
 from skillwire.server.http.cache import ResponseCacheMiddleware
@@ -62,10 +65,14 @@ def http_app(
     token: str | None = None,
     mount: HttpMount | None = None,
     *,
-    lane: ResponseCache | None = None,
+    cache: ResponseCache | bool = True,
     limits: HttpLimits | None = None,
 ) -> Application:
-    """Return the ASGI application of a server, for every protocol version."""
+    """Return the ASGI application of a server, for every protocol version.
+
+    What hosts ask for again and again is answered from a cache, unless the server has a middleware or a
+    handler of yours, or `cache` is False.
+    """
     more, bounds = mount or HttpMount(), limits or HttpLimits()
     budget = ByteBudget(bounds.buffered_bytes)
     routes: list[BaseRoute] = [Route(HEALTH_PATH, _healthy, methods=["GET"]), *more.routes]
@@ -82,8 +89,10 @@ def http_app(
     app = MessageGuard(SessionLimit(app, MCP_PATH, bounds.sessions), MCP_PATH)
     streams = StreamCloser(app)
     app = BudgetGuard(streams, budget)
-    if lane is not None:
-        app = ResponseCacheMiddleware(app, lane, MCP_PATH, budget)
+    if cache is True:
+        app = ResponseCacheMiddleware(app, partial(_cache_of, server), MCP_PATH, budget)
+    elif cache is not False:
+        app = ResponseCacheMiddleware(app, cache, MCP_PATH, budget)
     if token is not None:
         app = TokenGuard(app, token, open_paths=more.open_paths, vouches=more.vouches)
     if policy.origins:  # a browser asks before it sends, and shows the page only what it may see
@@ -98,20 +107,46 @@ def http_app(
     return Application(HostGuard(_MountLifespan(app, more), policy), streams, bounds, budget)
 
 
+def _cache_of(server: Server[Any]) -> ResponseCache | None:
+    cached = cached_skills(server)
+    return None if cached is None else cached.cache
+
+
 async def serve_http(
-    app: Application, listening: socket.socket, announce: Callable[[], None], mount: HttpMount | None = None
+    app: Application,
+    listening: socket.socket,
+    announce: Callable[[], None],
+    mount: HttpMount | None = None,
+    *,
+    stop: anyio.Event | None = None,
 ) -> None:
-    """Serve until a signal to stop. `announce` is called when requests can be answered."""
+    """Serve until `stop` is set, or this is cancelled. `announce` is called when requests can be answered.
+
+    In a process that is Skillwire's own, a signal to stop does the same.
+    """
     more = mount or HttpMount()
     serving = Serving(app, more, announce)
 
-    def stop() -> None:
+    def end() -> None:
         app.close()
         more.close()
         serving.stop()
 
-    async with on_stop_signal(stop):
-        await serving.serve(sockets=[listening])
+    async def wait(stop: anyio.Event) -> None:
+        await stop.wait()
+        end()
+
+    async with on_stop_signal(end), anyio.create_task_group() as tasks:
+        if stop is not None:
+            tasks.start_soon(wait, stop)
+        try:
+            await serving.serve(sockets=[listening])
+        except anyio.get_cancelled_exc_class():
+            end()
+            with anyio.CancelScope(shield=True):
+                await serving.leave(listening)
+            raise
+        tasks.cancel_scope.cancel()
 
 
 def _config(app: Application, mount: HttpMount) -> GuardedConfig:
@@ -177,3 +212,9 @@ class Serving(uvicorn.Server):
     def stop(self) -> None:
         self.force_exit = self.should_exit
         self.should_exit = True
+
+    async def leave(self, listening: socket.socket) -> None:
+        """Close every connection and the port, having been cancelled."""
+        if self.started:
+            await self.shutdown([listening])
+        listening.close()

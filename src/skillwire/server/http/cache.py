@@ -1,6 +1,7 @@
 """The lane on HTTP: inside authentication, before everything that the SDK does with a request."""
 
 from collections import deque
+from collections.abc import Callable
 from functools import lru_cache
 
 import orjson
@@ -20,9 +21,16 @@ _UNKNOWN = frozenset({b"mcp-session-id", b"content-encoding"})
 class ResponseCacheMiddleware:
     """Answers what the lane knows; gives the rest to `app` as it came."""
 
-    def __init__(self, app: ASGIApp, lane: ResponseCache, path: str, budget: ByteBudget) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        cache: ResponseCache | Callable[[], ResponseCache | None],
+        path: str,
+        budget: ByteBudget,
+    ) -> None:
+        """`cache` may be found with the first request: only then nothing is added to a server any more."""
         self._app = app
-        self._lane = lane
+        self._cache = cache
         self._path = path
         self._budget = budget
 
@@ -35,8 +43,13 @@ class ResponseCacheMiddleware:
         ):
             await self._app(scope, receive, send)
             return
+        if not isinstance(cache := self._cache, ResponseCache):
+            if (cache := cache()) is None:
+                await self._app(scope, receive, send)
+                return
+            self._cache = cache
         message = await receive()
-        answer = await self._answer(message, said)
+        answer = await _answer(cache, message, said)
         if answer is None:
             await self._app(scope, _again(message, receive), send)
             return
@@ -48,24 +61,26 @@ class ResponseCacheMiddleware:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": answer})
 
-    async def _answer(self, message: Message, said: dict[bytes, bytes]) -> bytes | None:
-        body: bytes = message.get("body", b"")
-        # A body in several pieces is a large one, or a slow one: neither is what this is for.
-        if message["type"] != "http.request" or message.get("more_body", False) or len(body) > LONGEST:
-            return None
-        try:
-            asked = modern_question(orjson.loads(body))
-        except orjson.JSONDecodeError:
-            return None
-        if asked is None:
-            return None
-        identity, question = asked
-        if said[b"mcp-method"] != question.method.encode():
-            return None
-        if question.method == RESOURCES_READ and said.get(b"mcp-name") != (question.argument or "").encode():
-            return None
-        result = self._lane.ready(question) or await self._lane.prepare(question)
-        return None if result is None else envelope(orjson.dumps(identity), result)
+
+async def _answer(cache: ResponseCache, message: Message, said: dict[bytes, bytes]) -> bytes | None:
+    """Return the answer to a request that has come whole, if it is one for the cache."""
+    body: bytes = message.get("body", b"")
+    # A body in several pieces is a large one, or a slow one: neither is what this is for.
+    if message["type"] != "http.request" or message.get("more_body", False) or len(body) > LONGEST:
+        return None
+    try:
+        asked = modern_question(orjson.loads(body))
+    except orjson.JSONDecodeError:
+        return None
+    if asked is None:
+        return None
+    identity, question = asked
+    if said[b"mcp-method"] != question.method.encode():
+        return None
+    if question.method == RESOURCES_READ and said.get(b"mcp-name") != (question.argument or "").encode():
+        return None
+    result = cache.ready(question) or await cache.prepare(question)
+    return None if result is None else envelope(orjson.dumps(identity), result)
 
 
 def _said(headers: list[tuple[bytes, bytes]]) -> dict[bytes, bytes] | None:

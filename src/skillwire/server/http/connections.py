@@ -15,6 +15,7 @@ from typing import Any
 
 import uvicorn
 
+from skillwire.core.process import is_ours
 from skillwire.server.http.byte_budget import ByteBudget
 
 _OTHERS = 1024
@@ -26,20 +27,31 @@ _ACKNOWLEDGED = struct.Struct("=120xQ")
 
 
 def allowed_connections(wanted: int) -> int:
-    """Ask the system for as many open files as `wanted` connections need. Return how many it allows."""
+    """Return how many connections of `wanted` the limit of open files allows. Raise it, if we may."""
     if find_spec("resource") is None:  # Windows has no such limit
         return wanted
     import resource  # noqa: PLC0415 - not on every system
 
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = wanted + _OTHERS
-    if soft == resource.RLIM_INFINITY or soft >= needed:
+    if is_ours():
+        raise_file_limit(wanted + _OTHERS)
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted + _OTHERS:
         return wanted
+    return min(wanted, max(soft - _FEWEST_OTHERS, soft // 2))
+
+
+def raise_file_limit(needed: int) -> None:
+    """Let this process have `needed` files open, or as many as the system allows. Never lowers the limit."""
+    if find_spec("resource") is None:
+        return
+    import resource  # noqa: PLC0415 - not on every system
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
     most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return min(wanted, max(soft - _FEWEST_OTHERS, soft // 2))
 
 
 def acknowledged(connection: Any) -> int | None:
@@ -223,3 +235,6 @@ class GuardedConfig(uvicorn.Config):
 
     guard: Connections
     budget: ByteBudget
+
+    def configure_logging(self) -> None:
+        """Leave the loggers of the process as they are: uvicorn would silence the one for requests."""

@@ -12,13 +12,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skillwire.protocol.bounds import MAX_MESSAGE_BYTES
+from skillwire.server.build import TOKEN_SHOWN
 from skillwire.server.http.address import HostPolicy
 from skillwire.server.http.routes import vouch_for_none
 from skillwire.server.jsonrpc import Refusal, read_message, refusal
 
 HEALTH_PATH = "/healthz"
-TOKEN_SHOWN = "skillwire.token_shown"  # noqa: S105 - a name
-"""Key in the scope of a request that sent the server's token in its header."""
 
 
 class HostGuard:

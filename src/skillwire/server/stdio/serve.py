@@ -18,6 +18,7 @@ import anyio.to_thread
 import orjson
 
 from skillwire.errors import UnreadError
+from skillwire.library.library import Library
 from skillwire.server.response_cache import (
     LONGEST,
     Question,
@@ -49,12 +50,35 @@ _JOINED = 64 * 1024
 Line: TypeAlias = bytes | LineTooLongError
 
 
-async def serve_stdio(server: "Server[Any]") -> None:
+async def serve_stdio(server: "Server[Any]", *, cache: bool = True) -> None:
     """Serve one client on stdin and stdout until it closes either.
 
-    Raises `UnreadError` if it leaves answers unread, having closed our standard input.
+    Meanwhile descriptor 0 is empty and 1 leads to stderr. What hosts ask for again and again is answered
+    from a cache, unless the server has a middleware or a handler of yours. Raises `UnreadError` if the client
+    leaves answers unread, having closed our standard input.
     """
-    await serve_lazily(lambda: server)
+    cached = import_module("skillwire.server.build").cached_skills(server) if cache else None
+    if cached is None:
+        await serve_lazily(lambda: server)
+        return
+    await serve_following(cached.library, lambda: server, cached.cache)
+
+
+async def serve_following(
+    library: Library, make_server: "Callable[[], Server[Any]]", cache: ResponseCache | None
+) -> None:
+    """Do the same while the library follows its sources: the SDK, which sees to it, may never be needed."""
+    await library.ready()
+    unread: UnreadError | None = None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(library.follow)
+        try:
+            await serve_lazily(make_server, cache)
+        except UnreadError as error:  # in a group of errors it would be a traceback
+            unread = error
+        tasks.cancel_scope.cancel()
+    if unread is not None:
+        raise unread
 
 
 async def serve_lazily(make_server: "Callable[[], Server[Any]]", lane: ResponseCache | None = None) -> None:

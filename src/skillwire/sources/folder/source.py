@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing, suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import anyio.to_thread
 
 from skillwire.core.names import name_fault
 from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.process import is_ours
 from skillwire.core.record import Limits, LiveFile, SkillFile, SkillRecord
 from skillwire.core.system import require_posix
 from skillwire.errors import SourceBusyError, SourceError
@@ -38,6 +39,7 @@ from skillwire.sources.folder.watch import watch
 from skillwire.sources.folder.watch_plan import WatchPlan
 
 
+@cache
 def _trimmer() -> Callable[[int], Any]:
     """Return what makes the C library give back what it holds, where it is one that can."""
     if sys.platform == "linux":
@@ -46,12 +48,13 @@ def _trimmer() -> Callable[[int], Any]:
     return lambda _: 0
 
 
-_trim = _trimmer()
-
-
 def trim_memory() -> None:
-    """Let the system have what this process holds and does not use. Takes milliseconds: not for hot paths."""
-    _trim(0)
+    """Let the system have what this process holds and does not use, if the process is ours.
+
+    Takes milliseconds: not for hot paths.
+    """
+    if is_ours():
+        _trimmer()(0)
 
 
 _WORTH_A_THREAD = 1024 * 1024

@@ -14,9 +14,11 @@ from fastmcp.server.extensions import ServerExtension
 from fastmcp.tools.base import Tool
 from fastmcp.utilities.versions import VersionSpec
 
+from skillwire.authoring.skill import Skill
 from skillwire.errors import ConflictError
 from skillwire.features.base import Call, Method, all_methods
 from skillwire.library.catalog import Catalog
+from skillwire.library.library import Library
 from skillwire.protocol.messages import (
     EXTENSION,
     PROMPTS_GET,
@@ -39,7 +41,6 @@ from skillwire.server.attaching.fastmcp.extension import SkillsExtension
 from skillwire.server.attaching.fastmcp.view import Selections, SkillHolder, hidden_from
 from skillwire.server.attaching.merge import LISTS, ONE_CALL
 from skillwire.server.serve_options import ServeOptions, all_features
-from skillwire.server.skill_server import Gathered
 
 
 @asynccontextmanager
@@ -60,10 +61,10 @@ Component = TypeVar("Component")
 class SkillsProvider(SkillHolder):
     """Serves a library as resources, prompts and tools of FastMCP."""
 
-    def __init__(self, everything: Gathered, options: ServeOptions) -> None:
+    def __init__(self, library: Library, prompts: Mapping[str, Skill], options: ServeOptions) -> None:
         super().__init__()
-        self.library = everything.library
-        self.prompts = everything.prompts
+        self.library = library
+        self.prompts = prompts
         self.options = options
         self.surfaces = all_features(self.library, options, self.prompts)
         self.selections = Selections(self.library, self.surfaces, options, self.prompts)
@@ -171,7 +172,9 @@ async def _pages(method: Method, part: str) -> AsyncGenerator[Mapping[str, Any]]
         cursor = str(following)
 
 
-def attach_to_fastmcp(server: FastMCP[Any], everything: Gathered, options: ServeOptions) -> None:
+def attach_to_fastmcp(
+    server: FastMCP[Any], library: Library, prompts: Mapping[str, Skill], options: ServeOptions
+) -> None:
     """Add a provider of skills to a server. Raises `ConflictError` if it serves skills already."""
     if any(isinstance(provider, SkillHolder) for provider in server.providers):
         raise ConflictError(f"the server has skills already; {ONE_CALL}")
@@ -182,4 +185,4 @@ def attach_to_fastmcp(server: FastMCP[Any], everything: Gathered, options: Serve
         raise ConflictError(
             f"the server has another extension for `{EXTENSION}`; take it out, and attach its folders, too"
         )
-    server.add_provider(SkillsProvider(everything, options))
+    server.add_provider(SkillsProvider(library, prompts, options))

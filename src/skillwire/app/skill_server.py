@@ -1,69 +1,26 @@
 """`SkillServer`: serve skills written in code, and ask it without a transport."""
 
 import functools
-import os
-import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-import anyio
-from mcp.server.lowlevel.server import Server
-
+from skillwire.app.collect import collect_skills
+from skillwire.app.service import Service, program_endpoint, serve_service
 from skillwire.authoring.live import DEFAULT_TIMEOUT, LiveSkill, Resolver, Values, description_of
 from skillwire.authoring.skill import Skill, returns_path
 from skillwire.authoring.skills import NamedFolder, Skills, check_no_options
-from skillwire.authoring.source import CodeSource
 from skillwire.core.record import Json
-from skillwire.errors import AuthoringError, BadParamsError, ConflictError, NotServedError, UsageError
+from skillwire.errors import AuthoringError, BadParamsError, ConflictError, NotServedError
 from skillwire.features.base import Call, Feature, all_methods
 from skillwire.library.library import Library
 from skillwire.protocol.messages import PROMPTS_GET, RESOURCES_LIST, RESOURCES_READ
 from skillwire.protocol.translate import Contents, ListedResource, PromptMessage
 from skillwire.safe_text import quoted
-from skillwire.server.build import build_server
-from skillwire.server.http.address import Address, HostPolicy, listen
-from skillwire.server.http.app import MCP_PATH, http_app, serve_http
-from skillwire.server.notifications import Announcer
-from skillwire.server.serve_options import ServeOptions, all_features
-from skillwire.server.stdio.serve import serve_stdio
-from skillwire.sources.base import Source
-from skillwire.sources.folder.source import FolderSource
+from skillwire.server.serve_options import ServeOptions, chosen_options
 
-Servable: TypeAlias = Skill | LiveSkill | Skills | Source | str | os.PathLike[str]
-"""A skill, several of them, a source of skills, or the path of a folder."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """Everything that is to be served."""
-
-    library: Library
-    prompts: Mapping[str, Skill]
-
-
-def gathered(parts: Iterable[Servable], *, label: str, base: Path) -> Gathered:
-    """Return all that `parts` hold. A relative path is relative to `base`.
-
-    Raises `ConflictError` if skills written in code get in each other's way, or sources share a label.
-    """
-    skills, sources = Skills(), list[Source]()
-    for part in parts:
-        match part:
-            case Skill() | LiveSkill():
-                skills = skills.add(part)
-            case Skills():
-                skills = skills.merge(part)
-            case Source():
-                sources.append(part)
-            case str() | os.PathLike():
-                sources.append(FolderSource(base / part, keep_good=True))
-            case _:
-                fix = "hand over a `Skill`, `Skills`, a source, or the path of a folder"
-                raise AuthoringError("the value", repr(part), "is nothing that can be served", fix)
-    written = [CodeSource(skills, label=label)] if len(skills) else []
-    return Gathered(Library([*written, *sources]), skills.prompts)
+if TYPE_CHECKING:
+    from mcp.server.lowlevel.server import Server
 
 
 class InProcessClient:
@@ -103,9 +60,6 @@ class InProcessClient:
 
 Function = TypeVar("Function", bound=Resolver | Callable[[], Path])
 
-FOR_HOSTS = ServeOptions(every_client=False)
-"""What a server built in code offers unless it says otherwise: no tools, and no prompts but its own."""
-
 
 class SkillServer:
     """An MCP server for skills in code: as resources, through the extension, and as prompts."""
@@ -116,13 +70,18 @@ class SkillServer:
         *,
         version: str = "0.1.0",
         instructions: str | None = None,
-        options: ServeOptions = FOR_HOSTS,
+        options: ServeOptions | None = None,
+        every_client: bool | None = None,
     ) -> None:
-        """`ServeOptions()` adds tools, prompts and a list of skills for clients without the extension."""
-        self.name, self.version, self.instructions, self.options = name, version, instructions, options
+        """Clients without the extension get tools, prompts and a list of skills, as the `options` say.
+
+        With `every_client=False` they get none of it, whatever the options say.
+        """
+        self.name, self.version, self.instructions = name, version, instructions
+        self.options = chosen_options(options, every_client=every_client)
         self._parts: list[Skills | NamedFolder] = []
         self._so_far = Skills()
-        self._built: _Built | None = None
+        self._service: Service | None = None
 
     def add(self, *skills: Skill | LiveSkill | Skills, prompt: str | None = None) -> Self:
         """Register skills, or whole collections; with `prompt`, one skill that is also a prompt of this name.
@@ -187,70 +146,53 @@ class SkillServer:
         parts = (part.skills() if isinstance(part, NamedFolder) else part for part in self._parts)
         return functools.reduce(Skills.merge, parts, Skills())
 
-    def build(self) -> Server[Any]:
+    def build(self) -> "Server[Any]":
         """Return the server of the official SDK. Raises `ConflictError`, naming every address taken twice."""
-        return self._finished().server
+        return self._finished().server()
 
-    def run(self, http: str | None = None) -> None:
-        """Serve until the client closes its side; with `http`, at `[HOST:]PORT` until a signal to stop."""
-        built = self._finished()
-        if http is None:
-            anyio.run(serve_stdio, built.server)
-            return
-        address = Address.parse(http)
-        if not address.is_loopback:
-            raise UsageError(
-                f"`{address.host}` can be reached from other machines, and there is no token",
-                hint="listen on `127.0.0.1`, or put what `build` returns behind a server that asks for one",
-            )
-        anyio.run(built.over_http, address)
+    def run(self, http: str | None = None, *, token: str | None = None, cache: bool = True) -> None:
+        """Serve until the client closes its side; with `http`, at `[HOST:]PORT` until a signal to stop.
+
+        Over HTTP, clients must send the `token`, if there is one; an address that other machines reach needs
+        one. Without `cache`, the MCP SDK answers every request. Raises `UsageError`.
+        """
+        service = self._finished().for_run(cache=cache, private=token is not None)
+        serve_service(service, program_endpoint(http, token))
 
     async def list_resources(self) -> list[ListedResource]:
         """Return all that `resources/list` lists, without a transport."""
-        return await self._finished().in_process.resources()
+        return await self._in_process().resources()
 
     async def read(self, uri: str) -> list[Contents]:
         """Return the contents of `resources/read`, without a transport. Raises `NotServedError`."""
-        return await self._finished().in_process.contents(uri)
+        return await self._in_process().contents(uri)
 
     async def get_prompt(self, name: str) -> list[PromptMessage]:
         """Return the messages of `prompts/get`, without a transport. Raises `BadParamsError`."""
-        return await self._finished().in_process.messages(name)
+        return await self._in_process().messages(name)
 
     def _register(self, part: Skills | NamedFolder) -> None:
-        if self._built is not None:
+        if self._service is not None:
             raise ConflictError("the server is built: add skills before it is run or asked")
         if isinstance(part, Skills):
             self._so_far = self._so_far.merge(part)  # refused here, where the author can see it
         self._parts.append(part)
 
-    def _finished(self) -> "_Built":
-        if self._built is None:
-            self._built = _Built(self)
-        return self._built
+    def _finished(self) -> Service:
+        """Return what the skills make together. Without any, it declares nothing."""
+        if self._service is None:
+            skills = self.skills
+            collected = collect_skills([skills], label=self.name, base=Path())
+            self._service = Service.of(
+                collected.library,
+                self.options if len(skills) else None,
+                name=self.name,
+                version=self.version,
+                instructions=self.instructions,
+                prompts=collected.prompts,
+            )
+        return self._service
 
-
-class _Built:
-    """What a finished collection of skills makes. One without skills declares nothing."""
-
-    def __init__(self, server: SkillServer) -> None:
-        skills = server.skills
-        self.gathered = gathered([skills], label=server.name, base=Path())
-        library = self.gathered.library
-        surfaces = all_features(library, server.options, skills.prompts) if len(skills) else []
-        self.in_process = InProcessClient(library, surfaces)
-        self.server = build_server(
-            surfaces,
-            name=server.name,
-            version=server.version,
-            instructions=server.instructions,
-            announcer=Announcer(library, surfaces),
-        )
-
-    async def over_http(self, address: Address) -> None:
-        listening, bound = listen(address)
-
-        def announce() -> None:
-            sys.stderr.write(f"serving {self.server.name} at http://{bound.authority}{MCP_PATH}\n")
-
-        await serve_http(http_app(self.server, HostPolicy(bound)), listening, announce)
+    def _in_process(self) -> InProcessClient:
+        service = self._finished()
+        return InProcessClient(service.library, service.features)

@@ -1,0 +1,69 @@
+"""`attach`: add skills to a server that a program has."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from skillwire.app.collect import Servable, collect_skills
+from skillwire.app.skill_server import SkillServer
+from skillwire.authoring.skill import Skill, caller_folder
+from skillwire.authoring.skills import Skills
+from skillwire.errors import AuthoringError
+from skillwire.server.attaching.attach import attach_to
+from skillwire.server.serve_options import ServeOptions, chosen_options
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel.server import Server
+    from mcp.server.mcpserver import MCPServer
+    from mcp.server.subscriptions import SubscriptionBus
+
+    AnyServer: TypeAlias = "Server[Any] | MCPServer[Any] | FastMCPServer"
+
+
+class FastMCPServer(Protocol):
+    """What a `FastMCP` is to a type checker, whether it is installed or not."""
+
+    @property
+    def name(self) -> str: ...
+
+    def add_provider(self, provider: Any, *, namespace: str = "") -> None: ...
+
+
+def attach(
+    server: "AnyServer",
+    *skills: Servable | SkillServer,
+    prompt: str | None = None,
+    every_client: bool | None = None,
+    options: ServeOptions | None = None,
+    bus: "SubscriptionBus | None" = None,
+) -> None:
+    """Add `skills` to a server that you have: a low-level `Server`, `MCPServer` or `FastMCP`.
+
+    `skills` are values, collections, a `SkillServer`, sources, or folders relative to the calling file. With
+    `prompt`, one skill is also a prompt of this name. Clients without the extension get tools, prompts and a
+    list of skills, unless `every_client` is False; `options` say how. Pass the `bus` of your own
+    `subscriptions/listen`, if you have one.
+
+    Raises `AuthoringError` or `ConflictError` for skills that cannot be, and `ConflictError` for a server
+    that serves skills already.
+    """
+    base = caller_folder()
+    parts: list[Servable] = [each.skills if isinstance(each, SkillServer) else each for each in skills]
+    if prompt is not None:
+        parts = [_with_prompt(parts, prompt)]
+    collected = collect_skills(parts, label=_name_of(server), base=base)
+    chosen = chosen_options(options, every_client=every_client)
+    attach_to(server, collected.library, collected.prompts, chosen, bus)
+
+
+def _with_prompt(parts: Sequence[Servable], prompt: str) -> Skills:
+    match parts:
+        case [Skill() as skill]:
+            return Skills().add(skill, prompt=prompt)
+        case _:
+            fix = "attach several as `Skills().add(skill, prompt=…).add(…)`"
+            raise AuthoringError("the prompt", prompt, "is for one skill", fix)
+
+
+def _name_of(server: object) -> str:
+    name = getattr(server, "name", None)
+    return name if isinstance(name, str) and name else "code"

@@ -1,0 +1,58 @@
+"""Collect what a program wants served: skills in code, sources and folders, as one library."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from skillwire.authoring.live import LiveSkill
+from skillwire.authoring.skill import Skill
+from skillwire.authoring.skills import Skills
+from skillwire.authoring.source import CodeSource
+from skillwire.core.record import Limits
+from skillwire.errors import AuthoringError
+from skillwire.library.library import Library
+from skillwire.sources.base import Source
+from skillwire.sources.folder.source import FolderSource
+
+Servable: TypeAlias = Skill | LiveSkill | Skills | Source | str | os.PathLike[str]
+"""A skill, several of them, a source of skills, or the path of a folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedSkills:
+    """Everything that is to be served."""
+
+    library: Library
+    prompts: Mapping[str, Skill]
+
+
+def collect_skills(
+    parts: Iterable[Servable],
+    *,
+    label: str,
+    base: Path,
+    limits: Limits | None = None,
+    frozen: bool = False,
+) -> CollectedSkills:
+    """Return all that `parts` hold. A relative path is relative to `base`; `limits` are those of folders.
+
+    Raises `ConflictError` if skills written in code get in each other's way, or sources share a label.
+    """
+    skills, sources = Skills(), list[Source]()
+    for part in parts:
+        match part:
+            case Skill() | LiveSkill():
+                skills = skills.add(part)
+            case Skills():
+                skills = skills.merge(part)
+            case Source():
+                sources.append(part)
+            case str() | os.PathLike():
+                sources.append(FolderSource(base / part, limits=limits, keep_good=True))
+            case _:
+                fix = "hand over a `Skill`, `Skills`, a source, or the path of a folder"
+                raise AuthoringError("the value", repr(part), "is nothing that can be served", fix)
+    written = [CodeSource(skills, label=label)] if len(skills) else []
+    return CollectedSkills(Library([*written, *sources], frozen=frozen), skills.prompts)

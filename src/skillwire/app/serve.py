@@ -1,0 +1,62 @@
+"""`skillwire.serve`: serve skills from a program, as the command `skillwire serve` does."""
+
+import os
+from collections.abc import Sequence
+
+from skillwire import __version__
+from skillwire.app.collect import Servable, collect_skills
+from skillwire.app.service import Service, program_endpoint, serve_service
+from skillwire.app.skill_server import SkillServer
+from skillwire.authoring.skill import caller_folder
+from skillwire.config.settings import limits_from, max_file_bytes_from
+from skillwire.errors import UsageError
+from skillwire.protocol.messages import LIVE_TTL_MS, STATIC_TTL_MS, Freshness
+from skillwire.server.serve_options import NAME, ServeOptions, chosen_options
+
+
+def serve(
+    *skills: Servable | SkillServer,
+    http: str | None = None,
+    name: str = NAME,
+    version: str = __version__,
+    instructions: str | None = None,
+    options: ServeOptions | None = None,
+    every_client: bool | None = None,
+    static: bool = False,
+    token: str | None = None,
+    allow_hosts: Sequence[str] = (),
+    allow_origins: Sequence[str] = (),
+    well_known: bool = True,
+    cache: bool = True,
+) -> None:
+    """Serve `skills` over stdio until the client closes its side; with `http`, until a signal to stop.
+
+    `skills` are values, collections, a `SkillServer`, sources, or folders relative to the calling file.
+    `http` is `[HOST:]PORT`. Over HTTP, clients must send the `token`, if there is one; an address that other
+    machines reach needs one. `static` freezes the set of skills. Neither `SKILLS_DIR` nor the configuration
+    file counts, but the limits in the environment do.
+
+    It has the process to itself. Raises `UsageError`, and `AuthoringError` or `ConflictError` for skills that
+    cannot be.
+    """
+    base = caller_folder()
+    if not skills:
+        hint = 'name a folder, as in `skillwire.serve("skills")`, or hand over skills'
+        raise UsageError("there is nothing to serve", hint=hint)
+    parts: list[Servable] = [each.skills if isinstance(each, SkillServer) else each for each in skills]
+    collected = collect_skills(parts, label=name, base=base, limits=limits_from(os.environ), frozen=static)
+    if options is None:
+        options = ServeOptions(max_file_bytes=max_file_bytes_from(os.environ))
+    endpoint = program_endpoint(http, token, allow_hosts, allow_origins)
+    service = Service.of(
+        collected.library,
+        chosen_options(options, every_client=every_client),
+        Freshness(STATIC_TTL_MS if static else LIVE_TTL_MS, private=token is not None),
+        name=name,
+        version=version,
+        instructions=instructions,
+        prompts=collected.prompts,
+        cache=cache,
+        well_known=well_known,
+    )
+    serve_service(service, endpoint)
