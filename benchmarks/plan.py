@@ -46,6 +46,22 @@ def serve(tree: Tree) -> list[str]:
     return [sys.executable, "-m", "skillwire", "serve", str(tree.root)]
 
 
+_IN_CODE = """
+import sys
+from pathlib import Path
+from skillwire import Skill, SkillServer
+root = Path(sys.argv[1])
+folders = sorted(file.parent for file in root.rglob("SKILL.md"))
+skills = [Skill.from_dir(each).with_path(each.relative_to(root).as_posix()) for each in folders]
+SkillServer("benchmark").add(*skills).run()
+"""
+
+
+def serve_in_code(tree: Tree) -> list[str]:
+    """Return the command that serves the same skills from a `SkillServer`."""
+    return [sys.executable, "-c", _IN_CODE, str(tree.root)]
+
+
 def turns(trees: Sequence[Tree], rounds: int) -> Iterator[Tree]:
     """Yield every tree once a round, so that a busy minute of the machine falls on all of them alike."""
     for turn in range(rounds):

@@ -70,6 +70,7 @@ class Rule(StrEnum):
     NAME_SHARED = "name-shared"
     URI_TAKEN = "uri-taken"
     NOT_LISTED = "not-listed"
+    NAME_TAKEN = "name-taken"
     # A whole source
     SOURCE_FAILED = "source-failed"
     SOURCE_WAITING = "source-waiting"

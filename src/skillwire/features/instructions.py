@@ -33,6 +33,10 @@ class InstructionsFeature(Feature):
         self._offer, self._foreign, self._with_tools = offer, foreign, with_tools
         self._tokens = tokens
 
+    def without_tools(self) -> "InstructionsFeature":
+        """Return it for clients that find other tools under those names."""
+        return InstructionsFeature(self._offer, self._tokens, foreign=self._foreign, with_tools=False)
+
     def methods(self) -> Mapping[str, Method]:
         return {}
 

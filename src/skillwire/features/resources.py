@@ -245,6 +245,10 @@ class ResourcesFeature(Feature):
         result: dict[str, Json] = {"contents": [block], **({"_meta": dict(more)} if more else {})}
         return Answer(result, live=isinstance(file, LiveFile))
 
+    def documents_changed(self) -> None:
+        """Note that a document has something else to show, or nothing any more, in the same catalogue."""
+        self._listing = CatalogMemo(self._listed)
+
     def owner_of(self, uri: str) -> SkillRecord | None:
         """Return the skill that something is of: a file, or an address that nobody lists."""
         if (served := self._library.catalog.files.get(uri)) is not None:

@@ -133,7 +133,8 @@ class ToolsFeature(Feature):
         return {TOOLS_LIST: self.list, TOOLS_CALL: self.call}
 
     def claims(self, method: str, call: Call) -> bool:
-        return method == TOOLS_CALL and call.params.get("name") in {LOAD_SKILL, SKILL_RESOURCE, *self._more}
+        own = () if self._offered is SkillTools.NEVER else (LOAD_SKILL, SKILL_RESOURCE)
+        return method == TOOLS_CALL and call.params.get("name") in {*own, *self._more}
 
     def lists(self) -> Collection[ListKind]:
         return (ListKind.TOOLS,) if self._describe_skills else ()

@@ -289,6 +289,13 @@ class Announcer:
         if self._news:
             self._something.set()
 
+    def note(self, lists: Iterable[ListKind], uris: Iterable[str]) -> None:
+        """Have clients told of changes that are none of the library."""
+        self._news |= {_LIST_EVENTS[kind] for kind in lists if kind in self.lists}
+        self._news |= {ResourceUpdated(uri) for uri in uris if uri in self._library.asked_for}
+        if self._news:
+            self._something.set()
+
     async def run(self) -> None:
         """Follow the library and tell of its changes, until cancelled. Of several who do so, one works."""
         async with self._alone, anyio.create_task_group() as tasks:

@@ -81,7 +81,7 @@ class ServeOptions:
 
 def chosen_options(options: ServeOptions | None, *, every_client: bool | None) -> ServeOptions:
     """Return the options, or the default ones. What `every_client` says wins."""
-    chosen = ServeOptions(every_client=False) if options is None else options
+    chosen = options or ServeOptions()
     return chosen if every_client is None else replace(chosen, every_client=every_client)
 
 

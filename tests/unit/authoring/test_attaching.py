@@ -1,6 +1,8 @@
 """Skills inside a server of the official SDK: everything of ours is there, and nothing of theirs is lost."""
 
+import json
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import anyio
 import mcp_types as types
 import pytest
+from fastmcp import FastMCP
 from mcp import Client
 from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import MCPServer
@@ -19,6 +22,7 @@ from skillwire.errors import AuthoringError, ConflictError
 from skillwire.host.dialects.client import ask
 from skillwire.server import ServeOptions
 from tests.support.clients import ERAS, text_of
+from tests.support.fastmcp_servers import client_of
 from tests.support.hearing import hearing
 from tests.support.skills import skill_md, write_skill
 from tests.unit.authoring.conftest import refunds
@@ -148,7 +152,7 @@ async def test_skills_are_served_as_by_a_server_of_our_own(make: Any, mode: Any,
 @every_era
 async def test_everything_that_the_server_had_still_works(make: Any, mode: Any, skills: Skills) -> None:
     server = make()
-    attach(server, skills)
+    attach(server, skills, every_client=False)
     async with Client(server, mode=mode) as client:
         assert client.instructions == "Be kind."
         assert [tool.name for tool in (await client.list_tools()).tools] == ["add"]
@@ -237,7 +241,7 @@ async def test_a_name_that_the_server_has_stays_its_own(mode: Any, skills: Skill
 @every_era
 async def test_what_is_registered_after_the_skills_is_kept_too(mode: Any, skills: Skills) -> None:
     server = sdk_server()
-    attach(server, skills)
+    attach(server, skills, every_client=False)
 
     @server.completion()
     async def complete(_ref: Any, _argument: Any, _context: Any) -> types.Completion:
@@ -261,7 +265,7 @@ async def test_what_is_registered_after_the_skills_is_kept_too(mode: Any, skills
 async def test_a_server_that_had_nothing_declares_what_the_skills_bring(skills: Skills) -> None:
     server: Server[Any] = Server("bare")
     options = server.create_initialization_options()  # made too early, as people do
-    attach(server, skills)
+    attach(server, skills, every_client=False)
     async with Client(server, mode="legacy") as client:
         assert client.server_capabilities.resources is not None
         assert client.server_capabilities.prompts is not None
@@ -396,3 +400,103 @@ async def test_a_pattern_takes_nothing_from_the_server(mode: Any) -> None:
         assert getattr(block, "text", "") == "theirs"
         (block,) = (await client.read_resource("skill://mine/y/SKILL.md")).contents
         assert getattr(block, "text", "").endswith("ours")
+
+
+def problems_of(contents: Any) -> list[dict[str, Any]]:
+    return json.loads(contents.contents[0].text)["problems"]
+
+
+def with_taken_names(server: Any) -> Any:
+    """Give a server a tool and a prompt that the skills would bring, too."""
+
+    @server.tool(name="load-skill")
+    def load_skill(name: str) -> str:
+        return f"their {name}"
+
+    @server.prompt(name="skill")
+    def skill(name: str) -> str:
+        return f"their prompt {name}"
+
+    assert callable(load_skill)
+    assert callable(skill)
+    return server
+
+
+def connected(server: Any, mode: Any = "auto") -> AbstractAsyncContextManager[Client]:
+    return client_of(server, mode) if isinstance(server, FastMCP) else Client(server, mode=mode)
+
+
+FURNISHED: list[Callable[[], Any]] = [sdk_server, lambda: FastMCP("host", instructions="Be kind.")]
+
+
+@pytest.mark.parametrize("make", FURNISHED, ids=["sdk", "fastmcp"])
+@pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
+@every_era
+async def test_a_taken_name_is_theirs_and_a_problem_says_so(
+    mode: Any, make: Callable[[], Any], *, late: bool, skills: Skills
+) -> None:
+    server = make()
+    if not late:
+        with_taken_names(server)
+    attach(server, skills)
+    if late:
+        with_taken_names(server)
+    async with connected(server, mode) as client:
+        tools = [tool.name for tool in (await client.list_tools()).tools]
+        assert tools.count("load-skill") == 1
+        assert "skill-resource" not in tools  # it refers to the one that is not offered
+        assert text_of(await client.call_tool("load-skill", {"name": "x"})) == "their x"
+        assert [prompt.name for prompt in (await client.list_prompts()).prompts].count("skill") == 1
+        got = await client.get_prompt("skill", {"name": "x"})
+        assert getattr(got.messages[0].content, "text", "") == "their prompt x"
+        assert client.instructions is not None
+        assert MARKED in client.instructions
+        assert "load-skill" not in client.instructions  # their tool loads no skills
+        told = problems_of(await client.read_resource("skillwire://problems"))
+        taken = [problem["message"] for problem in told if problem["rule"] == "name-taken"]
+        assert len(taken) == 2
+        assert "its own tool `load-skill`" in taken[0]
+        assert "its own prompt `skill`" in taken[1]
+        assert "skillwire://problems" in await all_resources(client)
+
+
+@pytest.mark.parametrize("make", FURNISHED, ids=["sdk", "fastmcp"])
+async def test_nothing_is_taken_from_a_server_that_offers_hosts_only(
+    make: Callable[[], Any], skills: Skills
+) -> None:
+    server = with_taken_names(make())
+    attach(server, skills, every_client=False)
+    async with connected(server) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools].count("load-skill") == 1
+        told = problems_of(await client.read_resource("skillwire://problems"))
+        assert [problem for problem in told if problem["rule"] == "name-taken"] == []
+
+
+@pytest.mark.parametrize("make", [*MAKERS, FURNISHED[1]], ids=["sdk", "lowlevel", "fastmcp"])
+@every_era
+async def test_clients_of_today_get_tools_prompts_and_instructions(
+    make: Callable[[], Any], mode: Any, skills: Skills
+) -> None:
+    server, for_hosts = make(), make()
+    attach(server, skills)
+    attach(for_hosts, skills, every_client=False)
+    async with connected(server, mode) as client, connected(for_hosts, mode) as without:
+        ours = {"load-skill", "skill-resource"}
+        assert ours <= {tool.name for tool in (await client.list_tools()).tools}
+        assert "skill" in {prompt.name for prompt in (await client.list_prompts()).prompts}
+        assert client.instructions is not None
+        assert "load-skill" in client.instructions
+        assert "name: refunds" in text_of(await client.call_tool("load-skill", {"name": "refunds"}))
+        assert without.instructions == "Be kind."
+        with suppress(MCPError):  # a server without tools need not list any
+            assert ours.isdisjoint(tool.name for tool in (await without.list_tools()).tools)
+
+
+@every_era
+async def test_clients_that_watch_the_problems_hear_of_a_taken_name(mode: Any, skills: Skills) -> None:
+    server = sdk_server()
+    attach(server, skills)
+    async with hearing(partial(Client, server), mode) as heard:
+        with_taken_names(server)
+        await heard.client.list_tools()
+        await heard.of_other_resources()

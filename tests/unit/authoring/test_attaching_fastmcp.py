@@ -71,7 +71,7 @@ async def test_skills_are_served_as_by_a_server_of_our_own(mode: Any, skills: Sk
 @every_era
 async def test_everything_that_the_server_had_still_works(mode: Any, skills: Skills) -> None:
     server = fastmcp_server()
-    attach(server, skills)
+    attach(server, skills, every_client=False)
 
     @server.completion
     async def complete(_ref: Any, _argument: Any, _context: Any = None) -> list[str]:

@@ -42,7 +42,7 @@ def code_mode() -> Skill:
 
 
 def demo() -> SkillServer:
-    server = SkillServer("skills-demo", version="0.1.0")
+    server = SkillServer("skills-demo", version="0.1.0", every_client=False)
     server.add(Skill("hello-world", HELLO_WORLD))
     server.add(Skill("refunds", REFUNDS).with_path("acme/billing/refunds"))
     return server.add(code_mode(), prompt="start_code_mode")

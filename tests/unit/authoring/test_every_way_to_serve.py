@@ -81,6 +81,15 @@ def test_every_way_to_serve_a_folder_gives_the_same_bytes(folder: Path) -> None:
         assert given == expected, way
 
 
+def test_every_way_to_serve_offers_skills_to_every_client(folder: Path) -> None:
+    for way, arguments in every_way(folder).items():
+        with StdioPeer(VERSIONS[1], arguments) as peer:
+            assert "load-skill" in peer.handshake["instructions"], way
+            assert "load-skill" in {tool["name"] for tool in peer.result("tools/list")["tools"]}, way
+            prompts = {each["name"] for each in peer.result("prompts/list")["prompts"]}
+            assert {"skill", "refunds"} <= prompts, way
+
+
 @pytest.mark.parametrize(
     ("source", "asked"),
     [(SERVE, QUESTIONS[:2]), (SKILL_SERVER, QUESTIONS[:4])],  # a file that was just written is read anew

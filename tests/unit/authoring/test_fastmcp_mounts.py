@@ -26,12 +26,13 @@ async def test_a_mounted_server_brings_its_skills_to_where_it_is_mounted(mode: A
         fastmcp_server("grandchild"),
         fastmcp_server("parent"),
     )
-    attach(child, skills)
+    attach(child, skills, every_client=False)
     attach(
         grandchild,
         Skill("deep", "---\nname: deep\ndescription: D.\n---\n").with_reference("a.md", "text/plain", "a"),
+        every_client=False,
     )
-    attach(parent, Skill("own", "---\nname: own\ndescription: O.\n---\n"))
+    attach(parent, Skill("own", "---\nname: own\ndescription: O.\n---\n"), every_client=False)
     child.mount(grandchild, namespace="inner")
     parent.mount(child, namespace="team")
     async with client_of(parent, mode) as client:

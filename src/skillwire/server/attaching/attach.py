@@ -15,6 +15,7 @@ from skillwire.features.base import all_extensions, all_methods
 from skillwire.library.library import Library
 from skillwire.protocol.messages import LISTEN
 from skillwire.server.attaching.merge import ONE_CALL, Merger, OriginalHandler
+from skillwire.server.attaching.taken import TakenNames, problems_changed, show_taken_names, without_tools
 from skillwire.server.build import PRIVATE, Context, Handler, Params, all_instructions, handler
 from skillwire.server.notifications import SUBSCRIBE, UNSUBSCRIBE, Announcer, reaches
 from skillwire.server.serve_options import ServeOptions, all_features
@@ -61,8 +62,11 @@ class Attached:
         self._extensions = all_extensions(self._surfaces)
         if taken := self._extensions.keys() & server.extensions.keys():
             raise ConflictError(f"the server declares `{min(taken)}` already; {ONE_CALL}")
-        self._merger = Merger(self._surfaces, PRIVATE)
+        self._taken = TakenNames()
+        show_taken_names(self._surfaces, self._taken)
+        self._merger = Merger(self._surfaces, PRIVATE, self._taken)
         self._announcer = Announcer(library, self._surfaces, bus or _bus_of(server))
+        self._taken.on_change = self._tell_of_problems
         self._theirs: dict[str, OriginalHandler] = {}
         self._ours: dict[str, Handler] = {}
         self.install()
@@ -138,9 +142,14 @@ class Attached:
                     capabilities[kind]["listChanged"] = True
             if "resources" in capabilities and (SUBSCRIBE not in self._theirs):
                 capabilities["resources"]["subscribe"] = reaches(ctx)
-        if text := all_instructions(result.get("instructions"), self._surfaces):
+        ours = await self._merger.has_skill_tools(self._theirs, ctx)
+        surfaces = self._surfaces if ours else without_tools(self._surfaces)
+        if text := all_instructions(result.get("instructions"), surfaces):
             result["instructions"] = text
         return result
+
+    def _tell_of_problems(self) -> None:
+        problems_changed(self._surfaces, self._announcer)
 
 
 def _bus_of(server: Server[Any]) -> SubscriptionBus | None:

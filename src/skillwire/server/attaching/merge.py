@@ -1,8 +1,9 @@
 """Merge the answers of an existing server with those of the skills attached to it."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 from mcp.server.lowlevel.server import HandlerEntry
 from mcp.shared.exceptions import MCPError
@@ -21,6 +22,7 @@ from skillwire.protocol.messages import (
     TOOLS_LIST,
     Freshness,
 )
+from skillwire.server.attaching.taken import SKILL_TOOLS, TakenNames
 from skillwire.server.build import Context, Handler, respond
 
 _MOST_PAGES = 1000
@@ -43,6 +45,7 @@ LISTS = {
 }
 NAMED_IN = {PROMPTS_GET: PROMPTS_LIST, TOOLS_CALL: TOOLS_LIST}
 """What is asked for by a name, and the list with the names."""
+_ASKED_BY_NAME = {listed: asked for asked, listed in NAMED_IN.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +65,11 @@ class OriginalHandler:
 class Merger:
     """Makes one handler of two. What the server had keeps working: its names come before ours."""
 
-    def __init__(self, surfaces: Iterable[Feature], freshness: Freshness) -> None:
+    def __init__(self, surfaces: Iterable[Feature], freshness: Freshness, taken: TakenNames) -> None:
+        """`taken` is told the names that both have."""
         self._surfaces = tuple(surfaces)
         self._freshness = freshness
+        self._taken = taken
 
     def handler(self, method: str, ours: Method, theirs: Mapping[str, OriginalHandler]) -> Handler:
         """Return what answers `method`, of which the server has its own handler in `theirs`."""
@@ -96,8 +101,10 @@ class Merger:
                 return before
             call = Call({}) if theirs_first else None
             after = await respond(method, ours, self._freshness, context, call)
-            taken = await _names(theirs, listing, context) if method != RESOURCES_LIST else set[str]()
-            added = [each for each in after[listing.items] if each[listing.key] not in taken]
+            left_out = set[str]()
+            if method != RESOURCES_LIST:
+                left_out = await self._left_out(method, theirs, context)
+            added = [each for each in after[listing.items] if each[listing.key] not in left_out]
             return {
                 **before,
                 **after,
@@ -109,24 +116,44 @@ class Merger:
 
     def _named(self, method: str, ours: Method, theirs: Mapping[str, OriginalHandler]) -> Handler:
         """Ours, unless the server lists something of that name."""
-        listing, listed = LISTS[NAMED_IN[method]], theirs.get(NAMED_IN[method])
+        list_method = NAMED_IN[method]
+        listing, listed = LISTS[list_method], theirs.get(list_method)
 
         async def handle(context: Context, _params: object) -> Any:
             params = context.params or {}
             if self._claimed(method, Call(params)) and (
-                listed is None or params.get(listing.key) not in await _names(listed, listing, context)
+                listed is None
+                or params.get(listing.key) not in await self._left_out(list_method, listed, context)
             ):
                 return await respond(method, ours, self._freshness, context)
             return await theirs[method](context, params)
 
         return handle
 
+    async def has_skill_tools(self, theirs: Mapping[str, OriginalHandler], context: Context) -> bool:
+        """Whether the tools that load skills are ours. Notes every name that the server has itself."""
+        left_out: set[str] = set()
+        for method in _ASKED_BY_NAME:
+            if method in theirs:
+                with suppress(Exception):  # whoever asks for the list is told what is wrong with it
+                    names = await self._left_out(method, theirs[method], context)
+                    left_out |= names if method == TOOLS_LIST else set()
+        return left_out.isdisjoint(SKILL_TOOLS)
+
+    async def _left_out(self, method: str, theirs: OriginalHandler, context: Context) -> set[str]:
+        """Return the names in a list of theirs under which nothing of ours is offered."""
+        names = await _names(theirs, LISTS[method], context)
+        if (asked := _ASKED_BY_NAME.get(method)) is None:
+            return names
+        taken = {name for name in names if self._claimed(asked, Call({"name": name}))}
+        return names | self._taken.note(method, taken)
+
     def _one(self, method: str, ours: Method, theirs: OriginalHandler) -> Handler:
         """Ours if it is surely ours; else theirs, and ours behind that: a pattern may fit what is theirs."""
 
         async def handle(context: Context, _params: object) -> Any:
             params = context.params or {}
-            if self._claimed(method, Call(params)):
+            if self._claimed(method, Call(params)) and not self._is_of_their_prompt(method, params):
                 return await respond(method, ours, self._freshness, context)
             try:
                 return await theirs(context, params)
@@ -136,6 +163,15 @@ class Merger:
                 return await respond(method, ours, self._freshness, context)
 
         return handle
+
+    def _is_of_their_prompt(self, method: str, params: Mapping[str, Any]) -> bool:
+        """Whether completions are asked for a prompt whose name is the server's own."""
+        named = params.get("ref")
+        return (
+            method == COMPLETE
+            and isinstance(named, Mapping)
+            and self._taken.has(PROMPTS_LIST, cast("Mapping[str, Any]", named).get("name"))
+        )
 
     def _claimed(self, method: str, call: Call) -> bool:
         return any(surface.claims(method, call) for surface in self._surfaces)

@@ -15,7 +15,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
-from skillwire.features.base import Call
+from skillwire.features.base import Call, Feature
 from skillwire.protocol.messages import (
     COMPLETE,
     DIRECTORY_READ,
@@ -32,8 +32,9 @@ from skillwire.protocol.messages import (
 )
 from skillwire.protocol.translate import file_resource
 from skillwire.safe_text import quoted
-from skillwire.server.attaching.fastmcp.view import Selection, View, view_of
+from skillwire.server.attaching.fastmcp.view import Selection, SkillHolder, View, view_of
 from skillwire.server.attaching.merge import OriginalHandler
+from skillwire.server.attaching.taken import without_tools
 from skillwire.server.build import PRIVATE, Context, Handler, Params, all_instructions, respond
 from skillwire.server.notifications import SUBSCRIBE, UNSUBSCRIBE, reaches
 
@@ -150,11 +151,17 @@ class Hooks:
             capabilities.setdefault("resources", {})["subscribe"] = reaches(ctx)
             capabilities.setdefault("completions", {})
         view, _, hidden = await self._seen()
-        shown = [(await holder.selections.without(hidden)).surfaces for holder in view.own]
-        surfaces = [surface for each in shown for surface in each]
+        surfaces: list[Feature] = []
+        for holder in view.own:
+            shown = (await holder.selections.without(hidden)).surfaces
+            surfaces += shown if await self._has_skill_tools(holder) else without_tools(shown)
         if text := all_instructions(told.get("instructions"), surfaces):
             told["instructions"] = text
         return told
+
+    async def _has_skill_tools(self, holder: SkillHolder) -> bool:
+        async with FastMCPContext(fastmcp=self._fastmcp):
+            return await holder.has_skill_tools()
 
     async def _seen(self) -> tuple[View, Selection, frozenset[str]]:
         """Return everything, what the client that asks may see of it, and which skills it may not."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar, cast
 
@@ -11,6 +12,7 @@ from fastmcp.resources.base import Resource
 from fastmcp.resources.template import ResourceTemplate
 from fastmcp.server.dependencies import get_context
 from fastmcp.server.extensions import ServerExtension
+from fastmcp.server.providers.base import Provider
 from fastmcp.tools.base import Tool
 from fastmcp.utilities.versions import VersionSpec
 
@@ -38,8 +40,9 @@ from skillwire.server.attaching.fastmcp.components import (
     knows_skills,
 )
 from skillwire.server.attaching.fastmcp.extension import SkillsExtension
-from skillwire.server.attaching.fastmcp.view import Selections, SkillHolder, hidden_from
+from skillwire.server.attaching.fastmcp.view import Selections, SkillHolder, hidden_from, holds_skills
 from skillwire.server.attaching.merge import LISTS, ONE_CALL
+from skillwire.server.attaching.taken import SKILL_TOOLS, TakenNames, show_taken_names
 from skillwire.server.serve_options import ServeOptions, all_features
 
 
@@ -56,6 +59,7 @@ async def background(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
 
 
 Component = TypeVar("Component")
+Named = TypeVar("Named", Prompt, Tool)
 
 
 class SkillsProvider(SkillHolder):
@@ -67,6 +71,9 @@ class SkillsProvider(SkillHolder):
         self.prompts = prompts
         self.options = options
         self.surfaces = all_features(self.library, options, self.prompts)
+        self.taken = TakenNames()
+        show_taken_names(self.surfaces, self.taken)
+        self._neighbours: Callable[[], Sequence[Provider]] = lambda: ()
         self.selections = Selections(self.library, self.surfaces, options, self.prompts)
         self._methods = all_methods(self.surfaces)
         self._known: dict[str, tuple[Catalog, Sequence[Any]]] = {}
@@ -117,10 +124,54 @@ class SkillsProvider(SkillHolder):
         return next((each for each in listed if each.uri_template == pattern), None)
 
     async def _list_prompts(self) -> Sequence[Prompt]:
-        return await self._seen(PROMPTS_LIST, SkillPrompt.of, PROMPTS_GET)
+        return await self._offered(PROMPTS_LIST, await self._prompts())
+
+    async def _get_prompt(self, name: str, version: VersionSpec | None = None) -> Prompt | None:
+        return await self._named(PROMPTS_LIST, name, version, await self._prompts())
 
     async def _list_tools(self) -> Sequence[Tool]:
+        return await self._offered(TOOLS_LIST, await self._tools())
+
+    async def _get_tool(self, name: str, version: VersionSpec | None = None) -> Tool | None:
+        return await self._named(TOOLS_LIST, name, version, await self._tools())
+
+    def beside(self, server: FastMCP[Any]) -> None:
+        """Give way to every name that `server` has from elsewhere."""
+        self._neighbours = lambda: [each for each in server.providers if each is not self]
+
+    async def has_skill_tools(self) -> bool:
+        await self._left_out(PROMPTS_LIST, {each.name for each in await self._prompts()})
+        tools = {each.name for each in await self._tools()}
+        return SKILL_TOOLS.isdisjoint(await self._left_out(TOOLS_LIST, tools))
+
+    async def _prompts(self) -> Sequence[Prompt]:
+        return await self._seen(PROMPTS_LIST, SkillPrompt.of, PROMPTS_GET)
+
+    async def _tools(self) -> Sequence[Tool]:
         return await self._seen(TOOLS_LIST, SkillTool.of, TOOLS_CALL)
+
+    async def _offered(self, method: str, ours: Sequence[Named]) -> Sequence[Named]:
+        left_out = await self._left_out(method, {each.name for each in ours})
+        return [each for each in ours if each.name not in left_out]
+
+    async def _named(
+        self, method: str, name: str, version: VersionSpec | None, ours: Sequence[Named]
+    ) -> Named | None:
+        """Return what is ours under a name. Others are asked for theirs only then."""
+        found = next((each for each in ours if each.name == name), None)
+        if found is None or (version is not None and not version.matches(found.version)):
+            return None
+        return None if name in await self._left_out(method, {each.name for each in ours}) else found
+
+    async def _left_out(self, method: str, ours: AbstractSet[str]) -> AbstractSet[str]:
+        """Return the names of ours that are not offered, because the server has something of that name."""
+        theirs: set[str] = set()
+        for provider in self._neighbours() if ours else ():
+            if not await holds_skills(provider):
+                listed = provider.list_tools() if method == TOOLS_LIST else provider.list_prompts()
+                with suppress(Exception):  # whoever asks for the list is told what is wrong with it
+                    theirs |= {each.name for each in await listed}
+        return self.taken.note(method, ours & theirs)
 
     async def _seen(
         self, method: str, make: Callable[[Mapping[str, Any], Method], Component], asked: str
@@ -185,4 +236,6 @@ def attach_to_fastmcp(
         raise ConflictError(
             f"the server has another extension for `{EXTENSION}`; take it out, and attach its folders, too"
         )
-    server.add_provider(SkillsProvider(library, prompts, options))
+    provider = SkillsProvider(library, prompts, options)
+    provider.beside(server)
+    server.add_provider(provider)

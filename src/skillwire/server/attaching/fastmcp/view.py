@@ -22,6 +22,7 @@ from skillwire.features.resources import ResourcesFeature
 from skillwire.features.tools import SkillTools
 from skillwire.library.library import Library
 from skillwire.library.library_source import LibrarySource
+from skillwire.server.attaching.taken import TakenNames, problems_changed, show_taken_names
 from skillwire.server.notifications import Announcer
 from skillwire.server.serve_options import ServeOptions, all_features
 from skillwire.sources.base import Source
@@ -102,6 +103,11 @@ class SkillHolder(Provider):
     options: ServeOptions
     surfaces: Sequence[Feature]
     selections: Selections
+    taken: TakenNames
+
+    async def has_skill_tools(self) -> bool:
+        """Whether the tools that load skills are ours on the server that they are attached to."""
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +121,11 @@ class Place:
 async def places(server: FastMCP[Any]) -> list[Place]:
     """Return every holder of skills in a server and below it, in the order in which FastMCP asks them."""
     return [place async for place in _below(server.providers, server.transforms)]
+
+
+async def holds_skills(provider: Provider) -> bool:
+    """Whether a provider has skills, or has something mounted that has."""
+    return any([True async for _ in _below([provider], ())])
 
 
 async def _below(providers: Sequence[Provider], around: Sequence[Transform]) -> AsyncGenerator[Place]:
@@ -210,6 +221,7 @@ async def view_of(server: FastMCP[Any], before: View | None) -> View:
     match found:
         case [Place(holder, "")]:  # the usual case: its own library, so that no two can differ
             announcer = Announcer(holder.library, holder.surfaces)
+            _tell_of_taken_names(holder, holder.surfaces, announcer)
             return View(found, holder.library, holder.surfaces, announcer, holder.selections)
         case _:
             return _composed(found)
@@ -234,7 +246,20 @@ def _composed(found: Sequence[Place]) -> View:
     )
     surfaces = all_features(library, options)
     selections = Selections(library, surfaces, options, {})
-    return View(found, library, surfaces, Announcer(library, surfaces), selections, sources)
+    announcer = Announcer(library, surfaces)
+    for place in found:
+        show_taken_names(surfaces, place.holder.taken)
+        _tell_of_taken_names(place.holder, surfaces, announcer)
+    return View(found, library, surfaces, announcer, selections, sources)
+
+
+def _tell_of_taken_names(holder: SkillHolder, surfaces: Sequence[Feature], announcer: Announcer) -> None:
+    """Have clients hear when the document of problems shows another name that is taken."""
+
+    def tell() -> None:
+        problems_changed(surfaces, announcer)
+
+    holder.taken.on_change = tell
 
 
 def _prompt_content(all_options: Sequence[ServeOptions]) -> PromptContent:
