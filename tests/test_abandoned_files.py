@@ -136,6 +136,7 @@ def test_a_shared_lock_lets_in_those_that_share(tmp_path: Path) -> None:
         assert not third.try_lock()
 
 
+@pytest.mark.anyio
 async def test_waiting_for_a_lock_ends_after_the_given_seconds(tmp_path: Path) -> None:
     with FileLock(tmp_path) as first, FileLock(tmp_path) as second:
         assert first.try_lock()

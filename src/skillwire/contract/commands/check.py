@@ -1,7 +1,6 @@
 """`skillwire check`: report every problem of every skill, and fix some of them."""
 
 import difflib
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ from skillwire.library.library import Library
 from skillwire.safe_text import quoted, visible
 from skillwire.terminal.messages import NO_SKILLS, counted
 from skillwire.terminal.options import FollowLinks
-from skillwire.terminal.output import print_error, talk
+from skillwire.terminal.output import agreed, is_interactive, print_error, talk
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,7 @@ def find_repairs(problems: Iterable[Problem], folders: Mapping[str, Path], key: 
     return repairs
 
 
-def agreed(repairs: list[Repair], *, yes: bool) -> bool:
+def may_write(repairs: list[Repair], *, yes: bool) -> bool:
     """Show a diff; whether to write it: with `--yes`, or if the person at the terminal says so."""
     console = talk()
     for repair in repairs:
@@ -118,11 +117,10 @@ def agreed(repairs: list[Repair], *, yes: bool) -> bool:
     if yes:
         return True
     mended = counted(len(repairs), "file")
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not is_interactive():
         print_error(f"{mended} could be mended, and nothing was written", hint="`--fix --yes` writes it")
         return False
-    console.print(f"write this to {mended}? [y/N] ", end="")
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    return agreed(f"write this to {mended}?")
 
 
 def write(repairs: Iterable[Repair]) -> None:
@@ -189,7 +187,7 @@ def check(
     question = Question(paths or [], block_key, contract, follow_links, changed_since, with_folders=fix)
     found = question.answer()
     if fix and (repairs := find_repairs(found.problems, found.folders, block_key)):
-        if not agreed(repairs, yes=yes):
+        if not may_write(repairs, yes=yes):
             return 1
         write(repairs)
         talk().print(f"{counted(len(repairs), 'file')} written")
