@@ -10,9 +10,8 @@ import pytest
 from skillwire.cli.main import COMMANDS
 from skillwire.config.clients.known import CLIENTS
 from skillwire.config.source_kinds import KINDS
-from skillwire.core.problem import Rule
+from skillwire.core.problem import SERVER_RULES, Rule
 from skillwire.library.library import Library
-from skillwire.protocol.findings import Fault
 from skillwire.server.serve_options import Channel, ServeOptions, all_features
 
 ROOT = Path(__file__).parents[1]
@@ -108,12 +107,12 @@ def test_every_rule_for_problems_is_raised_somewhere() -> None:
     assert unused == []
 
 
-def test_every_fault_of_a_server_is_found_somewhere_and_in_the_docs() -> None:
+def test_every_rule_for_servers_is_in_the_docs_and_tested() -> None:
     code = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
     page = (ROOT / "docs/verifying.md").read_text(encoding="utf-8")
-    assert [fault for fault in Fault if f"Fault.{fault.name}" not in code] == []
-    assert [fault for fault in Fault if f"| `{fault}` |" not in page] == []
-    assert [fault for fault in Fault if f"Fault.{fault.name}" not in TESTS] == []
+    assert [rule for rule in SERVER_RULES if f"Rule.{rule.name}" not in code] == []
+    assert [rule for rule in SERVER_RULES if f"| `{rule}` |" not in page] == []
+    assert [rule for rule in SERVER_RULES if f"Rule.{rule.name}" not in TESTS] == []
 
 
 def test_there_is_no_drawer_for_odds_and_ends() -> None:

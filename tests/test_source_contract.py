@@ -24,7 +24,7 @@ from skillwire.protocol.delivery import ArchiveForm
 from skillwire.protocol.packing import pack
 from skillwire.server.build import skills_server
 from skillwire.sources.archive import ArchiveFetcher
-from skillwire.sources.base import Source
+from skillwire.sources.base import Source, WrappedSource
 from skillwire.sources.fetched import FetchedSource
 from skillwire.sources.folder.source import FolderSource
 from skillwire.sources.git.address import Repository
@@ -109,6 +109,10 @@ def prefixed(tmp_path: Path, _stack: ExitStack) -> Made:
     return Made(PrefixedSource(inner.source, "acme/team"), skills)
 
 
+def wrapped(tmp_path: Path, _stack: ExitStack) -> Made:
+    return Made(WrappedSource(FolderSource(tree(tmp_path / "root"))))
+
+
 def archive(tmp_path: Path, _stack: ExitStack) -> Made:
     files = {f"{path}/{name}": content for path, held in SKILLS.items() for name, content in held.items()}
     file = tmp_path / "skills.zip"
@@ -169,6 +173,7 @@ MAKERS: dict[str, Callable[[Path, ExitStack], Made]] = {
     "memory": memory,
     "code": code,
     "prefixed": prefixed,
+    "wrapped": wrapped,
     "archive": archive,
     "repository": repository,
     "publisher": publisher,
