@@ -14,7 +14,7 @@ async def main(folder: Path) -> None:
     with State.open(folder) as state:
         async with browser_login() as login, Host([acme], state=state, login=login) as host:
             registry = await host.discover()  # opens a login page for each server that requires it
-            assert not any(problem.wants_login for problem in registry.problems)
+            assert not any(problem.rule == "login-required" for problem in registry.problems)
             with suppress(LoginError):  # no server listens there
                 await host.log_in("acme", login, scope="read")
 

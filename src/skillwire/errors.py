@@ -38,7 +38,6 @@ from skillwire.safe_text import quoted, visible
 if TYPE_CHECKING:
     from skillwire.core.problem import Problem
     from skillwire.host.hosted_skill import HostedSkill
-    from skillwire.protocol.findings import Finding
 
 __all__ = [
     "AuthoringError",
@@ -178,7 +177,7 @@ class UsageError(SkillwireError):
 class FindingError(SkillwireError):
     """Something that a server sent cannot be used."""
 
-    def __init__(self, finding: "Finding") -> None:
+    def __init__(self, finding: "Problem") -> None:
         self.finding = finding
         super().__init__(str(finding))
 
@@ -245,7 +244,7 @@ class ChangedError(NotApprovedError):
 class VerificationError(HostError):
     """A server sent something else than it listed. Nothing of it is used (H13, H14, H15)."""
 
-    def __init__(self, origin: str, *findings: "Finding") -> None:
+    def __init__(self, origin: str, *findings: "Problem") -> None:
         self.findings = findings
         told = [
             visible(str(each), _MAX_FINDING_LENGTH) for each in findings[:_SHOWN_FINDINGS]

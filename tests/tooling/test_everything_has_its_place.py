@@ -11,7 +11,7 @@ import pytest
 from skillwire import Library, ServeOptions
 from skillwire.config.clients.known import CLIENTS
 from skillwire.config.source_kinds import KINDS
-from skillwire.protocol.findings import Fault
+from skillwire.core.problem import SERVER_RULES
 from skillwire.server import Channel
 from skillwire.server.serve_options import all_features
 from skillwire.sources import Rule
@@ -121,12 +121,12 @@ def test_every_rule_for_problems_is_raised_somewhere() -> None:
     assert unused == []
 
 
-def test_every_fault_of_a_server_is_found_somewhere_and_in_the_docs() -> None:
+def test_every_rule_for_servers_is_in_the_docs_and_tested() -> None:
     code = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
     page = (ROOT / "docs/verifying.md").read_text(encoding="utf-8")
-    assert [fault for fault in Fault if f"Fault.{fault.name}" not in code] == []
-    assert [fault for fault in Fault if f"| `{fault}` |" not in page] == []
-    assert [fault for fault in Fault if f"Fault.{fault.name}" not in TESTS] == []
+    assert [rule for rule in SERVER_RULES if f"Rule.{rule.name}" not in code] == []
+    assert [rule for rule in SERVER_RULES if f"| `{rule}` |" not in page] == []
+    assert [rule for rule in SERVER_RULES if f"Rule.{rule.name}" not in TESTS] == []
 
 
 def test_there_is_no_drawer_for_odds_and_ends() -> None:

@@ -13,6 +13,7 @@ from skillwire.cli.server_table import Probe
 from skillwire.cli.state import remembered
 from skillwire.core.json_text import json_bytes
 from skillwire.core.mime import is_text, mime_type
+from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Json
 from skillwire.errors import SkillwireError, UsageError
 from skillwire.host.approvals.questions import Inspection
@@ -20,7 +21,7 @@ from skillwire.host.connections.target import Target
 from skillwire.host.dialects.client import Listing
 from skillwire.host.host import Host
 from skillwire.host.hosted_skill import HostedSkill, listed_file, live_uri
-from skillwire.host.registry import HostProblem, NoLabelError, Registry
+from skillwire.host.registry import NoLabelError, Registry
 from skillwire.host.servers.link import ServerLink
 from skillwire.host.store.approvals import ApprovalStatus
 from skillwire.host.store.state import State
@@ -53,14 +54,16 @@ async def find(host: Host, skill: str) -> HostedSkill:
         raise UsageError(str(error)) from error
     except UnknownNameError as error:
         labels = ", ".join(quoted(label) for label in host.labels)
-        if wanted := next((each for each in host.registry.problems if each.wants_login), None):
+        if wanted := next(
+            (each for each in host.registry.problems if each.rule is Rule.LOGIN_REQUIRED), None
+        ):
             told = f"{quoted(skill)} cannot be looked for: {quoted(wanted.label)} {wanted.message}"
             raise NoSuchSkillError(told) from error
         hint = "`skillwire list SERVER` shows what a server has"
         raise NoSuchSkillError(f"there is no skill {quoted(skill)} on {labels}", hint=hint) from error
 
 
-def tell(problems: Sequence[HostProblem]) -> None:
+def tell(problems: Sequence[Problem]) -> None:
     """Say what went wrong, server by server."""
     for problem in problems:
         talk().print(visible(str(problem)), style="yellow")
@@ -83,7 +86,7 @@ def list_servers(targets: Sequence[Target], rows: list[dict[str, object]] | None
     else:
         talk().print(f"no skills on {', '.join(quoted(target.label) for target in targets)}")
     tell(registry.problems)
-    return 1 if any(problem.label and not problem.harmless for problem in registry.problems) else 0
+    return 1 if any(problem.severity is Severity.ERROR for problem in registry.problems) else 0
 
 
 async def _listed(targets: Sequence[Target]) -> Registry:

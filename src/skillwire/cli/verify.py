@@ -8,6 +8,7 @@ import anyio
 from cyclopts import Parameter
 
 from skillwire.cli.targets import Allow, TokenEnv, reached
+from skillwire.core.problem import Problem, Rule
 from skillwire.errors import UsageError
 from skillwire.host.compare_prompts import PromptReport, compare_prompts
 from skillwire.host.connections.connect import connected
@@ -15,7 +16,7 @@ from skillwire.host.connections.errors import UnreachableError, WantsLoginError
 from skillwire.host.connections.target import Target
 from skillwire.host.dialects.client import SkillsClient
 from skillwire.host.verify import Outcome, Report, SkillReport, verify_server
-from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.findings import server_problem
 from skillwire.protocol.remote import Integrity
 from skillwire.safe_text import visible
 from skillwire.terminal.messages import counted
@@ -97,7 +98,7 @@ def verify(
         if not found.answered:
             print_error(f"{target.label}: {told}: no answer came", hint="wait longer, with `--timeout`")
             return Outcome.UNREACHABLE
-        found.report.note(Finding(target.label, Fault.TIMEOUT, told))
+        found.report.note(server_problem(target.label, Rule.TIMEOUT, told))
     outcome = found.report.outcome(require_digests=require_digests)
     if json:
         print_json(_as_json(target, found, outcome))
@@ -137,7 +138,7 @@ def _print(found: _Found) -> None:
             told = f"{size} of the prompt are those of {counted(each.resources, 'resource')}"
             data().print(f"{visible(each.prompt)}: {told}")
     for finding in found.report.all_findings():
-        data().print(f"{finding} ({finding.fault})")
+        data().print(f"{finding} ({finding.rule})")
 
 
 def _summary(found: _Found, outcome: Outcome) -> str:
@@ -163,7 +164,7 @@ def _as_json(target: Target, found: _Found, outcome: Outcome) -> Any:
             if each.finding is None
         ],
         "notes": found.notes,
-        "findings": [finding.to_json() for finding in found.report.other_findings()],
+        "findings": [_finding(finding) for finding in found.report.other_findings()],
     }
 
 
@@ -174,5 +175,10 @@ def _skill(skill: SkillReport) -> dict[str, Any]:
         "integrity": skill.integrity,
         "files": skill.files,
         "bytes": skill.size,
-        "findings": [finding.to_json() for finding in skill.findings],
+        "findings": [_finding(finding) for finding in skill.findings],
     }
+
+
+def _finding(problem: Problem) -> dict[str, str]:
+    """Return a problem under the keys that scripts know."""
+    return {"uri": visible(problem.path), "fault": problem.rule, "message": visible(problem.message)}

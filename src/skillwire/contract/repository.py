@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from skillwire.contract.frontmatter import SkillFrontmatter, typed
 from skillwire.contract.graph import Graph
 from skillwire.contract.rules.check import check_skill
-from skillwire.contract.rules.skill import ContractSkill, FieldProblem, SkillFacts, is_id, texts
+from skillwire.contract.rules.skill import ContractSkill, SkillFacts, is_id, texts
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import SkillRecord
 from skillwire.library.catalog import Catalog
@@ -80,10 +80,7 @@ def check_repository(checked: Iterable[CheckedSkill], key: str) -> Repository:
         first.setdefault(skill.id, skill)
     graph = Graph.of({skill.id: skill.depends_on for skill in first.values()})
     cycles = {each: cycle for cycle in graph.cycles for each in cycle}
-    related = [
-        skill.with_more([fault.problem(skill.facts.path) for fault in _relations(skill, key, first, cycles)])
-        for skill in skills
-    ]
+    related = [skill.with_more([*_relations(skill, key, first, cycles)]) for skill in skills]
     broken = {skill.id for skill in related if skill.frontmatter is None}
     broken -= {skill.id for skill in related if skill.frontmatter is not None}
     return Repository(tuple(_warned(skill, key, broken) for skill in related), graph)
@@ -94,20 +91,22 @@ def _relations(
     key: str,
     first: Mapping[str, CheckedSkill],
     cycles: Mapping[str, tuple[str, ...]],
-) -> Iterator[FieldProblem]:
+) -> Iterator[Problem]:
     if skill.has_id and (other := first[skill.id]) is not skill:
         message = f"the id {quoted(skill.id)} belongs to {quoted(other.facts.path)}"
         hint = "give one of the two another id, name and folder"
-        yield FieldProblem((key, "id"), Rule.CONTRACT_ID_TAKEN, message, hint)
+        yield skill.facts.problem((key, "id"), Rule.CONTRACT_ID_TAKEN, message, hint)
     for needed in skill.depends_on:
         if needed not in first and is_id(needed):  # a bad id is already reported
             message = f"there is no skill {quoted(needed)} here"
             hint = "mend the id, or remove it; `skillwire graph` shows the ids that there are"
-            yield FieldProblem(_way(skill, key, needed), Rule.CONTRACT_DEPENDENCY_UNKNOWN, message, hint)
+            yield skill.facts.problem(
+                _way(skill, key, needed), Rule.CONTRACT_DEPENDENCY_UNKNOWN, message, hint
+            )
     if (cycle := cycles.get(skill.id)) is not None:
         message = f"the skills depend on each other: {quoted(' → '.join(cycle))}"
         hint = "remove one of these dependencies"
-        yield FieldProblem((key, "depends_on"), Rule.CONTRACT_DEPENDENCY_CYCLE, message, hint)
+        yield skill.facts.problem((key, "depends_on"), Rule.CONTRACT_DEPENDENCY_CYCLE, message, hint)
 
 
 def _warned(skill: CheckedSkill, key: str, broken: set[str]) -> CheckedSkill:
@@ -116,14 +115,14 @@ def _warned(skill: CheckedSkill, key: str, broken: set[str]) -> CheckedSkill:
         return skill
     message = "the skill {} breaks the contract, so this one may lack something"
     hint = "mend that one first"
-    faults = (
-        FieldProblem(
+    problems = (
+        skill.facts.problem(
             _way(skill, key, needed), Rule.CONTRACT_DEPENDENCY_BROKEN, message.format(quoted(needed)), hint
         )
         for needed in skill.depends_on
         if needed in broken
     )
-    return skill.with_more([fault.problem(skill.facts.path) for fault in faults])
+    return skill.with_more([*problems])
 
 
 def _way(skill: CheckedSkill, key: str, needed: str) -> tuple[str | int, ...]:

@@ -1,54 +1,15 @@
-"""Replace files and folders in one step, and lock those that are in use."""
+"""Replace files and folders in one step, and remove what killed writers left behind."""
 
 import os
 import re
 import shutil
-import sys
 import time
-import weakref
-from collections.abc import Callable, Container, Generator, Iterator
+from collections.abc import Container, Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile, mkdtemp
 
-if sys.platform != "win32":
-    import fcntl
-
-
-class Hold:
-    """Holds on to a folder until it is released or forgotten, or the process ends, however it ends."""
-
-    def __init__(self, folder: Path) -> None:
-        self._close: Callable[[], object] = lambda: None
-        if sys.platform == "win32":  # without locks: there, one process uses one cache
-            return
-        with suppress(OSError):  # some network file systems have no locks
-            descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-            self._close = weakref.finalize(self, os.close, descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-
-    def release(self) -> None:
-        self._close()
-
-
-def is_held(folder: Path) -> bool:
-    """Whether anybody holds on to a folder."""
-    if sys.platform == "win32":
-        return False
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # no locks here
-        return False
-    finally:
-        os.close(descriptor)
-    return False
-
+from skillwire.core.file_lock import FileLock, is_in_use, mark_in_use
 
 ABANDONED_SECONDS = 5.0
 """How old something unlocked must be to count as left behind: it is made a moment before it is locked."""
@@ -65,27 +26,24 @@ MOVED_AWAY = "old"
 @contextmanager
 def lock_folder(folder: Path) -> Generator[None]:
     """Keep other writers of this folder waiting. Where that cannot be done, the last one wins."""
-    if sys.platform == "win32":
+    with FileLock(folder) as lock:
+        lock.lock()
         yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # some network file systems have no locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
-def replace_file(path: Path, content: bytes, *, private: bool = False, durable: bool = True) -> None:
-    """Write `path` in one step. Raises `OSError`.
+@contextmanager
+def staged_file(
+    path: Path, content: bytes, *, private: bool = False, durable: bool = True
+) -> Generator[Path]:
+    """Yield a temporary file beside `path` with this content, for the caller to rename. Raises `OSError`.
 
-    `private` is for no one else to read; what is not `durable` may be lost in a crash of the machine.
+    It is removed afterwards if it still has its name. `private` is for no one else to read; what is not
+    `durable` may be lost in a crash of the machine.
     """
     mode = 0o600 if private else path.stat().st_mode & 0o777 if path.exists() else _FOR_OTHERS
     with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", suffix=_SUFFIX, delete=False) as file:
         written = Path(file.name)
-        held = Hold(written)
+        in_use = mark_in_use(written)
         try:
             file.write(content)
             file.flush()
@@ -93,23 +51,37 @@ def replace_file(path: Path, content: bytes, *, private: bool = False, durable: 
                 os.fsync(file.fileno())  # or the new name may stand before the new content after a crash
             file.close()
             written.chmod(mode)
-            written.replace(path)
-        except BaseException:
-            written.unlink(missing_ok=True)
-            raise
+            yield written
         finally:
-            held.release()
+            written.unlink(missing_ok=True)
+            if in_use is not None:
+                in_use.release()
+
+
+def replace_file(path: Path, content: bytes, *, private: bool = False, durable: bool = True) -> None:
+    """Write `path` in one step: a reader sees the old content or the new. Raises `OSError`.
+
+    The options are those of `staged_file`.
+    """
+    with staged_file(path, content, private=private, durable=durable) as staged:
+        staged.replace(path)
+
+
+def temporary_folder(folder: Path) -> Path:
+    """Return a new private folder in `folder`, which `remove_abandoned` knows. Raises `OSError`."""
+    return Path(mkdtemp(dir=folder, prefix=f".{_ASIDE}.", suffix=_SUFFIX))
 
 
 @contextmanager
-def staging_folder(folder: Path) -> Generator[Path]:
-    """Yield a new folder in `folder`, which is gone afterwards. Raises `OSError`.
+def staging_folder(folder: Path, *, abandoned_seconds: float = ABANDONED_SECONDS) -> Generator[Path]:
+    """Yield a new folder in `folder`, which is gone afterwards if it was not renamed. Raises `OSError`.
 
-    It stays after an error, if it holds what was moved away.
+    It stays after an error, if it holds what was moved away. What killed writers left here so many seconds
+    ago is removed first.
     """
-    remove_abandoned(folder, {_ASIDE})
-    aside = Path(mkdtemp(dir=folder, prefix=f".{_ASIDE}.", suffix=_SUFFIX))
-    held = Hold(aside)
+    remove_abandoned(folder, {_ASIDE}, seconds=abandoned_seconds)
+    aside = temporary_folder(folder)
+    in_use = mark_in_use(aside)
     try:
         yield aside
     except BaseException:
@@ -119,7 +91,16 @@ def staging_folder(folder: Path) -> Generator[Path]:
     else:
         shutil.rmtree(aside, ignore_errors=True)
     finally:
-        held.release()
+        if in_use is not None:
+            in_use.release()
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder, if it is there. If this is cut short, no part keeps its name. Raises `OSError`."""
+    aside = temporary_folder(folder.parent)
+    with suppress(FileNotFoundError):
+        folder.rename(aside / "removed")
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def remove_abandoned(
@@ -145,7 +126,7 @@ def abandoned(
         found = _TEMPORARY.fullmatch(path.name)
         if found is None or (names is not None and found[1] not in names) or path.is_symlink():
             continue
-        if _age(path) >= seconds and not is_held(path) and not (path / MOVED_AWAY).exists():
+        if _age(path) >= seconds and not is_in_use(path) and not (path / MOVED_AWAY).exists():
             yield path
 
 

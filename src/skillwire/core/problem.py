@@ -1,9 +1,9 @@
-"""A fault in somebody's skill, told so that its author can mend it."""
+"""Something that is wrong with a skill, a source or a server, told so that it can be fixed."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from skillwire.safe_text import visible
+from skillwire.safe_text import bare, quoted, visible
 
 
 class Severity(StrEnum):
@@ -16,7 +16,8 @@ class Severity(StrEnum):
 class Rule(StrEnum):
     """Every rule that a problem can name.
 
-    Each has its entry in `docs/problems.md`; those of the contract have theirs in `docs/contract-rules.md`.
+    Each has its entry in `docs/problems.md`; those of the contract have theirs in `docs/contract-rules.md`,
+    and `SERVER_RULES` theirs in `docs/verifying.md`.
     """
 
     # SKILL.md and its frontmatter
@@ -79,8 +80,39 @@ class Rule(StrEnum):
     SERVER_ENTRY = "server-entry"
     SERVER_LIST = "server-list"
     NOT_APPROVED = "not-approved"
+    SERVER_CHANGED = "server-changed"
+    LOGIN_REQUIRED = "login-required"
     STATE_FAILED = "state-failed"
     WATCH_POLLING = "watch-polling"
+    # What a server sent: entries
+    ENTRY_SHAPE = "entry-shape"
+    ENTRY_URI = "entry-uri"
+    ENTRY_NAME = "entry-name"
+    ENTRY_DESCRIPTION = "entry-description"
+    ENTRY_RESOURCES = "entry-resources"
+    ENTRY_LIMITS = "entry-limits"
+    ENTRY_TWICE = "entry-twice"
+    ENTRY_OTHER = "entry-other"
+    ENTRY_NONCONFORMING = "entry-nonconforming"
+    # Lists of a server
+    LIST_SHAPE = "list-shape"
+    LIST_ENDLESS = "list-endless"
+    OLD_DRAFT = "old-draft"
+    # Contents from a server
+    READ_FAILED = "read-failed"
+    READ_SHAPE = "read-shape"
+    READ_BUDGET = "read-budget"
+    SIZE = "size"
+    DIGEST = "digest"
+    FRONTMATTER = "frontmatter"
+    UNLISTED = "unlisted"
+    ARCHIVE = "archive"
+    # Prompts and resources of a server
+    SURFACE_SHAPE = "surface-shape"
+    SURFACE_DIFFERS = "surface-differs"
+    # A whole look at a server
+    TIMEOUT = "timeout"
+    MORE = "more"
     # The repository contract; `contract/severity.py` says which of these are errors
     CONTRACT_BLOCK_MISSING = "contract-block-missing"
     CONTRACT_BLOCK_TYPE = "contract-block-type"
@@ -131,18 +163,57 @@ class Rule(StrEnum):
     CONTRACT_PROJECTION_DROPPED = "contract-projection-dropped"
 
 
+SERVER_RULES = frozenset(
+    map(
+        Rule,
+        (
+            "entry-shape",
+            "entry-uri",
+            "entry-name",
+            "entry-description",
+            "entry-resources",
+            "entry-limits",
+            "entry-twice",
+            "entry-other",
+            "entry-nonconforming",
+            "list-shape",
+            "list-endless",
+            "old-draft",
+            "read-failed",
+            "read-shape",
+            "read-budget",
+            "size",
+            "digest",
+            "frontmatter",
+            "unlisted",
+            "archive",
+            "surface-shape",
+            "surface-differs",
+            "timeout",
+            "more",
+        ),
+    )
+)
+"""What a server can do wrong. `skillwire verify` reports these."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One fault: where it is, what is wrong, and what to do. A skill with an error is not served."""
 
     path: str
-    """Relative to the root of its source, so that it can be shown to anybody."""
+    """Relative to the root of its source, so that it can be shown to anybody.
+
+    With a rule of `SERVER_RULES`: the URI, prompt or method that it is about, as the server spelled it.
+    """
     rule: Rule
     severity: Severity
     message: str
     hint: str = ""
     field: str = ""
     line: int | None = None
+    label: str = ""
+    """The server that it is about, where a host has several."""
 
     def to_json(self) -> dict[str, str | int | None]:
         """Return what `check --format json` prints, with the keys in a fixed order."""
@@ -157,6 +228,10 @@ class Problem:
         }
 
     def __str__(self) -> str:
+        label = f"{quoted(self.label)}: " if self.label else ""
         line = "" if self.line is None else f":{self.line}"
+        # Words of a server must not pass for a part of the sentence.
+        path = bare(self.path) if self.rule in SERVER_RULES else visible(self.path)
         field = f" {self.field}:" if self.field else ""
-        return f"{self.path}{line}:{field} {self.message}"
+        place = f"{path}{line}:{field} " if self.path else ""
+        return f"{label}{place}{visible(self.message)}"

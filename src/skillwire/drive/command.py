@@ -10,6 +10,7 @@ import orjson
 from cyclopts import Parameter
 
 from skillwire.config.settings import token_from
+from skillwire.core.http_body import BodyTooLargeError, BoundedBody
 from skillwire.core.json_text import JsonTooLargeError, load_bounded_json
 from skillwire.core.record import Json
 from skillwire.drive.fields import JsonFields, ShapeError
@@ -138,14 +139,14 @@ def listed_paths(address: ServerAddress, client_id: str | None, token: str | Non
 
 
 def _bounded(url: str, chunks: Iterable[bytes]) -> bytes:
-    content = bytearray()
-    for chunk in chunks:
-        content += chunk
-        if len(content) > _MAX_ANSWER:
-            raise ListingError(
-                f"{quoted(url)} answers with more than {_MAX_ANSWER:,} bytes", "name one with `--client ID`"
-            )
-    return bytes(content)
+    body = BoundedBody(_MAX_ANSWER)
+    try:
+        for chunk in chunks:
+            body.add(chunk)
+    except BodyTooLargeError as error:
+        told = f"{quoted(url)} answers with more than {_MAX_ANSWER:,} bytes"
+        raise ListingError(told, "name one with `--client ID`") from error
+    return bytes(body)
 
 
 def _request(client_id: str | None) -> dict[str, Json]:

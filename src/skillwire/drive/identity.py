@@ -1,8 +1,5 @@
 """Who connects: headers, `/mdp/auth`, and the one-time ticket cookie it sets."""
 
-import hashlib
-import hmac
-import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +17,7 @@ from skillwire.drive.hub import Hub
 from skillwire.drive.messages import LOOP_PATH, SESSION_HEADER
 from skillwire.drive.registration import Auth
 from skillwire.drive.session import Connection, Mode
+from skillwire.server.http.credentials import ExpiringSecrets, bearer_token, is_same
 from skillwire.server.http.routes import HttpError, read_json
 
 NAME = "mdp_auth"
@@ -42,7 +40,6 @@ class Ticket:
     origin: str | None
     """The web origin of the page that got the ticket; None for programs that are no pages."""
     knows_token: bool
-    until: float
 
     @property
     def auth(self) -> Auth:
@@ -50,37 +47,28 @@ class Ticket:
 
 
 class Tickets:
-    """Every ticket that can still be used, by the hash of its value."""
+    """Every ticket that can still be used, each for a short time."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, max_tickets: int = MAX_TICKETS) -> None:
-        self._clock = clock
-        self._max_tickets = max_tickets
-        self._tickets: dict[bytes, Ticket] = {}
+        self._tickets = ExpiringSecrets[Ticket](TICKET_SECONDS, max_tickets, clock=clock)
 
     def issue(self, claim: bytes, headers: Headers, *, knows_token: bool) -> str:
         """Return the value of a new cookie."""
-        now = self._clock()
-        for digest, ticket in tuple(self._tickets.items()):
-            if ticket.until > now and len(self._tickets) < self._max_tickets:
-                break  # the oldest comes first
-            del self._tickets[digest]
-        value = secrets.token_urlsafe(32)
-        ticket = Ticket(claim, headers.get("origin"), knows_token, now + TICKET_SECONDS)
-        self._tickets[_digest(value)] = ticket
-        return value
+        return self._tickets.issue(Ticket(claim, headers.get("origin"), knows_token))
 
     def take(self, headers: Headers) -> Ticket | None:
         """Use up the ticket of a request, if it has a good one."""
-        for digest in _digests(headers):
-            ticket = self._tickets.get(digest)
-            if ticket is not None and ticket.origin == headers.get("origin") and ticket.until > self._clock():
-                return self._tickets.pop(digest)
+        for value in _cookies(headers):
+            ticket = self._tickets.find(value)
+            if ticket is not None and ticket.origin == headers.get("origin"):
+                self._tickets.revoke(value)
+                return ticket
         return None
 
     def revoke(self, headers: Headers) -> None:
         """Forget the tickets of a request."""
-        for digest in _digests(headers):
-            self._tickets.pop(digest, None)
+        for value in _cookies(headers):
+            self._tickets.revoke(value)
 
 
 def set_cookie(value: str, *, secure: bool) -> str:
@@ -96,14 +84,10 @@ def without_ticket(cookies: str) -> str:
     return "; ".join(each for each in parts if each.partition("=")[0].strip() != NAME)
 
 
-def _digests(headers: Headers) -> list[bytes]:
+def _cookies(headers: Headers) -> list[str]:
     # By hand: the parser of the standard library gives up at a cookie that it does not like.
     sent = (each.strip().partition("=") for line in headers.getlist("cookie") for each in line.split(";"))
-    return [_digest(value.strip('"')) for name, _, value in sent if name == NAME]
-
-
-def _digest(value: str) -> bytes:
-    return hashlib.sha256(value.encode()).digest()
+    return [value.strip('"') for name, _, value in sent if name == NAME]
 
 
 AUTH_PATH = "/mdp/auth"
@@ -149,15 +133,14 @@ class Identities:
 
     def _is_shown(self, headers: Headers) -> bool:
         """Whether the server's token is in the header. This does not rely on an outer guard."""
-        given = headers.getlist("authorization")
-        scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
-        return scheme.lower() == "bearer" and self._token is not None and _same(token.strip(), self._token)
+        given = bearer_token(headers)
+        return given is not None and self._token is not None and is_same(given, self._token)
 
     def _proves(self, message: object) -> bool:
         """Whether the first message of a session registers a client with the server's token."""
         match message:
             case {"type": "registerClient", "auth": {"token": str(token)}}:
-                return self._token is not None and _same(token, self._token)
+                return self._token is not None and is_same(token, self._token)
             case _:
                 return False
 
@@ -183,7 +166,7 @@ class Identities:
         limits = self._hub.limits
         value = await read_json(request, limits.body, limits.values)
         auth = _introduced(value, request.headers)
-        knows_token = auth.token is not None and self._token is not None and _same(auth.token, self._token)
+        knows_token = auth.token is not None and self._token is not None and is_same(auth.token, self._token)
         if self._token is not None and not knows_token:
             raise HttpError(401, "that is not the token of this server")
         claim = compact_json(auth.without(self._token).to_json())
@@ -259,7 +242,3 @@ def _sent(headers: Headers) -> Auth | None:
         return Auth(headers=own) if own else None
     scheme, _, token = authorization.partition(" ")
     return Auth(scheme, token.strip(), {"authorization": authorization, **own})
-
-
-def _same(one: str, other: str) -> bool:
-    return hmac.compare_digest(one.encode(), other.encode())

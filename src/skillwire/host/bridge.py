@@ -32,6 +32,7 @@ from skillwire.sources.base import (
     Scan,
     Source,
     WatchFilter,
+    WrappedSource,
     ignore_progress,
     source_problem,
 )
@@ -59,7 +60,7 @@ class _Judged:
     entry: SkillRecord
 
 
-class ApprovalGate(Source):
+class ApprovalGate(WrappedSource):
     """Passes everything on, and marks each skill that is not approved with a problem that says so.
 
     The mark is part of the entry, so that a decision is a change like any other: clients are told of it.
@@ -67,18 +68,11 @@ class ApprovalGate(Source):
 
     def __init__(self, source: ServerSource, keeping: ApprovalStore, approving: Approving) -> None:
         """The label of the source is one that `keeping` has bound."""
-        self.label = source.label
-        self._source, self._keeping, self._approving = source, keeping, approving
+        super().__init__(source)
+        self._server, self._keeping, self._approving = source, keeping, approving
         self._last = Scan()
         self._judged: dict[str, _Judged] = {}
         self._decisions: frozenset[Approval] = frozenset()
-
-    @property
-    def place(self) -> str:
-        return self._source.place
-
-    async def prepare(self) -> None:
-        await self._source.prepare()
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
         return await self._gated(await self._source.scan(progress))
@@ -87,13 +81,10 @@ class ApprovalGate(Source):
         if where != APPROVALS:
             return await self._gated(await self._source.rescan(where))
         scan = await self._gated(self._last)
-        if (trouble := self._source.trouble) is None:
+        if (trouble := self._server.trouble) is None:
             return scan
         failed = source_problem(self.label, trouble, known=bool(scan.entries))
         return replace(scan, problems=(*scan.problems, failed))
-
-    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
-        return await self._source.read(entry, file)
 
     async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:
         found: asyncio.Queue[Locations | Exception] = asyncio.Queue(1)
@@ -146,7 +137,7 @@ class ApprovalGate(Source):
 
     async def _standings(self, entries: Iterable[SkillRecord]) -> dict[str, ApprovalStatus]:
         """Return how each skill stands, as its server lists it now (H17)."""
-        remotes = {entry.uri: self._source.remote(entry) for entry in entries}
+        remotes = {entry.uri: self._server.remote(entry) for entry in entries}
         hosted = {
             uri: HostedSkill(self.label, local=False, skill=remote)
             for uri, remote in remotes.items()

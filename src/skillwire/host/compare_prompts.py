@@ -9,9 +9,10 @@ from mcp.shared.exceptions import MCPError
 
 from skillwire.core.concurrency import UNSIZED_AT_ONCE, in_order
 from skillwire.core.names import SKILL_FILE
+from skillwire.core.problem import Problem, Rule
 from skillwire.errors import FindingError
 from skillwire.host.dialects.client import SkillsClient, refusal
-from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.findings import server_problem
 from skillwire.protocol.messages import PROMPTS_LIST, RESOURCES_META, SKILL_META
 from skillwire.protocol.prompt_text import stitch
 
@@ -29,7 +30,7 @@ class PromptReport:
     skill: str
     resources: int = 0
     size: int = 0
-    finding: Finding | None = None
+    finding: Problem | None = None
 
 
 async def compare_prompts(client: SkillsClient) -> AsyncGenerator[PromptReport]:
@@ -55,7 +56,7 @@ async def _compare(client: SkillsClient, name: str, skill: str, meta: Mapping[st
     if max(len(name), len(skill)) > _MAX_NAME:
         told = "its name, or the URI of its skill, is not a text of reasonable length"
         return PromptReport(
-            name[:_AROUND], skill[:_AROUND], finding=Finding(name[:_AROUND], Fault.SURFACE_SHAPE, told)
+            name[:_AROUND], skill[:_AROUND], finding=server_problem(name[:_AROUND], Rule.SURFACE_SHAPE, told)
         )
     try:
         uris = await _resources(client, skill, meta)
@@ -90,17 +91,17 @@ async def _resources(client: SkillsClient, skill: str, meta: Mapping[str, Any]) 
         uris = [str(each) for each in cast("list[object]", named)]
         if len(uris) > client.limits.files:
             told = f"its prompt names {len(uris):,} files; the limit is {client.limits.files:,}"
-            raise FindingError(Finding(skill, Fault.SURFACE_SHAPE, told))
+            raise FindingError(server_problem(skill, Rule.SURFACE_SHAPE, told))
     else:
         files = (await client.get(skill)).files
         if files is None:
             raise FindingError(
-                Finding(skill, Fault.SURFACE_SHAPE, "a dynamic skill has no prompt to compare")
+                server_problem(skill, Rule.SURFACE_SHAPE, "a dynamic skill has no prompt to compare")
             )
         uris = [skill, *(file.uri for file in files if file.uri != skill)]
     if uris[0] != skill or not all(uri.startswith(skill.removesuffix(SKILL_FILE)) for uri in uris):
         told = "its prompt names files that are not the skill's"
-        raise FindingError(Finding(skill, Fault.SURFACE_SHAPE, told))
+        raise FindingError(server_problem(skill, Rule.SURFACE_SHAPE, told))
     return uris
 
 
@@ -110,17 +111,19 @@ def _text(name: str, result: Mapping[str, Any]) -> bytes:
         case [{"role": "user", "content": {"type": "text", "text": str(text)}}]:
             return text.encode(errors="surrogatepass")
         case _:
-            raise FindingError(Finding(name, Fault.SURFACE_SHAPE, "its prompt is not one text of a person"))
+            raise FindingError(
+                server_problem(name, Rule.SURFACE_SHAPE, "its prompt is not one text of a person")
+            )
 
 
-def _difference(name: str, said: bytes, stitched: bytes) -> Finding:
+def _difference(name: str, said: bytes, stitched: bytes) -> Problem:
     pairs = enumerate(zip(said, stitched, strict=False))
     at = next((place for place, (one, other) in pairs if one != other), min(len(said), len(stitched)))
     told = (
         f"its prompt and its resources differ from byte {at:,} on: the prompt has {_shown(said, at)}, "
         f"the resources have {_shown(stitched, at)}"
     )
-    return Finding(name, Fault.SURFACE_DIFFERS, told)
+    return server_problem(name, Rule.SURFACE_DIFFERS, told)
 
 
 def _shown(content: bytes, at: int) -> str:

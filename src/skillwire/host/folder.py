@@ -10,7 +10,7 @@ from skillwire.errors import FindingError
 from skillwire.host.connections.labels import checked_label
 from skillwire.host.dialects.client import Listing
 from skillwire.library.library import Library
-from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.findings import server_problem
 from skillwire.protocol.remote import RemoteSkill, parse_entry
 from skillwire.protocol.translate import directory_resource, file_resource, skill_entry
 from skillwire.sources.folder.source import FolderSource
@@ -32,7 +32,7 @@ class FolderProvider:
         listing = Listing()
         for problem in catalog.problems:
             if _leaves_out(problem):
-                listing.findings.add(Finding(problem.path, Fault.ENTRY_SHAPE, problem.message))
+                listing.findings.add(server_problem(problem.path, Rule.ENTRY_SHAPE, problem.message))
         for uri in catalog.listing:
             try:
                 listing.skills.append(self._parsed(catalog.entries[uri]))

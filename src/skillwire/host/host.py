@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 import anyio
 
+from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Limits
 from skillwire.errors import SkillwireError, UsageError, VerificationError
 from skillwire.host.approvals.approval_store import ApprovalStore
@@ -22,7 +23,7 @@ from skillwire.host.login.flow import KnownClient, LoginHandler, checked_scopes,
 from skillwire.host.login.tokens import keep_login, uses_login, with_login
 from skillwire.host.places import Places
 from skillwire.host.pull import pulled
-from skillwire.host.registry import HostProblem, Registry
+from skillwire.host.registry import Registry
 from skillwire.host.servers.connected import ConnectedServer, Provider
 from skillwire.host.servers.link import ServerLink
 from skillwire.host.servers.records import why_not_published
@@ -77,7 +78,8 @@ class Host:
         everything = [*own, *self._links, *providers]
         self._places = Places(everything, self._keeping, limits, patience, self._notice)
         if state is not None and state.damaged is not None:
-            self._places.notes.append(HostProblem("", f"{state.damaged}; {state.damaged.hint}"))
+            told = f"{state.damaged}; {state.damaged.hint}"
+            self._places.notes.append(Problem("", Rule.STATE_FAILED, Severity.WARNING, told))
         self._approve = approve
         self._sessions: WeakSet[Session] = WeakSet()
         self._stack = AsyncExitStack()
@@ -97,7 +99,8 @@ class Host:
     async def _bind(self, label: str, identity: str) -> None:
         if await self._keeping.bind(label, identity):
             told = "it is another server than before; what was approved of it, and kept, is gone"
-            self._places.notes.append(HostProblem(label, told))
+            problem = Problem("", Rule.SERVER_CHANGED, Severity.WARNING, told, label=label)
+            self._places.notes.append(problem)
 
     # Finding
 
@@ -127,18 +130,18 @@ class Host:
 
     def _wanting_login(self) -> set[str]:
         """Return the servers that require a login, except those for which a login would not be used."""
-        wanted = {each.label for each in self._places.registry.problems if each.wants_login}
+        wanted = {each.label for each in self._places.registry.problems if each.rule is Rule.LOGIN_REQUIRED}
         return wanted - {each.label for each in self._links if not uses_login(each.target)}
 
     async def _log_in_where_needed(self, handler: LoginHandler) -> None:
         notes = self._places.notes
         wanted = self._wanting_login()
-        notes[:] = [each for each in notes if not each.wants_login]
+        notes[:] = [each for each in notes if each.rule is not Rule.LOGIN_REQUIRED]
         for label in sorted(wanted):
             try:
                 await self.log_in(label, handler)
             except SkillwireError as error:
-                notes.append(HostProblem(label, str(error), wants_login=True))
+                notes.append(Problem("", Rule.LOGIN_REQUIRED, Severity.ERROR, str(error), label=label))
         self._login_rounds += 1
         await self._places.discover()
 

@@ -6,10 +6,11 @@ from typing import TypeAlias
 from urllib.parse import quote, unquote
 
 from skillwire.core.names import SCHEME, folded
+from skillwire.core.problem import Problem, Rule
 from skillwire.errors import FindingError
 from skillwire.frontmatter.rules import tools_in
 from skillwire.host.store.approvals import ApprovalStatus
-from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.findings import server_problem
 from skillwire.protocol.remote import RemoteFile, RemoteSkill
 from skillwire.safe_text import plain, quoted
 
@@ -81,8 +82,8 @@ def relative(path: str) -> str:
     leads_out = ".." in decoded.replace("\\", "/").split("/") or decoded.startswith(("/", "\\"))
     if leads_out or "\\" in decoded or not decoded.isprintable():
         raise FindingError(
-            Finding(
-                path[:_SHOWN_PATH_LENGTH], Fault.UNLISTED, "that is no path below the folder of the skill"
+            server_problem(
+                path[:_SHOWN_PATH_LENGTH], Rule.UNLISTED, "that is no path below the folder of the skill"
             )
         )
     return "/".join(segments)
@@ -121,10 +122,10 @@ def live_uri(skill: RemoteSkill, path: str) -> str:
     return f"{skill.root}/{quote(unquote(relative(path)), safe=_UNRESERVED)}"
 
 
-def unlisted(skill: RemoteSkill, path: str) -> Finding:
+def unlisted(skill: RemoteSkill, path: str) -> Problem:
     """Return what is wrong with reading a file that the entry does not list: it is no file of the skill."""
     told = f"{quoted(path)} is not among its files; an empty path lists them"
-    return Finding(skill.uri, Fault.UNLISTED, told)
+    return server_problem(skill.uri, Rule.UNLISTED, told)
 
 
 ALLOWED_TOOLS = "allowed-tools"

@@ -7,6 +7,7 @@ from typing import TypeAlias
 import anyio
 import anyio.to_thread
 
+from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Limits
 from skillwire.errors import BadParamsError, ConflictError, HostError, LoginRequiredError, VerificationError
 from skillwire.host.approvals.approval_store import ApprovalStore
@@ -14,9 +15,8 @@ from skillwire.host.connections.labels import checked_label
 from skillwire.host.dialects.client import Listing
 from skillwire.host.errors import translated_errors
 from skillwire.host.hosted_skill import HostedSkill, Identity, describe_place, wanted_tools
-from skillwire.host.registry import HostProblem, Registry
+from skillwire.host.registry import Registry
 from skillwire.host.servers.connected import Provider
-from skillwire.protocol.findings import Fault
 from skillwire.protocol.messages import SKILLS_GET, SKILLS_LIST
 from skillwire.protocol.remote import RemoteFile, RemoteSkill
 from skillwire.protocol.verify import file_faults
@@ -43,7 +43,7 @@ class Places:
         self.providers = _by_label(providers)
         self.registry = Registry()
         self.limits = limits
-        self.notes: list[HostProblem] = []
+        self.notes: list[Problem] = []
         """What the person should know of places, beside what they list."""
         self._keeping = keeping
         self._patience = patience
@@ -65,7 +65,7 @@ class Places:
         seen = self._rounds
         async with self._discovering:
             if self._rounds == seen:  # else somebody looked while we waited
-                listings: dict[str, Listing | HostProblem] = {}
+                listings: dict[str, Listing | Problem] = {}
                 async with anyio.create_task_group() as tasks:
                     for provider in self.providers.values():
                         tasks.start_soon(self._list, provider, listings)
@@ -128,37 +128,35 @@ class Places:
         if (known := self.registry.get(identity)) is not None:
             self._swap(self.registry.having(await self._judged(known)))
 
-    async def _list(self, provider: Provider, listings: dict[str, Listing | HostProblem]) -> None:
+    async def _list(self, provider: Provider, listings: dict[str, Listing | Problem]) -> None:
         origin = describe_place(provider.label, local=provider.local)
         try:
             with anyio.fail_after(self._patience), translated_errors(origin, SKILLS_LIST):
                 listings[provider.label] = await provider.list()
         except TimeoutError:
             told = f"it did not list its skills in {self._patience:g} seconds"
-            listings[provider.label] = HostProblem(provider.label, told)
+            listings[provider.label] = Problem("", Rule.TIMEOUT, Severity.ERROR, told, label=provider.label)
         except HostError as error:
             told = error.told.removeprefix(f"{quoted(provider.label)} ")
-            wanted = isinstance(error, LoginRequiredError)
-            listings[provider.label] = HostProblem(provider.label, told, wants_login=wanted)
+            rule = Rule.LOGIN_REQUIRED if isinstance(error, LoginRequiredError) else Rule.SOURCE_FAILED
+            listings[provider.label] = Problem("", rule, Severity.ERROR, told, label=provider.label)
 
-    async def _take(self, listings: Mapping[str, Listing | HostProblem]) -> None:
+    async def _take(self, listings: Mapping[str, Listing | Problem]) -> None:
         """Make the registry of what all places said, with what they have beside their lists (H3)."""
         skills: list[HostedSkill] = []
         problems = list(self.notes)
         for label, listing in listings.items():
-            if isinstance(listing, HostProblem):
+            if isinstance(listing, Problem):
                 problems.append(listing)
                 continue
             listed = {skill.uri: skill for skill in listing.skills}
             beside = {uri: each for (whose, uri), each in self._looked_up.items() if whose == label}
             local = self.providers[label].local
             skills += [HostedSkill(label, local, each) for each in {**listed, **beside, **listed}.values()]
-            problems += [
-                HostProblem(label, str(finding), harmless=finding.fault is Fault.OLD_DRAFT)
-                for finding in listing.findings.kept
-            ]
+            problems += [replace(each, label=label) for each in listing.findings.kept]
             if listing.findings.more:
-                problems.append(HostProblem(label, f"and {listing.findings.more:,} more"))
+                told = f"and {listing.findings.more:,} more"
+                problems.append(Problem("", Rule.MORE, Severity.ERROR, told, label=label))
         known = await self._keeping.judged(skills)
         judged = [replace(each, standing=known.get(each.identity, each.standing)) for each in skills]
         self._swap(

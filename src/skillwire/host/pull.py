@@ -11,9 +11,10 @@ import anyio.to_thread
 from skillwire.core.atomic_write import staging_folder
 from skillwire.core.concurrency import READS_AT_ONCE, UNSIZED_AT_ONCE, in_order
 from skillwire.core.names import SCHEME, portable_fault
+from skillwire.core.problem import Rule
 from skillwire.errors import UsageError, VerificationError
 from skillwire.host.hosted_skill import HostedSkill
-from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.findings import server_problem
 from skillwire.protocol.remote import RemoteFile
 from skillwire.protocol.verify import frontmatter_faults
 from skillwire.safe_text import quoted
@@ -43,7 +44,7 @@ async def pulled(reader: Reads, skill: HostedSkill, dest: Path) -> Path:
         if fault := portable_fault(path):
             raise VerificationError(
                 skill.origin,
-                Finding(skill.skill.uri, Fault.ENTRY_RESOURCES, f"the file {quoted(path)} {fault}"),
+                server_problem(skill.skill.uri, Rule.ENTRY_RESOURCES, f"the file {quoted(path)} {fault}"),
             )
     contents: dict[str, bytes] = {}
 
@@ -65,7 +66,9 @@ def _place(skill: HostedSkill) -> list[str]:
     spelled = root.removeprefix(SCHEME) if root.startswith(SCHEME) else f"{scheme}+/{rest.lstrip('/')}"
     path = unquote(spelled)
     if fault := portable_fault(path):
-        raise VerificationError(skill.origin, Finding(skill.skill.uri, Fault.ENTRY_URI, f"its path {fault}"))
+        raise VerificationError(
+            skill.origin, server_problem(skill.skill.uri, Rule.ENTRY_URI, f"its path {fault}")
+        )
     return path.split("/")
 
 

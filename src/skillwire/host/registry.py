@@ -2,10 +2,11 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import quote
 
 from skillwire.core.names import SKILL_FILE
+from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.errors import RequestError
 from skillwire.host.hosted_skill import HostedSkill, Identity, canonical
 from skillwire.library.names import AmbiguousNameError, UnknownNameError, did_you_mean
@@ -22,20 +23,9 @@ _MAX_CLASHES = 200
 _IN_URIS = "!$&'()*+,;=:@/?#~"
 
 
-@dataclass(frozen=True, slots=True)
-class HostProblem:
-    """Something that the person should know of one place, or of several. Nothing else suffers from it."""
-
-    label: str
-    """The place that it is about; empty for several."""
-    message: str
-    harmless: bool = False
-    """Whether nothing is wrong with the place, and it is only good to know."""
-    wants_login: bool = False
-    """Whether the place requires a login. The message names the command."""
-
-    def __str__(self) -> str:
-        return f"{quoted(self.label)}: {self.message}" if self.label else self.message
+def _several(message: str) -> Problem:
+    """Return a warning about several places."""
+    return Problem("", Rule.NAME_SHARED, Severity.WARNING, message)
 
 
 class NoLabelError(RequestError):
@@ -52,7 +42,7 @@ class Registry:
     def __init__(
         self,
         skills: Iterable[HostedSkill] = (),
-        problems: Iterable[HostProblem] = (),
+        problems: Iterable[Problem] = (),
         labels: Iterable[str] = (),
     ) -> None:
         """`labels` are those of all places, also of some without a skill."""
@@ -137,7 +127,7 @@ class Registry:
             raise AmbiguousNameError(name, [each.handle for each in found[:_SHOWN]])
         return found[0]
 
-    def _clashes(self) -> Iterator[HostProblem]:
+    def _clashes(self) -> Iterator[Problem]:
         """Yield who shares a name with whom: somebody may pose as somebody else (H10)."""
         by_name: defaultdict[str, list[HostedSkill]] = defaultdict(list)
         for each in self.skills:
@@ -150,9 +140,9 @@ class Registry:
             means = (
                 f"{quoted(name)} alone means your own" if len(own) == 1 else "none is meant by the name alone"
             )
-            yield HostProblem("", f"{len(found)} skills share the name {quoted(name)}: {told}{more}; {means}")
+            yield _several(f"{len(found)} skills share the name {quoted(name)}: {told}{more}; {means}")
         if (rest := len(shared) - _MAX_CLASHES) > 0:
-            yield HostProblem("", f"{rest:,} more names are shared by several skills")
+            yield _several(f"{rest:,} more names are shared by several skills")
 
 
 def _named(skills: list[HostedSkill]) -> list[HostedSkill]:

@@ -13,10 +13,11 @@ from mcp_types import METHOD_NOT_FOUND
 from skillwire.core.concurrency import READS_AT_ONCE, UNSIZED_AT_ONCE, in_order
 from skillwire.core.conformance import nonconformities
 from skillwire.core.names import SKILL_FILE
+from skillwire.core.problem import Problem, Rule
 from skillwire.errors import FindingError
 from skillwire.host.dialects.client import Listing, SkillsClient, refusal
 from skillwire.host.dialects.drafts import DraftsClient
-from skillwire.protocol.findings import Fault, Finding, Findings
+from skillwire.protocol.findings import Findings, server_problem
 from skillwire.protocol.messages import EXTENSION, RESOURCES_LIST, SKILLS_LIST
 from skillwire.protocol.remote import (
     Dialect,
@@ -30,7 +31,7 @@ from skillwire.protocol.remote import (
 from skillwire.protocol.verify import file_faults, frontmatter_faults
 
 _INCOMPLETE = frozenset(
-    {Fault.LIST_ENDLESS, Fault.READ_FAILED, Fault.READ_BUDGET, Fault.ENTRY_LIMITS, Fault.TIMEOUT}
+    {Rule.LIST_ENDLESS, Rule.READ_FAILED, Rule.READ_BUDGET, Rule.ENTRY_LIMITS, Rule.TIMEOUT}
 )
 """What keeps something from being verified, and proves nothing else."""
 
@@ -54,7 +55,7 @@ class SkillReport:
     integrity: Integrity = Integrity.FULL
     files: int = 0
     size: int = 0
-    findings: list[Finding] = field(default_factory=list[Finding])
+    findings: list[Problem] = field(default_factory=list[Problem])
     good: bool = True
     """Whether all of it is as listed: there was no other finding, kept or not, than that of `conforms`."""
     conforms: bool = True
@@ -69,13 +70,13 @@ class Report:
     found: Findings = field(default_factory=Findings)
     dialect: Dialect | None = None
 
-    def note(self, *found: Finding, skill: SkillReport | None = None) -> None:
+    def note(self, *found: Problem, skill: SkillReport | None = None) -> None:
         """Add what was found, of a skill or of none among the others."""
         for finding in found:
             kept = len(self.found.kept)
             self.found.add(finding)
             if skill is not None:
-                if finding.fault is Fault.ENTRY_NONCONFORMING:
+                if finding.rule is Rule.ENTRY_NONCONFORMING:
                     skill.conforms = False
                 else:
                     skill.good = False
@@ -85,27 +86,27 @@ class Report:
         """Add what was found in a list, with all that it did not keep."""
         self.note(*found.kept)
         self.found.more += found.more
-        self.found.faults |= found.faults
+        self.found.rules |= found.rules
 
     @property
     def count(self) -> int:
         """How many findings there were, kept or not."""
         return len(self.found.kept) + self.found.more
 
-    def all_findings(self) -> list[Finding]:
+    def all_findings(self) -> list[Problem]:
         """Return what was kept; if that is not everything, the last says how many more there were."""
         more = f"and {self.found.more:,} more"
-        return [*self.found.kept, *([Finding("findings", Fault.MORE, more)] if self.found.more else [])]
+        return [*self.found.kept, *([server_problem("findings", Rule.MORE, more)] if self.found.more else [])]
 
-    def other_findings(self) -> list[Finding]:
+    def other_findings(self) -> list[Problem]:
         """Return those that belong to no skill among the others."""
         owned = {id(finding) for skill in self.skills for finding in skill.findings}
         return [finding for finding in self.all_findings() if id(finding) not in owned]
 
     def outcome(self, *, require_digests: bool = False) -> Outcome:
-        if self.found.faults - _INCOMPLETE:
+        if self.found.rules - _INCOMPLETE:
             return Outcome.NONCONFORMANT
-        if self.found.faults:
+        if self.found.rules:
             return Outcome.INCOMPLETE
         if require_digests and any(skill.integrity is not Integrity.FULL for skill in self.skills):
             return Outcome.NO_DIGESTS
@@ -125,7 +126,7 @@ async def verify_server(
     report = report or Report()
     if client.declared is None:  # and then its methods are not to be called (H1)
         told = f"the server does not declare the extension `{EXTENSION}`"
-        report.note(Finding(SKILLS_LIST, Fault.LIST_SHAPE, told))
+        report.note(server_problem(SKILLS_LIST, Rule.LIST_SHAPE, told))
         if not drafts:
             return report
     asked = DraftsClient(client) if drafts else client
@@ -165,7 +166,7 @@ async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> l
     """
     skills = list[RemoteSkill]()
 
-    async def get(uri: str) -> RemoteSkill | Finding | None:
+    async def get(uri: str) -> RemoteSkill | Problem | None:
         try:
             return await client.get(uri)
         except FindingError as error:
@@ -173,8 +174,8 @@ async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> l
         except MCPError:
             return None  # a resource, but not a skill
 
-    def take(found: RemoteSkill | Finding | None) -> None:
-        if isinstance(found, Finding):
+    def take(found: RemoteSkill | Problem | None) -> None:
+        if isinstance(found, Problem):
             report.note(found)
         elif found is not None:
             skills.append(found)
@@ -210,7 +211,7 @@ class _Read:
     good: bool = False
     """Whether it is as listed."""
     size: int = 0
-    findings: Sequence[Finding] = ()
+    findings: Sequence[Problem] = ()
 
 
 class _Skill:
@@ -231,7 +232,7 @@ class _Skill:
         self._free, self._unsized, self._listed = free, unsized, listed
         dynamic = skill.files is None and not skill.deliveries
         self._own = SkillReport(skill.uri, dynamic, skill.integrity)
-        self._found: list[Finding] = []
+        self._found: list[Problem] = []
         self._done = False
 
     async def verify(self) -> "_Skill":
@@ -254,7 +255,7 @@ class _Skill:
             self._report.skills.append(self._own)
             self._done = False
 
-    def _conforms(self) -> list[Finding]:
+    def _conforms(self) -> list[Problem]:
         root = self._skill.uri.removesuffix(SKILL_FILE)
         paths = [unquote(file.uri.removeprefix(root)) for file in self._skill.files or ()]
         reasons = nonconformities(self._skill.frontmatter, paths)
@@ -263,7 +264,7 @@ class _Skill:
         what = "; ".join(reason.message for reason in reasons)
         where = "it is listed" if self._listed else "it is served, but not listed"
         told = f"{where}; strict clients refuse every list that holds it: {what}"
-        return [Finding(self._skill.uri, Fault.ENTRY_NONCONFORMING, told)]
+        return [server_problem(self._skill.uri, Rule.ENTRY_NONCONFORMING, told)]
 
     async def _get(self) -> None:
         uri = self._skill.uri
@@ -272,7 +273,7 @@ class _Skill:
                 same = await self._client.get(uri) == self._skill
             if not same:
                 told = "`skills/get` and `skills/list` say different things of it"
-                self._found.append(Finding(uri, Fault.ENTRY_OTHER, told))
+                self._found.append(server_problem(uri, Rule.ENTRY_OTHER, told))
         except FindingError as error:
             self._found.append(error.finding)
         except MCPError as error:

@@ -4,8 +4,6 @@ There is no cookie. A browser sends cookies to every port of a host, so another 
 get them. What a page keeps in its storage stays with its own origin, port included.
 """
 
-import hashlib
-import hmac
 import secrets
 import time
 from collections.abc import Callable
@@ -13,6 +11,8 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import Scope
+
+from skillwire.server.http.credentials import ExpiringSecrets, bearer_token, is_same
 
 SESSION_HEADER = "x-skillwire-session"
 CSRF_HEADER = "x-skillwire-page"
@@ -58,10 +58,11 @@ class PageSessions:
         self._token = token
         self._new_key = new_key
         self._key = None if new_key is None else secrets.token_urlsafe(_SECRET_BYTES)
-        self._max_sessions = max_sessions
         self._seconds = seconds
         self._clock = clock
-        self._sessions: dict[bytes, PageSession] = {}
+        self._sessions = ExpiringSecrets[PageSession](
+            seconds, max_sessions, clock=clock, ended=PageSession.end
+        )
         self.csrf = secrets.token_urlsafe(24)
         """Sent with each call that has no session. Another origin can send requests, but not read this."""
 
@@ -81,7 +82,7 @@ class PageSessions:
 
     def enter_with_key(self, key: str) -> str | None:
         """Return the id of a new session, or None if that is not the current key. A key works once."""
-        if self._key is None or self._new_key is None or not _same(key, self._key):
+        if self._key is None or self._new_key is None or not is_same(key, self._key):
             return None
         self._key = secrets.token_urlsafe(_SECRET_BYTES)
         self._new_key(self._key)
@@ -90,19 +91,12 @@ class PageSessions:
     def find(self, headers: Headers) -> PageSession | None:
         """Return the session that a request shows."""
         given = headers.getlist(SESSION_HEADER)
-        if len(given) != 1:
-            return None
-        session = self._sessions.get(_digest(given[0]))
-        if session is not None and session.until <= self._clock():
-            self.leave(headers)
-            return None
-        return session
+        return self._sessions.find(given[0]) if len(given) == 1 else None
 
     def leave(self, headers: Headers) -> None:
         """End the session that a request shows, and its event streams."""
         for given in headers.getlist(SESSION_HEADER):
-            if (session := self._sessions.pop(_digest(given), None)) is not None:
-                session.end()
+            self._sessions.revoke(given)
 
     def is_over(self, session: PageSession) -> bool:
         return session.over or session.until <= self._clock()
@@ -113,25 +107,17 @@ class PageSessions:
 
     def has_token(self, headers: Headers) -> bool:
         """Whether a request shows the token itself."""
-        given = headers.getlist("authorization")
-        scheme, _, token = (given[0] if len(given) == 1 else "").partition(" ")
-        return scheme.lower() == "bearer" and self._is_token(token.strip())
+        given = bearer_token(headers)
+        return given is not None and self._is_token(given)
 
     def has_csrf(self, headers: Headers) -> bool:
-        return _same(headers.get(CSRF_HEADER, ""), self.csrf)
+        return is_same(headers.get(CSRF_HEADER, ""), self.csrf)
 
     def _begin(self) -> str:
-        now = self._clock()
-        for digest, session in tuple(self._sessions.items()):
-            if session.until <= now or len(self._sessions) >= self._max_sessions:  # the oldest comes first
-                del self._sessions[digest]
-                session.end()
-        identity = secrets.token_urlsafe(_SECRET_BYTES)
-        self._sessions[_digest(identity)] = PageSession(now + self._seconds)
-        return identity
+        return self._sessions.issue(PageSession(self._clock() + self._seconds))
 
     def _is_token(self, token: str) -> bool:
-        return self._token is not None and _same(token, self._token)
+        return self._token is not None and is_same(token, self._token)
 
 
 def is_same_origin(headers: Headers) -> bool:
@@ -145,11 +131,3 @@ def is_same_origin(headers: Headers) -> bool:
     if not origins:
         return True
     return len(origins) == 1 and urlsplit(origins[0]).netloc.lower() == headers.get("host", "").lower()
-
-
-def _digest(identity: str) -> bytes:
-    return hashlib.sha256(identity.encode()).digest()
-
-
-def _same(one: str, other: str) -> bool:
-    return hmac.compare_digest(one.encode(), other.encode())

@@ -1,6 +1,6 @@
 """The index of the skills that a web site publishes: Agent Skills Discovery, 0.2 and the older 0.1.
 
-One bad entry never hides the good ones: it becomes a `Finding` with its place, and is left out.
+One bad entry never hides the good ones: it becomes a `Problem` with its place, and is left out.
 """
 
 from collections.abc import Iterable
@@ -11,6 +11,7 @@ import orjson
 
 from skillwire.core.json_text import JsonTooLargeError, json_bytes, load_bounded_json
 from skillwire.core.names import NAME_RULE, SKILL_FILE, folded, is_skill_name, portable_fault, prefixes
+from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Digest, Json
 from skillwire.errors import SkillwireError
 from skillwire.protocol.delivery import SCHEMA, Delivery
@@ -64,29 +65,24 @@ Published: TypeAlias = Artifact | FileListSkill
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """A fault in somebody's index: the entry that has it is left out."""
-
-    place: str
-    """Where in the document: `skills[3].digest`."""
-    message: str
-    hint: str
-
-
-@dataclass(frozen=True, slots=True)
 class Index:
     """What a site publishes, each name once, in the order of the document."""
 
     skills: tuple[Published, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    """Of entries that are left out; `field` says where in the document, as in `skills[3].digest`."""
 
 
 class _FaultError(Exception):
-    """A fault on its way to the list of findings."""
+    """A problem on its way to the list of problems."""
 
     def __init__(self, place: str, message: str, hint: str) -> None:
         super().__init__(message)
-        self.finding = Finding(place, message, hint)
+        self.problem = _problem(place, message, hint)
+
+
+def _problem(place: str, message: str, hint: str) -> Problem:
+    return Problem(INDEX_FILE, Rule.SOURCE_PARTIAL, Severity.WARNING, message, hint, field=place)
 
 
 def read_index(content: bytes) -> Index:
@@ -131,7 +127,7 @@ def _rendered(skill: Published) -> dict[str, Json]:
 
 
 def _collected(listed: list[Json]) -> Index:
-    findings: list[Finding] = []
+    problems: list[Problem] = []
     kept: dict[str, Published] = {}
     for number, value in enumerate(listed[:MAX_SKILLS]):
         place = f"skills[{number}]"
@@ -139,11 +135,11 @@ def _collected(listed: list[Json]) -> Index:
             skill = _published(value, place)
             kept[skill.name] = _preferred(kept.get(skill.name), skill, place)
         except _FaultError as fault:
-            findings.append(fault.finding)
+            problems.append(fault.problem)
     if (more := len(listed) - MAX_SKILLS) > 0:
         message = f"the limit is {MAX_SKILLS:,} entries; the last {more:,} are not read"
-        findings.append(Finding("skills", message, "publish them at several addresses"))
-    return Index(tuple(kept.values()), tuple(findings))
+        problems.append(_problem("skills", message, "publish them at several addresses"))
+    return Index(tuple(kept.values()), tuple(problems))
 
 
 def _published(value: Json, place: str) -> Published:

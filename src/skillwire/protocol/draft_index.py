@@ -13,10 +13,11 @@ import orjson
 
 from skillwire.core.json_text import JsonTooLargeError, load_bounded_json, same
 from skillwire.core.names import SKILL_FILE
+from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Digest, Json
 from skillwire.protocol.delivery import Delivery, archive_form, without_suffix
 from skillwire.protocol.drafts import INDEX_URI
-from skillwire.protocol.findings import Fault, Finding, Findings
+from skillwire.protocol.findings import Findings, server_problem
 from skillwire.protocol.remote import (
     Dialect,
     RemoteDelivery,
@@ -54,7 +55,7 @@ def read_draft_index(content: bytes) -> DraftIndex:
     try:
         document = load_bounded_json(content, max_values=_MAX_VALUES)
     except JsonTooLargeError as error:
-        return _unusable(str(error), Fault.LIST_ENDLESS)
+        return _unusable(str(error), Rule.LIST_ENDLESS)
     except orjson.JSONDecodeError as error:
         return _unusable(f"it is not JSON: {error}")
     listed: object = document.get("skills") if is_object(document) else None
@@ -65,9 +66,9 @@ def read_draft_index(content: bytes) -> DraftIndex:
     return index if index.skills or _is_draft_b(entries) else _read(entries, Dialect.DRAFT_A)
 
 
-def _unusable(told: str, fault: Fault = Fault.LIST_SHAPE) -> DraftIndex:
-    index = DraftIndex(Dialect.DRAFT_B, complete=fault is not Fault.LIST_ENDLESS)
-    index.findings.add(Finding(INDEX_URI, fault, told))
+def _unusable(told: str, fault: Rule = Rule.LIST_SHAPE) -> DraftIndex:
+    index = DraftIndex(Dialect.DRAFT_B, complete=fault is not Rule.LIST_ENDLESS)
+    index.findings.add(server_problem(INDEX_URI, fault, told))
     return index
 
 
@@ -90,10 +91,10 @@ def _read(entries: list[object], dialect: Dialect) -> DraftIndex:
     for skill in later:  # what draft A says of a skill that draft B has is said already
         if skill.uri not in index.skills:
             told = "its entry is in the words of draft A, in an index of draft B; it is left out"
-            index.findings.add(Finding(skill.uri, Fault.ENTRY_SHAPE, told))
+            index.findings.add(server_problem(skill.uri, Rule.ENTRY_SHAPE, told))
     if (more := len(entries) - MAX_INDEXED) > 0:
         told = f"it has {more:,} entries more than {MAX_INDEXED:,}; they were not looked at"
-        index.findings.add(Finding(INDEX_URI, Fault.LIST_ENDLESS, told))
+        index.findings.add(server_problem(INDEX_URI, Rule.LIST_ENDLESS, told))
         index.complete = False
     return index
 
@@ -109,22 +110,22 @@ def _fold(index: DraftIndex, skill: RemoteSkill) -> None:
         return
     if not same(dict(known.frontmatter), dict(skill.frontmatter)):
         told = "two entries of one path say different things of it; the first counts"
-        index.findings.add(Finding(skill.uri, Fault.ENTRY_TWICE, told))
+        index.findings.add(server_problem(skill.uri, Rule.ENTRY_TWICE, told))
         return
     taken = {each.form for each in known.deliveries}
     if any(each.form in taken for each in skill.deliveries):
-        index.findings.add(Finding(skill.uri, Fault.ENTRY_TWICE, "it is listed twice"))
+        index.findings.add(server_problem(skill.uri, Rule.ENTRY_TWICE, "it is listed twice"))
     more = tuple(each for each in skill.deliveries if each.form not in taken)
     index.skills[skill.uri] = replace(known, deliveries=(*known.deliveries, *more))
 
 
-def _entry_b(value: object) -> RemoteSkill | list[Finding]:
+def _entry_b(value: object) -> RemoteSkill | list[Problem]:
     if not is_object(value):
-        return [Finding(INDEX_URI, Fault.ENTRY_SHAPE, "an entry is not an object")]
+        return [server_problem(INDEX_URI, Rule.ENTRY_SHAPE, "an entry is not an object")]
     url, listed = value.get("url"), value.get("archives", [])
     if not isinstance(listed, list) or len(cast("list[object]", listed)) > _MAX_ARCHIVES:
-        return [Finding(_place(url), Fault.ENTRY_SHAPE, "`archives` is no list of reasonable length")]
-    found: list[Finding] = []
+        return [server_problem(_place(url), Rule.ENTRY_SHAPE, "`archives` is no list of reasonable length")]
+    found: list[Problem] = []
     deliveries: list[RemoteDelivery] = []
     if url is not None:
         document = _document(url, value.get("digest"), required=True)
@@ -132,23 +133,23 @@ def _entry_b(value: object) -> RemoteSkill | list[Finding]:
     root = url.removesuffix(f"/{SKILL_FILE}") if isinstance(url, str) else None
     for each in cast("list[object]", listed):
         archive = _archive(each, root)
-        if isinstance(archive, Finding):
+        if isinstance(archive, Problem):
             found.append(archive)
         elif archive is not None and all(known.form is not archive.form for known in deliveries):
             deliveries.append(archive)
             root = without_suffix(archive.uri) if root is None else root
     if not found and not deliveries:
         told = "it has neither a `url` nor an archive that is a tar.gz or zip file"
-        found.append(Finding(_place(url), Fault.ENTRY_URI, told))
+        found.append(server_problem(_place(url), Rule.ENTRY_URI, told))
     if found or root is None:
         return found
     return _skill(root, value.get("frontmatter"), deliveries, Dialect.DRAFT_B)
 
 
-def _entry_a(value: object) -> RemoteSkill | list[Finding] | None:
+def _entry_a(value: object) -> RemoteSkill | list[Problem] | None:
     """Return the skill in an entry of draft A; None for a type that means no skill, or is not known."""
     if not is_object(value):
-        return [Finding(INDEX_URI, Fault.ENTRY_SHAPE, "an entry is not an object")]
+        return [server_problem(INDEX_URI, Rule.ENTRY_SHAPE, "an entry is not an object")]
     url = value.get("url")
     match value.get("type"):
         case Delivery.SKILL_MD:
@@ -158,10 +159,10 @@ def _entry_a(value: object) -> RemoteSkill | list[Finding] | None:
         case str():
             return None
         case _:
-            return [Finding(_place(url), Fault.ENTRY_SHAPE, "the `type` is not a text")]
+            return [server_problem(_place(url), Rule.ENTRY_SHAPE, "the `type` is not a text")]
     if delivery is None:
-        return [Finding(_place(url), Fault.ARCHIVE, "it is neither a tar.gz nor a zip file")]
-    if isinstance(delivery, Finding):
+        return [server_problem(_place(url), Rule.ARCHIVE, "it is neither a tar.gz nor a zip file")]
+    if isinstance(delivery, Problem):
         return [delivery]
     archived = delivery.form is not None
     root = without_suffix(delivery.uri) if archived else delivery.uri.removesuffix(f"/{SKILL_FILE}")
@@ -171,26 +172,26 @@ def _entry_a(value: object) -> RemoteSkill | list[Finding] | None:
 
 def _skill(
     root: str, frontmatter: object, deliveries: list[RemoteDelivery], dialect: Dialect
-) -> RemoteSkill | list[Finding]:
+) -> RemoteSkill | list[Problem]:
     uri = f"{root}/{SKILL_FILE}"
     if found := list(frontmatter_faults(uri, frontmatter)):
         return found
     return RemoteSkill(uri, cast("Mapping[str, Json]", frontmatter), None, dialect, tuple(deliveries))
 
 
-def _document(url: object, digest: object, *, required: bool) -> RemoteDelivery | Finding:
+def _document(url: object, digest: object, *, required: bool) -> RemoteDelivery | Problem:
     if not is_uri_text(url):
-        return Finding(
-            INDEX_URI, Fault.ENTRY_URI, "an entry has no `url` that is a text of reasonable length"
+        return server_problem(
+            INDEX_URI, Rule.ENTRY_URI, "an entry has no `url` that is a text of reasonable length"
         )
     return next(uri_faults(url), None) or _delivery(RemoteDelivery(url), digest, required=required)
 
 
-def _archive(value: object, root: str | None, *, required: bool = True) -> RemoteDelivery | Finding | None:
+def _archive(value: object, root: str | None, *, required: bool = True) -> RemoteDelivery | Problem | None:
     """Return how an archive is delivered, or what is wrong; None if it is of a form that is not read."""
     if not is_object(value) or not is_uri_text(url := value.get("url")):
         told = "an archive has no `url` that is a text of reasonable length"
-        return Finding(INDEX_URI, Fault.ENTRY_URI, told)
+        return server_problem(INDEX_URI, Rule.ENTRY_URI, told)
     if fault := next(_archive_faults(url, root), None):
         return fault
     mime_type = value.get("mimeType")
@@ -200,18 +201,20 @@ def _archive(value: object, root: str | None, *, required: bool = True) -> Remot
     return _delivery(RemoteDelivery(url, form=form), value.get("digest"), required=required)
 
 
-def _archive_faults(url: str, root: str | None) -> Iterator[Finding]:
+def _archive_faults(url: str, root: str | None) -> Iterator[Problem]:
     yield from scheme_faults(url)
     if root is not None and without_suffix(url) != root:
-        yield Finding(url, Fault.ENTRY_URI, f"the archive does not stand beside {quoted(root)}")
+        yield server_problem(url, Rule.ENTRY_URI, f"the archive does not stand beside {quoted(root)}")
 
 
-def _delivery(delivery: RemoteDelivery, digest: object, *, required: bool) -> RemoteDelivery | Finding:
+def _delivery(delivery: RemoteDelivery, digest: object, *, required: bool) -> RemoteDelivery | Problem:
     if digest is None and not required:
         return delivery
     parsed = Digest.parse(digest) if isinstance(digest, str) else None
     if parsed is None:
-        return Finding(delivery.uri, Fault.ENTRY_RESOURCES, "the `digest` is not `sha256:` and 64 hex digits")
+        return server_problem(
+            delivery.uri, Rule.ENTRY_RESOURCES, "the `digest` is not `sha256:` and 64 hex digits"
+        )
     return replace(delivery, digest=parsed)
 
 

@@ -10,9 +10,10 @@ import orjson
 
 from skillwire.core.json_text import JsonTooLargeError, load_bounded_json
 from skillwire.core.names import SCHEME, SKILL_FILE
+from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Json, Limits
 from skillwire.protocol.drafts import INDEX_URI
-from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.findings import server_problem
 from skillwire.protocol.messages import MANIFEST
 from skillwire.protocol.remote import (
     Dialect,
@@ -35,7 +36,7 @@ _MAX_VALUES = 20_000
 
 def read_manifest(
     uri: str, content: bytes, told: Mapping[str, Json], limits: Limits
-) -> RemoteSkill | list[Finding]:
+) -> RemoteSkill | list[Problem]:
     """Return the skill whose manifest is at `uri`, or everything that is wrong with it. Never raises.
 
     `told` is what else is known of its frontmatter.
@@ -45,12 +46,12 @@ def read_manifest(
     try:
         document = load_bounded_json(content, max_values=_MAX_VALUES)
     except JsonTooLargeError as error:
-        return [Finding(uri, Fault.ENTRY_LIMITS, str(error))]
+        return [server_problem(uri, Rule.ENTRY_LIMITS, str(error))]
     except orjson.JSONDecodeError as error:
-        return [Finding(uri, Fault.ENTRY_SHAPE, f"it is not JSON: {error}")]
+        return [server_problem(uri, Rule.ENTRY_SHAPE, f"it is not JSON: {error}")]
     listed: object = document.get("files") if is_object(document) else None
     if not is_object(document) or not isinstance(listed, list):
-        return [Finding(uri, Fault.ENTRY_SHAPE, "it has no list `files`")]
+        return [server_problem(uri, Rule.ENTRY_SHAPE, "it has no list `files`")]
     items = cast("list[object]", listed)
     found = [*uri_faults(main), *name_faults(main, document.get("skill"))]
     files = checked_files(main, (_file(root, item) for item in items), len(items), limits)
@@ -59,17 +60,17 @@ def read_manifest(
     return RemoteSkill(main, {**told, "name": str(document["skill"])}, files, Dialect.MANIFEST)
 
 
-def _file(root: str, item: object) -> RemoteFile | Finding:
+def _file(root: str, item: object) -> RemoteFile | Problem:
     main = f"{root}/{SKILL_FILE}"
     path = item.get("path") if is_object(item) else None
     if not is_object(item) or not isinstance(path, str):
-        return Finding(main, Fault.ENTRY_RESOURCES, "a file of its manifest has no `path`")
+        return server_problem(main, Rule.ENTRY_RESOURCES, "a file of its manifest has no `path`")
     if fault := path_fault(path):  # before it is encoded, and again after
-        return Finding(main, Fault.ENTRY_RESOURCES, f"the file {quoted(path)} {fault}")
+        return server_problem(main, Rule.ENTRY_RESOURCES, f"the file {quoted(path)} {fault}")
     try:
         address = f"{root}/{quote(path)}"  # as FastMCP spells it: it reads no other spelling
     except UnicodeEncodeError:
-        return Finding(main, Fault.ENTRY_RESOURCES, f"the file {quoted(path)} holds half a character")
+        return server_problem(main, Rule.ENTRY_RESOURCES, f"the file {quoted(path)} holds half a character")
     return promised_file(main, address, item.get("hash"), item.get("size"))
 
 
@@ -102,7 +103,7 @@ class ListedResources:
         description = self.documents.get(document)
         return {} if description is None else {"description": description}
 
-    def scanned(self) -> "Iterator[RemoteSkill | list[Finding]]":
+    def scanned(self) -> "Iterator[RemoteSkill | list[Problem]]":
         """Yield the skill of each document: only its address is known."""
         for uri in self.documents:
             name = unquote(uri.removesuffix(f"/{SKILL_FILE}").rpartition("/")[2])
@@ -110,7 +111,7 @@ class ListedResources:
             told = {**self.told_of(uri), "name": name}
             yield found or RemoteSkill(uri, told, None, Dialect.SCAN, (RemoteDelivery(uri),))
 
-    def at_old_uris(self) -> "Iterator[RemoteSkill | list[Finding]]":
+    def at_old_uris(self) -> "Iterator[RemoteSkill | list[Problem]]":
         """Yield the skill behind each address of the form `skill://name`, which is its document."""
         for uri, description in self.old_uris.items():
             name, main = unquote(uri.removeprefix(SCHEME)), f"{uri}/{SKILL_FILE}"

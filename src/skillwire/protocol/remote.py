@@ -9,9 +9,10 @@ from urllib.parse import unquote
 
 from skillwire.core.json_text import weight
 from skillwire.core.names import NAME_RULE, SKILL_FILE, folded, is_skill_name
+from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Digest, Json, Limits
 from skillwire.protocol.delivery import ArchiveForm
-from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.findings import server_problem
 from skillwire.safe_text import quoted
 
 
@@ -68,38 +69,40 @@ def is_uri_text(value: object) -> TypeGuard[str]:
     return isinstance(value, str) and 0 < len(value) <= MAX_URI
 
 
-def scheme_faults(uri: str) -> Iterator[Finding]:
+def scheme_faults(uri: str) -> Iterator[Problem]:
     scheme = _SCHEME.match(uri)
     if scheme is None:
-        yield Finding(uri, Fault.ENTRY_URI, "the `uri` has no scheme")
+        yield server_problem(uri, Rule.ENTRY_URI, "the `uri` has no scheme")
     elif scheme[1].lower() == "file":  # it would be read on this machine (H4)
-        yield Finding(uri, Fault.ENTRY_URI, "the `uri` has the scheme `file:`, which no server may use")
+        yield server_problem(uri, Rule.ENTRY_URI, "the `uri` has the scheme `file:`, which no server may use")
 
 
-def uri_faults(uri: str) -> Iterator[Finding]:
+def uri_faults(uri: str) -> Iterator[Problem]:
     yield from scheme_faults(uri)
     if not uri.endswith(f"/{SKILL_FILE}"):
-        yield Finding(uri, Fault.ENTRY_URI, f"the `uri` does not end in `/{SKILL_FILE}`")
+        yield server_problem(uri, Rule.ENTRY_URI, f"the `uri` does not end in `/{SKILL_FILE}`")
 
 
-def name_faults(uri: str, name: object) -> Iterator[Finding]:
+def name_faults(uri: str, name: object) -> Iterator[Problem]:
     """Yield why `name` is not that of the skill whose document is at `uri`."""
     if not isinstance(name, str) or not is_skill_name(name):
-        yield Finding(uri, Fault.ENTRY_NAME, f"the name {quoted(str(name))} is not {NAME_RULE}")
+        yield server_problem(uri, Rule.ENTRY_NAME, f"the name {quoted(str(name))} is not {NAME_RULE}")
     elif unquote(uri.removesuffix(f"/{SKILL_FILE}").rpartition("/")[2]) != name:
-        yield Finding(uri, Fault.ENTRY_NAME, f"the last part of its path is not its name, {quoted(name)}")
+        yield server_problem(
+            uri, Rule.ENTRY_NAME, f"the last part of its path is not its name, {quoted(name)}"
+        )
 
 
-def frontmatter_faults(uri: str, frontmatter: object) -> Iterator[Finding]:
+def frontmatter_faults(uri: str, frontmatter: object) -> Iterator[Problem]:
     if not is_object(frontmatter):
-        yield Finding(uri, Fault.ENTRY_SHAPE, "the `frontmatter` is not an object")
+        yield server_problem(uri, Rule.ENTRY_SHAPE, "the `frontmatter` is not an object")
         return
     if weight(frontmatter, MAX_FRONTMATTER) > MAX_FRONTMATTER:  # (H25)
         told = f"its frontmatter has more than {MAX_FRONTMATTER:,} bytes"
-        yield Finding(uri, Fault.ENTRY_LIMITS, told)
+        yield server_problem(uri, Rule.ENTRY_LIMITS, told)
     yield from name_faults(uri, frontmatter.get("name"))
     if not isinstance(frontmatter.get("description"), str):
-        yield Finding(uri, Fault.ENTRY_DESCRIPTION, "the `description` is not a text")
+        yield server_problem(uri, Rule.ENTRY_DESCRIPTION, "the `description` is not a text")
 
 
 def path_fault(path: str) -> str | None:
@@ -197,17 +200,19 @@ class RemoteSkill:
 
 def parse_entry(
     value: object, limits: Limits | None = None, dialect: Dialect = Dialect.FINAL
-) -> RemoteSkill | list[Finding]:
+) -> RemoteSkill | list[Problem]:
     """Return the skill in an entry, or everything that is wrong with it. Never raises.
 
     The `dialect` is the final one, or draft C.
     """
     if not is_object(value):
-        return [Finding("skills", Fault.ENTRY_SHAPE, "an entry is not an object")]
+        return [server_problem("skills", Rule.ENTRY_SHAPE, "an entry is not an object")]
     uri = value.get("uri")
     if not is_uri_text(uri):
         return [
-            Finding("skills", Fault.ENTRY_URI, "an entry has no `uri` that is a text of reasonable length")
+            server_problem(
+                "skills", Rule.ENTRY_URI, "an entry has no `uri` that is a text of reasonable length"
+            )
         ]
     frontmatter = value.get("frontmatter")
     found = [*uri_faults(uri), *frontmatter_faults(uri, frontmatter)]
@@ -224,38 +229,40 @@ _MISSING = object()
 
 def _files(
     uri: str, resources: object, limits: Limits, dialect: Dialect
-) -> "tuple[RemoteFile, ...] | list[Finding] | None":
+) -> "tuple[RemoteFile, ...] | list[Problem] | None":
     if resources is _MISSING:
-        missing = [Finding(uri, Fault.ENTRY_RESOURCES, "there is no `resources`")]  # (H6)
+        missing = [server_problem(uri, Rule.ENTRY_RESOURCES, "there is no `resources`")]  # (H6)
         return None if dialect is Dialect.DRAFT_C else missing
     if resources == DYNAMIC:
         return None
     if not isinstance(resources, list):
-        return [Finding(uri, Fault.ENTRY_RESOURCES, f"`resources` is neither a list nor `{DYNAMIC}`")]
+        return [server_problem(uri, Rule.ENTRY_RESOURCES, f"`resources` is neither a list nor `{DYNAMIC}`")]
     items = cast("Sequence[object]", resources)
     return checked_files(uri, (_file(uri, item, dialect) for item in items), len(items), limits)
 
 
 def checked_files(
-    uri: str, parsed: "Iterator[RemoteFile | Finding]", count: int, limits: Limits
-) -> "tuple[RemoteFile, ...] | list[Finding]":
+    uri: str, parsed: "Iterator[RemoteFile | Problem]", count: int, limits: Limits
+) -> "tuple[RemoteFile, ...] | list[Problem]":
     """Return the files of a skill, or everything that is wrong with them, alone and together (H7, H8)."""
     if count > limits.files:
-        return [Finding(uri, Fault.ENTRY_LIMITS, f"it has {count:,} files; the limit is {limits.files:,}")]
+        return [
+            server_problem(uri, Rule.ENTRY_LIMITS, f"it has {count:,} files; the limit is {limits.files:,}")
+        ]
     each_alone = list(parsed)
-    found = [each for each in each_alone if isinstance(each, Finding)]
+    found = [each for each in each_alone if isinstance(each, Problem)]
     files = tuple(each for each in each_alone if isinstance(each, RemoteFile))
     found += _set_faults(uri, files, limits)
     return found or files
 
 
-def _file(uri: str, item: object, dialect: Dialect) -> RemoteFile | Finding:
+def _file(uri: str, item: object, dialect: Dialect) -> RemoteFile | Problem:
     if not is_object(item):
-        return Finding(uri, Fault.ENTRY_RESOURCES, "an item of `resources` is not an object")
+        return server_problem(uri, Rule.ENTRY_RESOURCES, "an item of `resources` is not an object")
     name = item.get("uri")
     if not isinstance(name, str) or not name.startswith(f"{uri.removesuffix(SKILL_FILE)}"):
-        return Finding(
-            uri, Fault.ENTRY_RESOURCES, f"the file {quoted(str(name))} is not in the skill's folder"
+        return server_problem(
+            uri, Rule.ENTRY_RESOURCES, f"the file {quoted(str(name))} is not in the skill's folder"
         )
     told = "size" in item or dialect is not Dialect.DRAFT_C
     return promised_file(uri, name, item.get("digest"), item.get("size"), sized=told)
@@ -263,25 +270,25 @@ def _file(uri: str, item: object, dialect: Dialect) -> RemoteFile | Finding:
 
 def promised_file(
     uri: str, name: str, digest: object, size: object, *, sized: bool = True
-) -> RemoteFile | Finding:
+) -> RemoteFile | Problem:
     """Return the file at the URI `name`, in the folder of the skill at `uri`, or what is wrong with it."""
     if fault := path_fault(name.removeprefix(uri.removesuffix(SKILL_FILE))):
-        return Finding(uri, Fault.ENTRY_RESOURCES, f"the file {quoted(name)} {fault}")
+        return server_problem(uri, Rule.ENTRY_RESOURCES, f"the file {quoted(name)} {fault}")
     parsed = Digest.parse(digest) if isinstance(digest, str) else None
     if parsed is None:
-        return Finding(
-            uri, Fault.ENTRY_RESOURCES, f"the digest of {quoted(name)} is not `sha256:` and 64 hex digits"
+        return server_problem(
+            uri, Rule.ENTRY_RESOURCES, f"the digest of {quoted(name)} is not `sha256:` and 64 hex digits"
         )
     if not sized:
         return RemoteFile(name, parsed, None)
     if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-        return Finding(uri, Fault.ENTRY_RESOURCES, f"the size of {quoted(name)} is not a whole number")
+        return server_problem(uri, Rule.ENTRY_RESOURCES, f"the size of {quoted(name)} is not a whole number")
     return RemoteFile(name, parsed, size)
 
 
-def _set_faults(uri: str, files: Sequence[RemoteFile], limits: Limits) -> Iterator[Finding]:
+def _set_faults(uri: str, files: Sequence[RemoteFile], limits: Limits) -> Iterator[Problem]:
     if all(file.uri != uri for file in files):
-        yield Finding(uri, Fault.ENTRY_RESOURCES, f"its own `{SKILL_FILE}` is not among its files")
+        yield server_problem(uri, Rule.ENTRY_RESOURCES, f"its own `{SKILL_FILE}` is not among its files")
     seen: dict[str, str] = {}
     for file in files:
         key = folded(unquote(file.uri))
@@ -289,8 +296,8 @@ def _set_faults(uri: str, files: Sequence[RemoteFile], limits: Limits) -> Iterat
             told = (
                 f"the files {quoted(seen[key])} and {quoted(file.uri)} cannot be told apart on every machine"
             )
-            yield Finding(uri, Fault.ENTRY_RESOURCES, told)
+            yield server_problem(uri, Rule.ENTRY_RESOURCES, told)
         seen.setdefault(key, file.uri)
     if (total := sum(file.size or 0 for file in files)) > limits.bytes:
         told = f"its files have {total:,} bytes; the limit is {limits.bytes:,}"
-        yield Finding(uri, Fault.ENTRY_LIMITS, told)
+        yield server_problem(uri, Rule.ENTRY_LIMITS, told)

@@ -5,11 +5,12 @@ from urllib.parse import unquote
 
 from skillwire.core.json_text import same
 from skillwire.core.names import SKILL_FILE
+from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Digest, Limits
 from skillwire.errors import FindingError
 from skillwire.frontmatter.document import read_document
 from skillwire.protocol.archive_rules import ArchiveBounds, ArchiveError
-from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.findings import server_problem
 from skillwire.protocol.remote import RemoteDelivery, RemoteFile, RemoteSkill
 from skillwire.protocol.unpacking import unpack
 from skillwire.safe_text import quoted
@@ -17,16 +18,16 @@ from skillwire.safe_text import quoted
 _SHOWN_FIELD = 64
 
 
-def file_faults(file: RemoteFile, content: bytes) -> Iterator[Finding]:
+def file_faults(file: RemoteFile, content: bytes) -> Iterator[Problem]:
     """Yield how `content` differs from what was listed."""
     if file.size is not None and len(content) != file.size:
         told = f"it was listed with {file.size:,} bytes and has {len(content):,}"
-        yield Finding(file.uri, Fault.SIZE, told)
+        yield server_problem(file.uri, Rule.SIZE, told)
     if (found := Digest.of(content)) != file.digest:
-        yield Finding(file.uri, Fault.DIGEST, f"it was listed as {file.digest} and is {found}")
+        yield server_problem(file.uri, Rule.DIGEST, f"it was listed as {file.digest} and is {found}")
 
 
-def frontmatter_faults(skill: RemoteSkill, document: bytes) -> Iterator[Finding]:
+def frontmatter_faults(skill: RemoteSkill, document: bytes) -> Iterator[Problem]:
     """Yield every field in which a `SKILL.md` says something else than the entry (H13).
 
     In a dialect that tells only some fields, those are compared.
@@ -34,19 +35,19 @@ def frontmatter_faults(skill: RemoteSkill, document: bytes) -> Iterator[Finding]
     read = read_document(document, skill.uri, None)
     if read.frontmatter is None:
         told = f"its frontmatter cannot be read: {read.problems[0].message}"
-        yield Finding(skill.uri, Fault.FRONTMATTER, told)
+        yield server_problem(skill.uri, Rule.FRONTMATTER, told)
         return
     told_keys = skill.frontmatter.keys()
     for key in sorted(told_keys | read.frontmatter.keys() if skill.dialect.tells_frontmatter else told_keys):
         if key not in skill.frontmatter:
-            yield Finding(skill.uri, Fault.FRONTMATTER, f"the entry leaves out the field {_named(key)}")
+            yield server_problem(skill.uri, Rule.FRONTMATTER, f"the entry leaves out the field {_named(key)}")
         elif key not in read.frontmatter:
-            yield Finding(
-                skill.uri, Fault.FRONTMATTER, f"the document has no field {_named(key)}, and the entry has"
+            yield server_problem(
+                skill.uri, Rule.FRONTMATTER, f"the document has no field {_named(key)}, and the entry has"
             )
         elif not same(read.frontmatter[key], skill.frontmatter[key]):
-            yield Finding(
-                skill.uri, Fault.FRONTMATTER, f"the field {_named(key)} is not what the document says"
+            yield server_problem(
+                skill.uri, Rule.FRONTMATTER, f"the field {_named(key)} is not what the document says"
             )
 
 
@@ -55,11 +56,11 @@ def _named(key: str) -> str:
     return quoted(key, _SHOWN_FIELD)
 
 
-def delivery_faults(delivery: RemoteDelivery, content: bytes) -> Iterator[Finding]:
+def delivery_faults(delivery: RemoteDelivery, content: bytes) -> Iterator[Problem]:
     """Yield how `content` differs from what the index says of it."""
     if delivery.digest is not None and (found := Digest.of(content)) != delivery.digest:
         told = f"it was listed as {delivery.digest} and is {found}"
-        yield Finding(delivery.uri, Fault.DIGEST, told)
+        yield server_problem(delivery.uri, Rule.DIGEST, told)
 
 
 def unpack_skill(
@@ -76,7 +77,7 @@ def unpack_skill(
     try:
         files = unpack(content, archive.form, ArchiveBounds(limits.bytes, limits.files))
     except ArchiveError as error:
-        raise FindingError(Finding(archive.uri, Fault.ARCHIVE, f"the archive {error}")) from error
+        raise FindingError(server_problem(archive.uri, Rule.ARCHIVE, f"the archive {error}")) from error
     for fault in _document_faults(skill, archive, files):
         raise FindingError(fault)
     return files
@@ -90,14 +91,14 @@ def path_in(skill: RemoteSkill, uri: str) -> str | None:
 
 def _document_faults(
     skill: RemoteSkill, archive: RemoteDelivery, files: Mapping[str, bytes]
-) -> Iterator[Finding]:
+) -> Iterator[Problem]:
     document = files.get(SKILL_FILE)
     if document is None:
         told = f"the archive has no `{SKILL_FILE}` at its root"
-        yield Finding(archive.uri, Fault.ARCHIVE, told)
+        yield server_problem(archive.uri, Rule.ARCHIVE, told)
         return
     if skill.document is not None:
         for fault in delivery_faults(skill.document, document):
             told = f"the `{SKILL_FILE}` in the archive is another than the one beside it"
-            yield Finding(archive.uri, fault.fault, told)
+            yield server_problem(archive.uri, fault.rule, told)
     yield from frontmatter_faults(skill, document)

@@ -3,17 +3,16 @@
 import hashlib
 import os
 import re
-import shutil
 import time
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from tempfile import NamedTemporaryFile, mkdtemp
 
 import anyio
 import anyio.to_thread
 
-from skillwire.core.atomic_write import is_held
+from skillwire.core.atomic_write import remove_folder, replace_file, staging_folder
+from skillwire.core.file_lock import is_in_use
 from skillwire.core.names import SKILL_FILE, is_skill_name, suggest_name
 from skillwire.core.record import Limits
 from skillwire.errors import SourceBusyError, SourceError, SourceMissingError
@@ -33,7 +32,6 @@ NAMED_BY_THE_OPERATOR = ArchiveBounds(bytes=256 * 1024 * 1024, entries=10_000)
 _LOOK_SECONDS = 1.0
 _KEPT_SECONDS = 7 * 24 * 3600
 """How long a copy stays that nobody wants any more: a server that was told not to look again may use it."""
-_STAGED = ".staged-"
 _DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
 _OF_MACOS = "__MACOSX/"
 """Where macOS puts what only it understands, beside what was packed."""
@@ -172,13 +170,12 @@ class _Copies:
     ) -> Path:
         """Write a copy, and give it its name when it is complete. Raises `OSError`."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        staged = Path(mkdtemp(prefix=_STAGED, dir=self._folder))
         try:
-            _write(staged / name, files, executable)
-            staged.rename(self._folder / digest)
-        except BaseException as error:
-            shutil.rmtree(staged, ignore_errors=True)
-            if not isinstance(error, OSError) or self.find(digest) is None:
+            with staging_folder(self._folder) as staged:
+                _write(staged / name, files, executable)
+                staged.rename(self._folder / digest)
+        except OSError:
+            if self.find(digest) is None:
                 raise
         # Where another process was faster, its copy is as good as ours.
         return self.find(digest) or self._folder / digest / name
@@ -189,9 +186,8 @@ class _Copies:
         if noted[:1] == [digest]:
             return
         newest, *before = dict.fromkeys([digest, *noted])
-        with NamedTemporaryFile("w", dir=self._folder, prefix=_STAGED, delete=False) as file:
-            file.write("\n".join([newest, *before[:1], ""]))
-        Path(file.name).replace(self._note)
+        note = "\n".join([newest, *before[:1], ""]).encode()
+        replace_file(self._note, note, private=True, durable=False)
         for unwanted in before[1:]:
             with suppress(OSError):
                 os.utime(self._folder / unwanted)  # its time runs from now on
@@ -203,10 +199,10 @@ class _Copies:
         notes = list(self._folder.glob("*.note"))
         kept = {note.name for note in notes} | {digest for note in notes for digest in _noted(note)}
         for path in self._folder.iterdir():
-            if path.name in kept or is_held(path) or time.time() - path.stat().st_mtime < _KEPT_SECONDS:
+            if path.name in kept or is_in_use(path) or time.time() - path.stat().st_mtime < _KEPT_SECONDS:
                 continue
-            if path.is_dir():  # under a name that nobody looks for while it is half gone
-                shutil.rmtree(path.rename(path.with_name(f"{_STAGED}{path.name}")), ignore_errors=True)
+            if path.is_dir():
+                remove_folder(path)
             else:
                 path.unlink()
 

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
@@ -150,3 +151,47 @@ class Source(ABC):
         """
         for nothing in ():
             yield nothing
+
+
+class WrappedSource(Source):
+    """Another source under the same label. Forwards everything; a subclass overrides what it changes."""
+
+    def __init__(self, source: Source) -> None:
+        self.label = source.label
+        self._source = source
+
+    @property
+    def source(self) -> Source:
+        """The source that is wrapped."""
+        return self._source
+
+    @property
+    def place(self) -> str:
+        return self.source.place
+
+    @property
+    def fetched(self) -> datetime | None:
+        return self.source.fetched
+
+    async def fetch(self) -> None:
+        await self.source.fetch()
+
+    async def prepare(self) -> None:
+        await self.source.prepare()
+
+    async def scan(self, progress: Progress = ignore_progress) -> Scan:
+        return await self.source.scan(progress)
+
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
+        return await self.source.read(entry, file)
+
+    def seal(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
+        return self.source.seal(entry, file)
+
+    async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
+        return await self.source.rescan(where)
+
+    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:
+        async with aclosing(self.source.changes(only)) as changes:
+            async for where in changes:
+                yield where

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 
-from skillwire.core.atomic_write import Hold
+from skillwire.core.file_lock import FileLock, mark_in_use
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Limits, LiveFile, SkillFile, SkillRecord
 from skillwire.core.system import require_posix
@@ -98,8 +98,8 @@ class FetchedSource(Source):
         self._folder: FolderSource | None = None
         self._trouble: SourceError | None = None
         self._fetched: datetime | None = None
-        self._holds: deque[Hold] = deque()
-        """On the copy that is served, and the one before: somebody may still read from that."""
+        self._in_use: deque[FileLock] = deque()
+        """Marks on the copy that is served, and the one before: somebody may still read from that."""
 
     @property
     def place(self) -> str:
@@ -200,9 +200,10 @@ class FetchedSource(Source):
 
     def _mount(self, copy: Copy) -> None:
         if self._copy is None or copy.root != self._copy.root:
-            self._holds.append(Hold(copy.folder or copy.root))
-            while len(self._holds) > 2:
-                self._holds.popleft().release()
+            if (lock := mark_in_use(copy.folder or copy.root)) is not None:
+                self._in_use.append(lock)
+            while len(self._in_use) > 2:
+                self._in_use.popleft().release()
             self._folder = FolderSource(copy.root, label=self.label, limits=self._limits)
         self._copy = copy
 

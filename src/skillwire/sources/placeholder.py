@@ -1,47 +1,35 @@
 """Sources that stand in for another: one that is made on first use, one that cannot be opened."""
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
-from functools import cached_property
+from collections.abc import Callable
+from datetime import datetime
 
 from skillwire.core.record import LiveFile, SkillFile, SkillRecord
 from skillwire.errors import SourceError
-from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source, WatchFilter, ignore_progress
+from skillwire.sources.base import Progress, Scan, Source, WrappedSource, ignore_progress
 
 
-class DeferredSource(Source):
-    """Passes everything on to the source that it stands for."""
+class DeferredSource(WrappedSource):
+    """A source that is made when it is first used."""
 
     def __init__(self, label: str, place: str, make: Callable[[], Source]) -> None:
         """`make` returns the source, under the same label."""
         self.label = label
         self._place, self._make = place, make
+        self._made: Source | None = None
 
     @property
     def place(self) -> str:
         return self._place
 
-    @cached_property
+    @property
+    def fetched(self) -> datetime | None:
+        return None if self._made is None else self._made.fetched
+
+    @property
     def source(self) -> Source:
-        """The source itself."""
-        return self._make()
-
-    async def prepare(self) -> None:
-        await self.source.prepare()
-
-    async def scan(self, progress: Progress = ignore_progress) -> Scan:
-        return await self.source.scan(progress)
-
-    async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
-        return await self.source.rescan(where)
-
-    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
-        return await self.source.read(entry, file)
-
-    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:
-        async with aclosing(self.source.changes(only)) as changes:
-            async for where in changes:
-                yield where
+        if self._made is None:
+            self._made = self._make()
+        return self._made
 
 
 class UnavailableSource(Source):

@@ -30,7 +30,7 @@ WELL_KNOWN = Path("site") / FOLDER
 def published() -> dict[str, Artifact]:
     """Return what the index names, having looked that it is there."""
     index = read_index((WELL_KNOWN / "index.json").read_bytes())
-    assert index.findings == ()
+    assert index.problems == ()
     artifacts = {skill.name: skill for skill in index.skills if isinstance(skill, Artifact)}
     assert all((WELL_KNOWN / artifact.url).is_file() for artifact in artifacts.values())
     return artifacts

@@ -76,7 +76,7 @@ async def test_the_index_is_listed_last_and_serves_both_early_drafts(mode: str) 
 async def test_the_index_is_one_that_our_own_reader_takes() -> None:
     async with connected("auto", skill("one"), skill("team/two"), options=ARCHIVES) as client:
         read = read_index((await text(client, INDEX)).encode())
-        assert not read.findings
+        assert not read.problems
         assert {each.name for each in read.skills} == {"one", "two"}
 
 

@@ -66,7 +66,7 @@ def web(server: HttpServer) -> Iterator[httpx2.Client]:
 
 def artifacts(content: bytes) -> dict[str, Artifact]:
     index = read_index(content)
-    assert index.findings == ()
+    assert index.problems == ()
     return {each.name: each for each in index.skills if isinstance(each, Artifact)}
 
 

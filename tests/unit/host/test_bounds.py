@@ -8,7 +8,8 @@ from mcp import Client
 from skillwire.host import Outcome, Report, SkillsClient, verify_server
 from skillwire.host.compare_prompts import compare_prompts
 from skillwire.host.dialects.client import MAX_ENTRIES, Listing
-from skillwire.protocol.findings import MAX_FINDINGS, Fault, Finding
+from skillwire.protocol.findings import MAX_FINDINGS, server_problem
+from skillwire.sources import Rule
 from tests.support.scripted import ScriptedServer, block_of, entry_of, files_of
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +33,7 @@ async def test_bad_entries_count_like_good_ones_and_a_full_list_is_complete() ->
         {"skills": [7] * MAX_ENTRIES, "nextCursor": "1"}, {"skills": [7], "nextCursor": "2"}
     )
     assert over.complete is False
-    assert Fault.LIST_ENDLESS in over.findings.faults
+    assert Rule.LIST_ENDLESS in over.findings.rules
     assert len(script.asked) == 2
 
 
@@ -52,7 +53,7 @@ async def test_a_list_ends_when_it_has_brought_too_many_bytes(monkeypatch: pytes
     first, junk = entry_of("a", files_of("a")), {"junk": [["x" * 1_000] * 9]}
     listing, script = await listed({"skills": [first, junk], "nextCursor": "1"}, {"skills": [first]})
     assert (listing.complete, [each.name for each in listing.skills]) == (False, ["a"])
-    assert listing.findings.faults == {Fault.LIST_ENDLESS}
+    assert listing.findings.rules == {Rule.LIST_ENDLESS}
     assert "more than 5,000 bytes" in listing.findings.kept[0].message
     assert len(script.asked) == 1
 
@@ -79,7 +80,7 @@ async def test_of_very_many_findings_the_first_are_kept_and_the_others_counted()
     async with Client(script.server()) as client:
         report = await verify_server(SkillsClient(client))
     *kept, last = report.all_findings()
-    assert (len(kept), last.fault, last.message) == (MAX_FINDINGS, Fault.MORE, "and 4,000 more")
+    assert (len(kept), last.rule, last.message) == (MAX_FINDINGS, Rule.MORE, "and 4,000 more")
     assert report.count == 5000
     assert report.other_findings() == report.all_findings()
     assert report.outcome() is Outcome.NONCONFORMANT
@@ -87,9 +88,9 @@ async def test_of_very_many_findings_the_first_are_kept_and_the_others_counted()
 
 async def test_a_fault_that_was_not_kept_still_decides_the_outcome() -> None:
     report = Report()
-    report.note(*[Finding("x", Fault.READ_FAILED, "no")] * MAX_FINDINGS)
+    report.note(*[server_problem("x", Rule.READ_FAILED, "no")] * MAX_FINDINGS)
     assert report.outcome() is Outcome.INCOMPLETE
-    report.note(Finding("x", Fault.DIGEST, "no"))
+    report.note(server_problem("x", Rule.DIGEST, "no"))
     assert report.outcome() is Outcome.NONCONFORMANT
 
 
@@ -102,7 +103,7 @@ async def test_the_budget_counts_skills_without_digests() -> None:
     async with Client(script.server()) as client:
         report = await verify_server(SkillsClient(client, budget=300))
     assert [skill.files for skill in report.skills] == [1, 1, 0, 0]
-    assert report.found.faults == {Fault.READ_BUDGET}
+    assert report.found.rules == {Rule.READ_BUDGET}
     assert "300 bytes are read of one server" in report.found.kept[0].message
     assert sum(method == "resources/read" for method, _ in script.asked) == 3  # once it is spent, none
 
@@ -111,32 +112,32 @@ async def test_the_budget_counts_skills_without_digests() -> None:
 async def test_a_budget_holds_exactly_what_fits() -> None:
     files = files_of("x", {"a.bin": b"\xff" * 100, "b.bin": b"\xff" * 101, "c": b""})
     script = ScriptedServer([entry_of("x", files)], files)
-    for short, faults in ((0, set[Fault]()), (1, {Fault.READ_BUDGET})):
+    for short, faults in ((0, set[Rule]()), (1, {Rule.READ_BUDGET})):
         async with Client(script.server()) as client:
             budget = sum(map(len, files.values())) - short
             report = await verify_server(SkillsClient(client, budget=budget))
-        assert report.found.faults == faults
+        assert report.found.rules == faults
 
 
-async def surfaces(meta: dict[str, Any], budget: int = 10_000) -> tuple[set[Fault], int]:
+async def surfaces(meta: dict[str, Any], budget: int = 10_000) -> tuple[set[Rule], int]:
     script = ScriptedServer([entry_of("x", FILES)], FILES, prompts={"start": (meta, "")})
     async with Client(script.server()) as client:
         reports = [each async for each in compare_prompts(SkillsClient(client, budget=budget))]
     reads = sum(method == "resources/read" for method, _ in script.asked)
-    return {each.finding.fault for each in reports if each.finding}, reads
+    return {each.finding.rule for each in reports if each.finding}, reads
 
 
 @pytest.mark.rule("H25")
 async def test_the_budget_counts_what_prompts_name() -> None:
     named = {"dev.skillwire/skill": MAIN, "dev.skillwire/resources": [MAIN, *["skill://x/a.md"] * 400]}
     faults, reads = await surfaces(named)
-    assert faults == {Fault.READ_BUDGET}
+    assert faults == {Rule.READ_BUDGET}
     assert reads < 105
 
 
 async def test_a_prompt_names_no_more_files_than_a_skill_may_have() -> None:
     named = {"dev.skillwire/skill": MAIN, "dev.skillwire/resources": [MAIN] * 513}
-    assert await surfaces(named) == ({Fault.SURFACE_SHAPE}, 0)
+    assert await surfaces(named) == ({Rule.SURFACE_SHAPE}, 0)
 
 
 async def test_a_prompt_with_a_name_without_end_is_told_shortly() -> None:
@@ -144,7 +145,7 @@ async def test_a_prompt_with_a_name_without_end_is_told_shortly() -> None:
     async with Client(script.server()) as client:
         (report,) = [each async for each in compare_prompts(SkillsClient(client))]
     assert report.finding is not None
-    assert (report.finding.fault, len(str(report.finding)) < 200) == (Fault.SURFACE_SHAPE, True)
+    assert (report.finding.rule, len(str(report.finding)) < 200) == (Rule.SURFACE_SHAPE, True)
     assert [method for method, _ in script.asked] == ["prompts/list"]
 
 

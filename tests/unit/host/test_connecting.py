@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from skillwire.host.connections.stdio import StderrTail
-from skillwire.protocol.findings import Fault
+from skillwire.sources import Rule
 from tests.support.peers import HttpServer, skillwire
 from tests.support.posting import PostingSite
 
@@ -100,7 +100,7 @@ def test_what_was_found_in_time_is_told(tmp_path: Path) -> None:
     assert done.returncode == 8, done.stderr
     told = json.loads(done.stdout)
     assert told["outcome"] == "incomplete"
-    assert [finding["fault"] for finding in told["findings"]] == [Fault.READ_FAILED, Fault.TIMEOUT]
+    assert [finding["fault"] for finding in told["findings"]] == [Rule.READ_FAILED, Rule.TIMEOUT]
     assert told["findings"][1]["message"] == "not everything was looked at in 3 seconds"
 
 

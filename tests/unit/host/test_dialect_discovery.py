@@ -20,9 +20,9 @@ from skillwire.host import DraftsClient, SkillsClient
 from skillwire.host.dialects.client import Listing
 from skillwire.host.dialects.drafts import discover
 from skillwire.protocol.delivery import ArchiveForm
-from skillwire.protocol.findings import Fault
 from skillwire.protocol.remote import Dialect, Integrity
 from skillwire.server import skills_server
+from skillwire.sources import Rule
 from tests.support.clients import ERAS, library_of, skill
 from tests.support.draft_servers import (
     FILES,
@@ -94,8 +94,8 @@ async def test_each_dialect_is_understood_named_and_says_how_far_its_integrity_g
     assert (found.uri, found.name, found.description) == (MAIN, "good", "Does good.")
     assert (found.integrity, found.lasting) == (integrity, lasting)
     assert listing.complete is True
-    expected = set[Fault]() if dialect is Dialect.FINAL else {Fault.OLD_DRAFT}
-    assert listing.findings.faults == expected
+    expected = set[Rule]() if dialect is Dialect.FINAL else {Rule.OLD_DRAFT}
+    assert listing.findings.rules == expected
 
 
 @every_speaker
@@ -170,7 +170,7 @@ async def test_an_entry_of_draft_c_among_final_ones_is_a_fault() -> None:
     old = draft_c().entries[0]
     listing = await discovered(ScriptedServer([old, entry_of("new", files_of("new"))], FILES))
     assert (listing.dialect, [each.name for each in listing.skills]) == (Dialect.FINAL, ["new"])
-    assert Fault.ENTRY_RESOURCES in listing.findings.faults
+    assert Rule.ENTRY_RESOURCES in listing.findings.rules
 
 
 async def test_a_server_without_skills_of_any_kind_has_none() -> None:
@@ -187,7 +187,7 @@ async def test_a_list_that_is_refused_is_told_with_what_another_dialect_has() ->
     listing = await discovered(script)
     assert listing.dialect is Dialect.DRAFT_B
     assert listing.complete is False
-    assert {Fault.READ_FAILED, Fault.OLD_DRAFT} == listing.findings.faults
+    assert {Rule.READ_FAILED, Rule.OLD_DRAFT} == listing.findings.rules
     script.files = {}
     async with Client(script.server()) as client:
         with pytest.raises(MCPError):
@@ -201,7 +201,7 @@ async def test_an_endless_list_of_resources_ends_and_what_it_had_counts(cursor: 
     script.resources = {"resources": script.resources, "nextCursor": cursor}
     listing = await discovered(script)
     assert ([each.name for each in listing.skills], listing.complete) == (["good"], False)
-    assert listing.findings.faults == {Fault.LIST_ENDLESS, Fault.OLD_DRAFT}
+    assert listing.findings.rules == {Rule.LIST_ENDLESS, Rule.OLD_DRAFT}
 
 
 async def test_no_more_manifests_are_read_than_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +211,7 @@ async def test_no_more_manifests_are_read_than_a_bound(monkeypatch: pytest.Monke
     reads = [params["uri"] for method, params in script.asked if method == "resources/read"]
     assert reads == [INDEX, "skill://good/_manifest", "skill://m0/_manifest"]
     assert (listing.complete, [each.name for each in listing.skills]) == (False, ["good"])
-    assert {Fault.LIST_ENDLESS, Fault.READ_FAILED, Fault.OLD_DRAFT} == listing.findings.faults
+    assert {Rule.LIST_ENDLESS, Rule.READ_FAILED, Rule.OLD_DRAFT} == listing.findings.rules
 
 
 @every_era
@@ -225,7 +225,7 @@ async def test_old_flags_count_only_for_those_who_ask(mode: Any) -> None:
         assert (lenient.declared, lenient.reads_directories) == (settings, True)
         assert (await discover(strict)).skills == []
         listing = await discover(lenient)
-        assert (listing.dialect, listing.findings.faults) == (Dialect.FINAL, {Fault.OLD_DRAFT})
+        assert (listing.dialect, listing.findings.rules) == (Dialect.FINAL, {Rule.OLD_DRAFT})
 
 
 @pytest.mark.rule("H1")
@@ -253,7 +253,7 @@ async def test_our_own_index_is_read_as_the_newer_draft_without_a_fault(mode: An
         listing = await discover(OlderClient(client))
     assert listing.dialect is Dialect.DRAFT_B
     assert [each.uri for each in listing.skills] == ["skill://one/SKILL.md", "skill://team/two/SKILL.md"]
-    assert listing.findings.faults == {Fault.OLD_DRAFT}
+    assert listing.findings.rules == {Rule.OLD_DRAFT}
     assert [len(each.deliveries) for each in listing.skills] == [3 if archives else 1] * 2
 
 

@@ -15,11 +15,10 @@ from skillwire import ServeOptions
 from skillwire.errors import FindingError
 from skillwire.host import DraftsClient, Outcome, Report, SkillsClient, verify_server
 from skillwire.protocol.delivery import ArchiveForm
-from skillwire.protocol.findings import Fault
 from skillwire.protocol.packing import pack
 from skillwire.protocol.remote import Dialect, Integrity
 from skillwire.server import skills_server
-from skillwire.sources import Limits
+from skillwire.sources import Limits, Rule
 from tests.support.clients import ERAS, library_of, skill
 from tests.support.draft_servers import (
     FILES,
@@ -66,10 +65,10 @@ async def verified(script: ScriptedServer, **more: Any) -> Report:
         return await verify_server(SkillsClient(client, **more), drafts=True)
 
 
-async def refused(asked: DraftsClient, uri: str) -> Fault:
+async def refused(asked: DraftsClient, uri: str) -> Rule:
     with pytest.raises(FindingError) as caught:
         await asked.read(uri)
-    return caught.value.finding.fault
+    return caught.value.finding.rule
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -81,8 +80,8 @@ async def test_files_of_an_archive_have_the_addresses_that_they_would_have_besid
     async with asking(script, mode) as asked:
         for uri, content in FILES.items():
             assert await asked.read(uri) == content
-        assert await refused(asked, f"{ROOT}/none.md") is Fault.READ_FAILED
-        assert await refused(asked, f"{ROOT}/%2e%2e/other.md") is Fault.READ_FAILED
+        assert await refused(asked, f"{ROOT}/none.md") is Rule.READ_FAILED
+        assert await refused(asked, f"{ROOT}/%2e%2e/other.md") is Rule.READ_FAILED
         assert await asked.get(MAIN) == (await asked.list()).skills[0]
     reads = [params["uri"] for method, params in script.asked if method == "resources/read"]
     assert reads.count(f"{ROOT}{form.suffix}") == 1  # what is bound to a digest is fetched once
@@ -117,44 +116,44 @@ async def test_entries_of_one_path_are_one_skill_with_several_deliveries() -> No
         listing = await asked.list()
         (found,) = listing.skills
         assert [each.uri for each in found.deliveries] == [MAIN, f"{ROOT}.zip", f"{ROOT}.tar.gz"]
-        assert listing.findings.faults == {Fault.OLD_DRAFT}
+        assert listing.findings.rules == {Rule.OLD_DRAFT}
         assert await asked.read(NOTES) == b"a"
 
 
 OTHER = b"---\nname: other\ndescription: Does good.\n---\n"
 MORE = FILES[MAIN].replace(b"---\n#", b"allowed-tools: Bash\n---\n#")
-HOSTILE: dict[str, tuple[ScriptedServer, Fault]] = {
-    "other-bytes": (archived(ArchiveForm.ZIP, digest="sha256:" + "0" * 64), Fault.DIGEST),
-    "not-an-archive": (archived(ArchiveForm.ZIP, b"PK no"), Fault.ARCHIVE),
-    "other-form": (archived(ArchiveForm.TAR_GZ, packed(ArchiveForm.ZIP)), Fault.ARCHIVE),
-    "no-document": (archived(ArchiveForm.ZIP, pack({"a.md": b"a"}, ArchiveForm.ZIP)), Fault.ARCHIVE),
-    "in-a-folder": (archived(ArchiveForm.ZIP, pack({"x/SKILL.md": b""}, ArchiveForm.ZIP)), Fault.ARCHIVE),
+HOSTILE: dict[str, tuple[ScriptedServer, Rule]] = {
+    "other-bytes": (archived(ArchiveForm.ZIP, digest="sha256:" + "0" * 64), Rule.DIGEST),
+    "not-an-archive": (archived(ArchiveForm.ZIP, b"PK no"), Rule.ARCHIVE),
+    "other-form": (archived(ArchiveForm.TAR_GZ, packed(ArchiveForm.ZIP)), Rule.ARCHIVE),
+    "no-document": (archived(ArchiveForm.ZIP, pack({"a.md": b"a"}, ArchiveForm.ZIP)), Rule.ARCHIVE),
+    "in-a-folder": (archived(ArchiveForm.ZIP, pack({"x/SKILL.md": b""}, ArchiveForm.ZIP)), Rule.ARCHIVE),
     "climbs-out": (
         archived(ArchiveForm.TAR_GZ, pack({"SKILL.md": FILES[MAIN], "../x": b""}, ArchiveForm.TAR_GZ)),
-        Fault.ARCHIVE,
+        Rule.ARCHIVE,
     ),
     "too-many": (
         archived(
             ArchiveForm.ZIP,
             pack({"SKILL.md": FILES[MAIN], **{f"{n}.md": b"" for n in range(512)}}, ArchiveForm.ZIP),
         ),
-        Fault.ARCHIVE,
+        Rule.ARCHIVE,
     ),
-    "other-name": (archived(ArchiveForm.ZIP, pack({"SKILL.md": OTHER}, ArchiveForm.ZIP)), Fault.FRONTMATTER),
-    "hidden-field": (archived(ArchiveForm.ZIP, pack({"SKILL.md": MORE}, ArchiveForm.ZIP)), Fault.FRONTMATTER),
+    "other-name": (archived(ArchiveForm.ZIP, pack({"SKILL.md": OTHER}, ArchiveForm.ZIP)), Rule.FRONTMATTER),
+    "hidden-field": (archived(ArchiveForm.ZIP, pack({"SKILL.md": MORE}, ArchiveForm.ZIP)), Rule.FRONTMATTER),
 }
 
 
 @pytest.mark.rule("H13")
 @pytest.mark.parametrize(("script", "fault"), HOSTILE.values(), ids=HOSTILE)
 async def test_an_archive_that_is_not_as_it_should_be_yields_no_file(
-    script: ScriptedServer, fault: Fault
+    script: ScriptedServer, fault: Rule
 ) -> None:
     async with asking(script) as asked:
         assert await refused(asked, MAIN) is fault
         assert await refused(asked, LOGO) is fault
     report = await verified(script)
-    assert fault in report.found.faults
+    assert fault in report.found.rules
     assert (report.skills[0].files, report.skills[0].good) == (0, False)
 
 
@@ -181,7 +180,7 @@ async def test_unpacking_stops_on_actual_bytes(form: ArchiveForm) -> None:
     made, whole = bomb(form), 1024 * 1024 + len(FILES[MAIN])
     assert len(made) < 10_000
     async with asking(archived(form, made), limits=Limits(bytes=whole - 1)) as asked:
-        assert await refused(asked, MAIN) is Fault.ARCHIVE
+        assert await refused(asked, MAIN) is Rule.ARCHIVE
     async with asking(archived(form, made), limits=Limits(bytes=whole)) as asked:
         assert len(await asked.read(f"{ROOT}/zeros")) == 1024 * 1024
 
@@ -192,7 +191,7 @@ async def test_a_document_in_an_archive_that_is_another_than_the_one_beside_it_i
     script.files = {**script.files, f"{ROOT}.zip": packed(ArchiveForm.ZIP, longer)}
     async with asking(script) as asked:
         assert await asked.read(MAIN) == FILES[MAIN]
-        assert await refused(asked, LOGO) is Fault.DIGEST
+        assert await refused(asked, LOGO) is Rule.DIGEST
 
 
 @pytest.mark.rule("H15")
@@ -202,20 +201,20 @@ async def test_a_document_that_changed_is_refused_where_a_digest_was_told(entry:
     async with asking(script) as asked:
         assert await asked.read(MAIN) == FILES[MAIN]
         script.files = {**script.files, MAIN: FILES[MAIN] + b"!"}
-        assert await refused(asked, MAIN) is Fault.DIGEST
+        assert await refused(asked, MAIN) is Rule.DIGEST
 
 
 @pytest.mark.rule("H8")
 async def test_what_has_no_size_is_counted_as_it_comes() -> None:
     limit = sum(map(len, FILES.values()))
-    for short, fault in ((0, None), (1, Fault.ENTRY_LIMITS)):
+    for short, fault in ((0, None), (1, Rule.ENTRY_LIMITS)):
         report = await verified(draft_c(), limits=Limits(bytes=limit - short))
-        assert report.found.faults - {Fault.OLD_DRAFT} == ({fault} if fault else set())
+        assert report.found.rules - {Rule.OLD_DRAFT} == ({fault} if fault else set())
     async with asking(scanned(), limits=Limits(files=2)) as asked:
         await asked.read(MAIN)
         await asked.read(MAIN)  # again, which counts once
         await asked.read(LOGO)
-        assert await refused(asked, NOTES) is Fault.ENTRY_LIMITS
+        assert await refused(asked, NOTES) is Rule.ENTRY_LIMITS
 
 
 async def test_a_skill_behind_an_old_address_is_read_there_with_all_its_files() -> None:
@@ -227,10 +226,10 @@ async def test_a_skill_behind_an_old_address_is_read_there_with_all_its_files() 
         assert asked.dialect is Dialect.OLD_URIS
         assert await asked.read(MAIN) == FILES[MAIN]
         assert await asked.read(NOTES) == b"a"
-        assert await refused(asked, f"{ROOT}/none.md") is Fault.READ_FAILED
+        assert await refused(asked, f"{ROOT}/none.md") is Rule.READ_FAILED
         for answer in (blocks[:1] * 2, [{"uri": "x"}], [{"text": "x"}], blocks[:1] * 600):
             script.read = {"skill://good/": {"contents": answer}}
-            assert await refused(asked, NOTES) is Fault.READ_SHAPE
+            assert await refused(asked, NOTES) is Rule.READ_SHAPE
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -265,7 +264,7 @@ async def test_a_server_that_keeps_the_promises_of_its_draft_is_told_from_one_th
     (found,) = report.skills
     assert (report.dialect, found.integrity, found.files, found.good) == (dialect, integrity, files, True)
     assert report.outcome() is Outcome.NONCONFORMANT
-    assert Fault.OLD_DRAFT in report.found.faults
+    assert Rule.OLD_DRAFT in report.found.rules
 
 
 async def test_manifests_are_verified_file_by_file() -> None:
@@ -273,10 +272,10 @@ async def test_manifests_are_verified_file_by_file() -> None:
     report = await verified(script)
     assert (report.skills[0].files, report.skills[0].good) == (3, True)
     script.files = {**script.files, LOGO: b"longer"}
-    assert {Fault.DIGEST, Fault.SIZE} < (await verified(script)).found.faults
+    assert {Rule.DIGEST, Rule.SIZE} < (await verified(script)).found.rules
     script.files = {**script.files, LOGO: FILES[LOGO], f"{ROOT}/_manifest": manifest()}
     script.resources = [resource(MAIN, "Harmless."), resource(f"{ROOT}/_manifest")]
-    assert Fault.FRONTMATTER in (await verified(script)).found.faults  # it was told otherwise
+    assert Rule.FRONTMATTER in (await verified(script)).found.rules  # it was told otherwise
 
 
 async def test_what_a_server_no_longer_tells_of_cannot_be_had() -> None:
@@ -308,4 +307,4 @@ async def test_a_large_archive_is_refused_before_it_is_decoded() -> None:
     uri = f"{ROOT}.zip"
     script.read = {uri: {"contents": [{"uri": uri, "blob": blob}]}}
     async with asking(script) as asked:
-        assert await refused(asked, MAIN) is Fault.READ_BUDGET
+        assert await refused(asked, MAIN) is Rule.READ_BUDGET

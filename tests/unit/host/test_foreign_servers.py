@@ -12,8 +12,8 @@ from skillwire.errors import VerificationError
 from skillwire.host import Answer, DraftsClient, Outcome, Report, SkillsClient, verify_server
 from skillwire.host.connections.connect import connected
 from skillwire.host.dialects.drafts import discover
-from skillwire.protocol.findings import Fault
 from skillwire.protocol.remote import Dialect, Integrity
+from skillwire.sources import Rule
 from tests.support.clients import ERAS
 from tests.support.fastmcp_server import server_of
 from tests.support.fastmcp_servers import client_of
@@ -73,8 +73,8 @@ async def verified(peer: str, folder: Path, mode: Any = "auto") -> Report:
         return await verify_server(client, drafts=True)
 
 
-def faults_by_skill(report: Report) -> dict[str, set[Fault]]:
-    return {skill.uri: {each.fault for each in skill.findings} for skill in report.skills}
+def faults_by_skill(report: Report) -> dict[str, set[Rule]]:
+    return {skill.uri: {each.rule for each in skill.findings} for skill in report.skills}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ async def test_manifests_from_before_the_extension_are_read_and_verified(mode: A
         report = await verify_server(client, drafts=True)
     assert faults_by_skill(report)[MAIN] == set()
     assert {skill.uri: skill.files for skill in report.skills}[MAIN] == 5
-    assert report.found.faults == {Fault.LIST_SHAPE, Fault.OLD_DRAFT}
+    assert report.found.rules == {Rule.LIST_SHAPE, Rule.OLD_DRAFT}
     assert report.outcome() is Outcome.NONCONFORMANT
 
 
@@ -124,7 +124,7 @@ async def test_fastmcp_reads_older_yaml_and_findings_say_so(tricky: Path) -> Non
     assert report.dialect is Dialect.FINAL
     assert faults_by_skill(report) == {
         "skill://crlf/SKILL.md": set(),
-        "skill://typed/SKILL.md": {Fault.FRONTMATTER},
+        "skill://typed/SKILL.md": {Rule.FRONTMATTER},
     }
     told = sorted(finding.message for finding in report.all_findings())
     assert told == [f"the field `{field}` is not what the document says" for field in ("flag", "when")]
@@ -133,7 +133,7 @@ async def test_fastmcp_reads_older_yaml_and_findings_say_so(tricky: Path) -> Non
 async def test_fastmcp_without_the_extension_changes_line_ends_and_findings_say_so(tricky: Path) -> None:
     report = await verified("manifests", tricky)
     assert faults_by_skill(report) == {
-        "skill://crlf/SKILL.md": {Fault.SIZE, Fault.DIGEST},
+        "skill://crlf/SKILL.md": {Rule.SIZE, Rule.DIGEST},
         "skill://typed/SKILL.md": set(),
     }
 
@@ -142,8 +142,8 @@ async def test_the_extension_of_fastmcp_is_silent_on_older_versions_and_findings
     """What is left there are manifests, with a description that no document has."""
     report = await verified("extension", honest, "legacy")
     assert report.dialect is Dialect.MANIFEST
-    assert faults_by_skill(report)[MAIN] == {Fault.FRONTMATTER}
-    assert {Fault.LIST_SHAPE, Fault.OLD_DRAFT} < report.found.faults
+    assert faults_by_skill(report)[MAIN] == {Rule.FRONTMATTER}
+    assert {Rule.LIST_SHAPE, Rule.OLD_DRAFT} < report.found.rules
 
 
 @pytest.mark.rule("H13", "H17", "H30")

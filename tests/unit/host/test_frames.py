@@ -10,9 +10,10 @@ from mcp import Client
 from skillwire import Host
 from skillwire.host import Answer, ConnectedServer, ExecutionRequest, ForeignReadRequest, Request
 from skillwire.host.dialects.client import ask
-from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.findings import server_problem
 from skillwire.safe_text import bare, quoted
 from skillwire.server import Channel
+from skillwire.sources import Rule
 from tests.support.bridges import bridging
 from tests.support.links import Wire
 from tests.support.scripted import ScriptedServer, entry_of
@@ -181,4 +182,4 @@ def test_a_quotation_cannot_be_ended_from_inside(text: str) -> None:
 def test_an_address_is_bare_only_if_it_is_one_word() -> None:
     assert bare("skill://a/b-c_d.md?x=%20") == "skill://a/b-c_d.md?x=%20"
     assert bare("skill://a b") == "`skill://a b`"
-    assert str(Finding(f"skill://{PATH}", Fault.ENTRY_URI, "no")) == f"{quoted(f'skill://{PATH}')}: no"
+    assert str(server_problem(f"skill://{PATH}", Rule.ENTRY_URI, "no")) == f"{quoted(f'skill://{PATH}')}: no"

@@ -9,7 +9,7 @@ import pytest
 from skillwire import State
 from skillwire.errors import BadParamsError, NotApprovedError, StateError, UsageError, VerificationError
 from skillwire.host import Answer, ExecutionRequest, Request
-from skillwire.protocol.findings import Fault
+from skillwire.sources import Rule
 from tests.support.clients import ERAS
 from tests.support.hosts import Person, honest, hosting
 from tests.support.scripted import ScriptedServer
@@ -316,7 +316,7 @@ async def test_no_other_spelling_of_an_address_leads_around_the_entry(mode: Any,
         for spelled in (guide, extra):
             with pytest.raises(VerificationError) as refused:
                 await session.read_resource("acme", spelled)
-            assert refused.value.findings[0].fault is Fault.UNLISTED
+            assert refused.value.findings[0].rule is Rule.UNLISTED
         assert len(script.asked) == before
 
 

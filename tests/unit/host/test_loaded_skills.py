@@ -7,7 +7,7 @@ import pytest
 
 from skillwire.errors import ChangedError, NotApprovedError, RequestError, UnavailableError, VerificationError
 from skillwire.host import Answer
-from skillwire.protocol.findings import Fault
+from skillwire.sources import Rule
 from tests.support.clients import ERAS
 from tests.support.hosts import Person, honest, hosting
 from tests.support.scripted import ScriptedServer
@@ -87,7 +87,7 @@ async def test_an_unlisted_path_is_a_failed_verification_and_asks_the_server_not
         asked = len(script.asked)
         with pytest.raises(VerificationError, match=r"^server `acme`: ") as refused:
             await session.read_file("acme:refunds", path)
-        assert {each.fault for each in refused.value.findings} == {Fault.UNLISTED}
+        assert {each.rule for each in refused.value.findings} == {Rule.UNLISTED}
         assert len(str(refused.value)) < 500
         assert len(script.asked) == asked
 

@@ -10,8 +10,7 @@ import pytest
 from skillwire import AgentTool, Session
 from skillwire.errors import HostError, NotApprovedError, UnavailableError, VerificationError
 from skillwire.host import Answer
-from skillwire.protocol.findings import Fault
-from skillwire.sources import Limits
+from skillwire.sources import Limits, Rule
 from tests.support.clients import ERAS
 from tests.support.hosts import Person, honest, hosting
 from tests.support.scripted import ScriptedServer, block_of, document_of
@@ -256,7 +255,7 @@ async def test_of_content_made_when_it_is_read_only_so_much_is_taken_and_each_lo
         assert (await session.read_file("acme:live", "a.bin")).content == b"\xff" * 60
         with pytest.raises(VerificationError, match="more than 150 bytes") as refused:
             await session.read_file("acme:live", "b.bin")
-        assert refused.value.findings[0].fault is Fault.READ_BUDGET
+        assert refused.value.findings[0].rule is Rule.READ_BUDGET
         await session.load("acme:live")
         assert len(person.loads) == 2
         assert "can be different each time it is read" in str(person.loads[0])

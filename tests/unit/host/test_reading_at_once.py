@@ -9,6 +9,7 @@ import anyio
 import pytest
 from mcp import Client
 
+from skillwire import Problem
 from skillwire.core.concurrency import READS_AT_ONCE, UNSIZED_AT_ONCE, in_order
 from skillwire.errors import VerificationError
 from skillwire.host import (
@@ -24,7 +25,7 @@ from skillwire.host import (
 from skillwire.host.connections.connect import connected as connected_to
 from skillwire.host.verify import SkillReport
 from skillwire.protocol.delivery import ArchiveForm
-from skillwire.protocol.findings import Fault, Finding
+from skillwire.sources import Rule
 from tests.support.bridges import bridging
 from tests.support.clients import ERAS
 from tests.support.draft_servers import FILES as DRAFT_FILES
@@ -92,7 +93,7 @@ async def test_findings_are_in_the_order_of_the_list() -> None:
     script.files = {**script.files, **dict.fromkeys(wrong, b"other")}
     async with connected(script, crowd) as client:
         report = await verify_server(SkillsClient(client))
-    assert [each.uri for each in report.found.kept if each.fault is Fault.DIGEST] == wrong
+    assert [each.path for each in report.found.kept if each.rule is Rule.DIGEST] == wrong
     assert [skill.good for skill in report.skills] == [number not in {2, 7} for number in range(9)]
 
 
@@ -113,7 +114,7 @@ async def test_concurrent_reads_share_one_budget() -> None:
     async with connected(script, crowd) as client:
         report = await verify_server(SkillsClient(client, budget=3500))
     assert script.count("resources/read") == 4, "what the budget does not hold is not asked for"
-    assert sum(each.fault is Fault.READ_BUDGET for each in report.found.kept) == 17
+    assert sum(each.rule is Rule.READ_BUDGET for each in report.found.kept) == 17
     assert report.skills[0].size <= 3500
 
 
@@ -127,7 +128,7 @@ async def test_budget_holds_for_concurrent_reads_of_unknown_size() -> None:
         report = await verify_server(SkillsClient(client, budget=3500))
     accepted = sum(skill.size for skill in report.skills)
     assert 2000 < accepted <= 3500
-    assert sum(each.fault is Fault.READ_BUDGET for each in report.found.kept) == 9 - accepted // 1000
+    assert sum(each.rule is Rule.READ_BUDGET for each in report.found.kept) == 9 - accepted // 1000
     assert script.count("resources/read") <= 3 + UNSIZED_AT_ONCE
 
 
@@ -141,7 +142,7 @@ async def test_answer_to_a_small_file_may_not_be_large() -> None:
         async with connected_to(Target("acme", url=site.url)) as client:
             report = await verify_server(SkillsClient(client))
     (found,) = report.found.kept
-    assert (found.uri, found.fault) == (uri, Fault.READ_BUDGET)
+    assert (found.path, found.rule) == (uri, Rule.READ_BUDGET)
 
 
 async def test_skills_that_are_not_listed_are_asked_for_concurrently() -> None:
@@ -296,7 +297,7 @@ async def test_cancelled_verification_keeps_what_it_found() -> None:
     class Noticing(Report):
         """Says when the first finding is in the report."""
 
-        def note(self, *found: Finding, skill: SkillReport | None = None) -> None:
+        def note(self, *found: Problem, skill: SkillReport | None = None) -> None:
             super().note(*found, skill=skill)
             if found:
                 answered.set()
@@ -310,4 +311,4 @@ async def test_cancelled_verification_keeps_what_it_found() -> None:
             await answered.wait()
         tasks.cancel_scope.cancel()
     assert [skill.uri for skill in report.skills] == ["skill://skill-0/SKILL.md"]
-    assert {each.uri for each in report.found.kept} == {wrong}
+    assert {each.path for each in report.found.kept} == {wrong}

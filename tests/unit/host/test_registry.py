@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillwire import Problem
 from skillwire.errors import RequestError
 from skillwire.host.hosted_skill import HostedSkill
-from skillwire.host.registry import HostProblem, NoLabelError, Registry
+from skillwire.host.registry import NoLabelError, Registry
 from skillwire.library.names import AmbiguousNameError, UnknownNameError
 from skillwire.protocol.remote import RemoteSkill
+from skillwire.sources import Rule, Severity
 from tests.support.hosts import Person, honest, hosting
 from tests.support.skills import write_skill
 
@@ -133,7 +135,8 @@ def test_a_wrong_name_is_answered_with_those_that_come_closest() -> None:
 
 
 def test_a_fresh_entry_takes_the_place_of_the_old_one_and_problems_stay() -> None:
-    before = Registry([skill("acme", "x"), skill("acme", "y")], [HostProblem("evil", "no")])
+    problem = Problem("", Rule.TIMEOUT, Severity.ERROR, "no", label="evil")
+    before = Registry([skill("acme", "x"), skill("acme", "y")], [problem])
     fresh = RemoteSkill("skill://x/SKILL.md", {"name": "x", "description": "new"}, None)
     after = before.having(HostedSkill("acme", local=False, skill=fresh))
     assert [each.skill.description for each in after] == ["new", "x"]

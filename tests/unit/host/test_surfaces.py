@@ -17,7 +17,7 @@ from skillwire import Skill, Skills, SkillServer
 from skillwire.errors import AuthoringError
 from skillwire.host import SkillsClient
 from skillwire.host.compare_prompts import PromptReport, compare_prompts
-from skillwire.protocol.findings import Fault
+from skillwire.sources import Rule
 from tests.support.peers import skillwire
 from tests.support.scripted import ScriptedServer, entry_of, files_of
 
@@ -183,7 +183,7 @@ async def test_an_honest_server_is_believed_with_and_without_an_order_of_its_own
 async def test_the_first_differing_byte_is_named(text: str, told: str) -> None:
     report = await report_of(NAMED, text)
     assert report.finding is not None
-    assert report.finding.fault is Fault.SURFACE_DIFFERS
+    assert report.finding.rule is Rule.SURFACE_DIFFERS
     assert told in report.finding.message
 
 
@@ -198,13 +198,13 @@ async def test_the_first_differing_byte_is_named(text: str, told: str) -> None:
 async def test_a_prompt_that_names_what_is_not_its_own_is_found(meta: dict[str, Any]) -> None:
     report = await report_of(meta, HONEST)
     assert report.finding is not None
-    assert report.finding.fault is Fault.SURFACE_SHAPE
+    assert report.finding.rule is Rule.SURFACE_SHAPE
 
 
 async def test_a_file_that_cannot_be_read_is_found() -> None:
     report = await report_of({**NAMED, "dev.skillwire/resources": [MAIN, "skill://x/none.md"]}, HONEST)
     assert report.finding is not None
-    assert report.finding.fault is Fault.READ_FAILED
+    assert report.finding.rule is Rule.READ_FAILED
 
 
 async def asked_of(script: ScriptedServer) -> list[str]:

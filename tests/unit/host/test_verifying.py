@@ -17,8 +17,8 @@ from skillwire.core.json_text import same
 from skillwire.errors import FindingError
 from skillwire.host import Outcome, Report, SkillsClient, verify_server
 from skillwire.host.dialects.client import MAX_PAGES
-from skillwire.protocol.findings import Fault
 from skillwire.protocol.remote import RemoteSkill, parse_entry
+from skillwire.sources import Rule
 from tests.support.clients import ERAS
 from tests.support.peers import skillwire
 from tests.support.scripted import ScriptedServer, entry_of, files_of
@@ -41,8 +41,8 @@ async def verified(script: ScriptedServer, mode: Any = "auto", **more: Any) -> R
         return await verify_server(SkillsClient(client, **more))
 
 
-def faults(report: Report) -> set[Fault]:
-    return {finding.fault for finding in report.all_findings()}
+def faults(report: Report) -> set[Rule]:
+    return {finding.rule for finding in report.all_findings()}
 
 
 @every_era
@@ -125,23 +125,23 @@ def repeated_cursor(script: ScriptedServer) -> None:
     script.pages = [{"skills": [], "nextCursor": "0"}]
 
 
-LIES: list[tuple[Callable[[ScriptedServer], None], Fault, Outcome]] = [
-    (other_bytes, Fault.DIGEST, Outcome.NONCONFORMANT),
-    (longer_bytes, Fault.SIZE, Outcome.NONCONFORMANT),
-    (missing_file, Fault.READ_FAILED, Outcome.INCOMPLETE),
-    (extra_block, Fault.READ_SHAPE, Outcome.NONCONFORMANT),
-    (other_uri, Fault.READ_SHAPE, Outcome.NONCONFORMANT),
-    (not_a_page, Fault.READ_SHAPE, Outcome.NONCONFORMANT),
-    (bad_base64, Fault.READ_SHAPE, Outcome.NONCONFORMANT),
-    (too_long, Fault.READ_BUDGET, Outcome.INCOMPLETE),
-    (other_frontmatter, Fault.FRONTMATTER, Outcome.NONCONFORMANT),
-    (hidden_field, Fault.FRONTMATTER, Outcome.NONCONFORMANT),
-    (other_entry, Fault.ENTRY_OTHER, Outcome.NONCONFORMANT),
-    (different_entry, Fault.ENTRY_OTHER, Outcome.NONCONFORMANT),
-    (undeclared, Fault.LIST_SHAPE, Outcome.NONCONFORMANT),
-    (not_a_list, Fault.LIST_SHAPE, Outcome.NONCONFORMANT),
-    (listed_twice, Fault.ENTRY_TWICE, Outcome.NONCONFORMANT),
-    (repeated_cursor, Fault.LIST_ENDLESS, Outcome.INCOMPLETE),
+LIES: list[tuple[Callable[[ScriptedServer], None], Rule, Outcome]] = [
+    (other_bytes, Rule.DIGEST, Outcome.NONCONFORMANT),
+    (longer_bytes, Rule.SIZE, Outcome.NONCONFORMANT),
+    (missing_file, Rule.READ_FAILED, Outcome.INCOMPLETE),
+    (extra_block, Rule.READ_SHAPE, Outcome.NONCONFORMANT),
+    (other_uri, Rule.READ_SHAPE, Outcome.NONCONFORMANT),
+    (not_a_page, Rule.READ_SHAPE, Outcome.NONCONFORMANT),
+    (bad_base64, Rule.READ_SHAPE, Outcome.NONCONFORMANT),
+    (too_long, Rule.READ_BUDGET, Outcome.INCOMPLETE),
+    (other_frontmatter, Rule.FRONTMATTER, Outcome.NONCONFORMANT),
+    (hidden_field, Rule.FRONTMATTER, Outcome.NONCONFORMANT),
+    (other_entry, Rule.ENTRY_OTHER, Outcome.NONCONFORMANT),
+    (different_entry, Rule.ENTRY_OTHER, Outcome.NONCONFORMANT),
+    (undeclared, Rule.LIST_SHAPE, Outcome.NONCONFORMANT),
+    (not_a_list, Rule.LIST_SHAPE, Outcome.NONCONFORMANT),
+    (listed_twice, Rule.ENTRY_TWICE, Outcome.NONCONFORMANT),
+    (repeated_cursor, Rule.LIST_ENDLESS, Outcome.INCOMPLETE),
 ]
 
 
@@ -150,7 +150,7 @@ LIES: list[tuple[Callable[[ScriptedServer], None], Fault, Outcome]] = [
 @pytest.mark.parametrize(
     ("lie", "fault", "outcome"), LIES, ids=lambda value: getattr(value, "__name__", None)
 )
-async def test_every_lie_is_found(mode: Any, lie: Any, fault: Fault, outcome: Outcome) -> None:
+async def test_every_lie_is_found(mode: Any, lie: Any, fault: Rule, outcome: Outcome) -> None:
     script = honest()
     lie(script)
     report = await verified(script, mode)
@@ -166,27 +166,27 @@ async def test_an_undeclared_server_is_asked_nothing() -> None:
     assert script.asked == []
 
 
-BAD_ENTRIES: list[tuple[Any, Fault]] = [
-    (7, Fault.ENTRY_SHAPE),
-    ({}, Fault.ENTRY_URI),
-    ({**GOOD_ENTRY, "uri": 7}, Fault.ENTRY_URI),
-    ({**GOOD_ENTRY, "uri": "file:///etc/good/SKILL.md"}, Fault.ENTRY_URI),
-    ({**GOOD_ENTRY, "uri": "FILE:///etc/good/SKILL.md"}, Fault.ENTRY_URI),
-    ({**GOOD_ENTRY, "uri": "good/SKILL.md"}, Fault.ENTRY_URI),
-    ({**GOOD_ENTRY, "uri": "skill://good"}, Fault.ENTRY_URI),
-    ({**GOOD_ENTRY, "frontmatter": None}, Fault.ENTRY_SHAPE),
-    ({**GOOD_ENTRY, "frontmatter": {"name": "Bad Name", "description": "x"}}, Fault.ENTRY_NAME),
-    ({**GOOD_ENTRY, "frontmatter": {"name": "other", "description": "x"}}, Fault.ENTRY_NAME),
-    ({**GOOD_ENTRY, "frontmatter": {"name": "good"}}, Fault.ENTRY_DESCRIPTION),
-    ({key: GOOD_ENTRY[key] for key in ("uri", "frontmatter")}, Fault.ENTRY_RESOURCES),
-    ({**GOOD_ENTRY, "resources": "static"}, Fault.ENTRY_RESOURCES),
-    ({**GOOD_ENTRY, "resources": []}, Fault.ENTRY_RESOURCES),
-    ({**GOOD_ENTRY, "resources": GOOD_ENTRY["resources"][1:]}, Fault.ENTRY_RESOURCES),
+BAD_ENTRIES: list[tuple[Any, Rule]] = [
+    (7, Rule.ENTRY_SHAPE),
+    ({}, Rule.ENTRY_URI),
+    ({**GOOD_ENTRY, "uri": 7}, Rule.ENTRY_URI),
+    ({**GOOD_ENTRY, "uri": "file:///etc/good/SKILL.md"}, Rule.ENTRY_URI),
+    ({**GOOD_ENTRY, "uri": "FILE:///etc/good/SKILL.md"}, Rule.ENTRY_URI),
+    ({**GOOD_ENTRY, "uri": "good/SKILL.md"}, Rule.ENTRY_URI),
+    ({**GOOD_ENTRY, "uri": "skill://good"}, Rule.ENTRY_URI),
+    ({**GOOD_ENTRY, "frontmatter": None}, Rule.ENTRY_SHAPE),
+    ({**GOOD_ENTRY, "frontmatter": {"name": "Bad Name", "description": "x"}}, Rule.ENTRY_NAME),
+    ({**GOOD_ENTRY, "frontmatter": {"name": "other", "description": "x"}}, Rule.ENTRY_NAME),
+    ({**GOOD_ENTRY, "frontmatter": {"name": "good"}}, Rule.ENTRY_DESCRIPTION),
+    ({key: GOOD_ENTRY[key] for key in ("uri", "frontmatter")}, Rule.ENTRY_RESOURCES),
+    ({**GOOD_ENTRY, "resources": "static"}, Rule.ENTRY_RESOURCES),
+    ({**GOOD_ENTRY, "resources": []}, Rule.ENTRY_RESOURCES),
+    ({**GOOD_ENTRY, "resources": GOOD_ENTRY["resources"][1:]}, Rule.ENTRY_RESOURCES),
     (
         {**GOOD_ENTRY, "resources": [*GOOD_ENTRY["resources"], GOOD_ENTRY["resources"][1]]},
-        Fault.ENTRY_RESOURCES,
+        Rule.ENTRY_RESOURCES,
     ),
-    ({**GOOD_ENTRY, "resources": GOOD_ENTRY["resources"] * 200}, Fault.ENTRY_LIMITS),
+    ({**GOOD_ENTRY, "resources": GOOD_ENTRY["resources"] * 200}, Rule.ENTRY_LIMITS),
 ]
 
 
@@ -195,19 +195,19 @@ def with_file(**fields: Any) -> dict[str, Any]:
     return {**GOOD_ENTRY, "resources": [*GOOD_ENTRY["resources"], file]}
 
 
-BAD_FILES: list[tuple[dict[str, Any], Fault]] = [
-    ({"uri": "skill://other/b.md"}, Fault.ENTRY_RESOURCES),
-    ({"uri": "skill://good/../other/b.md"}, Fault.ENTRY_RESOURCES),
-    ({"uri": "skill://good/%2e%2e/other/b.md"}, Fault.ENTRY_RESOURCES),
-    ({"uri": "skill://good/x%5cb.md"}, Fault.ENTRY_RESOURCES),
-    ({"uri": "skill://good/" + "x" * 5000}, Fault.ENTRY_RESOURCES),
-    ({"uri": "skill://good/REFERENCES/A.md"}, Fault.ENTRY_RESOURCES),
-    ({"digest": "md5:0"}, Fault.ENTRY_RESOURCES),
-    ({"digest": "sha256:" + "0" * 63 + "G"}, Fault.ENTRY_RESOURCES),
-    ({"size": -1}, Fault.ENTRY_RESOURCES),
-    ({"size": True}, Fault.ENTRY_RESOURCES),
-    ({"size": 1.5}, Fault.ENTRY_RESOURCES),
-    ({"size": 16 * 1024 * 1024}, Fault.ENTRY_LIMITS),
+BAD_FILES: list[tuple[dict[str, Any], Rule]] = [
+    ({"uri": "skill://other/b.md"}, Rule.ENTRY_RESOURCES),
+    ({"uri": "skill://good/../other/b.md"}, Rule.ENTRY_RESOURCES),
+    ({"uri": "skill://good/%2e%2e/other/b.md"}, Rule.ENTRY_RESOURCES),
+    ({"uri": "skill://good/x%5cb.md"}, Rule.ENTRY_RESOURCES),
+    ({"uri": "skill://good/" + "x" * 5000}, Rule.ENTRY_RESOURCES),
+    ({"uri": "skill://good/REFERENCES/A.md"}, Rule.ENTRY_RESOURCES),
+    ({"digest": "md5:0"}, Rule.ENTRY_RESOURCES),
+    ({"digest": "sha256:" + "0" * 63 + "G"}, Rule.ENTRY_RESOURCES),
+    ({"size": -1}, Rule.ENTRY_RESOURCES),
+    ({"size": True}, Rule.ENTRY_RESOURCES),
+    ({"size": 1.5}, Rule.ENTRY_RESOURCES),
+    ({"size": 16 * 1024 * 1024}, Rule.ENTRY_LIMITS),
 ]
 
 
@@ -215,7 +215,7 @@ BAD_FILES: list[tuple[dict[str, Any], Fault]] = [
 @pytest.mark.parametrize(
     ("entry", "fault"), [*BAD_ENTRIES, *((with_file(**each), fault) for each, fault in BAD_FILES)]
 )
-async def test_a_bad_entry_is_found_and_hides_no_good_one(entry: Any, fault: Fault) -> None:
+async def test_a_bad_entry_is_found_and_hides_no_good_one(entry: Any, fault: Rule) -> None:
     other = files_of("other")
     script = ScriptedServer([entry, entry_of("other", other)], {**GOOD, **other})
     report = await verified(script)
@@ -262,7 +262,7 @@ async def test_a_skill_is_loaded_from_its_uri_alone() -> None:
 
 async def test_a_budget_bounds_what_is_read_of_one_server() -> None:
     report = await verified(honest(), budget=10)
-    assert faults(report) == {Fault.READ_BUDGET}
+    assert faults(report) == {Rule.READ_BUDGET}
     assert report.outcome() is Outcome.INCOMPLETE
 
 
@@ -313,7 +313,7 @@ def nonconforming(*, listed: bool) -> ScriptedServer:
 async def test_a_skill_that_strict_clients_refuse_is_found(mode: Any, listed: bool) -> None:  # noqa: FBT001
     report = await verified(nonconforming(listed=listed), mode)
     (finding,) = report.all_findings()
-    assert (finding.fault, report.outcome()) == (Fault.ENTRY_NONCONFORMING, Outcome.NONCONFORMANT)
+    assert (finding.rule, report.outcome()) == (Rule.ENTRY_NONCONFORMING, Outcome.NONCONFORMANT)
     assert "`license` is not text" in str(finding)
     assert [(each.uri, each.good, each.conforms) for each in report.skills] == [
         (MAIN, True, True),

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from skillwire.protocol.delivery import ArchiveForm
 from skillwire.protocol.draft_index import MAX_INDEXED, DraftIndex, read_draft_index
-from skillwire.protocol.findings import Fault
 from skillwire.protocol.legacy import ListedResources, read_manifest
 from skillwire.protocol.messages import declared_settings, reads_directories
 from skillwire.protocol.remote import Dialect, RemoteSkill, parse_entry
-from skillwire.sources import Limits
+from skillwire.sources import Limits, Rule
 from tests.support.draft_servers import MAIN, ROOT, archive_a, archive_b, entry_a, entry_b, index_of, manifest
 
 ZIP = ArchiveForm.ZIP
@@ -23,64 +22,64 @@ def read(*entries: Any) -> DraftIndex:
     return read_draft_index(index_of(*entries))
 
 
-BAD_ENTRIES_OF_B: list[tuple[Any, Fault]] = [
-    (7, Fault.ENTRY_SHAPE),
-    (entry_b(url=7), Fault.ENTRY_URI),
-    (entry_b(url="file:///good/SKILL.md"), Fault.ENTRY_URI),
-    (entry_b(url="skill://good"), Fault.ENTRY_URI),
-    (entry_b(url="good/SKILL.md"), Fault.ENTRY_URI),
-    (entry_b(url=f"skill://{'x' * 5000}/SKILL.md"), Fault.ENTRY_URI),
-    (entry_b(digest=None), Fault.ENTRY_RESOURCES),
-    (entry_b(digest="md5:0"), Fault.ENTRY_RESOURCES),
-    (entry_b(url=None, digest=None), Fault.ENTRY_URI),
-    (entry_b(url=None, digest=None, archives=[]), Fault.ENTRY_URI),
-    (entry_b(url=None, archives=[archive_b(ZIP, url="skill://good.rar", mimeType="x/y")]), Fault.ENTRY_URI),
-    (entry_b(archives={}), Fault.ENTRY_SHAPE),
-    (entry_b(archives=[archive_b(ZIP)] * 20), Fault.ENTRY_SHAPE),
-    (entry_b(archives=[7]), Fault.ENTRY_URI),
-    (entry_b(archives=[archive_b(ZIP, digest=None)]), Fault.ENTRY_RESOURCES),
-    (entry_b(archives=[archive_b(ZIP, url="file:///good.zip")]), Fault.ENTRY_URI),
-    (entry_b(archives=[archive_b(ZIP, url="skill://other.zip")]), Fault.ENTRY_URI),
-    (entry_b(frontmatter=7), Fault.ENTRY_SHAPE),
-    (entry_b(frontmatter={"name": "other", "description": "x"}), Fault.ENTRY_NAME),
-    (entry_b(frontmatter={"name": "Good", "description": "x"}), Fault.ENTRY_NAME),
-    (entry_b(frontmatter={"name": "good"}), Fault.ENTRY_DESCRIPTION),
+BAD_ENTRIES_OF_B: list[tuple[Any, Rule]] = [
+    (7, Rule.ENTRY_SHAPE),
+    (entry_b(url=7), Rule.ENTRY_URI),
+    (entry_b(url="file:///good/SKILL.md"), Rule.ENTRY_URI),
+    (entry_b(url="skill://good"), Rule.ENTRY_URI),
+    (entry_b(url="good/SKILL.md"), Rule.ENTRY_URI),
+    (entry_b(url=f"skill://{'x' * 5000}/SKILL.md"), Rule.ENTRY_URI),
+    (entry_b(digest=None), Rule.ENTRY_RESOURCES),
+    (entry_b(digest="md5:0"), Rule.ENTRY_RESOURCES),
+    (entry_b(url=None, digest=None), Rule.ENTRY_URI),
+    (entry_b(url=None, digest=None, archives=[]), Rule.ENTRY_URI),
+    (entry_b(url=None, archives=[archive_b(ZIP, url="skill://good.rar", mimeType="x/y")]), Rule.ENTRY_URI),
+    (entry_b(archives={}), Rule.ENTRY_SHAPE),
+    (entry_b(archives=[archive_b(ZIP)] * 20), Rule.ENTRY_SHAPE),
+    (entry_b(archives=[7]), Rule.ENTRY_URI),
+    (entry_b(archives=[archive_b(ZIP, digest=None)]), Rule.ENTRY_RESOURCES),
+    (entry_b(archives=[archive_b(ZIP, url="file:///good.zip")]), Rule.ENTRY_URI),
+    (entry_b(archives=[archive_b(ZIP, url="skill://other.zip")]), Rule.ENTRY_URI),
+    (entry_b(frontmatter=7), Rule.ENTRY_SHAPE),
+    (entry_b(frontmatter={"name": "other", "description": "x"}), Rule.ENTRY_NAME),
+    (entry_b(frontmatter={"name": "Good", "description": "x"}), Rule.ENTRY_NAME),
+    (entry_b(frontmatter={"name": "good"}), Rule.ENTRY_DESCRIPTION),
 ]
-BAD_ENTRIES_OF_A: list[tuple[Any, Fault]] = [
-    (7, Fault.ENTRY_SHAPE),
-    (entry_a(type=7), Fault.ENTRY_SHAPE),
-    (entry_a(url=None), Fault.ENTRY_URI),
-    (entry_a(digest="sha256:0"), Fault.ENTRY_RESOURCES),
-    (entry_a(name=None), Fault.ENTRY_NAME),
-    (entry_a(name="other"), Fault.ENTRY_NAME),
-    (entry_a(description=None), Fault.ENTRY_DESCRIPTION),
-    (archive_a(ZIP, name="other"), Fault.ENTRY_NAME),
-    (entry_a(type="archive", url="skill://good.rar"), Fault.ARCHIVE),
-    (entry_a(type="archive", url="file:///good.zip"), Fault.ENTRY_URI),
+BAD_ENTRIES_OF_A: list[tuple[Any, Rule]] = [
+    (7, Rule.ENTRY_SHAPE),
+    (entry_a(type=7), Rule.ENTRY_SHAPE),
+    (entry_a(url=None), Rule.ENTRY_URI),
+    (entry_a(digest="sha256:0"), Rule.ENTRY_RESOURCES),
+    (entry_a(name=None), Rule.ENTRY_NAME),
+    (entry_a(name="other"), Rule.ENTRY_NAME),
+    (entry_a(description=None), Rule.ENTRY_DESCRIPTION),
+    (archive_a(ZIP, name="other"), Rule.ENTRY_NAME),
+    (entry_a(type="archive", url="skill://good.rar"), Rule.ARCHIVE),
+    (entry_a(type="archive", url="file:///good.zip"), Rule.ENTRY_URI),
 ]
 
 
 @pytest.mark.rule("H4", "H5", "H7")
 @pytest.mark.parametrize(("bad", "fault"), BAD_ENTRIES_OF_B)
-def test_one_bad_entry_of_draft_b_hides_no_other(bad: Any, fault: Fault) -> None:
+def test_one_bad_entry_of_draft_b_hides_no_other(bad: Any, fault: Rule) -> None:
     other = entry_b(url="skill://a/other/SKILL.md", frontmatter={"name": "other", "description": "x"})
     index = read(bad, other)
     assert (index.dialect, list(index.skills)) == (Dialect.DRAFT_B, ["skill://a/other/SKILL.md"])
-    assert fault in index.findings.faults
+    assert fault in index.findings.rules
 
 
 @pytest.mark.rule("H4", "H5", "H7")
 @pytest.mark.parametrize(("bad", "fault"), BAD_ENTRIES_OF_A)
-def test_one_bad_entry_of_draft_a_hides_no_other(bad: Any, fault: Fault) -> None:
+def test_one_bad_entry_of_draft_a_hides_no_other(bad: Any, fault: Rule) -> None:
     index = read(bad, entry_a(name="other", url="skill://a/other/SKILL.md"))
     assert (index.dialect, list(index.skills)) == (Dialect.DRAFT_A, ["skill://a/other/SKILL.md"])
-    assert fault in index.findings.faults
+    assert fault in index.findings.rules
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"[]", b"{}", b'{"skills": 7}', b"[" * 100_000])
 def test_what_is_no_index_is_one_finding(content: bytes) -> None:
     index = read_draft_index(content)
-    assert (index.skills, index.findings.faults) == ({}, {Fault.LIST_SHAPE})
+    assert (index.skills, index.findings.rules) == ({}, {Rule.LIST_SHAPE})
 
 
 def test_types_that_mean_no_skill_are_passed_over() -> None:
@@ -109,22 +108,22 @@ def test_an_archive_is_of_the_form_that_its_mime_type_says_then_its_suffix() -> 
 
 def test_one_path_listed_twice_counts_once() -> None:
     index = read(entry_a(), entry_a())
-    assert (len(index.skills), index.findings.faults) == (1, {Fault.ENTRY_TWICE})
+    assert (len(index.skills), index.findings.rules) == (1, {Rule.ENTRY_TWICE})
     index = read(entry_b(), entry_b(frontmatter={"name": "good", "description": "Other."}))
     (found,) = index.skills.values()
-    assert (found.description, index.findings.faults) == ("Does good.", {Fault.ENTRY_TWICE})
+    assert (found.description, index.findings.rules) == ("Does good.", {Rule.ENTRY_TWICE})
 
 
 def test_an_entry_of_draft_a_alone_in_an_index_of_draft_b_is_told() -> None:
     index = read(entry_b(), entry_a(name="lost", url="skill://lost/SKILL.md"))
-    assert (list(index.skills), index.findings.faults) == ([MAIN], {Fault.ENTRY_SHAPE})
+    assert (list(index.skills), index.findings.rules) == ([MAIN], {Rule.ENTRY_SHAPE})
 
 
 @pytest.mark.rule("H2")
 def test_an_index_is_read_up_to_a_bound() -> None:
     index = read(*[entry_a()] * (MAX_INDEXED + 1))
     assert (index.complete, len(index.skills)) == (False, 1)
-    assert Fault.LIST_ENDLESS in index.findings.faults
+    assert Rule.LIST_ENDLESS in index.findings.rules
     assert read(*[entry_a()] * MAX_INDEXED).complete is True
 
 
@@ -136,38 +135,38 @@ def file(**fields: Any) -> dict[str, Any]:
     return {"path": "x", "size": 1, "hash": "sha256:" + "0" * 64, **fields}
 
 
-BAD_FILES: list[tuple[Any, Fault]] = [
-    (7, Fault.ENTRY_RESOURCES),
-    (file(path=7), Fault.ENTRY_RESOURCES),
-    (file(path="../x"), Fault.ENTRY_RESOURCES),
-    (file(path="/x"), Fault.ENTRY_RESOURCES),
-    (file(path="a\\b"), Fault.ENTRY_RESOURCES),
-    (file(path="%2e%2e/x"), Fault.ENTRY_RESOURCES),
-    (file(path="SKILL.MD"), Fault.ENTRY_RESOURCES),
-    (file(size=-1), Fault.ENTRY_RESOURCES),
-    (file(hash="0"), Fault.ENTRY_RESOURCES),
-    (file(size=16 * 1024 * 1024), Fault.ENTRY_LIMITS),
+BAD_FILES: list[tuple[Any, Rule]] = [
+    (7, Rule.ENTRY_RESOURCES),
+    (file(path=7), Rule.ENTRY_RESOURCES),
+    (file(path="../x"), Rule.ENTRY_RESOURCES),
+    (file(path="/x"), Rule.ENTRY_RESOURCES),
+    (file(path="a\\b"), Rule.ENTRY_RESOURCES),
+    (file(path="%2e%2e/x"), Rule.ENTRY_RESOURCES),
+    (file(path="SKILL.MD"), Rule.ENTRY_RESOURCES),
+    (file(size=-1), Rule.ENTRY_RESOURCES),
+    (file(hash="0"), Rule.ENTRY_RESOURCES),
+    (file(size=16 * 1024 * 1024), Rule.ENTRY_LIMITS),
 ]
 
 
 @pytest.mark.rule("H7", "H8")
 @pytest.mark.parametrize(("bad", "fault"), BAD_FILES)
-def test_a_manifest_with_a_bad_file_is_no_skill(bad: Any, fault: Fault) -> None:
+def test_a_manifest_with_a_bad_file_is_no_skill(bad: Any, fault: Rule) -> None:
     document = json.loads(manifest())
     document["files"].append(bad)
     found = manifest_of(json.dumps(document).encode())
-    assert {each.fault for each in found} == {fault}
+    assert {each.rule for each in found} == {fault}
 
 
 def test_a_manifest_is_of_the_skill_in_whose_folder_it_stands() -> None:
     found = manifest_of(manifest())
     assert (found.uri, found.frontmatter) == (MAIN, {"name": "good", "description": "x"})
     assert [file.uri for file in found.files] == [MAIN, f"{ROOT}/references/a%20b.md", f"{ROOT}/logo.png"]
-    assert {each.fault for each in manifest_of(manifest("other"))} == {Fault.ENTRY_NAME}
-    assert {each.fault for each in manifest_of(manifest(files={}))} == {Fault.ENTRY_RESOURCES}
-    assert {each.fault for each in manifest_of(manifest(), Limits(files=2))} == {Fault.ENTRY_LIMITS}
+    assert {each.rule for each in manifest_of(manifest("other"))} == {Rule.ENTRY_NAME}
+    assert {each.rule for each in manifest_of(manifest(files={}))} == {Rule.ENTRY_RESOURCES}
+    assert {each.rule for each in manifest_of(manifest(), Limits(files=2))} == {Rule.ENTRY_LIMITS}
     for content in (b"", b"[]", b"{}", b'{"files": 7}'):
-        assert {each.fault for each in manifest_of(content)} == {Fault.ENTRY_SHAPE}
+        assert {each.rule for each in manifest_of(content)} == {Rule.ENTRY_SHAPE}
 
 
 @pytest.mark.rule("H4")
@@ -186,7 +185,7 @@ def test_only_documents_with_a_skills_address_and_name_are_taken_for_skills() ->
     good, bad = listed.scanned()
     assert isinstance(good, RemoteSkill)
     assert isinstance(bad, list)
-    assert (good.uri, bad[0].fault) == (MAIN, Fault.ENTRY_NAME)
+    assert (good.uri, bad[0].rule) == (MAIN, Rule.ENTRY_NAME)
     assert list(listed.at_old_uris()) == []
 
 

@@ -104,8 +104,8 @@ def test_a_bad_entry_is_told_with_its_place_and_hides_no_other(bad: Any, place: 
     first, last = {**GOOD, "name": "first"}, {**GOOD, "name": "last"}
     found = index(first, bad, last)
     assert [skill.name for skill in found.skills] == ["first", "last"]
-    assert [finding.place for finding in found.findings] == [place]
-    assert all(finding.message and finding.hint for finding in found.findings)
+    assert [problem.field for problem in found.problems] == [place]
+    assert all(problem.message and problem.hint for problem in found.problems)
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -122,13 +122,13 @@ def test_one_skill_packed_in_two_ways_is_one_skill() -> None:
 def test_two_skills_of_one_name_are_told() -> None:
     found = index(GOOD, {**GOOD, "digest": Digest.of(b"other").text}, {**OLDER, "name": "refunds"})
     assert found.skills == (REFUNDS,)
-    assert [finding.place for finding in found.findings] == ["skills[1].name", "skills[2].name"]
+    assert [problem.field for problem in found.problems] == ["skills[1].name", "skills[2].name"]
 
 
 def test_an_index_without_end_is_read_to_a_bound() -> None:
     found = index(*({**GOOD, "name": f"skill-{number}"} for number in range(MAX_SKILLS + 5)))
     assert len(found.skills) == MAX_SKILLS
-    assert [finding.place for finding in found.findings] == ["skills"]
+    assert [problem.field for problem in found.problems] == ["skills"]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_every_entry_is_used_or_found_fault_with(entries: list[Any]) -> None:
     found = index(*entries)
     names = [skill.name for skill in found.skills]
     assert len(names) == len(set(names))
-    assert len(found.skills) + len(found.findings) <= len(entries)
+    assert len(found.skills) + len(found.problems) <= len(entries)
     assert entries == [] or found != Index()
 
 

@@ -1,5 +1,6 @@
 """What a process leaves half written when it is killed is removed by the next one that writes there."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -11,11 +12,13 @@ import pytest
 from skillwire.core.atomic_write import (
     ABANDONED_SECONDS,
     MOVED_AWAY,
-    Hold,
     remove_abandoned,
+    remove_folder,
     replace_file,
+    staged_file,
     staging_folder,
 )
+from skillwire.core.file_lock import FileLock, mark_in_use
 from skillwire.sources import Limits
 from skillwire.sources.folder.scan_cache import ScanCache
 
@@ -67,10 +70,11 @@ def test_what_is_being_written_is_not_removed(tmp_path: Path) -> None:
     half = tmp_path / ".a.toml.abcdefgh.skillwire-tmp"
     half.touch()
     _grow_old(half)
-    held = Hold(half)
+    in_use = mark_in_use(half)
+    assert in_use is not None
     remove_abandoned(tmp_path)
     assert half.exists()
-    held.release()
+    in_use.release()
     remove_abandoned(tmp_path)
     assert not half.exists()
 
@@ -113,4 +117,55 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
         replace_file(tmp_path / "a.toml", b"x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_keeps_others_out_until_it_is_released(tmp_path: Path) -> None:
+    with FileLock(tmp_path / "lock", create=True) as first, FileLock(tmp_path / "lock") as second:
+        assert first.try_lock()
+        assert not second.try_lock(shared=True)
+        assert not second.lock(seconds=0)
+        first.release()
+        assert second.lock(seconds=0)
+
+
+def test_a_shared_lock_lets_in_those_that_share(tmp_path: Path) -> None:
+    with FileLock(tmp_path) as first, FileLock(tmp_path) as second, FileLock(tmp_path) as third:
+        assert first.try_lock(shared=True)
+        assert second.try_lock(shared=True)
+        assert not third.try_lock()
+
+
+@pytest.mark.anyio
+async def test_waiting_for_a_lock_ends_after_the_given_seconds(tmp_path: Path) -> None:
+    with FileLock(tmp_path) as first, FileLock(tmp_path) as second:
+        assert first.try_lock()
+        assert not await second.acquire(seconds=0.05)
+        first.release()
+        assert await second.acquire(seconds=5)
+
+
+def test_without_locks_the_caller_says_what_a_try_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unsupported(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "no locks here")
+
+    monkeypatch.setattr("fcntl.flock", unsupported)
+    with FileLock(tmp_path) as lock:
+        assert lock.try_lock()
+        assert not lock.try_lock(without_locks=False)
+
+
+def test_a_staged_file_that_is_not_renamed_is_removed(tmp_path: Path) -> None:
+    with staged_file(tmp_path / "a", b"new", private=True) as staged:
+        assert staged.read_bytes() == b"new"
+        assert staged.stat().st_mode & 0o777 == 0o600
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_removed_whole_or_moved_away_first(tmp_path: Path) -> None:
+    (tmp_path / "copy/deep").mkdir(parents=True)
+    remove_folder(tmp_path / "copy")
+    remove_folder(tmp_path / "copy")
     assert list(tmp_path.iterdir()) == []

@@ -20,6 +20,7 @@ from skillwire.protocol.packing import pack
 from skillwire.server import skills_server
 from skillwire.sources import FetchedSource, MemorySkill, PrefixedSource, Severity, SkillFile
 from skillwire.sources.archive import ArchiveFetcher
+from skillwire.sources.base import WrappedSource
 from skillwire.sources.git.address import Repository
 from skillwire.sources.git.source import GitFetcher
 from skillwire.sources.placeholder import DeferredSource
@@ -100,6 +101,10 @@ def prefixed(tmp_path: Path, _stack: ExitStack) -> Made:
     return Made(PrefixedSource(inner.source, "acme/team"), skills)
 
 
+def wrapped(tmp_path: Path, _stack: ExitStack) -> Made:
+    return Made(WrappedSource(FolderSource(tree(tmp_path / "root"))))
+
+
 def archive(tmp_path: Path, _stack: ExitStack) -> Made:
     files = {f"{path}/{name}": content for path, held in SKILLS.items() for name, content in held.items()}
     file = tmp_path / "skills.zip"
@@ -160,6 +165,7 @@ MAKERS: dict[str, Callable[[Path, ExitStack], Made]] = {
     "memory": memory,
     "code": code,
     "prefixed": prefixed,
+    "wrapped": wrapped,
     "archive": archive,
     "repository": repository,
     "publisher": publisher,

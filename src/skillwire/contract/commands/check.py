@@ -1,7 +1,6 @@
 """`skillwire check --contract`: check the contract as well, and fix some of the problems."""
 
 import difflib
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -26,7 +25,7 @@ from skillwire.errors import UsageError
 from skillwire.library.library import Library
 from skillwire.safe_text import quoted, visible
 from skillwire.terminal.messages import counted
-from skillwire.terminal.output import print_error, talk
+from skillwire.terminal.output import agreed, is_interactive, print_error, talk
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -57,7 +56,7 @@ def find_repairs(problems: Iterable[Problem], folders: Mapping[str, Path], key: 
     return repairs
 
 
-def agreed(repairs: list[Repair], *, yes: bool) -> bool:
+def may_write(repairs: list[Repair], *, yes: bool) -> bool:
     """Show a diff; whether to write it: with `--yes`, or if the person at the terminal says so."""
     console = talk()
     for repair in repairs:
@@ -66,11 +65,10 @@ def agreed(repairs: list[Repair], *, yes: bool) -> bool:
     if yes:
         return True
     mended = counted(len(repairs), "file")
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not is_interactive():
         print_error(f"{mended} could be mended, and nothing was written", hint="`--fix --yes` writes it")
         return False
-    console.print(f"write this to {mended}? [y/N] ", end="")
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    return agreed(f"write this to {mended}?")
 
 
 def write(repairs: Iterable[Repair]) -> None:
@@ -112,7 +110,7 @@ class ContractCheckFlags(CheckFlags):
             return result
         found, folders = anyio.run(self._find, result.library)
         if self.fix and (repairs := find_repairs(found.problems, folders, self.block_key)):
-            if not agreed(repairs, yes=self.yes):
+            if not may_write(repairs, yes=self.yes):
                 return None
             write(repairs)
             talk().print(f"{counted(len(repairs), 'file')} written")

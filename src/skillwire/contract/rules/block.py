@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 from skillwire.contract.rules.skill import (
     ContractSkill,
-    FieldProblem,
     id_fault,
     is_kebab,
     kebab,
@@ -14,7 +13,7 @@ from skillwire.contract.rules.skill import (
     texts,
 )
 from skillwire.core.names import is_skill_name
-from skillwire.core.problem import Rule
+from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Json
 from skillwire.frontmatter.positions import Way
 from skillwire.safe_text import quoted
@@ -46,35 +45,35 @@ _LOST_ZERO = re.compile(r"[0-9]+\.[1-9]")
 """To YAML `1.10` is the same number as `1.1`, and nobody can tell which one was written."""
 
 
-def id_missing(subject: ContractSkill) -> Iterator[FieldProblem]:
+def id_missing(subject: ContractSkill) -> Iterator[Problem]:
     value = subject.block.get("id")
     if not isinstance(value, str) or not value:
         message = "the id is empty" if value == "" else "the id is not text"
         message = "the block has no id" if value is None else message
         hint = f"write {quoted(f'id: {subject.namespace}')}, the name of the skill"
-        yield FieldProblem(subject.way("id"), Rule.CONTRACT_ID_MISSING, message, hint)
+        yield subject.problem(subject.way("id"), Rule.CONTRACT_ID_MISSING, message, hint)
 
 
-def id_name(subject: ContractSkill) -> Iterator[FieldProblem]:
+def id_name(subject: ContractSkill) -> Iterator[Problem]:
     # A name that is no name is told of elsewhere, and nothing to copy.
     others = {"the name": subject.name, "the folder": subject.facts.folder}
     for what, other in others.items():
         if subject.id and other is not None and is_skill_name(other) and subject.id != other:
             message = f"{quoted(subject.id)} is not the same as {what}, {quoted(other)}"
             hint = f"write {quoted(f'id: {other}')}, or change {what}"
-            yield FieldProblem(subject.way("id"), Rule.CONTRACT_ID_NAME, message, hint)
+            yield subject.problem(subject.way("id"), Rule.CONTRACT_ID_NAME, message, hint)
             return
 
 
-def version_missing(subject: ContractSkill) -> Iterator[FieldProblem]:
+def version_missing(subject: ContractSkill) -> Iterator[Problem]:
     if subject.block.get("version") is None:
         hint = 'write `version: "1.0.0"`'
-        yield FieldProblem(
+        yield subject.problem(
             subject.way("version"), Rule.CONTRACT_VERSION_MISSING, "the block has no version", hint
         )
 
 
-def version_type(subject: ContractSkill) -> Iterator[FieldProblem]:
+def version_type(subject: ContractSkill) -> Iterator[Problem]:
     value = subject.block.get("version")
     if value is None or isinstance(value, str):
         return
@@ -85,78 +84,80 @@ def version_type(subject: ContractSkill) -> Iterator[FieldProblem]:
             hint += f'; if it says `{value}0`, `version: "{proposed_version(f"{value}0")}"`'
     else:
         message, hint = "the version is not text", 'write `version: "1.0.0"`'
-    yield FieldProblem(subject.way("version"), Rule.CONTRACT_VERSION_TYPE, message, hint)
+    yield subject.problem(subject.way("version"), Rule.CONTRACT_VERSION_TYPE, message, hint)
 
 
-def version_format(subject: ContractSkill) -> Iterator[FieldProblem]:
+def version_format(subject: ContractSkill) -> Iterator[Problem]:
     value = subject.block.get("version")
     if isinstance(value, str) and not is_semver(value):
         message = f"{quoted(value)} is not a version by SemVer 2.0" if value else "the version is empty"
         hint = f'write `version: "{proposed_version(value)}"`'
-        yield FieldProblem(subject.way("version"), Rule.CONTRACT_VERSION_FORMAT, message, hint)
+        yield subject.problem(subject.way("version"), Rule.CONTRACT_VERSION_FORMAT, message, hint)
 
 
-def tags_type(subject: ContractSkill) -> Iterator[FieldProblem]:
+def tags_type(subject: ContractSkill) -> Iterator[Problem]:
     hint = "write `tags: [billing, customers]`"
     yield from _list_of_text(subject, "tags", "tags", Rule.CONTRACT_TAGS_TYPE, hint)
 
 
-def tag_format(subject: ContractSkill) -> Iterator[FieldProblem]:
+def tag_format(subject: ContractSkill) -> Iterator[Problem]:
     for at, tag in enumerate(_items(subject, "tags")):
         if tag == "":
             way, message = subject.way("tags", at), "the tag is empty, and is not served"
-            yield FieldProblem(way, Rule.CONTRACT_TAG_FORMAT, message, "remove it")
+            yield subject.problem(way, Rule.CONTRACT_TAG_FORMAT, message, "remove it")
         elif isinstance(tag, str) and not is_kebab(tag):
             message = f"{quoted(tag)} is not lowercase words with single hyphens between them"
             hint = f"write {quoted(kebab(tag) or 'my-tag')}"
-            yield FieldProblem(subject.way("tags", at), Rule.CONTRACT_TAG_FORMAT, message, hint)
+            yield subject.problem(subject.way("tags", at), Rule.CONTRACT_TAG_FORMAT, message, hint)
 
 
-def tag_duplicate(subject: ContractSkill) -> Iterator[FieldProblem]:
+def tag_duplicate(subject: ContractSkill) -> Iterator[Problem]:
     for at, tag in repeated(_items(subject, "tags")):
         message, hint = f"the tag {quoted(tag)} is given twice", "remove one of the two"
-        yield FieldProblem(subject.way("tags", at), Rule.CONTRACT_TAG_DUPLICATE, message, hint)
+        yield subject.problem(subject.way("tags", at), Rule.CONTRACT_TAG_DUPLICATE, message, hint)
 
 
-def dependencies_type(subject: ContractSkill) -> Iterator[FieldProblem]:
+def dependencies_type(subject: ContractSkill) -> Iterator[Problem]:
     hint = "write `depends_on: [other-skill]`"
     yield from _list_of_text(subject, "depends_on", "dependencies", Rule.CONTRACT_DEPENDENCIES_TYPE, hint)
 
 
-def dependency_id(subject: ContractSkill) -> Iterator[FieldProblem]:
+def dependency_id(subject: ContractSkill) -> Iterator[Problem]:
     for at, other in enumerate(_items(subject, "depends_on")):
         if isinstance(other, str) and (message := id_fault(other, "dependency")):
             hint = f"write {quoted(proposed_id(other, 'skill'))}, or remove it" if other else "remove it"
-            yield FieldProblem(subject.way("depends_on", at), Rule.CONTRACT_DEPENDENCY_ID, message, hint)
+            yield subject.problem(subject.way("depends_on", at), Rule.CONTRACT_DEPENDENCY_ID, message, hint)
 
 
-def dependency_self(subject: ContractSkill) -> Iterator[FieldProblem]:
+def dependency_self(subject: ContractSkill) -> Iterator[Problem]:
     for at, other in enumerate(_items(subject, "depends_on")):
         if isinstance(other, str) and other == subject.id:
             message, hint = "the skill depends on itself", "remove it from the list"
-            yield FieldProblem(subject.way("depends_on", at), Rule.CONTRACT_DEPENDENCY_SELF, message, hint)
+            yield subject.problem(subject.way("depends_on", at), Rule.CONTRACT_DEPENDENCY_SELF, message, hint)
 
 
-def dependency_duplicate(subject: ContractSkill) -> Iterator[FieldProblem]:
+def dependency_duplicate(subject: ContractSkill) -> Iterator[Problem]:
     for at, other in repeated(_items(subject, "depends_on")):
         message, hint = f"the dependency {quoted(other)} is given twice", "remove one of the two"
-        yield FieldProblem(subject.way("depends_on", at), Rule.CONTRACT_DEPENDENCY_DUPLICATE, message, hint)
+        yield subject.problem(
+            subject.way("depends_on", at), Rule.CONTRACT_DEPENDENCY_DUPLICATE, message, hint
+        )
 
 
-def icons(subject: ContractSkill) -> Iterator[FieldProblem]:
+def icons(subject: ContractSkill) -> Iterator[Problem]:
     value = subject.block.get("icons")
     if value is None:
         return
     hint = "write a list as in MCP: `icons: [{src: https://…, mimeType: image/png}]`"
     if not isinstance(value, list):
-        yield FieldProblem(subject.way("icons"), Rule.CONTRACT_ICONS, "the icons are not a list", hint)
+        yield subject.problem(subject.way("icons"), Rule.CONTRACT_ICONS, "the icons are not a list", hint)
         return
     for at, icon in enumerate(value):
         if fault := _icon_fault(icon):
-            yield FieldProblem(subject.way("icons", at), Rule.CONTRACT_ICONS, fault, hint)
+            yield subject.problem(subject.way("icons", at), Rule.CONTRACT_ICONS, fault, hint)
 
 
-CHECKS: tuple[Callable[[ContractSkill], Iterable[FieldProblem]], ...] = (
+CHECKS: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (
     id_missing,
     id_name,
     version_missing,
@@ -188,15 +189,13 @@ def _items(subject: ContractSkill, name: str) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
-def _list_of_text(
-    subject: ContractSkill, name: str, what: str, rule: Rule, hint: str
-) -> Iterator[FieldProblem]:
+def _list_of_text(subject: ContractSkill, name: str, what: str, rule: Rule, hint: str) -> Iterator[Problem]:
     value = subject.block.get(name, [])
     if not isinstance(value, list):
-        yield FieldProblem(subject.way(name), rule, f"the {what} are not a list", hint)
+        yield subject.problem(subject.way(name), rule, f"the {what} are not a list", hint)
         return
     for at in not_text(value):
-        yield FieldProblem(subject.way(name, at), rule, "the value is not text", hint)
+        yield subject.problem(subject.way(name, at), rule, "the value is not text", hint)
 
 
 def _icon_fault(icon: Json) -> str | None:
@@ -218,14 +217,14 @@ def _icon_fault(icon: Json) -> str | None:
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 
 
-def number_size(subject: ContractSkill) -> Iterator[FieldProblem]:
+def number_size(subject: ContractSkill) -> Iterator[Problem]:
     for name, value in subject.block.items():
         for way in _too_large(value, subject.way(name)) if name != "version" else ():
             message = "the number has more than 64 bits, and would lose its last digits"
-            yield FieldProblem(way, Rule.CONTRACT_NUMBER_SIZE, message, "put it in quotes, as text")
+            yield subject.problem(way, Rule.CONTRACT_NUMBER_SIZE, message, "put it in quotes, as text")
 
 
-NUMBER_CHECKS: tuple[Callable[[ContractSkill], Iterable[FieldProblem]], ...] = (number_size,)
+NUMBER_CHECKS: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (number_size,)
 
 
 def _too_large(value: Json, way: Way) -> Iterator[Way]:

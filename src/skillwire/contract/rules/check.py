@@ -6,15 +6,15 @@ from skillwire.contract.rules.block import CHECKS as BLOCK_CHECKS
 from skillwire.contract.rules.block import NUMBER_CHECKS
 from skillwire.contract.rules.references import CAPABILITY_CHECKS
 from skillwire.contract.rules.references import CHECKS as REFERENCE_CHECKS
-from skillwire.contract.rules.skill import ContractSkill, FieldProblem, SkillFacts
+from skillwire.contract.rules.skill import ContractSkill, SkillFacts
 from skillwire.contract.rules.standard import CHECKS as STANDARD_CHECKS
 from skillwire.contract.rules.standard import standard_problems
 from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Json
 from skillwire.safe_text import quoted
 
-_FOR_EVERY_SKILL: tuple[Callable[[ContractSkill], Iterable[FieldProblem]], ...] = STANDARD_CHECKS
-_FOR_THE_BLOCK: tuple[Callable[[ContractSkill], Iterable[FieldProblem]], ...] = (
+_FOR_EVERY_SKILL: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = STANDARD_CHECKS
+_FOR_THE_BLOCK: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (
     *BLOCK_CHECKS,
     *REFERENCE_CHECKS,
     *CAPABILITY_CHECKS,
@@ -28,14 +28,12 @@ def check_skill(facts: SkillFacts, key: str) -> Iterator[Problem]:
     value = facts.frontmatter.get(key)
     subject = ContractSkill.of(facts, key)
     checks = (*_FOR_EVERY_SKILL, *_FOR_THE_BLOCK) if isinstance(value, dict) else _FOR_EVERY_SKILL
-    for fault in _block_faults(subject):
-        yield fault.problem(facts.path)
+    yield from _block_problems(subject)
     for check in checks:
-        for fault in check(subject):
-            yield fault.problem(facts.path)
+        yield from check(subject)
 
 
-def _block_faults(subject: ContractSkill) -> Iterator[FieldProblem]:
+def _block_problems(subject: ContractSkill) -> Iterator[Problem]:
     fields, key = subject.facts.frontmatter, subject.key
     value = fields.get(key)
     if isinstance(value, dict):
@@ -44,23 +42,25 @@ def _block_faults(subject: ContractSkill) -> Iterator[FieldProblem]:
         hint = (
             f"write `id`, `version` and `capabilities` below {quoted(f'{key}:')}, each on a line of its own"
         )
-        yield FieldProblem((key,), Rule.CONTRACT_BLOCK_TYPE, "the block is not a mapping", hint)
+        yield subject.problem((key,), Rule.CONTRACT_BLOCK_TYPE, "the block is not a mapping", hint)
         return
     metadata = fields.get("metadata")
     if isinstance(metadata, dict) and f"{key}.id" in metadata:
         message = "the skill has no such block: it is a projection"
-        yield FieldProblem((key,), Rule.CONTRACT_BLOCK_MISSING, message, "check what it was projected from")
+        yield subject.problem(
+            (key,), Rule.CONTRACT_BLOCK_MISSING, message, "check what it was projected from"
+        )
         return
     other = next((name for name, each in fields.items() if _looks_like_a_block(each)), None)
     if other is not None:
         message = f"the skill has no such block, but one under {quoted(other)}"
         hint = f"rename it to {quoted(key)}, or name it with `--block-key {other}`"
-        yield FieldProblem((key,), Rule.CONTRACT_BLOCK_MISSING, message, hint)
+        yield subject.problem((key,), Rule.CONTRACT_BLOCK_MISSING, message, hint)
         return
     example = f'{key}: {{id: {subject.namespace}, version: "1.0.0", capabilities: […]}}'
     message = "the skill has no such block, so it is not in the catalogue"
     hint = f"add {quoted(example)}; `skillwire new --contract` shows a whole one"
-    yield FieldProblem((key,), Rule.CONTRACT_BLOCK_MISSING, message, hint)
+    yield subject.problem((key,), Rule.CONTRACT_BLOCK_MISSING, message, hint)
 
 
 def _looks_like_a_block(value: Json) -> bool:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from skillwire.contract.rules.skill import (
     ContractSkill,
-    FieldProblem,
     document_uri,
     id_fault,
     kebab,
@@ -17,7 +16,7 @@ from skillwire.contract.rules.skill import (
     texts,
 )
 from skillwire.core.names import path_fault
-from skillwire.core.problem import Rule
+from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Json
 from skillwire.safe_text import quoted
 
@@ -28,40 +27,44 @@ MIME_TYPE = "text/markdown"
 _EXAMPLE = "write `references: {policy: {path: references/policy.md}}`"
 
 
-def references_type(subject: ContractSkill) -> Iterator[FieldProblem]:
+def references_type(subject: ContractSkill) -> Iterator[Problem]:
     value = subject.block.get("references", {})
     if not isinstance(value, dict):
         message = "the references are not a mapping of ids to files"
-        yield FieldProblem(subject.way("references"), Rule.CONTRACT_REFERENCES_TYPE, message, _EXAMPLE)
+        yield subject.problem(subject.way("references"), Rule.CONTRACT_REFERENCES_TYPE, message, _EXAMPLE)
         return
     for ref_id, reference in value.items():
         if not isinstance(reference, dict):
             way = subject.way("references", ref_id)
-            yield FieldProblem(way, Rule.CONTRACT_REFERENCES_TYPE, "the reference is not a mapping", _EXAMPLE)
+            yield subject.problem(
+                way, Rule.CONTRACT_REFERENCES_TYPE, "the reference is not a mapping", _EXAMPLE
+            )
 
 
-def reference_id(subject: ContractSkill) -> Iterator[FieldProblem]:
+def reference_id(subject: ContractSkill) -> Iterator[Problem]:
     for ref_id, _ in subject.references():
         if message := id_fault(ref_id, "id of the reference"):
             hint = f"write {quoted(proposed_id(ref_id, 'reference'))}"
-            yield FieldProblem(subject.way("references", ref_id), Rule.CONTRACT_REFERENCE_ID, message, hint)
+            yield subject.problem(
+                subject.way("references", ref_id), Rule.CONTRACT_REFERENCE_ID, message, hint
+            )
     for ref_id in _given_twice(subject):
         message = f"the id {quoted(ref_id)} is given twice, with other spaces around it"
         hint = "remove one of the two, or give it another id"
-        yield FieldProblem(subject.way("references", ref_id), Rule.CONTRACT_REFERENCE_ID, message, hint)
+        yield subject.problem(subject.way("references", ref_id), Rule.CONTRACT_REFERENCE_ID, message, hint)
 
 
-def reference_path(subject: ContractSkill) -> Iterator[FieldProblem]:
+def reference_path(subject: ContractSkill) -> Iterator[Problem]:
     for ref_id, reference in _mappings(subject):
         if fault := _path_fault(reference.get("path")):
             file = f"{FOLDER}{kebab(ref_id) or 'guide'}{SUFFIX}"
             hint = f"write {quoted(f'path: {file}')}"
-            yield FieldProblem(
+            yield subject.problem(
                 subject.way("references", ref_id, "path"), Rule.CONTRACT_REFERENCE_PATH, fault, hint
             )
 
 
-def reference_missing(subject: ContractSkill) -> Iterator[FieldProblem]:
+def reference_missing(subject: ContractSkill) -> Iterator[Problem]:
     files = subject.facts.files
     for ref_id, reference in _mappings(subject) if files is not None else ():
         path = reference.get("path")
@@ -69,24 +72,24 @@ def reference_missing(subject: ContractSkill) -> Iterator[FieldProblem]:
             message = f"the skill has no file {quoted(path)}"
             # A link that leads out of the folder is not served, so it is no file of the skill.
             hint = "write the file, or mend the path; a link that leads out of the folder does not count"
-            yield FieldProblem(
+            yield subject.problem(
                 subject.way("references", ref_id, "path"), Rule.CONTRACT_REFERENCE_MISSING, message, hint
             )
 
 
-def reference_shared(subject: ContractSkill) -> Iterator[FieldProblem]:
+def reference_shared(subject: ContractSkill) -> Iterator[Problem]:
     first: dict[str, str] = {}
     for ref_id, reference in _mappings(subject):
         path = reference.get("path")
         if isinstance(path, str) and (other := first.setdefault(path, ref_id)) != ref_id:
             message = f"{quoted(path)} is the file of {quoted(other)}, too"
             hint = f"remove one of the two, and keep its id as an alias: {quoted(f'aliases: [{ref_id}]')}"
-            yield FieldProblem(
+            yield subject.problem(
                 subject.way("references", ref_id, "path"), Rule.CONTRACT_REFERENCE_SHARED, message, hint
             )
 
 
-def reference_field(subject: ContractSkill) -> Iterator[FieldProblem]:
+def reference_field(subject: ContractSkill) -> Iterator[Problem]:
     for ref_id, reference in _mappings(subject):
         for name in ("mime_type", "title"):
             value = reference.get(name, "")
@@ -94,39 +97,39 @@ def reference_field(subject: ContractSkill) -> Iterator[FieldProblem]:
             if not isinstance(value, str) and not (value is None and name == "title"):
                 hint = f"write text after `{name}:`, or remove the field"
                 way = subject.way("references", ref_id, name)
-                yield FieldProblem(way, Rule.CONTRACT_REFERENCE_FIELD, "the value is not text", hint)
+                yield subject.problem(way, Rule.CONTRACT_REFERENCE_FIELD, "the value is not text", hint)
 
 
-def reference_empty(subject: ContractSkill) -> Iterator[FieldProblem]:
+def reference_empty(subject: ContractSkill) -> Iterator[Problem]:
     for ref_id, reference in _mappings(subject):
         for name in ("mime_type", "title"):
             if reference.get(name) == "":
                 hint = f"write text after `{name}:`, or remove the field"
                 message = "the value is empty, so it counts as left out"
                 way = subject.way("references", ref_id, name)
-                yield FieldProblem(way, Rule.CONTRACT_REFERENCE_EMPTY, message, hint)
+                yield subject.problem(way, Rule.CONTRACT_REFERENCE_EMPTY, message, hint)
 
 
-def reference_alias(subject: ContractSkill) -> Iterator[FieldProblem]:
+def reference_alias(subject: ContractSkill) -> Iterator[Problem]:
     for ref_id, reference in _mappings(subject):
         value = reference.get("aliases")
         way = subject.way("references", ref_id, "aliases")
         if value is not None and not isinstance(value, list):
             message = "the aliases are not a list of text"
-            yield FieldProblem(way, Rule.CONTRACT_REFERENCE_ALIAS, message, "write `aliases: [old-id]`")
+            yield subject.problem(way, Rule.CONTRACT_REFERENCE_ALIAS, message, "write `aliases: [old-id]`")
             continue
         for at in not_text(value or ()):
             message, hint = "the value is not text", "write `aliases: [old-id]`"
-            yield FieldProblem((*way, at), Rule.CONTRACT_REFERENCE_ALIAS, message, hint)
+            yield subject.problem((*way, at), Rule.CONTRACT_REFERENCE_ALIAS, message, hint)
     taken = {ref_id: "the id of a reference" for ref_id, _ in subject.references()}
     for ref_id, at, alias in subject.aliases():
         way = subject.way("references", ref_id, "aliases", at)
         if message := id_fault(alias, "alias"):
             hint = f"write {quoted(proposed_id(alias, 'old'))}, or remove it" if alias else "remove it"
-            yield FieldProblem(way, Rule.CONTRACT_REFERENCE_ALIAS, message, hint)
+            yield subject.problem(way, Rule.CONTRACT_REFERENCE_ALIAS, message, hint)
         elif alias in taken:
             message = f"{quoted(alias)} is {taken[alias]}, too"
-            yield FieldProblem(
+            yield subject.problem(
                 way, Rule.CONTRACT_REFERENCE_ALIAS, message, "give each alias once in the whole skill"
             )
         taken.setdefault(alias, "another alias")
@@ -138,7 +141,7 @@ def is_served(subject: ContractSkill, reference: Mapping[str, Json]) -> bool:
     return _path_fault(path) is None and (files is None or path in files)
 
 
-CHECKS: tuple[Callable[[ContractSkill], Iterable[FieldProblem]], ...] = (
+CHECKS: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (
     references_type,
     reference_id,
     reference_path,
@@ -195,62 +198,62 @@ def _place_fault(path: str) -> str | None:
     return None if suffix.lower() == SUFFIX and not stem.endswith("/") else f"does not end in `{SUFFIX}`"
 
 
-def capabilities_missing(subject: ContractSkill) -> Iterator[FieldProblem]:
+def capabilities_missing(subject: ContractSkill) -> Iterator[Problem]:
     if subject.block.get("capabilities") is None:
         addresses = ", ".join(published(subject))
         hint = f"write {quoted(f'capabilities: [{addresses}]')}, or let `--fix` write it"
         message = "the block does not say which addresses are published"
-        yield FieldProblem(subject.way("capabilities"), Rule.CONTRACT_CAPABILITIES_MISSING, message, hint)
+        yield subject.problem(subject.way("capabilities"), Rule.CONTRACT_CAPABILITIES_MISSING, message, hint)
 
 
-def capabilities_type(subject: ContractSkill) -> Iterator[FieldProblem]:
+def capabilities_type(subject: ContractSkill) -> Iterator[Problem]:
     value = subject.block.get("capabilities")
     if value is None:
         return
     hint = f"write {quoted(f'capabilities: [{document_uri(subject.namespace)}]')}"
     if not isinstance(value, list):
         message = "the capabilities are not a list of URIs"
-        yield FieldProblem(subject.way("capabilities"), Rule.CONTRACT_CAPABILITIES_TYPE, message, hint)
+        yield subject.problem(subject.way("capabilities"), Rule.CONTRACT_CAPABILITIES_TYPE, message, hint)
         return
     for at, uri in enumerate(value):
         if not isinstance(uri, str) or not uri:
             message = "the value is empty" if uri == "" else "the value is not text"
-            yield FieldProblem(
+            yield subject.problem(
                 subject.way("capabilities", at), Rule.CONTRACT_CAPABILITIES_TYPE, message, hint
             )
 
 
-def capability_document(subject: ContractSkill) -> Iterator[FieldProblem]:
+def capability_document(subject: ContractSkill) -> Iterator[Problem]:
     value, document = subject.block.get("capabilities"), document_uri(subject.namespace)
     if isinstance(value, list) and document not in value:
         message = "the document of the skill is not among the capabilities"
         hint = f"add {quoted(document)}"
-        yield FieldProblem(subject.way("capabilities"), Rule.CONTRACT_CAPABILITY_DOCUMENT, message, hint)
+        yield subject.problem(subject.way("capabilities"), Rule.CONTRACT_CAPABILITY_DOCUMENT, message, hint)
 
 
-def capability_foreign(subject: ContractSkill) -> Iterator[FieldProblem]:
+def capability_foreign(subject: ContractSkill) -> Iterator[Problem]:
     root = root_uri(subject.namespace)
     for at, uri in _declared(subject):
         if not uri.startswith(root):
             message = f"{quoted(uri)} is not an address of this skill"
             hint = f"begin it with {quoted(root)}, or remove it"
-            yield FieldProblem(
+            yield subject.problem(
                 subject.way("capabilities", at), Rule.CONTRACT_CAPABILITY_FOREIGN, message, hint
             )
 
 
-def capability_unserved(subject: ContractSkill) -> Iterator[FieldProblem]:
+def capability_unserved(subject: ContractSkill) -> Iterator[Problem]:
     root, served = root_uri(subject.namespace), set(served_uris(subject))
     for at, uri in _declared(subject):
         if uri.startswith(root) and uri not in served:
             message = f"nothing is served at {quoted(uri)}"
             hint = "remove it, or add the reference that it names to `references`"
-            yield FieldProblem(
+            yield subject.problem(
                 subject.way("capabilities", at), Rule.CONTRACT_CAPABILITY_UNSERVED, message, hint
             )
 
 
-def capability_undeclared(subject: ContractSkill) -> Iterator[FieldProblem]:
+def capability_undeclared(subject: ContractSkill) -> Iterator[Problem]:
     value = subject.block.get("capabilities")
     declared = set(texts(value))
     for ref_id, reference in subject.references() if isinstance(value, list) else ():
@@ -258,12 +261,12 @@ def capability_undeclared(subject: ContractSkill) -> Iterator[FieldProblem]:
         if uri not in declared and is_served(subject, reference):
             message = f"the reference {quoted(ref_id)} is served, and not among the capabilities"
             hint = f"add {quoted(uri)}"
-            yield FieldProblem(
+            yield subject.problem(
                 subject.way("capabilities"), Rule.CONTRACT_CAPABILITY_UNDECLARED, message, hint
             )
 
 
-CAPABILITY_CHECKS: tuple[Callable[[ContractSkill], Iterable[FieldProblem]], ...] = (
+CAPABILITY_CHECKS: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (
     capabilities_missing,
     capabilities_type,
     capability_document,

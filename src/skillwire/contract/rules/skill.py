@@ -75,21 +75,6 @@ _WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".jo
 
 
 @dataclass(frozen=True, slots=True)
-class FieldProblem:
-    """Something that is wrong in a frontmatter: where, what, and what to do."""
-
-    way: Way
-    rule: Rule
-    message: str
-    hint: str
-
-    def problem(self, path: str) -> Problem:
-        """Return it as a problem of the `SKILL.md` at `path`, with the severity that its rule has."""
-        severity = SEVERITIES[self.rule]
-        return Problem(path, self.rule, severity, self.message, hint=self.hint, field=spelled(self.way))
-
-
-@dataclass(frozen=True, slots=True)
 class SkillFacts:
     """A skill as the contract sees it: everything but its body."""
 
@@ -104,6 +89,10 @@ class SkillFacts:
     """What is wrong by the rules of Agent Skills."""
     uri: str = ""
     """Under which its `SKILL.md` is served, if it is."""
+
+    def problem(self, way: Way, rule: Rule, message: str, hint: str) -> Problem:
+        """Return a problem of the field at `way`, with the severity that its rule has."""
+        return Problem(self.path, rule, SEVERITIES[rule], message, hint=hint, field=spelled(way))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +130,9 @@ class ContractSkill:
     def way(self, *parts: str | int) -> Way:
         """Return the way to a value in the block."""
         return (self.key, *parts)
+
+    def problem(self, way: Way, rule: Rule, message: str, hint: str) -> Problem:
+        return self.facts.problem(way, rule, message, hint)
 
     def references(self) -> Iterator[tuple[str, Mapping[str, Json]]]:
         """Yield each reference that is written as one, well or badly, with the plainest path to its file."""

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from skillwire.contract.rules.skill import ContractSkill, FieldProblem, SkillFacts, published, text_or_none
+from skillwire.contract.rules.skill import ContractSkill, SkillFacts, published, text_or_none
 from skillwire.core.conformance import MAX_DESCRIPTION
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Json
@@ -131,74 +131,76 @@ _JUDGES: Mapping[Rule, Callable[[Mapping[str, Json]], Severity | None]] = {
 }
 
 
-def name_letter(subject: ContractSkill) -> Iterator[FieldProblem]:
+def name_letter(subject: ContractSkill) -> Iterator[Problem]:
     if (name := subject.name) is not None and name[:1].isdigit():
         message = f"{quoted(name)} begins with a digit, and an id begins with a letter"
         hint = f"write {quoted(f'name: skill-{name}')}, and rename the folder"
-        yield FieldProblem(("name",), Rule.CONTRACT_NAME_LETTER, message, hint)
+        yield subject.problem(("name",), Rule.CONTRACT_NAME_LETTER, message, hint)
 
 
-def name_reserved(subject: ContractSkill) -> Iterator[FieldProblem]:
+def name_reserved(subject: ContractSkill) -> Iterator[Problem]:
     word = next((word for word in RESERVED_WORDS if word in (subject.name or "")), None)
     if word is not None:
         message = f"{quoted(str(subject.name))} holds `{word}`, which is reserved"
-        yield FieldProblem(("name",), Rule.CONTRACT_NAME_RESERVED, message, f"leave `{word}` out of the name")
+        yield subject.problem(
+            ("name",), Rule.CONTRACT_NAME_RESERVED, message, f"leave `{word}` out of the name"
+        )
 
 
-def description_tags(subject: ContractSkill) -> Iterator[FieldProblem]:
+def description_tags(subject: ContractSkill) -> Iterator[Problem]:
     description = text_or_none(subject.facts.frontmatter.get("description")) or ""
     if found := _TAG.search(description):
         message = f"{quoted(found[0])} is an XML tag, which models could take for part of their prompt"
         hint = "write it without `<` and `>`"
-        yield FieldProblem(("description",), Rule.CONTRACT_DESCRIPTION_TAGS, message, hint)
+        yield subject.problem(("description",), Rule.CONTRACT_DESCRIPTION_TAGS, message, hint)
 
 
-def field_types(subject: ContractSkill) -> Iterator[FieldProblem]:
+def field_types(subject: ContractSkill) -> Iterator[Problem]:
     fields = subject.facts.frontmatter
     for name, kind in CLAUDE_FIELDS.items():
         if name in fields and not kind.fits(fields[name]):
             message = f"the value is not {kind.told}, so Claude Code will not understand it"
-            yield FieldProblem(
+            yield subject.problem(
                 (name,), Rule.CONTRACT_FIELD_TYPE, message, f"write {kind.told}, or remove the field"
             )
 
 
-def tools_type(subject: ContractSkill) -> Iterator[FieldProblem]:
+def tools_type(subject: ContractSkill) -> Iterator[Problem]:
     value = subject.facts.frontmatter.get("allowed-tools")
     if value is not None and not _TEXTS.fits(value):
         hint = "write the tools in one line: `allowed-tools: Read Grep`"
         message = "the tools are neither text nor a list of text"
-        yield FieldProblem(("allowed-tools",), Rule.CONTRACT_TOOLS_TYPE, message, hint)
+        yield subject.problem(("allowed-tools",), Rule.CONTRACT_TOOLS_TYPE, message, hint)
 
 
-def metadata_values(subject: ContractSkill) -> Iterator[FieldProblem]:
+def metadata_values(subject: ContractSkill) -> Iterator[Problem]:
     metadata = subject.facts.frontmatter.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
         hint = 'write one indented `key: "value"` on each line below `metadata:`'
         message = "the metadata is not a mapping"
-        yield FieldProblem(("metadata",), Rule.CONTRACT_METADATA_VALUE, message, hint)
+        yield subject.problem(("metadata",), Rule.CONTRACT_METADATA_VALUE, message, hint)
         return
     for name, value in (metadata or {}).items():
         if not _is_scalar(value):
             message = "the value is a list or a mapping, not text"
             hint = f"write it as text, or move it into the block {quoted(subject.key)}"
-            yield FieldProblem(("metadata", name), Rule.CONTRACT_METADATA_VALUE, message, hint)
+            yield subject.problem(("metadata", name), Rule.CONTRACT_METADATA_VALUE, message, hint)
 
 
-def metadata_keys(subject: ContractSkill) -> Iterator[FieldProblem]:
+def metadata_keys(subject: ContractSkill) -> Iterator[Problem]:
     metadata = subject.facts.frontmatter.get("metadata")
     for name in metadata if isinstance(metadata, dict) else ():
         if name.startswith(f"{subject.key}."):
             message = "a projection would write a value of the block under this key"
             hint = "give the key another beginning"
-            yield FieldProblem(("metadata", name), Rule.CONTRACT_METADATA_KEY, message, hint)
+            yield subject.problem(("metadata", name), Rule.CONTRACT_METADATA_KEY, message, hint)
 
 
-def metadata_file(subject: ContractSkill) -> Iterator[FieldProblem]:
+def metadata_file(subject: ContractSkill) -> Iterator[Problem]:
     if subject.facts.files is not None and METADATA_FILE in subject.facts.files:
         message = f"a {quoted(METADATA_FILE)} stands beside `SKILL.md`, and nobody reads it"
         hint = metadata_hint(block_for_metadata_file("", subject))
-        yield FieldProblem((METADATA_FILE,), Rule.CONTRACT_METADATA_FILE, message, hint)
+        yield subject.problem((METADATA_FILE,), Rule.CONTRACT_METADATA_FILE, message, hint)
 
 
 def metadata_hint(block: str) -> str:
@@ -206,7 +208,7 @@ def metadata_hint(block: str) -> str:
     return f"move what it says into the frontmatter, as {quoted(block, None)}, and remove the file"
 
 
-CHECKS: tuple[Callable[[ContractSkill], Iterable[FieldProblem]], ...] = (
+CHECKS: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (
     name_letter,
     name_reserved,
     description_tags,

@@ -15,11 +15,12 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ConfigDict, ValidationError
 
 from skillwire.core.json_text import weight
+from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Limits
 from skillwire.errors import FindingError
 from skillwire.host.connections.http import wants_login
 from skillwire.host.connections.traffic import Budget, TrafficLimits, expecting
-from skillwire.protocol.findings import Fault, Finding, Findings
+from skillwire.protocol.findings import Findings, server_problem
 from skillwire.protocol.messages import (
     DIRECTORY_READ,
     PROMPTS_GET,
@@ -88,17 +89,17 @@ class Listing:
     """What the server spoke; None if it told of no skill in any that was tried."""
     _seen: set[str] = field(default_factory=set[str], repr=False)
 
-    def take(self, parsed: "RemoteSkill | list[Finding]") -> None:
+    def take(self, parsed: "RemoteSkill | list[Problem]") -> None:
         """Add a skill that is not there yet, or why there is none."""
         if not isinstance(parsed, RemoteSkill):
             self.findings.add(*parsed)
         elif parsed.uri in self._seen:
-            self.findings.add(Finding(parsed.uri, Fault.ENTRY_TWICE, "it is listed twice"))
+            self.findings.add(server_problem(parsed.uri, Rule.ENTRY_TWICE, "it is listed twice"))
         else:
             self._seen.add(parsed.uri)
             self.skills.append(parsed)
 
-    def end(self, finding: Finding) -> None:
+    def end(self, finding: Problem) -> None:
         """Note why it was not followed to its end."""
         self.complete = False
         self.findings.add(finding)
@@ -185,7 +186,7 @@ class SkillsClient:
             raise FindingError(parsed[0])
         if parsed.uri != uri:
             told = f"asked for it, the server answered with {quoted(parsed.uri)}"
-            raise FindingError(Finding(uri, Fault.ENTRY_OTHER, told))
+            raise FindingError(server_problem(uri, Rule.ENTRY_OTHER, told))
         return parsed
 
     async def read(self, uri: str, size: int | None = None, *, most: int | None = None) -> bytes:
@@ -199,9 +200,9 @@ class SkillsClient:
         async with self._reserved(uri, 1 if size is None else size):
             blocks = await self._blocks(uri, most)
         if len(blocks) != 1:
-            raise FindingError(Finding(uri, Fault.READ_SHAPE, "the answer is not one block of content"))
+            raise FindingError(server_problem(uri, Rule.READ_SHAPE, "the answer is not one block of content"))
         if blocks[0].get("uri") != uri:
-            raise FindingError(Finding(uri, Fault.READ_SHAPE, "the answer is about another URI"))
+            raise FindingError(server_problem(uri, Rule.READ_SHAPE, "the answer is about another URI"))
         return self._taken(uri, blocks[0])
 
     async def read_all(self, uri: str) -> dict[str, bytes]:
@@ -213,12 +214,12 @@ class SkillsClient:
             blocks = await self._blocks(uri)
         if len(blocks) > self.limits.files:
             told = f"the answer has {len(blocks):,} blocks; the limit is {self.limits.files:,}"
-            raise FindingError(Finding(uri, Fault.READ_SHAPE, told))
+            raise FindingError(server_problem(uri, Rule.READ_SHAPE, told))
         files: dict[str, bytes] = {}
         for block in blocks:
             own: object = block.get("uri")
             if not isinstance(own, str) or own in files:
-                raise FindingError(Finding(uri, Fault.READ_SHAPE, "a block has no URI of its own"))
+                raise FindingError(server_problem(uri, Rule.READ_SHAPE, "a block has no URI of its own"))
             files[own] = self._taken(own, block)
         return files
 
@@ -228,7 +229,7 @@ class SkillsClient:
         async for child in self._entries(DIRECTORY_READ, "resources", {"uri": uri}, listing):
             if not _is_child(uri, child):
                 raise FindingError(
-                    Finding(uri, Fault.LIST_SHAPE, "an entry is no direct child of the folder")
+                    server_problem(uri, Rule.LIST_SHAPE, "an entry is no direct child of the folder")
                 )
             children.append(cast("Mapping[str, Any]", child))
         listing.findings.raise_first()
@@ -260,7 +261,7 @@ class SkillsClient:
     async def _blocks(self, uri: str, most: int | None = None) -> "list[dict[str, Any]]":
         blocks = (await self._ask(RESOURCES_READ, {"uri": uri}, uri, most)).get("contents")
         if not isinstance(blocks, list):
-            raise FindingError(Finding(uri, Fault.READ_SHAPE, "the answer has no list `contents`"))
+            raise FindingError(server_problem(uri, Rule.READ_SHAPE, "the answer has no list `contents`"))
         return [each if isinstance(each, dict) else {} for each in cast("list[Any]", blocks)]
 
     def _taken(self, uri: str, block: Mapping[str, Any]) -> bytes:
@@ -271,9 +272,9 @@ class SkillsClient:
             raise FindingError(self._spent(uri))
         return _content(uri, block, self.limits.bytes)
 
-    def _spent(self, uri: str) -> Finding:
+    def _spent(self, uri: str) -> Problem:
         told = f"it was left out: {self._budget:,} bytes are read of one server"
-        return Finding(uri, Fault.READ_BUDGET, told)
+        return server_problem(uri, Rule.READ_BUDGET, told)
 
     async def _ask(
         self,
@@ -289,11 +290,11 @@ class SkillsClient:
             except ValidationError as error:  # of the SDK, which knows the shape of some answers
                 at = ".".join(map(str, error.errors(include_url=False, include_input=False)[0]["loc"]))
                 told = f"the answer is not what the protocol says, at {quoted(at)}"
-                raise FindingError(Finding(place, Fault.READ_SHAPE, told)) from error
+                raise FindingError(server_problem(place, Rule.READ_SHAPE, told)) from error
             except MCPError as error:
                 if not expected.refused:
                     raise
-                raise FindingError(Finding(place, Fault.READ_BUDGET, expected.refused)) from error
+                raise FindingError(server_problem(place, Rule.READ_BUDGET, expected.refused)) from error
 
     async def _entries(
         self, method: str, key: str, params: Mapping[str, Any], listing: Listing
@@ -303,12 +304,12 @@ class SkillsClient:
         async for page in self._pages(method, params, listing):
             entries = page.get(key)
             if not isinstance(entries, list):
-                listing.findings.add(Finding(method, Fault.LIST_SHAPE, f"`{key}` is not a list"))
+                listing.findings.add(server_problem(method, Rule.LIST_SHAPE, f"`{key}` is not a list"))
                 entries = []
             for entry in cast("list[object]", entries):
                 if count == MAX_ENTRIES:
                     told = f"it has more than {MAX_ENTRIES:,} entries; no more were looked at"
-                    listing.end(Finding(method, Fault.LIST_ENDLESS, told))
+                    listing.end(server_problem(method, Rule.LIST_ENDLESS, told))
                     return
                 count += 1
                 if not count % _BREATH:
@@ -316,7 +317,7 @@ class SkillsClient:
                 left -= weight(entry, left)
                 if left < 0:
                     told = f"it has more than {MAX_LIST:,} bytes; no more of it was looked at"
-                    listing.end(Finding(method, Fault.LIST_ENDLESS, told))
+                    listing.end(server_problem(method, Rule.LIST_ENDLESS, told))
                     return
                 yield entry
 
@@ -330,7 +331,7 @@ class SkillsClient:
             try:
                 page = await self._ask(method, asked, method, budget=budget)
             except FindingError as error:
-                if error.finding.fault is not Fault.READ_BUDGET or not cursors:
+                if error.finding.rule is not Rule.READ_BUDGET or not cursors:
                     raise
                 told = error.finding.message
                 break
@@ -351,7 +352,7 @@ class SkillsClient:
             asked = {**params, "cursor": cursor}
         else:
             told = f"it has more than {MAX_PAGES:,} pages; no more were asked for"
-        listing.end(Finding(method, Fault.LIST_ENDLESS, told))
+        listing.end(server_problem(method, Rule.LIST_ENDLESS, told))
 
 
 def _is_child(folder: str, child: object) -> bool:
@@ -374,26 +375,28 @@ def _content(uri: str, block: Mapping[str, Any], limit: int) -> bytes:
     text, blob = block.get("text"), block.get("blob")
     if isinstance(text, str) == isinstance(blob, str):
         raise FindingError(
-            Finding(uri, Fault.READ_SHAPE, "the answer has neither a text nor a blob, or both")
+            server_problem(uri, Rule.READ_SHAPE, "the answer has neither a text nor a blob, or both")
         )
     if isinstance(text, str):
         try:
             content = text.encode()
         except UnicodeEncodeError as error:
-            raise FindingError(Finding(uri, Fault.READ_SHAPE, "the text holds half a character")) from error
+            raise FindingError(
+                server_problem(uri, Rule.READ_SHAPE, "the text holds half a character")
+            ) from error
     else:
         encoded = str(blob)
         if len(encoded) > limit // 3 * 4 + 8:  # before it is decoded, and takes the memory
-            raise FindingError(Finding(uri, Fault.READ_BUDGET, f"it has more than {limit:,} bytes"))
+            raise FindingError(server_problem(uri, Rule.READ_BUDGET, f"it has more than {limit:,} bytes"))
         try:
             content = base64.b64decode(encoded, validate=True)
         except (binascii.Error, ValueError) as error:
-            raise FindingError(Finding(uri, Fault.READ_SHAPE, "the blob is not base64")) from error
+            raise FindingError(server_problem(uri, Rule.READ_SHAPE, "the blob is not base64")) from error
     if len(content) > limit:
-        raise FindingError(Finding(uri, Fault.READ_BUDGET, f"it has more than {limit:,} bytes"))
+        raise FindingError(server_problem(uri, Rule.READ_BUDGET, f"it has more than {limit:,} bytes"))
     return content
 
 
-def refusal(uri: str, error: MCPError) -> Finding:
+def refusal(uri: str, error: MCPError) -> Problem:
     """Return what a server said instead of an answer."""
-    return Finding(uri, Fault.READ_FAILED, f"the server refused: {quoted(str(error))}")
+    return server_problem(uri, Rule.READ_FAILED, f"the server refused: {quoted(str(error))}")

@@ -11,12 +11,13 @@ from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
 from skillwire.core.concurrency import in_order
 from skillwire.core.names import SKILL_FILE
+from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Limits
 from skillwire.errors import FindingError
 from skillwire.host.dialects.client import Listing, SkillsClient, refusal
 from skillwire.protocol.draft_index import read_draft_index
 from skillwire.protocol.drafts import INDEX_URI
-from skillwire.protocol.findings import Fault, Finding, Findings
+from skillwire.protocol.findings import Findings, server_problem
 from skillwire.protocol.legacy import ListedResources, read_manifest
 from skillwire.protocol.messages import EXTENSION, MANIFEST, RESOURCES_LIST, SKILLS_LIST
 from skillwire.protocol.remote import Dialect, RemoteDelivery, RemoteSkill, parse_entry
@@ -36,7 +37,7 @@ class RetrievedBytes:
         total = sum(sizes.values()) - sizes.get(uri, 0) + size
         if total > self._limits.bytes or len(sizes.keys() | {uri}) > self._limits.files:
             told = f"more of it was read than {self._limits.files:,} files and {self._limits.bytes:,} bytes"
-            raise FindingError(Finding(skill.uri, Fault.ENTRY_LIMITS, told))
+            raise FindingError(server_problem(skill.uri, Rule.ENTRY_LIMITS, told))
         sizes[uri] = size
 
 
@@ -97,10 +98,10 @@ async def discover(client: SkillsClient, *, drafts: bool = True) -> Listing:
         listing = Listing(dialect=None if client.declared is None else Dialect.FINAL)
     if client.declares_as_before:
         told = "the extension, or its `directoryRead`, is declared in a place of early drafts"
-        findings.add(Finding(SKILLS_LIST, Fault.OLD_DRAFT, told))
+        findings.add(server_problem(SKILLS_LIST, Rule.OLD_DRAFT, told))
     if listing.dialect is not None and listing.dialect in _WARNINGS:
         place, told = _WARNINGS[listing.dialect]
-        findings.add(Finding(place, Fault.OLD_DRAFT, told))
+        findings.add(server_problem(place, Rule.OLD_DRAFT, told))
     return Listing(listing.skills, findings, complete, listing.dialect)
 
 
@@ -119,7 +120,7 @@ class _Search:
         if self._client.declared is None:  # and then its methods are not to be called (H1)
             if not self._drafts:
                 told = f"the server does not declare the extension `{EXTENSION}`"
-                listing.findings.add(Finding(SKILLS_LIST, Fault.LIST_SHAPE, told))
+                listing.findings.add(server_problem(SKILLS_LIST, Rule.LIST_SHAPE, told))
             return listing
         async for entry in self._each(self._client.entries(listing), SKILLS_LIST, listing):
             listing.take(parse_entry(entry, limits))
@@ -150,7 +151,7 @@ class _Search:
         listing = Listing(dialect=Dialect.MANIFEST)
         resources = await self._listed(listing)
 
-        async def read(uri: str) -> RemoteSkill | list[Finding]:
+        async def read(uri: str) -> RemoteSkill | list[Problem]:
             told = resources.told_of(uri.removesuffix(MANIFEST) + SKILL_FILE)
             try:
                 content = await self._client.read(uri, most=_MANIFEST)
@@ -163,7 +164,7 @@ class _Search:
         await in_order(resources.manifests[:MAX_MANIFESTS], read, listing.take)
         if (more := len(resources.manifests) - MAX_MANIFESTS) > 0:
             left_out = f"it has {more:,} manifests more than {MAX_MANIFESTS:,}; they were not read"
-            listing.end(Finding(RESOURCES_LIST, Fault.LIST_ENDLESS, left_out))
+            listing.end(server_problem(RESOURCES_LIST, Rule.LIST_ENDLESS, left_out))
         return listing
 
     async def scan(self) -> Listing:
@@ -264,7 +265,7 @@ class DraftsClient:
         listing = await discover(self.client)
         found = next((skill for skill in listing.skills if skill.uri == uri), None)
         if found is None:
-            raise FindingError(Finding(uri, Fault.READ_FAILED, "the server does not tell of it"))
+            raise FindingError(server_problem(uri, Rule.READ_FAILED, "the server does not tell of it"))
         self._skills[uri] = found  # and the others stay as whoever asked for them knows them
         return found
 
@@ -325,5 +326,5 @@ class DraftsClient:
 
 def _chosen(files: Mapping[str, bytes], key: str | None, uri: str) -> bytes:
     if key is None or key not in files:
-        raise FindingError(Finding(uri, Fault.READ_FAILED, "the skill has no such file"))
+        raise FindingError(server_problem(uri, Rule.READ_FAILED, "the skill has no such file"))
     return files[key]

@@ -1,7 +1,7 @@
 """Requests to OAuth login servers: where they may go, token renewal and revocation."""
 
 import json
-from collections.abc import AsyncIterator, Generator
+from collections.abc import Generator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self, cast
@@ -20,6 +20,7 @@ from mcp_types import LATEST_PROTOCOL_VERSION
 from pydantic import AnyUrl, ValidationError
 
 from skillwire import __version__
+from skillwire.core.http_body import BodyTooLargeError, read_response
 from skillwire.errors import LoginError
 from skillwire.host.connections.addresses import is_loopback, is_private_literal
 from skillwire.host.connections.network import PublicTransport, counting_client, head_trace
@@ -121,7 +122,9 @@ class LoginFetcher:
         try:
             if response.headers.get("content-encoding", "identity").lower() != "identity":
                 raise httpx2.StreamError("the answer is compressed, which was not asked for")
-            content = await _bounded(response.aiter_raw())
+            content = await read_response(response, _MOST_BYTES, decoded=False)
+        except BodyTooLargeError as error:
+            raise httpx2.StreamError(f"the answer has more than {_MOST_BYTES:,} bytes") from error
         finally:
             with suppress(Exception):
                 await response.aclose()
@@ -147,15 +150,6 @@ class LoginFetcher:
 
 _HEADERS = frozenset({"content-type", "location", "www-authenticate"})
 """The headers of an answer that are used."""
-
-
-async def _bounded(pieces: AsyncIterator[bytes]) -> bytes:
-    content = bytearray()
-    async for piece in pieces:
-        content += piece
-        if len(content) > _MOST_BYTES:
-            raise httpx2.StreamError(f"the answer has more than {_MOST_BYTES:,} bytes")
-    return bytes(content)
 
 
 _ERRORS = frozenset({200, 400, 401, 403})

@@ -6,13 +6,14 @@ from typing import Any, Protocol, TypeVar
 import anyio
 from mcp import Client
 
+from skillwire.core.problem import Rule
 from skillwire.core.record import Limits
 from skillwire.errors import FindingError
 from skillwire.host.connections.errors import UnreachableError
 from skillwire.host.connections.labels import checked_label
 from skillwire.host.dialects.client import Listing, SkillsClient
 from skillwire.host.dialects.drafts import DraftsClient
-from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.findings import server_problem
 from skillwire.protocol.messages import DIRECTORY_READ, EXTENSION, SKILLS_GET
 from skillwire.protocol.remote import RemoteSkill
 from skillwire.safe_text import quoted
@@ -83,7 +84,7 @@ class ConnectedServer:
     async def get(self, uri: str) -> RemoteSkill:
         if self.declared is None and isinstance(self._skills, SkillsClient):
             told = f"the server does not declare the extension `{EXTENSION}`"
-            raise FindingError(Finding(SKILLS_GET, Fault.LIST_SHAPE, told))
+            raise FindingError(server_problem(SKILLS_GET, Rule.LIST_SHAPE, told))
         return await self._asked(self._skills.get(uri))
 
     async def read(self, uri: str, size: int | None = None) -> bytes:
@@ -92,7 +93,7 @@ class ConnectedServer:
     async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
         if not self._skills.reads_directories:
             told = f"the server does not declare `{DIRECTORY_READ}`"
-            raise FindingError(Finding(uri, Fault.LIST_SHAPE, told))
+            raise FindingError(server_problem(uri, Rule.LIST_SHAPE, told))
         return await self._asked(self._skills.read_directory(uri))
 
     async def _asked(self, answer: Awaitable[_T]) -> _T:

@@ -12,6 +12,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, REQUEST_TIMEOUT
 
+from skillwire.core.problem import Rule
 from skillwire.core.record import Limits
 from skillwire.errors import FindingError
 from skillwire.host.connections.connect import connected
@@ -21,7 +22,7 @@ from skillwire.host.connections.target import Target
 from skillwire.host.connections.traffic import TrafficLimits
 from skillwire.host.dialects.client import Listing, SkillsClient
 from skillwire.host.dialects.drafts import DraftsClient
-from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.findings import server_problem
 from skillwire.protocol.messages import DIRECTORY_READ, EXTENSION, SKILLS_LIST
 from skillwire.protocol.remote import RemoteSkill
 from skillwire.safe_text import quoted
@@ -130,7 +131,7 @@ class ServerLink:
         async def get(client: _Client) -> RemoteSkill:
             if client.declared is None and isinstance(client, SkillsClient):
                 told = f"the server does not declare the extension `{EXTENSION}`"
-                raise FindingError(Finding(SKILLS_LIST, Fault.LIST_SHAPE, told))
+                raise FindingError(server_problem(SKILLS_LIST, Rule.LIST_SHAPE, told))
             return await client.get(uri)
 
         return await self._ask(get)
@@ -145,7 +146,7 @@ class ServerLink:
         async def read(client: _Client) -> "list[Mapping[str, Any]]":
             if not client.reads_directories:  # and then the method is not to be called (H1)
                 told = f"the server does not declare `{DIRECTORY_READ}`"
-                raise FindingError(Finding(uri, Fault.LIST_SHAPE, told))
+                raise FindingError(server_problem(uri, Rule.LIST_SHAPE, told))
             return await client.read_directory(uri)
 
         return await self._ask(read)

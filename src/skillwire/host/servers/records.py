@@ -11,7 +11,7 @@ from skillwire.core.names import SKILL_FILE, prefixes, root_uri
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import LiveFile, Origin, SkillFile, SkillRecord
 from skillwire.host.hosted_skill import SHOWN_DESCRIPTION
-from skillwire.protocol.findings import Fault, Finding, Findings
+from skillwire.protocol.findings import Findings, server_problem
 from skillwire.protocol.remote import Dialect, RemoteFile, RemoteSkill
 from skillwire.safe_text import bare, plain, quoted, visible
 from skillwire.sources.assemble import path_problems
@@ -103,17 +103,17 @@ def finding_problems(findings: Findings) -> Iterator[Problem]:
     for finding in findings.kept:
         yield finding_problem(finding)
     if findings.more:
-        yield finding_problem(Finding("", Fault.MORE, f"and {findings.more:,} more"))
+        yield finding_problem(server_problem("", Rule.MORE, f"and {findings.more:,} more"))
 
 
-def finding_problem(finding: Finding) -> Problem:
-    is_entry = finding.uri.endswith(f"/{SKILL_FILE}")
-    path = "/".join([*path_of(finding.uri), SKILL_FILE]) if is_entry else "."
+def finding_problem(finding: Problem) -> Problem:
+    is_entry = finding.path.endswith(f"/{SKILL_FILE}")
+    path = "/".join([*path_of(finding.path), SKILL_FILE]) if is_entry else "."
     return Problem(
         visible(path),
         Rule.SERVER_ENTRY if is_entry else Rule.SERVER_LIST,
         Severity.ERROR if is_entry else Severity.WARNING,
-        f"{visible(finding.message)} ({finding.fault})",
+        f"{visible(finding.message)} ({finding.rule})",
         hint=_MEND,
     )
 
@@ -130,7 +130,7 @@ def _published(
     if known is not None and known.is_of(skill, root):
         return known
     if told := _unspeakable(skill):
-        return [finding_problem(Finding(skill.uri, Fault.ENTRY_SHAPE, told))]
+        return [finding_problem(server_problem(skill.uri, Rule.ENTRY_SHAPE, told))]
     entry = SkillRecord(
         uri=f"{root}/{SKILL_FILE}",
         frontmatter=skill.frontmatter,

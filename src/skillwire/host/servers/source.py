@@ -19,7 +19,7 @@ from skillwire.host.connections.target import Target
 from skillwire.host.dialects.client import refusal
 from skillwire.host.servers.link import ServerLink
 from skillwire.host.servers.records import Published, finding_problems, publish
-from skillwire.protocol.findings import Finding, Findings
+from skillwire.protocol.findings import Findings
 from skillwire.protocol.messages import EXTENSION, SKILLS_LIST
 from skillwire.protocol.remote import RemoteFile, RemoteSkill
 from skillwire.protocol.verify import file_faults, frontmatter_faults
@@ -64,7 +64,7 @@ class ServerSource(Source):
         self._link, self._cache = link, cache
         self._live, self._every = live, every
         self._skills: dict[str, RemoteSkill] = {}
-        self._findings: list[Finding] = []
+        self._findings: list[Problem] = []
         self._list_problems: list[Problem] = []
         self._published: dict[str, Published] = {}
         self._trouble: SourceError | None = SourceUnavailableError("it has not answered yet")
@@ -197,7 +197,7 @@ class ServerSource(Source):
 
     async def _ask_again(self, uri: str) -> None:
         """Ask for one skill: the answer, or its absence, takes the place of what was known (H15)."""
-        self._findings = [each for each in self._findings if each.uri != uri]
+        self._findings = [each for each in self._findings if each.path != uri]
         try:
             self._skills[uri] = await self._link.get(uri)
             self._trouble = None
@@ -221,9 +221,9 @@ class ServerSource(Source):
             (*self._list_problems, *finding_problems(found), *publication.problems),
         )
 
-    def _refused(self, fault: Finding) -> RefusedError:
+    def _refused(self, fault: Problem) -> RefusedError:
         return RefusedError(
-            f"{quoted(self.label)} does not keep what it listed: {visible(str(fault), 400)} ({fault.fault})"
+            f"{quoted(self.label)} does not keep what it listed: {visible(str(fault), 400)} ({fault.rule})"
         )
 
 

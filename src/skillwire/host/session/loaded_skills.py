@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from skillwire.core.mime import is_text
+from skillwire.core.problem import Rule
 from skillwire.errors import (
     ChangedError,
     HostError,
@@ -27,7 +28,7 @@ from skillwire.host.hosted_skill import (
 from skillwire.host.places import Places
 from skillwire.host.registry import Registry
 from skillwire.host.session.model_text import file_text, list_text, shown_text
-from skillwire.protocol.findings import Fault, Finding
+from skillwire.protocol.findings import server_problem
 from skillwire.protocol.remote import RemoteFile
 from skillwire.protocol.verify import delivery_faults, frontmatter_faults
 from skillwire.safe_text import quoted
@@ -124,7 +125,7 @@ class LoadedFiles:
         content = await (self._live(held, skill.skill.uri) if main is None else self._verified(held, main))
         faults = list(frontmatter_faults(skill.skill, content))
         if not is_text(content):
-            faults.append(Finding(skill.skill.uri, Fault.READ_SHAPE, "it is not text"))
+            faults.append(server_problem(skill.skill.uri, Rule.READ_SHAPE, "it is not text"))
         if faults:
             raise await self._failure(held, VerificationError(skill.origin, *faults))
         await self.must_be_approved(held)  # it may have been taken back meanwhile
@@ -220,7 +221,7 @@ class LoadedFiles:
         held.retrieved += len(content)
         if held.retrieved > (limit := self._places.limits.bytes):
             told = f"more than {limit:,} bytes were read of this skill"
-            raise VerificationError(held.skill.origin, Finding(uri, Fault.READ_BUDGET, told))
+            raise VerificationError(held.skill.origin, server_problem(uri, Rule.READ_BUDGET, told))
         return content
 
     async def _failure(self, held: LoadedSkill, error: HostError) -> HostError:

@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import NamedTemporaryFile, mkdtemp
 
+from skillwire.core.atomic_write import staged_file, temporary_folder
 from skillwire.core.names import portable_fault
 from skillwire.core.record import Digest
 from skillwire.errors import FindingError, StateError
@@ -117,18 +117,16 @@ class Cache:
         if len(content) > self._limit:
             return False
         try:
-            staged = self._stage(content)
-        except OSError:
-            return False
-        try:
-            # The file gets its name within the transaction, so that no purge comes in between.
-            with self._database.writing() as connection:
+            self._make_staging()
+            with (
+                staged_file(self._staging / file_name(file.uri), content, private=True) as staged,
+                # The file gets its name within the transaction, so that no purge comes in between.
+                self._database.writing() as connection,
+            ):
                 self._labels.must_hold(connection, label)
                 self._place(connection, label, file, staged, len(content))
         except OSError:
             return False
-        finally:
-            staged.unlink(missing_ok=True)
         return True
 
     def ls(self) -> list[Cached]:
@@ -163,7 +161,7 @@ class Cache:
         for folder in filter(Path.exists, folders):
             try:
                 self._make_staging()
-                aside = aside or Path(mkdtemp(dir=self._staging))
+                aside = aside or temporary_folder(self._staging)
                 folder.rename(aside / folder.name)
             except OSError as error:
                 told = f"the folder {quoted(str(folder))} cannot be removed: {error.strerror or error}"
@@ -178,18 +176,6 @@ class Cache:
     def sweep(self) -> None:
         """Throw away what sudden ends left behind. Only while nobody else uses the cache."""
         shutil.rmtree(self._staging, ignore_errors=True)
-
-    def _stage(self, content: bytes) -> Path:
-        self._make_staging()
-        with NamedTemporaryFile(dir=self._staging, delete=False) as file:
-            try:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())  # or the name may stand before the content after a crash
-            except BaseException:
-                Path(file.name).unlink(missing_ok=True)
-                raise
-        return Path(file.name)
 
     def _place(
         self, connection: sqlite3.Connection, label: str, file: RemoteFile, staged: Path, size: int

@@ -1,11 +1,10 @@
 """The private folder of the state, and the lock on it that processes share."""
 
-import errno
 import os
 import sys
-import time
 from pathlib import Path
 
+from skillwire.core.file_lock import FileLock
 from skillwire.errors import StateError
 from skillwire.safe_text import quoted
 
@@ -73,55 +72,33 @@ def _is_same(one: Path, other: Path) -> bool:
         return False
 
 
-if sys.platform != "win32":
-    import fcntl
-
 PATIENCE = 10.0
 """Seconds that one process waits for another."""
-_LOOK_AGAIN = 0.01
-_BUSY = frozenset({errno.EWOULDBLOCK, errno.EACCES})
 
 
 class StateLock:
     """A claim on the state, which ends with the process, however that ends.
 
-    It begins as the only one if nobody else has one, and then `share` lets others in.
+    It begins as the only one if no one else has one, and then `share` lets others in.
     """
 
     def __init__(self, path: Path) -> None:
         """Claim what the lock file `path` stands for. Raises `StateError` or `OSError`."""
         make_private_file(path)
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self._lock = FileLock(path)
         self._path = path
-        self.alone = True
-        if sys.platform != "win32":  # there are no locks, but nobody can move what another one uses
-            self.alone = self._try(fcntl.LOCK_EX)
+        # Without locks, no process is ever alone; but on Windows, none can move what another one uses.
+        self.alone = self._lock.try_lock(without_locks=sys.platform == "win32")
         if not self.alone:
             self.share()
 
     def share(self) -> None:
         """Let others in, or wait for whoever puts things in order just now. Raises `StateError`."""
         self.alone = False
-        if sys.platform == "win32":
-            return
-        until = time.monotonic() + PATIENCE
-        while not self._try(fcntl.LOCK_SH):
-            if time.monotonic() > until:
-                self.close()
-                told = f"another process has kept {quoted(str(self._path))} for {PATIENCE:.0f} seconds"
-                raise StateError(told, hint="end it, or try again")
-            time.sleep(_LOOK_AGAIN)
+        if not self._lock.lock(shared=True, seconds=PATIENCE):
+            self.close()
+            told = f"another process has kept {quoted(str(self._path))} for {PATIENCE:.0f} seconds"
+            raise StateError(told, hint="end it, or try again")
 
     def close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-
-    def _try(self, kind: int) -> bool:
-        if sys.platform == "win32":
-            return False
-        try:
-            fcntl.flock(self._descriptor, kind | fcntl.LOCK_NB)
-        except OSError as error:
-            return error.errno not in _BUSY and kind == fcntl.LOCK_SH  # no locks here: nobody is ever alone
-        return True
+        self._lock.release()

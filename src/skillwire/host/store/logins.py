@@ -14,9 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import anyio
-
 from skillwire.core.atomic_write import remove_abandoned, replace_file
+from skillwire.core.file_lock import FileLock
 from skillwire.errors import KeyringStateError, StateError
 from skillwire.host.store.folder import ELSEWHERE, make_private, make_private_file
 from skillwire.host.store.login_record import MAX_RECORD, BrokenRecordError, LoginRecord, Tokens
@@ -105,14 +104,10 @@ def _bounded(call: Callable[[], Any]) -> Any:
     return answers[0]
 
 
-if sys.platform != "win32":
-    import fcntl
-
 LOGINS = "logins"
 _OTHERS = 0o077
 _LOCK_TIMEOUT = 60.0
 """Seconds to wait while another process renews the tokens of a label."""
-_RETRY = 0.02
 
 
 class Logins:
@@ -236,19 +231,14 @@ class Logins:
         try:
             self._make_folder()
             make_private_file(path)
-            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            lock = FileLock(path)
         except OSError as error:
             raise _unusable(path, error) from error
-        try:
-            with anyio.move_on_after(_LOCK_TIMEOUT) as waiting:
-                while not _try_lock(descriptor):  # noqa: ASYNC110 - no event reports a lock of another process
-                    await anyio.sleep(_RETRY)
-            if waiting.cancelled_caught:
+        with lock:
+            if not await lock.acquire(seconds=_LOCK_TIMEOUT):
                 told = f"another process has locked {quoted(str(path))} for {_LOCK_TIMEOUT:.0f} seconds"
                 raise StateError(told, hint="end that process, or try again")
             yield
-        finally:
-            os.close(descriptor)
 
     def _earlier(self, label: str) -> LoginRecord | None:
         with suppress(StateError):
@@ -311,16 +301,6 @@ def _read_private(path: Path) -> bytes | None:
     if len(content) > MAX_RECORD:
         raise BrokenRecordError("it is too long")
     return content
-
-
-def _try_lock(descriptor: int) -> bool:
-    if sys.platform == "win32":
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        return error.errno not in {errno.EWOULDBLOCK, errno.EACCES}  # no locks here: the last writer wins
-    return True
 
 
 def _unusable(path: Path, error: OSError) -> StateError:

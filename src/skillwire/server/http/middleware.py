@@ -1,6 +1,5 @@
 """ASGI middleware: host and token guards, message checks, session limit, closing of streams."""
 
-import hmac
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
@@ -8,13 +7,16 @@ import anyio
 import mcp_types as types
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from skillwire.core.http_body import BodyTooLargeError
 from skillwire.protocol.bounds import MAX_MESSAGE_BYTES
 from skillwire.server.build import TOKEN_SHOWN
 from skillwire.server.http.address import HostPolicy
-from skillwire.server.http.routes import vouch_for_none
+from skillwire.server.http.credentials import bearer_token, is_same
+from skillwire.server.http.routes import read_body, vouch_for_none
 from skillwire.server.jsonrpc import Refusal, read_message, refusal
 
 HEALTH_PATH = "/healthz"
@@ -64,7 +66,7 @@ class TokenGuard:
         vouches: Callable[[Scope], bool] = vouch_for_none,
     ) -> None:
         self._app = app
-        self._token = token.encode()
+        self._token = token
         self._open_paths = frozenset({HEALTH_PATH, *open_paths})
         self._vouches = vouches
 
@@ -85,11 +87,8 @@ class TokenGuard:
         return is_open or self._vouches(scope)
 
     def _knows(self, scope: Scope) -> bool:
-        given = _all(scope, b"authorization")
-        if len(given) != 1:
-            return False
-        scheme, _, token = given[0].partition(" ")
-        return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token)
+        given = bearer_token(Headers(scope=scope))
+        return given is not None and is_same(given, self._token)
 
 
 def _refused(status: int, message: str) -> JSONResponse:
@@ -121,19 +120,14 @@ class MessageGuard:
         headers = Headers(scope=scope)
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             return _Refused(415, refusal(types.INVALID_REQUEST, "the content type is not `application/json`"))
-        declared = headers.get("content-length", "")
-        total = int(declared) if declared.isascii() and declared.isdigit() else 0
-        body = bytearray()
-        while max(total, len(body)) <= self._limit:
-            message = await receive()
-            if message["type"] != "http.request":
-                return None
-            body += message.get("body", b"")
-            if len(body) <= self._limit and not message.get("more_body", False):
-                whole = bytes(body)
-                found = read_message(whole)
-                return _Refused(400, found) if isinstance(found, Refusal) else whole
-        return _Refused(413, refusal(types.INVALID_REQUEST, f"a message may have {self._limit:,} bytes"))
+        try:
+            whole = await read_body(scope, receive, self._limit)
+        except BodyTooLargeError:
+            return _Refused(413, refusal(types.INVALID_REQUEST, f"a message may have {self._limit:,} bytes"))
+        except ClientDisconnect:
+            return None
+        found = read_message(whole)
+        return _Refused(400, found) if isinstance(found, Refusal) else whole
 
 
 @dataclass(frozen=True, slots=True)

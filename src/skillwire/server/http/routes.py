@@ -7,15 +7,19 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 import orjson
-from starlette.requests import Request
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
-from starlette.types import Scope
+from starlette.types import Receive, Scope
 
+from skillwire.core.http_body import BodyTooLargeError, BoundedBody
 from skillwire.core.json_text import JsonTooLargeError, load_bounded_json
 from skillwire.errors import SkillwireError
 
 JSON_TYPE = "application/json; charset=utf-8"
+_LENGTH_DIGITS = 18
+"""Digits of a length that are converted to a number. More are too large for any limit."""
 _MALFORMED = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
@@ -28,20 +32,38 @@ class HttpError(SkillwireError):
         super().__init__(message)
 
 
+async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
+    """Return the whole body of a request. Raises `BodyTooLargeError`; `ClientDisconnect` if it ends early.
+
+    A request that declares too many bytes is refused before any of them is read.
+    """
+    declared = Headers(scope=scope).get("content-length", "").lstrip("0")
+    if (
+        declared.isascii()
+        and declared.isdigit()
+        and (len(declared) > _LENGTH_DIGITS or int(declared) > limit)
+    ):
+        raise BodyTooLargeError(limit)
+    body = BoundedBody(limit)
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise ClientDisconnect
+        body.add(message.get("body", b""))
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
 async def read_json(request: Request, limit: int, max_values: int) -> object:
     """Return the body of a request as JSON; an empty one is None. Raises `HttpError`."""
-    declared = request.headers.get("content-length", "")
-    if declared.isascii() and declared.isdigit() and int(declared) > limit:
-        raise _too_large(limit)
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > limit:
-            raise _too_large(limit)
+    try:
+        body = await read_body(request.scope, request.receive, limit)
+    except BodyTooLargeError as error:
+        raise HttpError(413, str(error)) from error
     if not body:
         return None
     try:
-        return load_bounded_json(bytes(body), max_values=max_values)
+        return load_bounded_json(body, max_values=max_values)
     except JsonTooLargeError as error:
         raise HttpError(413, str(error)) from error
     except orjson.JSONDecodeError as error:
@@ -76,10 +98,6 @@ def _decoded(raw: bytes, where: str) -> str:
         return unquote_to_bytes(raw).decode()
     except UnicodeDecodeError as error:
         raise HttpError(400, f"the {where} is not UTF-8 where it is percent-encoded") from error
-
-
-def _too_large(limit: int) -> HttpError:
-    return HttpError(413, f"a body may have {limit:,} bytes")
 
 
 def vouch_for_none(_scope: Scope) -> bool:

@@ -1,32 +1,21 @@
 """What is kept of one repository between runs: a clone, the folders that are served, which was the last."""
 
-import errno
 import hashlib
 import json
 import os
 import re
-import shutil
-import sys
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import NamedTemporaryFile, mkdtemp
 from typing import Self
 
-import anyio
-
-from skillwire.core.atomic_write import is_held
-
-if sys.platform != "win32":
-    import fcntl
+from skillwire.core.atomic_write import remove_abandoned, remove_folder, replace_file, temporary_folder
+from skillwire.core.file_lock import FileLock, is_in_use
 
 _OURS_ALONE = 0o700
 """A private repository is nobody else's to read."""
-_STAGING = "staging-"
 _RECORD = "last-"
-_LOCK_SECONDS = 0.02
-_BUSY = frozenset({errno.EWOULDBLOCK, errno.EACCES})
 _COMMIT = re.compile(r"[0-9a-f]{40,64}", re.ASCII)
 
 
@@ -84,20 +73,9 @@ class GitCache:
 
         A program that inherits the lock keeps it for as long as it runs, even if this process is killed.
         """
-        if sys.platform == "win32":  # without locks: there, one process serves one repository
-            yield ()
-            return
-        descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            while not _try_lock(descriptor):  # noqa: ASYNC110 - another process sets no event of ours
-                await anyio.sleep(_LOCK_SECONDS)
-            yield (descriptor,)
-        finally:
-            with suppress(OSError):
-                fcntl.flock(
-                    descriptor, fcntl.LOCK_UN
-                )  # also where a program that was left behind has it open
-            os.close(descriptor)
+        with FileLock(self.folder / "lock", create=True) as lock:
+            await lock.acquire()
+            yield lock.descriptors
 
     def checkout(self, commit: str, path: str) -> Path:
         """Return where `path` of a commit is checked out, once it is."""
@@ -113,30 +91,15 @@ class GitCache:
 
     def write(self, record: LastServed) -> None:
         """Remember what is served, in one step. Raises `OSError`."""
-        with NamedTemporaryFile(dir=self.folder, prefix=_STAGING, delete=False) as file:
-            file.write(record.to_json())
-            file.flush()
-            os.fsync(file.fileno())
-        Path(file.name).replace(self._record_file(record.ref, record.path))
+        replace_file(self._record_file(record.ref, record.path), record.to_json(), private=True)
 
     def stage(self) -> Path:
-        """Return a new folder for what is not complete yet."""
-        return Path(mkdtemp(prefix=_STAGING, dir=self.folder))
-
-    def remove(self, folder: Path) -> None:
-        """Remove a folder. Even if this is cut short, nobody takes what is left of it for the whole."""
-        aside = self.stage() / "removed"
-        with suppress(FileNotFoundError):
-            folder.rename(aside)
-        shutil.rmtree(aside.parent, ignore_errors=True)
+        """Return a new folder for what is not complete yet. If it is left behind, `sweep` removes it."""
+        return temporary_folder(self.folder)
 
     def sweep(self) -> None:
         """Remove what a killed process left behind. Only under the lock: nobody else is at work then."""
-        for left in self.folder.glob(f"{_STAGING}*"):
-            if left.is_dir() and not left.is_symlink():
-                shutil.rmtree(left, ignore_errors=True)
-            else:
-                left.unlink(missing_ok=True)
+        remove_abandoned(self.folder, seconds=0)
         for lock in self.clone.rglob("*.lock"):
             lock.unlink(missing_ok=True)
         for half in (self.clone / "objects" / "pack").glob("tmp_*"):
@@ -150,8 +113,8 @@ class GitCache:
             for commit in (record.commit, record.previous)
         }
         for folder in self.folder.glob("commit-*"):
-            if folder not in kept and not is_held(folder):
-                self.remove(folder)
+            if folder not in kept and not is_in_use(folder):
+                remove_folder(folder)
 
     def clone_size(self) -> int:
         """Return how many bytes of packed content there are, those that are arriving included."""
@@ -166,16 +129,6 @@ class GitCache:
 
     def _record_file(self, ref: str, path: str) -> Path:
         return self.folder / f"{_RECORD}{_short_hash(f'{ref}#{path}')}.json"
-
-
-def _try_lock(descriptor: int) -> bool:
-    if sys.platform == "win32":
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        return error.errno not in _BUSY  # some network file systems have no locks: there, the last one wins
-    return True
 
 
 def _size(entry: os.DirEntry[str]) -> int:

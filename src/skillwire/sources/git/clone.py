@@ -10,6 +10,7 @@ from pathlib import Path
 
 import anyio.to_thread
 
+from skillwire.core.atomic_write import remove_folder
 from skillwire.core.record import Limits
 from skillwire.errors import SourceError
 from skillwire.safe_text import quoted
@@ -67,7 +68,7 @@ class GitClone:
         new = staged / "clone.git"
         options = ("--quiet", "--bare", "--template=", f"--object-format={form}")
         await self._git.run("init", *options, "--", str(new), folder=staged)
-        await anyio.to_thread.run_sync(self._cache.remove, self._cache.clone)  # what is left of a broken one
+        await anyio.to_thread.run_sync(remove_folder, self._cache.clone)  # what is left of a broken one
         new.rename(self._cache.clone)
         staged.rmdir()
         return True

@@ -7,6 +7,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from skillwire.core.atomic_write import remove_folder
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Limits
 from skillwire.errors import SourceError
@@ -137,7 +138,7 @@ class GitFetcher(Fetcher):
         except GitError:
             if new:
                 raise
-            await anyio.to_thread.run_sync(self._cache.remove, self._cache.clone)
+            await anyio.to_thread.run_sync(remove_folder, self._cache.clone)
             await clone.make(len(wanted.commit))
             await self._update(clone, wanted, lock)
 

@@ -3,17 +3,16 @@
 import hashlib
 import os
 import shutil
-import time
 from collections.abc import Collection, Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any, Self
 
 import orjson
 
-from skillwire.core.atomic_write import is_held
+from skillwire.core.atomic_write import remove_abandoned, replace_file, staging_folder
+from skillwire.core.file_lock import is_in_use
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Digest
 from skillwire.sources.fetched import Copy
@@ -172,17 +171,15 @@ class WebCache:
 
     def save(self, state: VisitState, index: bytes) -> None:
         """Remember the outcome of a visit, and throw away what no copy needs any more."""
-        self._replace(self._index, index)
-        self._replace(self._state, state.render())
+        self._make_folder()
+        remove_abandoned(self.folder)
+        replace_file(self._index, index, private=True)
+        replace_file(self._state, state.render(), private=True)
         copies = {self._root(version) for version in state.versions}
         skills = {self._skills / held.key for held in state.skills.values()}
         for folder, kept in ((self._copies, copies), (self._skills, skills)):
             for each in _children(folder):
-                if each not in kept and not is_held(each):
-                    shutil.rmtree(each, ignore_errors=True)
-        for each in _children(self._staging):
-            with suppress(OSError):
-                if time.time() - each.stat().st_mtime > _ABANDONED_AFTER:
+                if each not in kept and not is_in_use(each):
                     shutil.rmtree(each, ignore_errors=True)
 
     def _root(self, version: str) -> Path:
@@ -191,7 +188,9 @@ class WebCache:
     @contextmanager
     def _becoming(self, target: Path) -> Generator[Path]:
         """Yield a new folder. It gets its name when it is complete, unless somebody else was faster."""
-        with self._staged() as staged:
+        self._make_folder()
+        self._staging.mkdir(exist_ok=True)
+        with staging_folder(self._staging, abandoned_seconds=_ABANDONED_AFTER) as staged:
             target.parent.mkdir(exist_ok=True)
             try:
                 yield staged
@@ -200,22 +199,8 @@ class WebCache:
                 if not target.is_dir():
                     raise
 
-    @contextmanager
-    def _staged(self) -> Generator[Path]:
-        """Yield a new folder that is gone afterwards, if it was not moved away."""
+    def _make_folder(self) -> None:
         self.folder.mkdir(mode=_OURS_ALONE, parents=True, exist_ok=True)
-        self._staging.mkdir(exist_ok=True)
-        staged = Path(mkdtemp(dir=self._staging))
-        try:
-            yield staged
-        finally:
-            shutil.rmtree(staged, ignore_errors=True)
-
-    def _replace(self, path: Path, content: bytes) -> None:
-        """Write a file in one step: a reader sees the old content or the new one."""
-        with self._staged() as staged:
-            _write(staged / path.name, content)
-            (staged / path.name).replace(path)
 
 
 def skill_key(*parts: str) -> str:

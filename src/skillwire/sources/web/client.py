@@ -5,7 +5,7 @@ SourceError
 """
 
 from collections.abc import Collection
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
@@ -15,6 +15,7 @@ import anyio
 import httpx2
 
 from skillwire import __version__
+from skillwire.core.http_body import BodyTooLargeError, read_response
 from skillwire.errors import SourceError
 from skillwire.safe_text import visible
 from skillwire.sources.web.address import WebAddress
@@ -188,10 +189,7 @@ def _repeatable(value: str) -> str:
 
 
 async def _body(response: httpx2.Response, address: WebAddress, limit: int) -> bytes:
-    content = bytearray()  # and no list of pieces, each of which may be one byte
-    async with aclosing(response.aiter_bytes()) as decoded:  # never much at once, however well it was packed
-        async for piece in decoded:
-            if len(content) + len(piece) > limit:
-                raise SourceError(f"{address.shown} sends more than {limit:,} bytes")
-            content += piece
-    return bytes(content)
+    try:
+        return await read_response(response, limit, decoded=True)
+    except BodyTooLargeError as error:
+        raise SourceError(f"{address.shown} sends more than {limit:,} bytes") from error

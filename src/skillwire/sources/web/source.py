@@ -19,7 +19,6 @@ from skillwire.protocol.discovery import (
     INDEX_FILE,
     OLDER_FOLDER,
     DiscoveryError,
-    Finding,
     Index,
     Published,
     read_index,
@@ -158,7 +157,7 @@ class WebFetcher(Fetcher):
     ) -> tuple[dict[str, FetchedSkill], list[Problem]]:
         """Return what the next copy holds, and why it does not hold the rest, or only what it held before."""
         held: dict[str, FetchedSkill] = {}
-        problems = [_in_index(finding) for finding in index.findings]
+        problems = [*index.problems]
         left = TOTAL_BYTES
         for skill in index.skills:
             outcome, last = outcomes.get(skill.name, _LATE), before.skills.get(skill.name)
@@ -212,12 +211,6 @@ def _index_addresses(url: str) -> tuple[WebAddress, ...]:
         raise UsageError(f"{address.shown} is not the address of a publisher of skills", hint=hint)
     folders = [FOLDER, OLDER_FOLDER] if found["folder"] == FOLDER else [OLDER_FOLDER]
     return tuple(address.join(f"{found['site'] or ''}/{folder}/{INDEX_FILE}") for folder in folders)
-
-
-def _in_index(finding: Finding) -> Problem:
-    return Problem(
-        INDEX_FILE, Rule.SOURCE_PARTIAL, Severity.WARNING, finding.message, finding.hint, field=finding.place
-    )
 
 
 def _partial(name: str, message: str) -> Problem:

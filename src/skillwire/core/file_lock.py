@@ -1,0 +1,107 @@
+"""A lock on a file or folder that processes share."""
+
+import errno
+import os
+import sys
+import time
+import weakref
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import anyio
+
+if sys.platform != "win32":
+    import fcntl
+
+_RETRY_SECONDS = 0.01
+_BUSY = frozenset({errno.EWOULDBLOCK, errno.EACCES})
+
+
+class FileLock:
+    """A lock on a file or folder. It ends with the process, however that ends.
+
+    Windows and some network file systems have no such locks. Every lock is granted there, and the last
+    writer wins.
+    """
+
+    def __init__(self, path: Path, *, create: bool = False) -> None:
+        """Open `path`; with `create`, make a private file there if there is none. Raises `OSError`."""
+        self._descriptor: int | None = None
+        if sys.platform == "win32":  # which opens no folders
+            return
+        flags = os.O_RDWR | os.O_CREAT if create else os.O_RDONLY
+        self._descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
+        self._close = weakref.finalize(self, os.close, self._descriptor)
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """What a program inherits to keep the lock while it runs, even if this process is killed."""
+        return () if self._descriptor is None else (self._descriptor,)
+
+    def try_lock(self, *, shared: bool = False, without_locks: bool = True) -> bool:
+        """Lock if that is possible at once; return whether it was.
+
+        `without_locks` is what to return where there are no locks.
+        """
+        if sys.platform == "win32" or self._descriptor is None:
+            return without_locks
+        try:
+            fcntl.flock(self._descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except OSError as error:
+            return error.errno not in _BUSY and without_locks
+        return True
+
+    def lock(self, *, shared: bool = False, seconds: float | None = None) -> bool:
+        """Wait for the lock, for so many seconds if they are given; return whether it was granted."""
+        until = None if seconds is None else time.monotonic() + seconds
+        while not self.try_lock(shared=shared):
+            if until is not None and time.monotonic() > until:
+                return False
+            time.sleep(_RETRY_SECONDS)
+        return True
+
+    async def acquire(self, *, seconds: float | None = None) -> bool:
+        """Wait for the lock as `lock` does, while other tasks run."""
+        with anyio.move_on_after(seconds):
+            while not self.try_lock():  # noqa: ASYNC110 - no event reports a lock of another process
+                await anyio.sleep(_RETRY_SECONDS)
+            return True
+        return False
+
+    def release(self) -> None:
+        """Unlock, also where a program that was left behind inherited the lock. May be repeated."""
+        if sys.platform == "win32" or self._descriptor is None:
+            return
+        with suppress(OSError):  # there are no locks here
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        self._descriptor = None
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def mark_in_use(path: Path) -> FileLock | None:
+    """Mark a file or folder as in use until the lock is released or forgotten; None if that cannot be."""
+    try:
+        lock = FileLock(path)
+    except OSError:
+        return None
+    lock.try_lock(shared=True)
+    return lock
+
+
+def is_in_use(path: Path) -> bool:
+    """Whether any process has marked a file or folder as in use."""
+    try:
+        with FileLock(path) as lock:
+            return not lock.try_lock()
+    except OSError:
+        return False

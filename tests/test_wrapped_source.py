@@ -1,0 +1,108 @@
+"""A source that wraps another forwards every ability that it does not change."""
+
+import inspect
+from collections.abc import AsyncGenerator
+from datetime import UTC, datetime
+
+import pytest
+
+from skillwire import MemorySource, SkillRecord, Source
+from skillwire.sources import (
+    EVERYWHERE,
+    LiveFile,
+    Locations,
+    MemorySkill,
+    Progress,
+    Scan,
+    SkillFile,
+    WatchFilter,
+    ignore_progress,
+)
+from skillwire.sources.base import Validator, WrappedSource
+from skillwire.sources.placeholder import DeferredSource
+
+pytestmark = pytest.mark.anyio
+
+
+class _Inner(Source):
+    label = "inner"
+
+    @property
+    def place(self) -> str:
+        return "somewhere"
+
+    @property
+    def fetched(self) -> datetime | None:
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def fetch(self) -> None:
+        self.asked.append("fetch")
+
+    async def prepare(self) -> None:
+        self.asked.append("prepare")
+
+    async def scan(self, progress: Progress = ignore_progress) -> Scan:
+        progress(1)
+        self.asked.append("scan")
+        return Scan()
+
+    async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
+        self.asked.append(f"rescan {sorted(where)}")
+        return Scan()
+
+    async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
+        self.asked.append("read")
+        return b"content"
+
+    def seal(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
+        self.asked.append("seal")
+        return None
+
+    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:
+        self.asked.append("changes")
+        yield frozenset({"here"})
+
+
+def test_every_ability_of_a_source_is_forwarded() -> None:
+    abilities = {name for name, _ in inspect.getmembers(Source) if not name.startswith("_")}
+    assert abilities <= set(vars(WrappedSource))
+
+
+@pytest.mark.parametrize("kind", ["wrapped", "deferred"])
+async def test_what_is_asked_of_the_wrapper_reaches_the_source(
+    kind: str, entry: SkillRecord, file: SkillFile
+) -> None:
+    inner = _Inner()
+    outer = WrappedSource(inner) if kind == "wrapped" else DeferredSource("inner", "somewhere", lambda: inner)
+    await outer.prepare()
+    await outer.fetch()
+    await outer.scan()
+    await outer.rescan(frozenset({"a"}))
+    assert await outer.read(entry, file) == b"content"
+    outer.seal(entry, file)
+    assert [where async for where in outer.changes()] == [frozenset({"here"})]
+    assert inner.asked == ["prepare", "fetch", "scan", "rescan ['a']", "read", "seal", "changes"]
+    assert (outer.label, outer.place, outer.fetched) == ("inner", "somewhere", inner.fetched)
+
+
+def test_asking_when_it_was_fetched_makes_no_source() -> None:
+    def make() -> Source:
+        raise AssertionError
+
+    assert DeferredSource("late", "there", make).fetched is None
+
+
+@pytest.fixture
+async def entry() -> SkillRecord:
+    source = MemorySource(
+        [MemorySkill("a", {"SKILL.md": b"---\nname: a\ndescription: d\n---\n"})], label="memory"
+    )
+    return (await source.scan()).entries[0]
+
+
+@pytest.fixture
+def file(entry: SkillRecord) -> SkillFile:
+    return next(each for each in entry.files if isinstance(each, SkillFile))
