@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from skillwire.lazy import exports
 
 if TYPE_CHECKING:
+    from skillwire.features.addition import Addition
     from skillwire.features.prompts import PromptContent
     from skillwire.features.tools import SkillTools
     from skillwire.protocol.messages import Freshness
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from skillwire.server.stdio.serve import serve_stdio
 
 __all__ = [
+    "Addition",
     "Address",
     "Channel",
     "Freshness",
@@ -33,6 +35,7 @@ if not TYPE_CHECKING:  # a type checker knows the names above, and no others
     __getattr__, __dir__ = exports(
         __name__,
         {
+            "Addition": "skillwire.features.addition",
             "Address": "skillwire.server.http.address",
             "Freshness": "skillwire.protocol.messages",
             "Channel": "skillwire.server.serve_options",
