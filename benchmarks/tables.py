@@ -7,12 +7,16 @@ from benchmarks.results import Series, Unit
 
 
 def series_rows(chosen: Sequence[Series], extra: dict[str, Callable[[Series], str]]) -> Iterable[str]:
-    """Yield the lines of a table: a row for each series, a column for each size, and what else is asked."""
+    """Yield the lines of a table: a row for each series, a column for each size, and what else is asked.
+
+    A series that was not measured at a size has an empty cell there.
+    """
     sizes = sorted({size for series in chosen for size in series.sizes})
     yield row(["", "clock", *(f"{size:,}" for size in sizes), *extra])
     yield row(["---", "---", *["---:"] * (len(sizes) + len(extra))])
     for series in chosen:
-        figures = [figure(series.medians[size], series.unit) for size in sizes]
+        medians = series.medians
+        figures = [figure(medians[size], series.unit) if size in medians else "" for size in sizes]
         clock = "CPU" if series.clock == "cpu" else series.clock
         yield row([series.name, clock, *figures, *(cell(series) for cell in extra.values())])
     yield ""

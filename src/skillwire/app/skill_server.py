@@ -62,7 +62,7 @@ Function = TypeVar("Function", bound=Resolver | Callable[[], Path])
 
 
 class SkillServer:
-    """An MCP server for skills in code: as resources, through the extension, and as prompts."""
+    """An MCP server for skills in code, for hosts that know skills and for every other client."""
 
     def __init__(
         self,

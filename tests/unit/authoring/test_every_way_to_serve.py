@@ -110,8 +110,7 @@ def test_a_server_in_code_answers_without_the_sdk(
 @pytest.mark.parametrize("way", ["the command", "serve", "serve_stdio"])
 def test_a_changed_file_is_announced_and_read_anew(folder: Path, way: str, version: str) -> None:
     with StdioPeer(version, every_way(folder)[way]) as peer:
-        for _ in range(3):
-            before = peer.result("skills/get", {"uri": REFUNDS})["skill"]
+        before, *_ = [peer.result("skills/get", {"uri": REFUNDS})["skill"] for _ in range(3)]
         if peer.modern:
             wanted = {"notifications": {"resourceSubscriptions": [REFUNDS]}}
             line = modern("subscriptions/listen", "stream", **wanted)
@@ -168,7 +167,7 @@ def test_a_handler_of_its_own_turns_the_cache_off(method: str) -> None:
 def test_another_name_or_lifespan_turns_the_cache_off() -> None:
     renamed, other_life = built(), built()
     renamed.name = "another"
-    other_life.lifespan = lambda _server: None
+    other_life.lifespan = other
     assert cached_skills(renamed) is None
     assert cached_skills(other_life) is None
 
