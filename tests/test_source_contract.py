@@ -144,7 +144,7 @@ def server(tmp_path: Path, _stack: ExitStack) -> Made:
         write(tmp_path / "root" / path, dict(files))
     wire = Wire(skills_server(Library([FolderSource(tmp_path / "root")])))
     published = {f"upstream/{path}": files for path, files in skills.items()}
-    return Made(ServerSource(wire.link()), published, broken=frozenset())
+    return Made(ServerSource(wire.link(), trusted=True), published, broken=frozenset())
 
 
 def gated(tmp_path: Path, stack: ExitStack) -> Made:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from skillwire.core.json_text import json_bytes
 from skillwire.core.names import folded, path_fault, root_uri
-from skillwire.core.record import Digest, Json, LiveFile, Origin, SkillFile, SkillRecord
+from skillwire.core.record import Digest, Json, LiveFile, Origin, SkillFile, SkillRecord, Trust
 from skillwire.protocol.translate import skill_entry
 from tests.support.foreign_servers import typescript_entries
 from tests.support.peers import StdioPeer
@@ -54,7 +54,14 @@ def entry_of(
 ) -> SkillRecord:
     frontmatter: dict[str, Json] = {"name": name, "description": "Does one thing.", **fields}
     files = tuple(SkillFile(path, "text/plain", Digest.of(b""), 0) for path in ("SKILL.md", *paths))
-    return SkillRecord(f"{root_uri([*groups, name])}/SKILL.md", frontmatter, files, (), Origin("s", "l", "p"))
+    return SkillRecord(
+        f"{root_uri([*groups, name])}/SKILL.md",
+        frontmatter,
+        files,
+        (),
+        Origin("s", "l", "p"),
+        trust=Trust.OWN,
+    )
 
 
 def every_kind() -> Iterator[SkillRecord]:
@@ -148,6 +155,8 @@ def test_fastmcp_accepts_what_is_listed_and_refuses_what_is_not(
 def test_the_files_of_a_dynamic_skill_are_in_no_entry() -> None:
     files = (LiveFile("SKILL.md", "text/markdown"), LiveFile("aux.md", "text/markdown"))
     frontmatter: dict[str, Json] = {"name": "live", "description": "Does one thing."}
-    entry = SkillRecord("skill://live/SKILL.md", frontmatter, files, (), Origin("s", "l", "p"))
+    entry = SkillRecord(
+        "skill://live/SKILL.md", frontmatter, files, (), Origin("s", "l", "p"), trust=Trust.OWN
+    )
     assert accepted_by_fastmcp(entry)
     assert not entry.nonconformities

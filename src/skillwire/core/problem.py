@@ -77,7 +77,6 @@ class Rule(StrEnum):
     SOURCE_PARTIAL = "source-partial"
     SERVER_ENTRY = "server-entry"
     SERVER_LIST = "server-list"
-    NOT_APPROVED = "not-approved"
     STATE_FAILED = "state-failed"
     WATCH_POLLING = "watch-polling"
     # The repository contract; `contract/severity.py` says which of these are errors

@@ -13,7 +13,7 @@ import anyio
 
 from skillwire.core.json_text import same
 from skillwire.core.problem import Problem, Rule, Severity
-from skillwire.core.record import LiveFile, SkillFile, SkillRecord
+from skillwire.core.record import LiveFile, SkillFile, SkillRecord, Trust, Withheld
 from skillwire.errors import SourceError, StateError
 from skillwire.host.approvals.approval_store import ApprovalStore
 from skillwire.host.connections.target import Target
@@ -60,9 +60,9 @@ class _Judged:
 
 
 class ApprovalGate(Source):
-    """Passes everything on, and marks each skill that is not approved with a problem that says so.
+    """Passes everything on, and decides the trust of each skill: approved, or withheld and why.
 
-    The mark is part of the entry, so that a decision is a change like any other: clients are told of it.
+    It is part of the entry, so that a decision is a change like any other: clients are told of it.
     """
 
     def __init__(self, source: ServerSource, keeping: ApprovalStore, approving: Approving) -> None:
@@ -140,7 +140,9 @@ class ApprovalGate(Source):
             judged = known.get(entry.uri)
             standing = standings.get(entry.uri, ApprovalStatus.UNKNOWN)
             if judged is None or judged.given is not entry or judged.standing is not standing:
-                judged = _Judged(entry, standing, self._marked(entry, standing, alone=names[entry.name] == 1))
+                judged = _Judged(
+                    entry, standing, self._decided(entry, standing, alone=names[entry.name] == 1)
+                )
             self._judged[entry.uri] = judged
         return replace(scan, entries=tuple(each.entry for each in self._judged.values()))
 
@@ -165,25 +167,19 @@ class ApprovalGate(Source):
         before = await self._keeping.approved(skill)
         return before is not None and same(dict(before.frontmatter), dict(skill.skill.frontmatter))
 
-    def _marked(self, entry: SkillRecord, standing: ApprovalStatus, *, alone: bool) -> SkillRecord:
-        """Return a skill with what keeps it from models and people, if anything does."""
+    def _decided(self, entry: SkillRecord, standing: ApprovalStatus, *, alone: bool) -> SkillRecord:
+        """Return a skill with what was decided of it. Nothing is left to what the source says."""
         if standing is ApprovalStatus.APPROVED:
-            return entry
-        return replace(entry, problems=(*entry.problems, self._problem(entry, standing, alone=alone)))
+            return replace(entry, trust=Trust.APPROVED, withheld=None)
+        return replace(entry, trust=Trust.WITHHELD, withheld=self._why(entry, standing, alone=alone))
 
-    def _problem(self, entry: SkillRecord, standing: ApprovalStatus, *, alone: bool) -> Problem:
+    def _why(self, entry: SkillRecord, standing: ApprovalStatus, *, alone: bool) -> Withheld:
         command = self._approving(entry.name if alone else entry.origin.location)
         why, hint = _WHY[standing], f"look at it, then approve it: {quoted(command, None)}"
         if entry.dynamic:
             why = "its content is made when it is read, and no approval can be bound to that"
             hint = f"if you trust the whole server, start the bridge with `--trust {self.label}`"
-        return Problem(
-            entry.origin.path,
-            Rule.NOT_APPROVED,
-            Severity.WARNING,
-            f"models and people are not offered it: {why}",
-            hint=hint,
-        )
+        return Withheld(why, hint)
 
 
 _NAMES = VisibilityPolicy(by_path=True)
@@ -240,7 +236,7 @@ async def bridged(
         keeping, state, trouble = ApprovalStore(None), None, error
     sources: list[Source] = [] if trouble is None else [_WithoutState(trouble)]
     for link in links:
-        source = ServerSource(link, cache=None if state is None else state.cache, live=True)
-        trust = link.label in trusted
+        cache, trust = None if state is None else state.cache, link.label in trusted
+        source = ServerSource(link, cache=cache, live=True, trusted=trust)
         sources.append(source if trust else ApprovalGate(source, keeping, partial(command, link.target)))
     return Library(sources, visibility=_NAMES)

@@ -12,7 +12,7 @@ from mcp_types import INVALID_PARAMS
 
 from skillwire.core.names import SKILL_FILE
 from skillwire.core.problem import Problem, Rule, Severity
-from skillwire.core.record import LiveFile, SkillFile, SkillRecord
+from skillwire.core.record import LiveFile, SkillFile, SkillRecord, Trust
 from skillwire.errors import FindingError, RefusedError, SourceError, SourceUnavailableError, StateError
 from skillwire.host.connections.errors import UnreachableError
 from skillwire.host.connections.target import Target
@@ -54,15 +54,18 @@ class ServerSource(Source):
         cache: FileCache | None = None,
         live: bool = False,
         every: float = POLL_SECONDS,
+        trusted: bool = False,
     ) -> None:
         """With `live`, a server that does not answer in time is served later.
 
-        Its skills are served without approval. A `Host` or `skillwire bridge` asks a person first.
+        With `trusted`, its skills are offered to models and people without approval. Otherwise they are
+        withheld: hosts that ask their user get them, and `skillwire bridge` offers what a person approved.
         """
         link = ServerLink(server) if isinstance(server, Target) else server
         self.label = link.label
         self._link, self._cache = link, cache
         self._live, self._every = live, every
+        self._trust = Trust.OWN if trusted else Trust.WITHHELD
         self._skills: dict[str, RemoteSkill] = {}
         self._findings: list[Finding] = []
         self._list_problems: list[Problem] = []
@@ -212,7 +215,7 @@ class ServerSource(Source):
             self._skills.pop(uri, None)  # it serves no such skill
 
     def _scan(self) -> Scan:
-        publication = publish(self.label, self._skills.values(), self._published)
+        publication = publish(self.label, self._skills.values(), self._published, self._trust)
         self._published = dict(publication.skills)
         found = Findings()
         found.add(*self._findings)
