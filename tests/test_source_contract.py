@@ -161,7 +161,7 @@ async def _approve_all(source: ServerSource, keeping: ApprovalStore) -> None:
     for entry in (await source.scan()).entries:
         remote = source.remote(entry)
         assert remote is not None
-        await keeping.approve(HostedSkill(source.label, local=False, skill=remote))
+        await keeping.approve(HostedSkill(entry, remote))
 
 
 MAKERS: dict[str, Callable[[Path, ExitStack], Made]] = {

@@ -11,6 +11,7 @@ from skillwire.host.approvals.questions import Answer, ExecutionRequest, Foreign
 from skillwire.host.dialects.client import ask
 from skillwire.host.host import Host
 from skillwire.host.servers.connected import ConnectedServer
+from skillwire.host.servers.source import ServerSource
 from skillwire.protocol.findings import Fault, Finding
 from skillwire.safe_text import bare, quoted
 from skillwire.server.serve_options import Channel
@@ -141,7 +142,7 @@ async def test_every_text_of_a_host_frames_what_a_server_says() -> None:
 
     async with (
         Client(script.server()) as client,
-        Host(providers=[ConnectedServer("acme", client)], approve=person) as host,
+        Host(sources=[ServerSource(ConnectedServer("acme", client))], approve=person) as host,
     ):
         registry = await host.discover()
         for problem in registry.problems:

@@ -15,6 +15,7 @@ from skillwire.host import ConnectedServer, Host, Target
 from skillwire.host.connections.connect import connected as connected_to
 from skillwire.host.dialects.client import SkillsClient
 from skillwire.host.dialects.drafts import DraftsClient
+from skillwire.host.servers.source import ServerSource
 from skillwire.host.verify import Outcome, Report, SkillReport, verify_server
 from skillwire.protocol.delivery import ArchiveForm
 from skillwire.protocol.findings import Fault, Finding
@@ -175,7 +176,7 @@ async def test_pull_reads_concurrently_and_writes_all_files(tmp_path: Path) -> N
     script.publish("many", FILES)
     async with (
         connected(script, crowd) as client,
-        Host(providers=[ConnectedServer("acme", client)]) as host,
+        Host(sources=[ServerSource(ConnectedServer("acme", client))]) as host,
     ):
         folder = await host.pull(await host.find("acme:many"), tmp_path)
     assert crowd.most == READS_AT_ONCE
@@ -190,7 +191,7 @@ async def test_first_file_that_differs_ends_a_pull(tmp_path: Path) -> None:
     script.files = {**script.files, **wrong}
     async with (
         connected(script, crowd) as client,
-        Host(providers=[ConnectedServer("acme", client)]) as host,
+        Host(sources=[ServerSource(ConnectedServer("acme", client))]) as host,
     ):
         with pytest.raises(VerificationError, match=r"references/02\.md"):
             await host.pull(await host.find("acme:many"), tmp_path)

@@ -13,9 +13,9 @@ import anyio
 
 from skillwire.core.json_text import same
 from skillwire.core.problem import Problem, Rule, Severity
-from skillwire.core.record import LiveFile, SkillFile, SkillRecord, Trust, Withheld
+from skillwire.core.record import LiveFile, SkillFile, SkillRecord
 from skillwire.errors import SourceError, StateError
-from skillwire.host.approvals.approval_store import ApprovalStore
+from skillwire.host.approvals.approval_store import ApprovalStore, decided
 from skillwire.host.connections.target import Target
 from skillwire.host.hosted_skill import HostedSkill
 from skillwire.host.servers.link import ServerLink
@@ -40,11 +40,6 @@ APPROVALS: Locations = frozenset({"approvals"})
 """Where to look again when a person has decided something: nobody else is asked."""
 _LOOK_SECONDS = 1.0
 """How soon a decision counts that was made elsewhere."""
-_WHY = {
-    ApprovalStatus.UNKNOWN: "nobody approved it",
-    ApprovalStatus.CHANGED: "it is another than the one that was approved",
-    ApprovalStatus.REVOKED: "its approval was taken back",
-}
 
 Approving = Callable[[str], str]
 """The command that approves a skill, by `NAME` or `URI`."""
@@ -148,11 +143,10 @@ class ApprovalGate(Source):
 
     async def _standings(self, entries: Iterable[SkillRecord]) -> dict[str, ApprovalStatus]:
         """Return how each skill stands, as its server lists it now (H17)."""
-        remotes = {entry.uri: self._source.remote(entry) for entry in entries}
         hosted = {
-            uri: HostedSkill(self.label, local=False, skill=remote)
-            for uri, remote in remotes.items()
-            if remote is not None
+            entry.uri: HostedSkill(entry, remote)
+            for entry in entries
+            if (remote := self._source.remote(entry)) is not None
         }
         found = await self._keeping.judged(hosted.values())
         standings: dict[str, ApprovalStatus] = {}
@@ -165,21 +159,14 @@ class ApprovalGate(Source):
     async def _reads_as_approved(self, skill: HostedSkill) -> bool:
         """Whether an entry says what it said then: digests do not bind what is told before a file is read."""
         before = await self._keeping.approved(skill)
-        return before is not None and same(dict(before.frontmatter), dict(skill.skill.frontmatter))
+        return before is not None and same(dict(before.frontmatter), dict(skill.frontmatter))
 
     def _decided(self, entry: SkillRecord, standing: ApprovalStatus, *, alone: bool) -> SkillRecord:
-        """Return a skill with what was decided of it. Nothing is left to what the source says."""
-        if standing is ApprovalStatus.APPROVED:
-            return replace(entry, trust=Trust.APPROVED, withheld=None)
-        return replace(entry, trust=Trust.WITHHELD, withheld=self._why(entry, standing, alone=alone))
-
-    def _why(self, entry: SkillRecord, standing: ApprovalStatus, *, alone: bool) -> Withheld:
         command = self._approving(entry.name if alone else entry.origin.location)
-        why, hint = _WHY[standing], f"look at it, then approve it: {quoted(command, None)}"
+        hint = f"look at it, then approve it: {quoted(command, None)}"
         if entry.dynamic:
-            why = "its content is made when it is read, and no approval can be bound to that"
             hint = f"if you trust the whole server, start the bridge with `--trust {self.label}`"
-        return Withheld(why, hint)
+        return decided(entry, standing, hint, live=entry.dynamic)
 
 
 _NAMES = VisibilityPolicy(by_path=True)

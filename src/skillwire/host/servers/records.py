@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from skillwire.core.json_text import same
 from skillwire.core.mime import MARKDOWN, mime_type
@@ -21,8 +21,7 @@ _MAX_FRONTMATTER = 256 * 1024
 _TOLD = 3
 """Problems that a sentence names."""
 _UNDECIDED = Withheld(
-    "nobody approved it",
-    "serve it with `skillwire bridge`, or with `trusted=True` if you trust the whole server",
+    "nobody approved it", "approve it with `skillwire approve`, and serve it with `skillwire bridge`"
 )
 _MEND = "tell whoever runs the server; `skillwire verify` shows everything that is wrong with it"
 
@@ -83,6 +82,27 @@ def publish(
         else:
             problems.extend(found)
     return PublishedSkills(published, tuple(problems))
+
+
+def hosted_record(label: str, skill: RemoteSkill) -> SkillRecord:
+    """Return the record of a skill in a host, which can use more than a bridge passes on. It is withheld.
+
+    In a host, the label and the URI there are the identity (H9). So two records may have one URI here.
+    """
+    *above, _ = path_of(skill.uri)
+    folders = "".join(f"{quote(each, safe='', errors='surrogatepass')}/" for each in above)
+    listed = skill.main is not None and skill.sized
+    files = {_file_path(skill, file): file for file in skill.files or () if listed}
+    return SkillRecord(
+        uri=f"{root_uri([label])}/{folders}{skill.name}/{SKILL_FILE}",
+        frontmatter=skill.frontmatter,
+        files=_entry_files(skill, files) if listed else (LiveFile(SKILL_FILE, MARKDOWN),),
+        directories=tuple(sorted({folder for file in files for folder in prefixes(file)})),
+        origin=Origin(label, skill.uri, "/".join([*above, skill.name, SKILL_FILE]), foreign=True),
+        shown_as=plain(skill.description, SHOWN_DESCRIPTION),
+        trust=Trust.WITHHELD,
+        withheld=_UNDECIDED,
+    )
 
 
 def why_not_published(label: str, skill: RemoteSkill, listed: Iterable[RemoteSkill]) -> str:

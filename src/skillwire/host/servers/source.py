@@ -17,6 +17,7 @@ from skillwire.errors import FindingError, RefusedError, SourceError, SourceUnav
 from skillwire.host.connections.errors import UnreachableError
 from skillwire.host.connections.target import Target
 from skillwire.host.dialects.client import refusal
+from skillwire.host.servers.connected import SkillsTransport
 from skillwire.host.servers.link import ServerLink
 from skillwire.host.servers.records import Published, finding_problems, publish
 from skillwire.protocol.findings import Finding, Findings
@@ -49,7 +50,7 @@ class ServerSource(Source):
 
     def __init__(
         self,
-        server: Target | ServerLink,
+        server: Target | SkillsTransport,
         *,
         cache: FileCache | None = None,
         live: bool = False,
@@ -61,9 +62,9 @@ class ServerSource(Source):
         With `trusted`, its skills are offered to models and people without approval. Otherwise they are
         withheld: hosts that ask their user get them, and `skillwire bridge` offers what a person approved.
         """
-        link = ServerLink(server) if isinstance(server, Target) else server
-        self.label = link.label
-        self._link, self._cache = link, cache
+        transport = ServerLink(server) if isinstance(server, Target) else server
+        self.label = transport.label
+        self._transport, self._cache = transport, cache
         self._live, self._every = live, every
         self._trust = Trust.OWN if trusted else Trust.WITHHELD
         self._skills: dict[str, RemoteSkill] = {}
@@ -75,11 +76,12 @@ class ServerSource(Source):
 
     @property
     def place(self) -> str:
-        return self._link.target.place
+        return self._transport.place
 
     @property
-    def link(self) -> ServerLink:
-        return self._link
+    def transport(self) -> SkillsTransport:
+        """Whoever asks the server. What it returns was compared with nothing."""
+        return self._transport
 
     @property
     def trouble(self) -> SourceError | None:
@@ -122,7 +124,7 @@ class ServerSource(Source):
             return
         self._followed = True
         try:
-            async with aclosing(self._link.heard(self._every)) as news:
+            async with aclosing(self._transport.heard(self._every)) as news:
                 async for _ in news:
                     begin = time.monotonic()
                     await self._ask()  # here, where nobody else has to wait for the answer
@@ -171,7 +173,7 @@ class ServerSource(Source):
         if isinstance(self._trouble, SourceUnavailableError) and self._followed:
             raise self._trouble
         try:
-            return await self._link.read(uri, size)
+            return await self._transport.read(uri, size)
         except UnreachableError as error:
             raise SourceUnavailableError(str(error)) from error
         except FindingError as error:
@@ -182,7 +184,7 @@ class ServerSource(Source):
     async def _ask(self) -> None:
         """Ask for everything; what was answered, or why nothing was, shows with the next look."""
         try:
-            listing = await self._link.list()
+            listing = await self._transport.list()
         except UnreachableError as error:
             self._trouble = SourceUnavailableError(str(error))
         except FindingError as error:
@@ -194,7 +196,7 @@ class ServerSource(Source):
             self._skills = {skill.uri: skill for skill in listing.skills}
             self._findings = []
             self._list_problems = [*finding_problems(listing.findings)]
-            if self._link.declared is None and not self._skills:
+            if self._transport.declared is None and not self._skills:
                 self._list_problems.append(_undeclared())
         self._fresh = True
 
@@ -202,7 +204,7 @@ class ServerSource(Source):
         """Ask for one skill: the answer, or its absence, takes the place of what was known (H15)."""
         self._findings = [each for each in self._findings if each.uri != uri]
         try:
-            self._skills[uri] = await self._link.get(uri)
+            self._skills[uri] = await self._transport.get(uri)
             self._trouble = None
         except UnreachableError as error:
             raise SourceUnavailableError(str(error)) from error
