@@ -159,7 +159,7 @@ def gated(tmp_path: Path, stack: ExitStack) -> Made:
 async def _approve_all(source: ServerSource, keeping: ApprovalStore) -> None:
     await keeping.bind(source.label, "somewhere")
     for entry in (await source.scan()).entries:
-        remote = source.remote(entry)
+        remote = source.claim(entry)
         assert remote is not None
         await keeping.approve(HostedSkill(entry, remote))
 

@@ -26,7 +26,7 @@ from skillwire.host.store.approvals import ApprovalStatus
 from skillwire.host.store.state import State
 from skillwire.library.names import AmbiguousNameError, UnknownNameError
 from skillwire.protocol.messages import SERVER_META
-from skillwire.protocol.remote import Dialect, Integrity, RemoteSkill
+from skillwire.protocol.remote import Dialect, Integrity
 from skillwire.protocol.translate import contents
 from skillwire.safe_text import bare, quoted, visible
 from skillwire.terminal.messages import NoSuchSkillError, counted
@@ -185,7 +185,7 @@ async def _show(skill: str, targets: Sequence[Target], as_json: bool) -> None:  
 
 def _as_json(found: HostedSkill, declared: Mapping[str, Any] | None) -> dict[str, object]:
     return {
-        **_entry(found.claimed),
+        **_entry(found),
         "origin": found.label,
         "extension": declared,
         "dialect": found.claimed.dialect.value,
@@ -194,7 +194,7 @@ def _as_json(found: HostedSkill, declared: Mapping[str, Any] | None) -> dict[str
     }
 
 
-def _entry(skill: RemoteSkill) -> dict[str, object]:
+def _entry(skill: HostedSkill) -> dict[str, object]:
     files = [{"uri": file.uri, "digest": file.digest.text, "size": file.size} for file in skill.files or ()]
     resources: object = "dynamic" if skill.files is None else files
     return {"uri": skill.uri, "frontmatter": dict(skill.frontmatter), "resources": resources}
@@ -213,7 +213,7 @@ def print_inspection(inspection: Inspection, declared: Mapping[str, Any] | None,
         ("dialect", found.claimed.dialect.value),
         ("integrity", _INTEGRITY[found.claimed.integrity]),
         ("approval", APPROVAL[found.standing]),
-        *_fields(found.claimed),
+        *_fields(found),
     ]
     for label, value in lines:
         console.print(Text.assemble((f"{visible(label, 100)}: ", "bold"), visible(value, 2000)))
@@ -242,7 +242,7 @@ def print_files(inspection: Inspection) -> None:
         console.print(Text(f"  {size:>{width}}  {file.digest[:_SHOWN_DIGEST]}…  {bare(file.path)}"))
 
 
-def _fields(skill: RemoteSkill) -> list[tuple[str, str]]:
+def _fields(skill: HostedSkill) -> list[tuple[str, str]]:
     shown = {"name", "description"}
     return [(key, _plain(value)) for key, value in skill.frontmatter.items() if key not in shown]
 

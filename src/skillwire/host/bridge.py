@@ -146,7 +146,7 @@ class ApprovalGate(Source):
         hosted = {
             entry.uri: HostedSkill(entry, remote)
             for entry in entries
-            if (remote := self._source.remote(entry)) is not None
+            if (remote := self._source.claim(entry)) is not None
         }
         found = await self._keeping.judged(hosted.values())
         standings: dict[str, ApprovalStatus] = {}

@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote
 
 from skillwire.core.names import SCHEME, folded
 from skillwire.core.record import Json, SkillFile, SkillRecord
-from skillwire.errors import FindingError
+from skillwire.errors import FindingError, InvalidValueError
 from skillwire.frontmatter.rules import tools_in
 from skillwire.host.store.approvals import ApprovalStatus
 from skillwire.protocol.findings import Fault, Finding
@@ -36,7 +36,10 @@ class HostedSkill:
     """What is known of its approval. A local one needs none."""
 
     def __post_init__(self) -> None:
-        assert self.local == (self.claim is None), "a server's skill is what the server listed"
+        if self.local != (self.claim is None):
+            raise InvalidValueError(
+                "claim", self.record.uri, "what the server listed, of a server's skill only"
+            )
 
     @property
     def label(self) -> str:

@@ -88,7 +88,7 @@ class ServerSource(Source):
         """Why the server told nothing when it was last asked for everything."""
         return self._trouble
 
-    def remote(self, entry: SkillRecord) -> RemoteSkill | None:
+    def claim(self, entry: SkillRecord) -> RemoteSkill | None:
         """Return an entry of this source as the server lists it: what approvals are bound to."""
         published = self._published.get(entry.origin.location)
         return None if published is None else published.remote
