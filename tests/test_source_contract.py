@@ -12,7 +12,7 @@ import pytest
 from skillwire import Skill, Skills
 from skillwire.authoring.source import CodeSource
 from skillwire.core.problem import Severity
-from skillwire.core.record import SkillFile
+from skillwire.core.record import SkillFile, Trust
 from skillwire.errors import SourceError
 from skillwire.host.approvals.approval_store import ApprovalStore
 from skillwire.host.bridge import ApprovalGate
@@ -192,6 +192,16 @@ def source(made: Made) -> Source:
 async def test_the_good_skills_are_there_under_their_paths(made: Made) -> None:
     scan = await made.source.scan()
     assert sorted(entry.path for entry in scan.entries) == sorted(made.skills)
+
+
+async def test_only_servers_are_foreign_and_their_trust_is_decided(made: Made) -> None:
+    expected = (False, Trust.OWN)
+    if isinstance(made.source, ServerSource):
+        expected = (True, Trust.OWN)  # made with `trusted`: still somebody else's words
+    elif isinstance(made.source, ApprovalGate):
+        expected = (True, Trust.APPROVED)
+    found = {(entry.origin.foreign, entry.trust) for entry in (await made.source.scan()).entries}
+    assert found == {expected}
 
 
 async def test_each_bad_skill_is_a_problem_with_a_path_and_a_hint(made: Made) -> None:
