@@ -1,24 +1,30 @@
 """Any source is a place of a host: a server needs approval, and all others are the person's own."""
 
+from contextlib import aclosing
 from pathlib import Path
 
+import anyio
 import pytest
+from mcp import Client
 
 from skillwire import MemorySource
 from skillwire.core.record import SkillFile, Trust
 from skillwire.errors import StateError, VerificationError
 from skillwire.host.approvals.questions import Answer
 from skillwire.host.host import Host
+from skillwire.host.servers.connected import ConnectedServer
 from skillwire.host.servers.source import ServerSource
 from skillwire.host.store.state import State
 from skillwire.library.library import Library
 from skillwire.library.library_source import LibrarySource
 from skillwire.server.build import skills_server
+from skillwire.sources.base import EVERYWHERE
 from skillwire.sources.folder.source import FolderSource
 from skillwire.sources.prefix import PrefixedSource
 from tests.support.clients import skill
 from tests.support.hosts import Person, honest, hosting
 from tests.support.links import Wire
+from tests.support.peers import PATIENCE
 from tests.support.skills import write, write_skill
 
 pytestmark = pytest.mark.anyio
@@ -112,3 +118,18 @@ async def test_trust_of_a_record_authorizes_no_read(tmp_path: Path) -> None:
 def test_a_folder_source_inside_the_state_is_refused(tmp_path: Path) -> None:
     with State.open(tmp_path) as state, pytest.raises(StateError):
         Host(sources=[FolderSource(tmp_path / "files")], state=state)
+
+
+async def test_a_held_connection_serves_and_follows_as_any_server_does() -> None:
+    script = honest("refunds")
+    async with Client(script.server()) as client:
+        source = ServerSource(ConnectedServer("acme", client), every=0.01, trusted=True)
+        library = Library([source])
+        uri = "skill://acme/refunds/references/guide.md"
+        await library.load()
+        assert (await library.read(uri)).content == b"# Guide\n"
+        script.publish("orders")
+        with anyio.fail_after(PATIENCE):
+            async with aclosing(source.changes()) as changes:
+                assert await anext(changes) == EVERYWHERE
+        assert {entry.name for entry in (await source.rescan()).entries} == {"refunds", "orders"}
