@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 import anyio
 from mcp import Client
 
-from skillwire import Host, Skill, SkillServer, State
+from skillwire import Host, ServerSource, Skill, SkillServer, State
 from skillwire.errors import NotApprovedError
 from skillwire.host import ConnectedServer
 
@@ -18,7 +18,7 @@ async def main(folder: Path) -> None:
     async with Client(server.build()) as client:
         acme = ConnectedServer("acme", client, identity="https://acme.example/mcp")
         with State.open(folder) as state:
-            async with Host(folders={"mine": SKILLS}, providers=[acme], state=state) as host:
+            async with Host(folders={"mine": SKILLS}, sources=[ServerSource(acme)], state=state) as host:
                 registry = await host.discover()
                 (problem,) = registry.problems
                 assert str(problem).endswith("; `refunds` alone means your own")

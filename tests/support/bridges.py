@@ -39,6 +39,12 @@ class Bridge:
         """Return a server of the same library, for a client that comes while others are there."""
         return skills_server(self.library, options=self.options)
 
+    @property
+    def withheld(self) -> list[dict[str, Any]]:
+        """What is told of each withheld skill."""
+        catalog = self.library.catalog
+        return [catalog.withheld_report(each) for each in catalog.withheld]
+
     def problems(self, rule: Rule) -> list[Problem]:
         return [each for each in self.library.catalog.problems if each.rule is rule]
 

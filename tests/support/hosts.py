@@ -10,6 +10,7 @@ from mcp import Client
 
 from skillwire import Host, State
 from skillwire.host import Answer, ConnectedServer, ExecutionRequest, ForeignReadRequest, LoadRequest, Request
+from skillwire.host.servers.source import ServerSource
 from tests.support.scripted import ScriptedServer
 
 
@@ -53,11 +54,12 @@ async def hosting(
 ) -> AsyncGenerator[Host]:
     """Yield a host that has looked at these servers, each under its label."""
     async with AsyncExitStack() as stack:
-        providers: list[ConnectedServer] = []
+        sources: list[ServerSource] = []
         for label, script in servers.items():
             client = await stack.enter_async_context(Client(script.server(), mode=mode))
-            providers.append(ConnectedServer(label, client, f"https://{label}.example/mcp", limits=limits))
-        host = Host(folders=folders, providers=providers, approve=approve, state=state, limits=limits)
+            server = ConnectedServer(label, client, f"https://{label}.example/mcp", limits=limits)
+            sources.append(ServerSource(server))
+        host = Host(folders=folders, sources=sources, approve=approve, state=state, limits=limits)
         await stack.enter_async_context(host)
         await host.discover()
         yield host

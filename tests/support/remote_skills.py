@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 
+from skillwire.core.record import LiveFile, Origin, SkillRecord, Trust
+from skillwire.host.hosted_skill import HostedSkill
+from skillwire.host.servers.records import hosted_record
 from skillwire.protocol.remote import RemoteFile, RemoteSkill
 from skillwire.sources import Digest
 
@@ -26,3 +29,12 @@ def remote_skill(files: Mapping[str, bytes] | None = None, name: str = "refunds"
 def dynamic_skill(name: str = "refunds") -> RemoteSkill:
     """Return a skill whose content is made when it is read."""
     return RemoteSkill(f"skill://{name}/SKILL.md", {"name": name, "description": "Live."}, None)
+
+
+def hosted_skill(label: str, skill: RemoteSkill, *, local: bool = False) -> HostedSkill:
+    """Return a skill of the server `label`; or an own one of the same name and description."""
+    if not local:
+        return HostedSkill(hosted_record(label, skill), skill)
+    origin = Origin(label, skill.root, f"{skill.name}/SKILL.md")
+    files = (LiveFile("SKILL.md", "text/markdown"),)
+    return HostedSkill(SkillRecord(skill.uri, skill.frontmatter, files, (), origin, trust=Trust.OWN))

@@ -11,7 +11,7 @@ from skillwire.authoring.skill import DOCUMENT_TYPE, Skill
 from skillwire.authoring.skills import Skills
 from skillwire.core.names import SKILL_FILE, prefixes
 from skillwire.core.problem import Problem, Severity
-from skillwire.core.record import Digest, Limits, LiveFile, Origin, SkillFile, SkillRecord
+from skillwire.core.record import Digest, Limits, LiveFile, Origin, SkillFile, SkillRecord, Trust
 from skillwire.core.template import SkillTemplate
 from skillwire.errors import AuthoringError, SourceError
 from skillwire.sources.assemble import limit_problem
@@ -109,6 +109,7 @@ class CodeSource(Source):
             problems=(*found, *skill.warnings),
             label=skill.name,
             shown_as=skill.shown_as,
+            trust=Trust.OWN,
         )
 
     def _live_entry(self, skill: LiveSkill, where: str) -> SkillRecord:
@@ -119,6 +120,7 @@ class CodeSource(Source):
             directories=(),
             origin=Origin(self.label, skill.path, where),
             problems=skill.document.problems,
+            trust=Trust.OWN,
         )
 
     def _template(self, skill: LiveSkill) -> SkillTemplate:

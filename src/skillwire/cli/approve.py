@@ -111,7 +111,7 @@ async def _approve(
                 talk().print(f"{found.quoted} is approved already, as it is now")
                 _warn_of_bridge(missed)
                 return _row(found, missed)
-            if not found.skill.lasting:
+            if not found.claimed.lasting:
                 raise UsageError(
                     f"no approval of {found.quoted} can be kept: not all its files have digests",
                     hint=_hint_without_digests(found, missed),
@@ -149,7 +149,7 @@ def _warn_of_bridge(missed: str) -> None:
 def _row(found: HostedSkill, missed: str) -> dict[str, object]:
     return {
         "origin": found.label,
-        "uri": found.skill.uri,
+        "uri": found.uri,
         "approval": ApprovalStatus.APPROVED.value,
         "bridge": {"passed_on": not missed, "reason": visible(missed) or None},
     }
@@ -160,7 +160,7 @@ def _print_request(request: Inspection, target: Target) -> None:
     console, found = data(), request.skill
     console.print(Text.assemble((found.handle, "bold cyan"), f"  {quoted(found.description, None)}"))
     console.print(Text.assemble(("server: ", "bold"), visible(f"{found.label}, {target.spelled}", 2000)))
-    console.print(Text.assemble(("uri: ", "bold"), bare(found.skill.uri)))
+    console.print(Text.assemble(("uri: ", "bold"), bare(found.uri)))
     for wish in request.wishes:
         console.print(Text.assemble(("asks for: ", "bold yellow"), quoted(wish), "  (not granted by this)"))
     print_files(request)

@@ -188,14 +188,14 @@ def _approving(known: Known) -> Callable[[Target, str], str]:
 def _tell(catalog: Catalog, servers: int) -> None:
     """Say what there is, and what keeps the rest from models and people."""
     console = talk()
-    withheld = [problem for problem in catalog.problems if problem.rule is Rule.NOT_APPROVED]
+    withheld = [catalog.withheld_report(entry) for entry in catalog.withheld]
     offered = len(catalog.entries) - len(withheld)
     every = f"{counted(len(catalog.entries), 'skill')} of {counted(servers, 'server')}"
     console.print(f"{every}; {offered} offered to models and people")
     for problem in catalog.problems:
         if problem.rule in {Rule.SOURCE_FAILED, Rule.SERVER_LIST, Rule.STATE_FAILED}:
             console.print(Text(visible(f"{problem.path}: {problem.message}")))
-    for problem in withheld[:_SHOWN]:
-        console.print(Text(visible(f"{problem.path}: {problem.message}; {problem.hint}")))
+    for told in withheld[:_SHOWN]:
+        console.print(Text(visible(f"{told['path']}: {told['message']}; {told['hint']}")))
     if len(withheld) > _SHOWN:
         console.print(f"and {len(withheld) - _SHOWN:,} more, all in `skillwire://problems`")

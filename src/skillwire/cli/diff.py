@@ -69,7 +69,7 @@ def print_changes(changes: Changes) -> None:
 
 def _as_json(found: HostedSkill, changes: Changes | None) -> dict[str, object]:
     return {
-        "uri": found.skill.uri,
+        "uri": found.uri,
         "origin": found.label,
         "approval": found.standing.value,
         "changes": None

@@ -48,10 +48,10 @@ def pull(
     """
     found, folder = anyio.run(_pull, skill, dest, skill_targets(skill, servers, allow, token_env), force)
     if json:
-        print_json({"folder": visible(str(folder)), "uri": found.skill.uri, "origin": found.label})
+        print_json({"folder": visible(str(folder)), "uri": found.uri, "origin": found.label})
         return 0
     print_line(visible(str(folder)))
-    files = counted(len(found.skill.files or ()), "file")
+    files = counted(len(found.files or ()), "file")
     talk().print(f"{files} of {found.quoted}, as listed; nobody vouches for what they say")
     return 0
 

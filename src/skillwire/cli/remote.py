@@ -27,7 +27,7 @@ from skillwire.host.store.approvals import ApprovalStatus
 from skillwire.host.store.state import State
 from skillwire.library.names import AmbiguousNameError, UnknownNameError
 from skillwire.protocol.messages import SERVER_META
-from skillwire.protocol.remote import Dialect, Integrity, RemoteSkill
+from skillwire.protocol.remote import Dialect, Integrity
 from skillwire.protocol.translate import contents
 from skillwire.safe_text import bare, quoted, visible
 from skillwire.terminal.messages import NoSuchSkillError, counted
@@ -97,12 +97,12 @@ async def _listed(targets: Sequence[Target]) -> Registry:
 def _row(skill: HostedSkill) -> dict[str, object]:
     """Return a skill for programs, with the same keys as one of a folder."""
     return {
-        "name": skill.skill.name,
+        "name": skill.name,
         "description": skill.description,
-        "type": "dynamic" if skill.skill.files is None else "skill-md",
-        "uri": visible(skill.skill.uri),
+        "type": "dynamic" if skill.files is None else "skill-md",
+        "uri": visible(skill.uri),
         "origin": skill.label,
-        "dialect": skill.skill.dialect.value,
+        "dialect": skill.claimed.dialect.value,
         "problems": [],
     }
 
@@ -112,9 +112,9 @@ def _print_skills(skills: Sequence[HostedSkill]) -> None:
     console = data()
     if not console.is_terminal:
         for each in skills:
-            print_line(f"{each.handle}\t{visible(each.skill.uri)}\t{each.description}")
+            print_line(f"{each.handle}\t{visible(each.uri)}\t{each.description}")
         return
-    drafts = any(each.skill.dialect is not Dialect.FINAL for each in skills)
+    drafts = any(each.claimed.dialect is not Dialect.FINAL for each in skills)
     table = Table(box=None, header_style="bold", pad_edge=False, expand=True)
     table.add_column("skill", style="cyan", no_wrap=True, overflow="ellipsis", max_width=40)
     table.add_column("files", justify="right")
@@ -122,8 +122,8 @@ def _print_skills(skills: Sequence[HostedSkill]) -> None:
         table.add_column("dialect")
     table.add_column("description", overflow="ellipsis", no_wrap=True, ratio=1)
     for each in skills:
-        files = "live" if each.skill.files is None else str(len(each.skill.files))
-        dialect = [each.skill.dialect.value] if drafts else []
+        files = "live" if each.files is None else str(len(each.files))
+        dialect = [each.claimed.dialect.value] if drafts else []
         table.add_row(Text(each.handle), files, *dialect, Text(each.description))
     console.print(table, soft_wrap=False)
 
@@ -134,8 +134,8 @@ def read_remote(skill: str, path: str, targets: Sequence[Target], *, as_json: bo
     found, content = anyio.run(_read, skill, path, targets)
     kind = mime_type(path, text=is_text(content))
     if as_json:
-        file = None if found.skill.files is None else listed_file(found.skill, path)
-        uri = live_uri(found.skill, path) if file is None else file.uri
+        file = None if found.files is None else listed_file(found, path)
+        uri = live_uri(found, path) if file is None else file.uri
         print_json({"contents": [contents(uri, kind, content)], "_meta": {SERVER_META: found.label}})
         return 0
     # Also where stdout is a pipe: whoever started this should know whose words they pass on (H20).
@@ -146,7 +146,7 @@ def read_remote(skill: str, path: str, targets: Sequence[Target], *, as_json: bo
 async def _read(skill: str, path: str, targets: Sequence[Target]) -> tuple[HostedSkill, bytes]:
     async with hosting(targets) as host:
         found = await find(host, skill)
-        if found.skill.files is not None and listed_file(found.skill, path) is None:
+        if found.files is not None and listed_file(found, path) is None:
             hint = f"`skillwire show {found.handle}` lists its files"
             raise NoSuchSkillError(f"{found.quoted} has no file {quoted(path)}", hint=hint)
         return found, await host.read(found, path)
@@ -188,16 +188,16 @@ async def _show(skill: str, targets: Sequence[Target], as_json: bool) -> None:  
 
 def _as_json(found: HostedSkill, declared: Mapping[str, Any] | None) -> dict[str, object]:
     return {
-        **_entry(found.skill),
+        **_entry(found),
         "origin": found.label,
         "extension": declared,
-        "dialect": found.skill.dialect.value,
+        "dialect": found.claimed.dialect.value,
         "approval": found.standing.value,
         "problems": [],
     }
 
 
-def _entry(skill: RemoteSkill) -> dict[str, object]:
+def _entry(skill: HostedSkill) -> dict[str, object]:
     files = [{"uri": file.uri, "digest": file.digest.text, "size": file.size} for file in skill.files or ()]
     resources: object = "dynamic" if skill.files is None else files
     return {"uri": skill.uri, "frontmatter": dict(skill.frontmatter), "resources": resources}
@@ -210,13 +210,13 @@ def print_inspection(inspection: Inspection, declared: Mapping[str, Any] | None,
     console.print(Text(found.description))
     console.print()
     lines = [
-        ("uri", found.skill.uri),
+        ("uri", found.uri),
         ("server", f"{found.label}, {target.spelled}"),
         ("extension", extension_text(declared)),
-        ("dialect", found.skill.dialect.value),
-        ("integrity", _INTEGRITY[found.skill.integrity]),
+        ("dialect", found.claimed.dialect.value),
+        ("integrity", _INTEGRITY[found.claimed.integrity]),
         ("approval", APPROVAL[found.standing]),
-        *_fields(found.skill),
+        *_fields(found),
     ]
     for label, value in lines:
         console.print(Text.assemble((f"{visible(label, 100)}: ", "bold"), visible(value, 2000)))
@@ -245,7 +245,7 @@ def print_files(inspection: Inspection) -> None:
         console.print(Text(f"  {size:>{width}}  {file.digest[:_SHOWN_DIGEST]}…  {bare(file.path)}"))
 
 
-def _fields(skill: RemoteSkill) -> list[tuple[str, str]]:
+def _fields(skill: HostedSkill) -> list[tuple[str, str]]:
     shown = {"name", "description"}
     return [(key, _plain(value)) for key, value in skill.frontmatter.items() if key not in shown]
 

@@ -210,7 +210,7 @@ def _open_server(address: Address, options: SourceOptions) -> Source:
 
         target = Target(address.label, url=url, token=address.token, typed=True)
         target = with_login(target, Logins(state_folder_from(options.environment)))
-        return ServerSource(ServerLink(target, limits=options.limits), live=options.live)
+        return ServerSource(ServerLink(target, limits=options.limits), live=options.live, trusted=True)
 
     return DeferredSource(address.label, address.text.partition("?")[0], make)
 

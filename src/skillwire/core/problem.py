@@ -79,7 +79,6 @@ class Rule(StrEnum):
     SOURCE_PARTIAL = "source-partial"
     SERVER_ENTRY = "server-entry"
     SERVER_LIST = "server-list"
-    NOT_APPROVED = "not-approved"
     SERVER_CHANGED = "server-changed"
     LOGIN_REQUIRED = "login-required"
     STATE_FAILED = "state-failed"

@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Self, TypeAlias
 
 from skillwire.core.conformance import Nonconformity, nonconformities
@@ -121,6 +122,32 @@ class Origin:
     """The folder, address or program that holds it."""
     path: str
     """Its `SKILL.md`, relative to the root of the source: what problems call it."""
+    foreign: bool = False
+    """Whether somebody else's server wrote it: then it is framed, and described as shown (H20, H27)."""
+
+
+class Trust(StrEnum):
+    """Whether models and people may be offered a skill. A decision: nothing that a server sends sets it.
+
+    It does not say who wrote the skill, as `Origin.foreign` does: an approved skill of a server, or one of a
+    server that the operator trusts, is still foreign. It is what was known at the last look, and so it never
+    authorizes a read in a host, which asks the store each time (H15).
+    """
+
+    OWN = "own"
+    """The source is the operator's or the person's own, or a server that they trust as a whole."""
+    APPROVED = "approved"
+    """A person approved exactly this content under this label (H17)."""
+    WITHHELD = "withheld"
+    """Nobody approved it, or the approval no longer holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """Why a skill is withheld, and what to do about it. For people."""
+
+    reason: str
+    hint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +168,10 @@ class SkillRecord:
     """What it is called where its document has no frontmatter: then it is a resource, and no listed skill."""
     shown_as: str | None = None
     """How its author wants it described to people and models, where that is not what its document says."""
-    foreign: bool = False
-    """Whether somebody else's server tells of it: then its resource, too, is described as shown (H27)."""
+    trust: Trust = field(kw_only=True)
+    """Whether models and people may be offered it. Without a default: whoever makes a record decides."""
+    withheld: Withheld | None = None
+    """Why it is withheld, exactly if it is."""
     nonconformities: tuple[Nonconformity, ...] = field(init=False, repr=False, compare=False)
     """Why strict clients refuse a list that holds this skill. It follows from the fields above."""
 
@@ -156,6 +185,8 @@ class SkillRecord:
             raise InvalidValueError("files", self.uri, f"a list of files that starts with `{SKILL_FILE}`")
         if len({type(file) for file in self.files}) > 1:
             raise InvalidValueError("files", self.uri, "a list of files of one kind")
+        if (self.trust is Trust.WITHHELD) != (self.withheld is not None):
+            raise InvalidValueError("trust", self.trust, "`withheld` with a reason, or else without one")
         object.__setattr__(self, "nonconformities", self._find_nonconformities())
 
     def _find_nonconformities(self) -> tuple[Nonconformity, ...]:

@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote
 
 from skillwire.core.mime import MARKDOWN
 from skillwire.core.names import SCHEME, SKILL_FILE, is_skill_name, name_fault, root_uri
-from skillwire.core.record import Json, LiveFile, Origin, SkillRecord
+from skillwire.core.record import Json, LiveFile, Origin, SkillRecord, Trust
 from skillwire.errors import InvalidValueError
 
 _PARAMETER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
@@ -116,6 +116,7 @@ class SkillTemplate:
             files=(LiveFile(SKILL_FILE, MARKDOWN),),
             directories=(),
             origin=Origin(self.label, location, f"{location}/{SKILL_FILE}"),
+            trust=Trust.OWN,
         )
 
     def below(self, prefix: str) -> Self:

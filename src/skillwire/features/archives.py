@@ -66,7 +66,7 @@ class SkillArchives(Unlisted):
             await checkpoint()  # a skill can have hundreds of files, and others are waiting
             return file.path, (await self._library.read(entry.uri_of(file.path))).content
 
-        at_once = READS_AT_ONCE if entry.foreign else 1
+        at_once = READS_AT_ONCE if entry.origin.foreign else 1
         await in_order(entry.files, read, lambda came: files.update([came]), at_once)
         return await anyio.to_thread.run_sync(pack_skill, files, form, entry.executable)
 

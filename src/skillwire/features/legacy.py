@@ -40,7 +40,7 @@ class LegacyAddresses(Unlisted):
             await checkpoint()  # a skill can have hundreds of files, and others are waiting
             return await self._library.read(entry.uri_of(file.path))
 
-        await in_order(files, read_file, readings.append, READS_AT_ONCE if entry.foreign else 1)
+        await in_order(files, read_file, readings.append, READS_AT_ONCE if entry.origin.foreign else 1)
         return [
             with_meta(
                 contents(

@@ -106,7 +106,7 @@ def catalog_problems(catalog: Catalog) -> tuple[Problem, ...]:
 
 
 class ProblemsDocument(Document):
-    """Every skill that is broken, for whoever looks: never only a line in a log."""
+    """Every skill that is broken or withheld, for whoever looks: never only a line in a log."""
 
     uri = "skillwire://problems"
     name = "problems"
@@ -119,13 +119,15 @@ class ProblemsDocument(Document):
         self.problems = problems
 
     def listed(self, catalog: Catalog) -> bool:
-        return bool(self.problems(catalog))
+        return bool(catalog.withheld or self.problems(catalog))
 
     def differs(self, change: Change) -> bool:
-        return self.problems(change.before) != self.problems(change.after)
+        before, after = change.before, change.after
+        return before.withheld != after.withheld or self.problems(before) != self.problems(after)
 
     async def render(self, catalog: Catalog) -> bytes:
         problems = [problem.to_json() for problem in self.problems(catalog)]
+        problems += map(catalog.withheld_report, catalog.withheld)
         return orjson.dumps({"problems": problems}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 

@@ -224,7 +224,7 @@ class ToolsFeature(Feature):
             total += len(reading.content)
             self._bound(path, total)
 
-        await in_order(inside, read, take, READS_AT_ONCE if entry.foreign else 1)
+        await in_order(inside, read, take, READS_AT_ONCE if entry.origin.foreign else 1)
         return [block for reading in readings for block in file_of_folder(reading, self._folder_frame)]
 
     def _bound(self, path: str, total: int) -> None:

@@ -79,7 +79,7 @@ class VisibleSkills:
 
 def _named(catalog: Catalog) -> Names:
     policy, entries = catalog.visibility, catalog.entries
-    if any(map(policy.withholds, entries.values())):
+    if catalog.withheld:
         entries = {uri: entry for uri, entry in entries.items() if not policy.withholds(entry)}
     return Names(catalog, entries, by_path=policy.by_path)
 

@@ -58,7 +58,7 @@ def choose(catalog: Catalog) -> Choice:
     chosen: dict[str, SkillRecord] = {}
     left_out: list[LeftOut] = []
     for entry in catalog.entries.values():
-        if catalog.visibility.withholds(entry):  # its own problem says why
+        if catalog.visibility.withholds(entry):  # `withheld_report` says why
             continue
         if not entry.listed or not entry.description.strip():
             message = "an index names each skill with its description, and it has none"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from skillwire.lazy import exports
 
 if TYPE_CHECKING:
+    from skillwire.core.record import Trust
     from skillwire.errors import HostError, LoginError, LoginRequiredError
     from skillwire.host.approvals.questions import (
         Answer,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from skillwire.host.host import Host
     from skillwire.host.login.browser import browser_login
     from skillwire.host.login.flow import KnownClient, LoginHandler, LoginRequest
-    from skillwire.host.servers.connected import ConnectedServer
+    from skillwire.host.servers.connected import ConnectedServer, SkillsTransport
     from skillwire.host.session.session import Session
     from skillwire.host.session.tools import AgentTool
     from skillwire.host.store.logins import Logins
@@ -53,9 +54,11 @@ __all__ = [
     "Request",
     "Session",
     "SkillsClient",
+    "SkillsTransport",
     "State",
     "Target",
     "TokenSource",
+    "Trust",
     "browser_login",
     "verify_server",
 ]
@@ -73,6 +76,8 @@ if not TYPE_CHECKING:  # a type checker knows the names above, and no others
             "ForeignReadRequest": "skillwire.host.approvals.questions",
             "DraftsClient": "skillwire.host.dialects.drafts",
             "SkillsClient": "skillwire.host.dialects.client",
+            "SkillsTransport": "skillwire.host.servers.connected",
+            "Trust": "skillwire.core.record",
             "Host": "skillwire.host.host",
             "HostError": "skillwire.host.errors",
             "LoadRequest": "skillwire.host.approvals.questions",

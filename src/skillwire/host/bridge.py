@@ -15,7 +15,7 @@ from skillwire.core.json_text import same
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import LiveFile, SkillFile, SkillRecord
 from skillwire.errors import SourceError, StateError
-from skillwire.host.approvals.approval_store import ApprovalStore
+from skillwire.host.approvals.approval_store import ApprovalStore, decided
 from skillwire.host.connections.target import Target
 from skillwire.host.hosted_skill import HostedSkill
 from skillwire.host.servers.link import ServerLink
@@ -41,11 +41,6 @@ APPROVALS: Locations = frozenset({"approvals"})
 """Where to look again when a person has decided something: nobody else is asked."""
 _LOOK_SECONDS = 1.0
 """How soon a decision counts that was made elsewhere."""
-_WHY = {
-    ApprovalStatus.UNKNOWN: "nobody approved it",
-    ApprovalStatus.CHANGED: "it is another than the one that was approved",
-    ApprovalStatus.REVOKED: "its approval was taken back",
-}
 
 Approving = Callable[[str], str]
 """The command that approves a skill, by `NAME` or `URI`."""
@@ -61,9 +56,9 @@ class _Judged:
 
 
 class ApprovalGate(WrappedSource):
-    """Passes everything on, and marks each skill that is not approved with a problem that says so.
+    """Passes everything on, and decides the trust of each skill: approved, or withheld and why.
 
-    The mark is part of the entry, so that a decision is a change like any other: clients are told of it.
+    It is part of the entry, so that a decision is a change like any other: clients are told of it.
     """
 
     def __init__(self, source: ServerSource, keeping: ApprovalStore, approving: Approving) -> None:
@@ -131,17 +126,18 @@ class ApprovalGate(WrappedSource):
             judged = known.get(entry.uri)
             standing = standings.get(entry.uri, ApprovalStatus.UNKNOWN)
             if judged is None or judged.given is not entry or judged.standing is not standing:
-                judged = _Judged(entry, standing, self._marked(entry, standing, alone=names[entry.name] == 1))
+                judged = _Judged(
+                    entry, standing, self._decided(entry, standing, alone=names[entry.name] == 1)
+                )
             self._judged[entry.uri] = judged
         return replace(scan, entries=tuple(each.entry for each in self._judged.values()))
 
     async def _standings(self, entries: Iterable[SkillRecord]) -> dict[str, ApprovalStatus]:
         """Return how each skill stands, as its server lists it now (H17)."""
-        remotes = {entry.uri: self._server.remote(entry) for entry in entries}
         hosted = {
-            uri: HostedSkill(self.label, local=False, skill=remote)
-            for uri, remote in remotes.items()
-            if remote is not None
+            entry.uri: HostedSkill(entry, remote)
+            for entry in entries
+            if (remote := self._server.claim(entry)) is not None
         }
         found = await self._keeping.judged(hosted.values())
         standings: dict[str, ApprovalStatus] = {}
@@ -154,27 +150,14 @@ class ApprovalGate(WrappedSource):
     async def _reads_as_approved(self, skill: HostedSkill) -> bool:
         """Whether an entry says what it said then: digests do not bind what is told before a file is read."""
         before = await self._keeping.approved(skill)
-        return before is not None and same(dict(before.frontmatter), dict(skill.skill.frontmatter))
+        return before is not None and same(dict(before.frontmatter), dict(skill.frontmatter))
 
-    def _marked(self, entry: SkillRecord, standing: ApprovalStatus, *, alone: bool) -> SkillRecord:
-        """Return a skill with what keeps it from models and people, if anything does."""
-        if standing is ApprovalStatus.APPROVED:
-            return entry
-        return replace(entry, problems=(*entry.problems, self._problem(entry, standing, alone=alone)))
-
-    def _problem(self, entry: SkillRecord, standing: ApprovalStatus, *, alone: bool) -> Problem:
+    def _decided(self, entry: SkillRecord, standing: ApprovalStatus, *, alone: bool) -> SkillRecord:
         command = self._approving(entry.name if alone else entry.origin.location)
-        why, hint = _WHY[standing], f"look at it, then approve it: {quoted(command, None)}"
+        hint = f"look at it, then approve it: {quoted(command, None)}"
         if entry.dynamic:
-            why = "its content is made when it is read, and no approval can be bound to that"
             hint = f"if you trust the whole server, start the bridge with `--trust {self.label}`"
-        return Problem(
-            entry.origin.path,
-            Rule.NOT_APPROVED,
-            Severity.WARNING,
-            f"models and people are not offered it: {why}",
-            hint=hint,
-        )
+        return decided(entry, standing, hint, live=entry.dynamic)
 
 
 _NAMES = VisibilityPolicy(by_path=True)
@@ -231,7 +214,7 @@ async def bridged(
         keeping, state, trouble = ApprovalStore(None), None, error
     sources: list[Source] = [] if trouble is None else [_WithoutState(trouble)]
     for link in links:
-        source = ServerSource(link, cache=None if state is None else state.cache, live=True)
-        trust = link.label in trusted
+        cache, trust = None if state is None else state.cache, link.label in trusted
+        source = ServerSource(link, cache=cache, live=True, trusted=trust)
         sources.append(source if trust else ApprovalGate(source, keeping, partial(command, link.target)))
     return Library(sources, visibility=_NAMES)

@@ -15,21 +15,23 @@ from skillwire.errors import SkillwireError, UsageError, VerificationError
 from skillwire.host.approvals.approval_store import ApprovalStore
 from skillwire.host.approvals.consent import Consent
 from skillwire.host.approvals.questions import Approver, Changes, Inspection, inspect_entry
+from skillwire.host.connections.labels import checked_label
 from skillwire.host.connections.target import Target
 from skillwire.host.errors import translated_errors
-from skillwire.host.folder import FolderProvider
 from skillwire.host.hosted_skill import HostedSkill, listed_file, live_uri, unlisted, wanted_tools
 from skillwire.host.login.flow import KnownClient, LoginHandler, checked_scopes, log_in
 from skillwire.host.login.tokens import keep_login, uses_login, with_login
 from skillwire.host.places import Places
 from skillwire.host.pull import pulled
 from skillwire.host.registry import Registry
-from skillwire.host.servers.connected import ConnectedServer, Provider
 from skillwire.host.servers.link import ServerLink
 from skillwire.host.servers.records import why_not_published
+from skillwire.host.servers.source import ServerSource
 from skillwire.host.session.session import Session
 from skillwire.host.store.state import State
 from skillwire.safe_text import quoted
+from skillwire.sources.base import Source
+from skillwire.sources.folder.source import FolderSource
 
 PATIENCE = 60.0
 """Seconds that one place has to list its skills."""
@@ -46,7 +48,7 @@ class Host:
         servers: Iterable[Target] = (),
         folders: Mapping[str, str | os.PathLike[str]] | None = None,
         *,
-        providers: Iterable[Provider] = (),
+        sources: Iterable[Source] = (),
         approve: Approver | None = None,
         state: State | None = None,
         drafts: bool = False,
@@ -54,7 +56,9 @@ class Host:
         patience: float = PATIENCE,
         login: LoginHandler | None = None,
     ) -> None:
-        """Take servers by their targets, the person's own folders by labels, and any other `providers`.
+        """Take servers by their targets, the person's own folders by labels, and any other `sources`.
+
+        A `ServerSource` among them is a server, whose skills need approval; all others are the person's own.
 
         `approve` asks a person; without it, no skill of a server is loaded (H30). Without a `state`, nothing
         is kept after this host is gone. With `drafts`, servers may speak dialects from before the extension.
@@ -70,12 +74,16 @@ class Host:
         self._login_turn, self._login_rounds = anyio.Lock(), 0
         targets = servers if state is None else [with_login(each, state.logins) for each in servers]
         self._links = [ServerLink(target, drafts=drafts, limits=limits) for target in targets]
-        own = [FolderProvider(label, root, limits) for label, root in (folders or {}).items()]
+        own = [
+            FolderSource(root, label=checked_label(label), limits=limits)
+            for label, root in (folders or {}).items()
+        ]
+        everything = [*own, *map(ServerSource, self._links), *sources]
         if state is not None:
-            for root in (folders or {}).values():
-                state.keep_apart(Path(root))  # or what was fetched would be taken for the person's own (H24)
+            for each in everything:
+                if isinstance(each, FolderSource):  # or what was fetched would be taken for their own (H24)
+                    state.keep_apart(each.root)
         self._keeping = ApprovalStore(state)
-        everything = [*own, *self._links, *providers]
         self._places = Places(everything, self._keeping, limits, patience, self._notice)
         if state is not None and state.damaged is not None:
             told = f"{state.damaged}; {state.damaged.hint}"
@@ -86,10 +94,9 @@ class Host:
 
     async def __aenter__(self) -> Self:
         for link in self._links:
-            await self._bind(link.label, link.target.identity)
             await self._stack.enter_async_context(link)
-        for each in self._places.providers.values():
-            if isinstance(each, ConnectedServer) and each.identity is not None:
+        for each in self._places.places.values():
+            if each.identity is not None:
                 await self._bind(each.label, each.identity)
         return self
 
@@ -107,7 +114,7 @@ class Host:
     @property
     def labels(self) -> tuple[str, ...]:
         """Every place, the person's own first."""
-        return tuple(self._places.providers)
+        return tuple(self._places.places)
 
     @property
     def registry(self) -> Registry:
@@ -184,8 +191,7 @@ class Host:
 
     def declared(self, label: str) -> Mapping[str, Any] | None:
         """Return what a server declared of the extension when last reached; None if it did not (H1)."""
-        provider = self._places.provider(label)
-        return provider.declared if isinstance(provider, (ServerLink, ConnectedServer)) else None
+        return self._places.place(label).declared
 
     # Judging
 
@@ -196,11 +202,11 @@ class Host:
     async def diff(self, skill: HostedSkill) -> Changes | None:
         """Return in what it differs from the version that was approved; None if none was (H11)."""
         before = await self._keeping.approved(skill)
-        return None if before is None else Changes.between(before, skill.skill)
+        return None if before is None else Changes.between(before, skill)
 
     def why_not_bridged(self, skill: HostedSkill) -> str:
         """Return why `skillwire bridge` cannot pass on a skill that this host can use; empty if it can."""
-        return why_not_published(skill.label, skill.skill, self._places.listed(skill.label))
+        return why_not_published(skill.label, skill.claimed, self._places.listed(skill.label))
 
     async def approve(self, skill: HostedSkill) -> None:
         """Keep a person's approval of this very version. Raises `UsageError` where that cannot be."""
@@ -226,7 +232,7 @@ class Host:
 
         Raises `UsageError` for others, and `StateError` where no approval is kept.
         """
-        wanted, given = wanted_tools(skill.skill), frozenset(tools)
+        wanted, given = wanted_tools(skill), frozenset(tools)
         if not given <= wanted:
             extra = ", ".join(map(quoted, sorted(given - wanted)))
             raise UsageError(
@@ -241,12 +247,12 @@ class Host:
 
         Where no files are listed, there is nothing that it could be compared with.
         """
-        with translated_errors(skill.origin, skill.skill.uri):
-            if skill.skill.files is None:
-                return await self._places.provider(skill.label).read(live_uri(skill.skill, path))
-            file = listed_file(skill.skill, path)
+        with translated_errors(skill.origin, skill.uri):
+            if skill.files is None:
+                return await self._places.place(skill.label).read(live_uri(skill, path))
+            file = listed_file(skill, path)
         if file is None:
-            raise VerificationError(skill.origin, unlisted(skill.skill, path))
+            raise VerificationError(skill.origin, unlisted(skill, path))
         return await self._places.content(skill, file)
 
     async def pull(self, skill: HostedSkill, dest: Path) -> Path:

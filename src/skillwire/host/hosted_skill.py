@@ -1,17 +1,19 @@
 """A skill as a host knows it: its place, the paths of its files, and the tools it asks for."""
 
 import posixpath
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import quote, unquote
 
 from skillwire.core.names import SCHEME, folded
 from skillwire.core.problem import Problem, Rule
-from skillwire.errors import FindingError
+from skillwire.core.record import Json, SkillFile, SkillRecord
+from skillwire.errors import FindingError, InvalidValueError
 from skillwire.frontmatter.rules import tools_in
 from skillwire.host.store.approvals import ApprovalStatus
 from skillwire.protocol.findings import server_problem
-from skillwire.protocol.remote import RemoteFile, RemoteSkill
+from skillwire.protocol.remote import ListedSkill, RemoteDelivery, RemoteFile, RemoteSkill
 from skillwire.safe_text import plain, quoted
 
 Identity: TypeAlias = tuple[str, str]
@@ -24,38 +26,95 @@ _SHOWN_PATH = 200
 
 @dataclass(frozen=True, slots=True)
 class HostedSkill:
-    """One skill of one place, at one moment."""
+    """One skill of one place, at one moment: its record, and the name it goes by in a host."""
 
-    label: str
-    local: bool
-    """Whether it is one of the person's own: then it needs no approval."""
-    skill: RemoteSkill
+    record: SkillRecord
+    claim: RemoteSkill | None = None
+    """What its server listed, which every read is compared with. None for one of the person's own."""
     handle: str = ""
     """What people and models call it, and no other."""
     standing: ApprovalStatus = ApprovalStatus.UNKNOWN
     """What is known of its approval. A local one needs none."""
 
+    def __post_init__(self) -> None:
+        if self.local != (self.claim is None):
+            raise InvalidValueError(
+                "claim", self.record.uri, "what the server listed, of a server's skill only"
+            )
+
+    @property
+    def label(self) -> str:
+        return self.record.origin.source
+
+    @property
+    def local(self) -> bool:
+        """Whether it is one of the person's own: then it needs no approval."""
+        return not self.record.origin.foreign
+
     @property
     def identity(self) -> Identity:
-        return self.label, self.skill.uri
+        return self.label, self.uri
 
     @property
     def origin(self) -> str:
         return describe_place(self.label, local=self.local)
 
     @property
+    def name(self) -> str:
+        return self.record.name
+
+    @property
     def description(self) -> str:
         """Its description as people and models are shown it (H27)."""
-        return plain(self.skill.description, SHOWN_DESCRIPTION)
+        return plain(self.record.description, SHOWN_DESCRIPTION)
+
+    @property
+    def frontmatter(self) -> Mapping[str, Json]:
+        return self.record.frontmatter
+
+    @property
+    def uri(self) -> str:
+        """The URI of its `SKILL.md`, as its place spells it."""
+        return self.record.uri if self.claim is None else self.claim.uri
+
+    @property
+    def root(self) -> str:
+        """The URI of its folder, as its place spells it."""
+        return self.record.root if self.claim is None else self.claim.root
 
     @property
     def path(self) -> str:
         """Where it is in the names of its place, as a person would write it."""
-        return plain(unquote(self.skill.root.removeprefix(SCHEME)), _SHOWN_PATH)
+        return plain(unquote(self.root.removeprefix(SCHEME)), _SHOWN_PATH)
 
     @property
     def quoted(self) -> str:
         return quoted(self.handle or f"{self.label}:{self.path}")
+
+    @property
+    def files(self) -> tuple[RemoteFile, ...] | None:
+        """Its files, by the URIs that its place gives them. None where they show when they are read."""
+        if self.claim is not None:
+            return self.claim.files
+        record, listed = self.record, [file for file in self.record.files if isinstance(file, SkillFile)]
+        found = tuple(RemoteFile(record.uri_of(file.path), file.digest, file.size) for file in listed)
+        return None if record.dynamic else found
+
+    @property
+    def main(self) -> RemoteFile | None:
+        """Its `SKILL.md`, if that is promised."""
+        return next((file for file in self.files or () if file.uri == self.uri), None)
+
+    @property
+    def deliveries(self) -> tuple[RemoteDelivery, ...]:
+        """Where its files are, in dialects that do not list them."""
+        return () if self.claim is None else self.claim.deliveries
+
+    @property
+    def claimed(self) -> RemoteSkill:
+        """What its server listed. Only a server's skill has it."""
+        assert self.claim is not None, "nobody claims anything of an own skill"
+        return self.claim
 
 
 def describe_place(label: str, *, local: bool) -> str:
@@ -67,7 +126,7 @@ _SHOWN_PATH_LENGTH = 200
 _UNRESERVED = "!$&'()*+,;=:@/"
 
 
-def shown_path(skill: RemoteSkill, uri: str) -> str:
+def shown_path(skill: ListedSkill, uri: str) -> str:
     """Return the path of a file of the skill, as people and models are shown it (H27)."""
     return plain(unquote(uri.removeprefix(f"{skill.root}/")), _SHOWN_PATH_LENGTH)
 
@@ -94,7 +153,7 @@ def canonical(uri: str) -> str:
     return folded(posixpath.normpath(unquote(uri)))
 
 
-def listed_file(skill: RemoteSkill, path: str) -> RemoteFile | None:
+def listed_file(skill: ListedSkill, path: str) -> RemoteFile | None:
     """Return the file of the entry that a reference means, spelled as in a document or as in a URI (H14)."""
     files = {file.uri: file for file in skill.files or ()}
     if path in files:
@@ -104,7 +163,7 @@ def listed_file(skill: RemoteSkill, path: str) -> RemoteFile | None:
     return paths.get(wanted) or paths.get(unquote(wanted))
 
 
-def files_below(skill: RemoteSkill, path: str) -> list[RemoteFile]:
+def files_below(skill: ListedSkill, path: str) -> list[RemoteFile]:
     """Return the files of the entry that are in a folder, however deep."""
     wanted = unquote(relative(path))
     below = f"{wanted}/" if wanted else ""
@@ -115,14 +174,14 @@ def files_below(skill: RemoteSkill, path: str) -> list[RemoteFile]:
     ]
 
 
-def live_uri(skill: RemoteSkill, path: str) -> str:
+def live_uri(skill: ListedSkill, path: str) -> str:
     """Return the URI of a file that no entry lists, because content is made when it is read (S9)."""
     if path.startswith(f"{skill.root}/"):
         path = path.removeprefix(f"{skill.root}/")
     return f"{skill.root}/{quote(unquote(relative(path)), safe=_UNRESERVED)}"
 
 
-def unlisted(skill: RemoteSkill, path: str) -> Problem:
+def unlisted(skill: ListedSkill, path: str) -> Problem:
     """Return what is wrong with reading a file that the entry does not list: it is no file of the skill."""
     told = f"{quoted(path)} is not among its files; an empty path lists them"
     return server_problem(skill.uri, Rule.UNLISTED, told)
@@ -145,7 +204,7 @@ _SHOWN_WISH = 200
 _SHOWN_WISHES = 50
 
 
-def wanted_tools(skill: RemoteSkill) -> frozenset[str]:
+def wanted_tools(skill: ListedSkill) -> frozenset[str]:
     """Return the tools that a skill would like to use without a question."""
     value = skill.frontmatter.get(ALLOWED_TOOLS)
     if isinstance(value, str):
@@ -154,7 +213,7 @@ def wanted_tools(skill: RemoteSkill) -> frozenset[str]:
     return frozenset(item for item in items if isinstance(item, str))
 
 
-def wishes(skill: RemoteSkill) -> tuple[str, ...]:
+def wishes(skill: ListedSkill) -> tuple[str, ...]:
     """Return everything in a frontmatter that may be meant to have an effect, for a person to read."""
     tools = [f"{ALLOWED_TOOLS}: {plain(tool, _SHOWN_WISH)}" for tool in sorted(wanted_tools(skill))]
     others = [
@@ -163,6 +222,6 @@ def wishes(skill: RemoteSkill) -> tuple[str, ...]:
     return tuple([*tools, *others][:_SHOWN_WISHES])
 
 
-def is_for_models(skill: RemoteSkill) -> bool:
+def is_for_models(skill: ListedSkill) -> bool:
     """Whether a model may begin with it by itself."""
     return skill.frontmatter.get("disable-model-invocation") is not True

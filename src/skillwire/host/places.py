@@ -10,17 +10,18 @@ import anyio.to_thread
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Limits
 from skillwire.errors import BadParamsError, ConflictError, HostError, LoginRequiredError, VerificationError
-from skillwire.host.approvals.approval_store import ApprovalStore
+from skillwire.host.approvals.approval_store import ApprovalStore, decided
 from skillwire.host.connections.labels import checked_label
-from skillwire.host.dialects.client import Listing
 from skillwire.host.errors import translated_errors
-from skillwire.host.hosted_skill import HostedSkill, Identity, describe_place, wanted_tools
+from skillwire.host.hosted_skill import HostedSkill, Identity, wanted_tools
+from skillwire.host.place import Found, Place, place_of
 from skillwire.host.registry import Registry
-from skillwire.host.servers.connected import Provider
+from skillwire.host.store.approvals import ApprovalStatus, content_of
 from skillwire.protocol.messages import SKILLS_GET, SKILLS_LIST
 from skillwire.protocol.remote import RemoteFile, RemoteSkill
 from skillwire.protocol.verify import file_faults
 from skillwire.safe_text import quoted
+from skillwire.sources.base import Source
 
 Noticed: TypeAlias = Callable[[Registry], None]
 """Told of every new registry, right after it stands."""
@@ -30,17 +31,17 @@ _MAX_LOOKED_UP = 1000
 
 
 class Places:
-    """Providers by their labels, and the registry of their skills. The one part that moves."""
+    """Sources by their labels, and the registry of their skills. The one part that moves."""
 
     def __init__(
         self,
-        providers: Iterable[Provider],
+        sources: Iterable[Source],
         keeping: ApprovalStore,
         limits: Limits,
         patience: float,
         noticed: Noticed,
     ) -> None:
-        self.providers = _by_label(providers)
+        self.places = _by_label(sources)
         self.registry = Registry()
         self.limits = limits
         self.notes: list[Problem] = []
@@ -48,28 +49,28 @@ class Places:
         self._keeping = keeping
         self._patience = patience
         self._noticed = noticed
-        self._looked_up: dict[Identity, RemoteSkill] = {}
+        self._looked_up: dict[Identity, HostedSkill] = {}
         """What no list has, oldest first."""
         self._discovering = anyio.Lock()
         self._rounds = 0
 
-    def provider(self, label: str) -> Provider:
+    def place(self, label: str) -> Place:
         """Return the place of that label. Raises `BadParamsError`."""
-        if (provider := self.providers.get(label)) is None:
-            known = ", ".join(map(quoted, self.providers)) or "none"
+        if (place := self.places.get(label)) is None:
+            known = ", ".join(map(quoted, self.places)) or "none"
             raise BadParamsError(f"there is no server {quoted(label)}; there are {known}")
-        return provider
+        return place
 
     async def discover(self) -> Registry:
         """List every place at once. Many who ask at once share one look (H29)."""
         seen = self._rounds
         async with self._discovering:
             if self._rounds == seen:  # else somebody looked while we waited
-                listings: dict[str, Listing | Problem] = {}
+                listings: dict[str, Found | Problem] = {}
                 async with anyio.create_task_group() as tasks:
-                    for provider in self.providers.values():
-                        tasks.start_soon(self._list, provider, listings)
-                await self._take({label: listings[label] for label in self.providers})
+                    for place in self.places.values():
+                        tasks.start_soon(self._list, place, listings)
+                await self._take({label: listings[label] for label in self.places})
                 self._rounds += 1
         return self.registry
 
@@ -83,28 +84,28 @@ class Places:
         if self._rounds == 0:
             await self.discover()
         label, _, uri = name.partition(":")
-        spelled = label in self.providers and "://" in uri
+        spelled = label in self.places and "://" in uri
         return (label, uri) if spelled and not self.registry.knows(name) else None
 
     async def lookup(self, label: str, uri: str) -> HostedSkill:
         """Return the skill at `uri` as its place has it now, listed or not (H3, H15). Raises `HostError`."""
-        provider = self.provider(label)
+        place = self.place(label)
         before = self._looked_up.pop((label, uri), None)
-        with translated_errors(describe_place(label, local=provider.local), SKILLS_GET):
-            skill = await provider.get(uri)
+        with translated_errors(place.origin, SKILLS_GET):
+            skill = await place.get(uri)
         if before is not None or self.registry.get((label, uri)) is None:
             self._looked_up[label, uri] = skill
             if len(self._looked_up) > _MAX_LOOKED_UP:
                 del self._looked_up[next(iter(self._looked_up))]
-        self._swap(self.registry.having(await self._judged(HostedSkill(label, provider.local, skill))))
+        self._swap(self.registry.having(await self._judged(skill)))
         return self.registry.skill((label, uri))
 
     def listed(self, label: str) -> list[RemoteSkill]:
-        """Return the skills of a place that its list has, in the order of the list."""
+        """Return the skills of a server that its list has, in the order of the list."""
         return [
-            each.skill
+            each.claim
             for each in self.registry
-            if each.label == label and each.identity not in self._looked_up
+            if each.label == label and each.claim is not None and each.identity not in self._looked_up
         ]
 
     async def content(self, skill: HostedSkill, file: RemoteFile) -> bytes:
@@ -112,7 +113,7 @@ class Places:
         if (kept := await self._keeping.cached(skill, file)) is not None:
             return kept
         with translated_errors(skill.origin, file.uri):
-            content = await self.provider(skill.label).read(file.uri, file.size)
+            content = await self.place(skill.label).read(file.uri, file.size)
         if faults := tuple(file_faults(file, content)):
             raise VerificationError(skill.origin, *faults)
         await self._keeping.cache(skill, file, content)
@@ -120,7 +121,7 @@ class Places:
 
     async def granted(self, skill: HostedSkill) -> frozenset[str]:
         """Return the tools that a skill may use without a question: its own, or those that were granted."""
-        wanted = wanted_tools(skill.skill)
+        wanted = wanted_tools(skill)
         return wanted if skill.local else wanted & await self._keeping.granted(skill)
 
     async def refresh_status(self, identity: Identity) -> None:
@@ -128,20 +129,19 @@ class Places:
         if (known := self.registry.get(identity)) is not None:
             self._swap(self.registry.having(await self._judged(known)))
 
-    async def _list(self, provider: Provider, listings: dict[str, Listing | Problem]) -> None:
-        origin = describe_place(provider.label, local=provider.local)
+    async def _list(self, place: Place, listings: dict[str, Found | Problem]) -> None:
         try:
-            with anyio.fail_after(self._patience), translated_errors(origin, SKILLS_LIST):
-                listings[provider.label] = await provider.list()
+            with anyio.fail_after(self._patience), translated_errors(place.origin, SKILLS_LIST):
+                listings[place.label] = await place.list()
         except TimeoutError:
             told = f"it did not list its skills in {self._patience:g} seconds"
-            listings[provider.label] = Problem("", Rule.TIMEOUT, Severity.ERROR, told, label=provider.label)
+            listings[place.label] = Problem("", Rule.TIMEOUT, Severity.ERROR, told, label=place.label)
         except HostError as error:
-            told = error.told.removeprefix(f"{quoted(provider.label)} ")
+            told = error.told.removeprefix(f"{quoted(place.label)} ")
             rule = Rule.LOGIN_REQUIRED if isinstance(error, LoginRequiredError) else Rule.SOURCE_FAILED
-            listings[provider.label] = Problem("", rule, Severity.ERROR, told, label=provider.label)
+            listings[place.label] = Problem("", rule, Severity.ERROR, told, label=place.label)
 
-    async def _take(self, listings: Mapping[str, Listing | Problem]) -> None:
+    async def _take(self, listings: Mapping[str, Found | Problem]) -> None:
         """Make the registry of what all places said, with what they have beside their lists (H3)."""
         skills: list[HostedSkill] = []
         problems = list(self.notes)
@@ -151,32 +151,37 @@ class Places:
                 continue
             listed = {skill.uri: skill for skill in listing.skills}
             beside = {uri: each for (whose, uri), each in self._looked_up.items() if whose == label}
-            local = self.providers[label].local
-            skills += [HostedSkill(label, local, each) for each in {**listed, **beside, **listed}.values()]
+            skills += {**listed, **beside, **listed}.values()
             problems += [replace(each, label=label) for each in listing.findings.kept]
             if listing.findings.more:
                 told = f"and {listing.findings.more:,} more"
                 problems.append(Problem("", Rule.MORE, Severity.ERROR, told, label=label))
         known = await self._keeping.judged(skills)
-        judged = [replace(each, standing=known.get(each.identity, each.standing)) for each in skills]
+        judged = [_decided(each, known[each.identity]) if each.identity in known else each for each in skills]
         self._swap(
-            await anyio.to_thread.run_sync(Registry, judged, problems, self.providers)
+            await anyio.to_thread.run_sync(Registry, judged, problems, self.places)
         )  # they may be very many
 
     async def _judged(self, skill: HostedSkill) -> HostedSkill:
         """Return a skill with how it stands: other content than was approved ends an approval (H17)."""
-        return skill if skill.local else replace(skill, standing=await self._keeping.standing(skill))
+        return skill if skill.local else _decided(skill, await self._keeping.standing(skill))
 
     def _swap(self, registry: Registry) -> None:
         self.registry = registry
         self._noticed(registry)
 
 
-def _by_label(providers: Iterable[Provider]) -> dict[str, Provider]:
-    known: dict[str, Provider] = {}
-    for each in providers:
+def _decided(skill: HostedSkill, standing: ApprovalStatus) -> HostedSkill:
+    hint = "load it in a session, or approve it with `Host.approve`"
+    record = decided(skill.record, standing, hint, live=content_of(skill) is None)
+    return replace(skill, standing=standing, record=record)
+
+
+def _by_label(sources: Iterable[Source]) -> dict[str, Place]:
+    known: dict[str, Place] = {}
+    for each in sources:
         checked_label(each.label)
         if any(each.label.casefold() == label.casefold() for label in known):  # as some file systems see it
             raise ConflictError(f"two places have the label {quoted(each.label)}; give each its own")
-        known[each.label] = each
+        known[each.label] = place_of(each)
     return known

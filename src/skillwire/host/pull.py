@@ -31,7 +31,7 @@ async def pulled(reader: Reads, skill: HostedSkill, dest: Path) -> Path:
 
     It is there whole, or not at all. Raises `UsageError` or `HostError`.
     """
-    files = skill.skill.files
+    files = skill.files
     if files is None:
         raise UsageError(
             f"{skill.quoted} has no list of files: its content is made when it is read",
@@ -39,21 +39,24 @@ async def pulled(reader: Reads, skill: HostedSkill, dest: Path) -> Path:
         )
     folder = dest.joinpath(skill.label, *_place(skill))
     await anyio.to_thread.run_sync(_must_be_free, folder)
-    paths = {file.uri: unquote(file.uri.removeprefix(f"{skill.skill.root}/")) for file in files}
+    paths = {file.uri: unquote(file.uri.removeprefix(f"{skill.root}/")) for file in files}
     for path in paths.values():
         if fault := portable_fault(path):
             raise VerificationError(
                 skill.origin,
-                server_problem(skill.skill.uri, Rule.ENTRY_RESOURCES, f"the file {quoted(path)} {fault}"),
+                server_problem(skill.uri, Rule.ENTRY_RESOURCES, f"the file {quoted(path)} {fault}"),
             )
     contents: dict[str, bytes] = {}
 
     async def read(file: RemoteFile) -> tuple[str, bytes]:
         return paths[file.uri], await reader.content(skill, file)
 
-    at_once = READS_AT_ONCE if skill.skill.sized else UNSIZED_AT_ONCE
+    sized = all(file.size is not None for file in files)
+    at_once = READS_AT_ONCE if sized else UNSIZED_AT_ONCE
     await in_order(files, read, lambda came: contents.update([came]), at_once)
-    if faults := tuple(frontmatter_faults(skill.skill, contents[paths[skill.skill.uri]])):
+    if skill.claim is not None and (
+        faults := tuple(frontmatter_faults(skill.claim, contents[paths[skill.uri]]))
+    ):
         raise VerificationError(skill.origin, *faults)
     await anyio.to_thread.run_sync(_write, folder, contents)
     return folder
@@ -61,14 +64,12 @@ async def pulled(reader: Reads, skill: HostedSkill, dest: Path) -> Path:
 
 def _place(skill: HostedSkill) -> list[str]:
     """Return the folders that spell the URI: no two skills of one server have the same."""
-    root = skill.skill.root
+    root = skill.root
     scheme, _, rest = root.partition(":")
     spelled = root.removeprefix(SCHEME) if root.startswith(SCHEME) else f"{scheme}+/{rest.lstrip('/')}"
     path = unquote(spelled)
     if fault := portable_fault(path):
-        raise VerificationError(
-            skill.origin, server_problem(skill.skill.uri, Rule.ENTRY_URI, f"its path {fault}")
-        )
+        raise VerificationError(skill.origin, server_problem(skill.uri, Rule.ENTRY_URI, f"its path {fault}"))
     return path.split("/")
 
 

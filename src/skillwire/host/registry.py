@@ -54,7 +54,7 @@ class Registry:
         self._by_handle = {each.handle: each for each in self.skills}
         self._by_name: defaultdict[str, list[HostedSkill]] = defaultdict(list)
         for each in self.skills:
-            for name in {each.skill.name, each.path}:
+            for name in {each.name, each.path}:
                 self._by_name[name].append(each)
         self.problems = (*self._told, *self._clashes())
         """What went wrong, place by place; then every name that several skills share (H10)."""
@@ -83,7 +83,7 @@ class Registry:
         """Return what the entries of that place promise of a file, if any lists it, however spelled."""
         label, uri = identity
         place = canonical(uri)
-        own = (each.skill for each in self.skills if each.label == label)
+        own = (each for each in self.skills if each.label == label)
         inside = (skill for skill in own if place.startswith(f"{canonical(skill.root)}/"))
         files = (file for skill in inside for file in skill.files or () if canonical(file.uri) == place)
         return next(files, None)
@@ -116,7 +116,7 @@ class Registry:
     def _meant(self, rest: str) -> list[HostedSkill]:
         if "://" in rest:
             uris = {rest, f"{rest.rstrip('/')}/{SKILL_FILE}"}
-            return [each for each in self.skills if each.skill.uri in uris]
+            return [each for each in self.skills if each.uri in uris]
         return self._by_name.get(rest, [])
 
     def _one(self, name: str, found: list[HostedSkill]) -> HostedSkill:
@@ -131,7 +131,7 @@ class Registry:
         """Yield who shares a name with whom: somebody may pose as somebody else (H10)."""
         by_name: defaultdict[str, list[HostedSkill]] = defaultdict(list)
         for each in self.skills:
-            by_name[each.skill.name].append(each)
+            by_name[each.name].append(each)
         shared = [(name, found) for name, found in by_name.items() if len(found) > 1]
         for name, found in shared[:_MAX_CLASHES]:
             told = ", ".join(f"{each.quoted} ({each.origin})" for each in found[:_SHOWN])
@@ -147,11 +147,11 @@ class Registry:
 
 def _named(skills: list[HostedSkill]) -> list[HostedSkill]:
     """Give each skill the shortest name that is its own: of a server's skill, one with the label (H10)."""
-    own = Counter(each.skill.name for each in skills if each.local)
+    own = Counter(each.name for each in skills if each.local)
     spellings: tuple[Callable[[HostedSkill], str], ...] = (
-        lambda each: each.skill.name,
-        lambda each: each.path if "/" in each.path else plain(each.skill.root, _SHOWN_URI),
-        lambda each: quote(each.skill.uri, safe=_IN_URIS, errors="surrogatepass"),  # no two are spelled alike
+        lambda each: each.name,
+        lambda each: each.path if "/" in each.path else plain(each.root, _SHOWN_URI),
+        lambda each: quote(each.uri, safe=_IN_URIS, errors="surrogatepass"),  # no two are spelled alike
     )
     handles: dict[Identity, str] = {}
     left = skills
@@ -161,8 +161,8 @@ def _named(skills: list[HostedSkill]) -> list[HostedSkill]:
         handles |= {each.identity: ":".join(name) for each, name in spelled if count[name] == 1}
         left = [each for each, name in spelled if count[name] > 1]
     for each in skills:
-        if each.local and own[each.skill.name] == 1:
-            handles[each.identity] = each.skill.name
+        if each.local and own[each.name] == 1:
+            handles[each.identity] = each.name
     return [replace(each, handle=handles[each.identity]) for each in skills if each.identity in handles]
 
 

@@ -7,10 +7,10 @@ from urllib.parse import unquote
 
 from skillwire.core.names import SCHEME, SKILL_FILE, root_uri
 from skillwire.core.problem import Problem
-from skillwire.core.record import LiveFile, SkillFile, SkillRecord
+from skillwire.core.record import LiveFile, SkillFile, SkillRecord, Trust
 from skillwire.core.template import SkillTemplate, TemplateIndex
 from skillwire.errors import NotServedError
-from skillwire.library.visibility import VisibilityPolicy
+from skillwire.library.visibility import VisibilityPolicy, withheld_report
 
 Entries: TypeAlias = Mapping[str, SkillRecord]
 """Skills by the URI of their `SKILL.md`."""
@@ -138,10 +138,14 @@ class Catalog:
     """Whether some skill had to give way to another."""
     visibility: VisibilityPolicy = field(default_factory=VisibilityPolicy)
     """Who may start a skill, as the operator decided."""
+    withheld: tuple[SkillRecord, ...] = field(init=False, repr=False, compare=False)
+    """The skills that nobody approved, in listing order."""
     _patterns: TemplateIndex = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_patterns", TemplateIndex(self.templates))
+        withheld = tuple(entry for entry in self.entries.values() if entry.trust is Trust.WITHHELD)
+        object.__setattr__(self, "withheld", withheld)
 
     @property
     def files(self) -> Mapping[str, ServedFile]:
@@ -194,6 +198,11 @@ class Catalog:
         own = (self.shown(problem, entry.origin.source) for problem in entry.problems)
         refused = self.nonconforming.get(entry.uri)
         return (*own, *(each for each in (shared, refused) if each is not None))
+
+    def withheld_report(self, entry: SkillRecord) -> dict[str, str | int | None]:
+        """Return a withheld skill as it is told beside the problems."""
+        origin = entry.origin
+        return withheld_report(entry, f"{origin.source}/{origin.path}" if self.several else origin.path)
 
     def shown(self, problem: Problem, label: str) -> Problem:
         """Return a problem of the source `label`, as it is told beside those of the others."""

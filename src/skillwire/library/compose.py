@@ -190,7 +190,7 @@ def _not_listed(entry: SkillRecord, scans: Sequence[LabelledScan]) -> Problem:
         Rule.NOT_LISTED,
         Severity.WARNING,
         f"strict clients refuse every list that holds this skill, {listed_with}: {what}",
-        hint="ask the operator of its server to fix it" if entry.foreign else fixes,
+        hint="ask the operator of its server to fix it" if entry.origin.foreign else fixes,
         field=reasons[0].field,
     )
 

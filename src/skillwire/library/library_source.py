@@ -8,7 +8,7 @@ import anyio
 
 from skillwire.core.names import file_uri, root_uri
 from skillwire.core.problem import Rule
-from skillwire.core.record import LiveFile, Origin, SkillFile, SkillRecord
+from skillwire.core.record import LiveFile, SkillFile, SkillRecord
 from skillwire.library.catalog import Catalog
 from skillwire.library.change import Change
 from skillwire.library.library import Library
@@ -76,5 +76,5 @@ class LibrarySource(Source):
             return known
         catalog, label = self._library.catalog, entry.origin.source
         problems = tuple(catalog.shown(problem, label) for problem in entry.problems)
-        origin = Origin(self.label, unquote(entry.path), entry.origin.path)
+        origin = replace(entry.origin, source=self.label, location=unquote(entry.path))
         return entry, replace(entry, origin=origin, problems=problems)

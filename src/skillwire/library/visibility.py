@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from skillwire.core.problem import Rule
-from skillwire.core.record import SkillRecord
+from skillwire.core.problem import Severity
+from skillwire.core.record import SkillRecord, Trust
+from skillwire.safe_text import visible
 
+WITHHELD_RULE = "not-approved"
+"""What reports call a withheld skill where problems name their rules."""
 NOT_FOR_MODELS = "disable-model-invocation"
 FOR_PEOPLE = "user-invocable"
 
@@ -48,4 +51,18 @@ class VisibilityPolicy:
 
     def withholds(self, entry: SkillRecord) -> bool:
         """Whether models and people hear nothing of a skill, by any name: nobody approved it."""
-        return any(problem.rule is Rule.NOT_APPROVED for problem in entry.problems)
+        return entry.trust is Trust.WITHHELD
+
+
+def withheld_report(entry: SkillRecord, path: str) -> dict[str, str | int | None]:
+    """Return a withheld skill for people, with the keys of a problem. `path` is what it is called there."""
+    assert entry.withheld is not None, "only a withheld skill has a reason"
+    return {
+        "path": visible(path),
+        "line": None,
+        "field": "",
+        "rule": WITHHELD_RULE,
+        "severity": Severity.WARNING,
+        "message": f"models and people are not offered it: {entry.withheld.reason}",
+        "hint": entry.withheld.hint,
+    }

@@ -88,6 +88,8 @@ class Overview:
         editable, places = self.control.editable, self._places_for(may_change=may_change)
         found = self._problems.of(catalog)
         errors = sum(problem.severity is Severity.ERROR for problem in found)
+        shown = [_problem(each) for each in found[:problems]]
+        withheld = catalog.withheld[: problems - len(shown)]
         return {
             "revision": self._revision,
             "version": __version__,
@@ -95,13 +97,13 @@ class Overview:
             "unlock": "" if editable and may_change else self.unlock if editable else _UNLOCK_SERVER,
             "skills": len(catalog.entries),
             "errors": errors,
-            "warnings": len(found) - errors,
+            "warnings": len(found) - errors + len(catalog.withheld),
             "sources": [self._source(each, places=places) for each in self.control.sources()],
             "static": settings.static,
             "staticFixed": settings.static_fixed,
             "allowedOrigins": list(settings.allowed_origins),
             "configFile": settings.config_file if places else "",
-            "problems": [_problem(each) for each in found[:problems]],
+            "problems": [*shown, *(_withheld(catalog, each) for each in withheld)],
         }
 
     def skills(self, query: str, offset: int, limit: int) -> dict[str, Json]:
@@ -131,7 +133,10 @@ class Overview:
             "revision": self._revision,
             "frontmatter": dict(entry.frontmatter),
             "fileList": [_file(entry, each) for each in entry.files],
-            "problemList": [_problem(each) for each in catalog.problems_of(entry)],
+            "problemList": [
+                *map(_problem, catalog.problems_of(entry)),
+                *([] if entry.withheld is None else [_withheld(catalog, entry)]),
+            ],
             "location": visible(entry.origin.location) if self._places_for(may_change=may_change) else "",
         }
 
@@ -169,7 +174,7 @@ class Overview:
             "fetched": None if facts.fetched is None else facts.fetched.isoformat(timespec="seconds"),
             "skills": len(scan.entries),
             "errors": errors,
-            "warnings": len(problems) - errors,
+            "warnings": len(problems) - errors + sum(entry.withheld is not None for entry in scan.entries),
             "state": "ready" if state is None else _STATES[state],
             "reason": "" if state is None else visible(told[state].message),
             "hint": "" if state is None else visible(told[state].hint),
@@ -185,7 +190,7 @@ class Overview:
         return {
             **known[1],
             "origin": origins.get(entry.origin.source, entry.origin.source),
-            "problems": len(problems),
+            "problems": len(problems) + (entry.withheld is not None),
             "assistant": now.assistant,
             "user": now.user,
             "customized": decided != Override(),
@@ -232,5 +237,12 @@ def _file(entry: SkillRecord, file: SkillFile | LiveFile) -> dict[str, Json]:
 
 
 def _problem(problem: Problem) -> dict[str, Json]:
-    told: dict[str, Json] = {**problem.to_json()}
-    return {**told, "message": visible(problem.message), "hint": visible(problem.hint)}
+    return _row(problem.to_json())
+
+
+def _withheld(catalog: Catalog, entry: SkillRecord) -> dict[str, Json]:
+    return _row(catalog.withheld_report(entry))
+
+
+def _row(told: dict[str, str | int | None]) -> dict[str, Json]:
+    return {**told, "message": visible(str(told["message"])), "hint": visible(str(told["hint"]))}

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeGuard, cast
+from typing import Any, Protocol, TypeGuard, cast
 from urllib.parse import unquote
 
 from skillwire.core.json_text import weight
@@ -139,6 +139,28 @@ class RemoteDelivery:
     digest: Digest | None = None
     form: ArchiveForm | None = None
     """None for a `SKILL.md`."""
+
+
+class ListedSkill(Protocol):
+    """What there is to compare of a skill before a file of it is read, whoever lists it."""
+
+    @property
+    def uri(self) -> str: ...
+
+    @property
+    def root(self) -> str: ...
+
+    @property
+    def frontmatter(self) -> Mapping[str, Json]: ...
+
+    @property
+    def files(self) -> tuple[RemoteFile, ...] | None: ...
+
+    @property
+    def main(self) -> RemoteFile | None: ...
+
+    @property
+    def deliveries(self) -> tuple[RemoteDelivery, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)

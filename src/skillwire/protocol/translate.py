@@ -65,7 +65,7 @@ def file_resource(uri: str, entry: SkillRecord, file: SkillFile | LiveFile) -> d
     resource: dict[str, Json] = {"uri": uri, "name": last_segment(uri), "mimeType": file.mime_type}
     if file.path == SKILL_FILE:
         # A client may show this to a person or a model before anybody approved the skill (H27).
-        description = entry.shown_description if entry.foreign else entry.description
+        description = entry.shown_description if entry.origin.foreign else entry.description
         resource |= {"name": entry.name, "description": description}
         if meta := skill_meta(entry):
             resource["_meta"] = meta

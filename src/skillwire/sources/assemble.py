@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from skillwire.core.names import SKILL_FILE, folded, path_fault, prefixes, root_uri
 from skillwire.core.problem import Problem, Rule, Severity
-from skillwire.core.record import Limits, LiveFile, Origin, SkillFile, SkillRecord
+from skillwire.core.record import Limits, LiveFile, Origin, SkillFile, SkillRecord, Trust
 from skillwire.frontmatter.document import SkillDocument
 from skillwire.safe_text import quoted
 
@@ -21,7 +21,7 @@ def assemble(
     origin: Origin,
     warnings: Iterable[Problem] = (),
 ) -> SkillRecord:
-    """Return the entry of a servable document. `skill_path` ends in the skill's name (S4)."""
+    """Return the entry of a servable document of an own source. `skill_path` ends in the name (S4)."""
     assert document.frontmatter is not None, "only a servable document becomes an entry"
     return SkillRecord(
         uri=f"{root_uri(skill_path)}/{SKILL_FILE}",
@@ -30,6 +30,7 @@ def assemble(
         directories=tuple(sorted(directories)),
         origin=origin,
         problems=(*document.problems, *warnings),
+        trust=Trust.OWN,
     )
 
 

@@ -11,6 +11,7 @@ from skillwire import Host, State
 from skillwire.errors import ChangedError, NotApprovedError, StateError, UsageError
 from skillwire.host import Answer, ConnectedServer
 from skillwire.host.approvals.questions import Changes, nobody
+from skillwire.host.servers.source import ServerSource
 from skillwire.host.store.approvals import ApprovalStatus
 from tests.support.clients import ERAS
 from tests.support.hosts import Person, honest, hosting
@@ -90,7 +91,7 @@ async def test_an_approval_that_ends_while_it_is_used_ends_the_use(mode: Any, re
         await host.approve(skill)
         session = host.session()
         await session.load("acme:refunds")
-        remembered.approvals.revoke("acme", skill.skill.uri)  # as another process would
+        remembered.approvals.revoke("acme", skill.uri)  # as another process would
         with pytest.raises(NotApprovedError, match="does not hold any more"):
             await session.read_file("acme:refunds", "references/guide.md")
         await host.approve(skill)
@@ -107,18 +108,18 @@ async def test_once_is_taken_back_by_a_revocation_elsewhere_and_may_be_given_aga
     async with hosting("auto", person, remembered, acme=script) as host:
         skill = host.registry.resolve("acme:refunds")
         await host.approve(skill)
-        remembered.approvals.revoke("acme", skill.skill.uri)
+        remembered.approvals.revoke("acme", skill.uri)
         session = host.session()
         await session.load("acme:refunds")
         assert len(person.asked) == 1
         assert (await session.read_file("acme:refunds", "references/guide.md")).content == b"# Guide\n"
-        assert remembered.approvals.standing("acme", skill.skill) is ApprovalStatus.REVOKED
+        assert remembered.approvals.standing("acme", skill.claimed) is ApprovalStatus.REVOKED
         await host.approve(skill)
         script.publish("refunds", {"references/guide.md": b"other"})
         await host.discover()
         await session.load("acme:refunds")  # once, though another version was approved for good
         assert (await session.read_file("acme:refunds", "references/guide.md")).content == b"other"
-        remembered.approvals.revoke("acme", skill.skill.uri)
+        remembered.approvals.revoke("acme", skill.uri)
         with pytest.raises(NotApprovedError, match="does not hold any more"):
             await session.read_file("acme:refunds", "references/guide.md")
 
@@ -131,7 +132,7 @@ async def test_every_revocation_ends_what_was_allowed_once_before_it(remembered:
         await host.approve(skill)
         session = host.session()
         for times in (1, 2, 3):
-            remembered.approvals.revoke("acme", skill.skill.uri)
+            remembered.approvals.revoke("acme", skill.uri)
             if times > 1:
                 with pytest.raises(NotApprovedError, match="does not hold any more"):
                     await session.read_file("acme:refunds", "references/guide.md")
@@ -139,7 +140,7 @@ async def test_every_revocation_ends_what_was_allowed_once_before_it(remembered:
             assert len(person.loads) == times
             assert (await session.read_file("acme:refunds", "references/guide.md")).content == b"# Guide\n"
         await host.approve(skill)
-        remembered.approvals.revoke("acme", skill.skill.uri)
+        remembered.approvals.revoke("acme", skill.uri)
         with pytest.raises(NotApprovedError):
             await session.read_file("acme:refunds", "references/guide.md")
 
@@ -217,8 +218,8 @@ async def test_a_yes_that_is_taken_back_while_the_server_is_asked_does_not_hold(
 async def test_of_a_server_whose_identity_nobody_knows_nothing_is_kept(mode: Any, remembered: State) -> None:
     script, person = honest("refunds"), Person(Answer.KEEP)
     async with Client(script.server(), mode=mode) as client:
-        providers = [ConnectedServer("acme", client)]
-        async with Host(providers=providers, approve=person, state=remembered) as host:
+        sources = [ServerSource(ConnectedServer("acme", client))]
+        async with Host(sources=sources, approve=person, state=remembered) as host:
             await host.session().load("acme:refunds")
             await host.session().load("acme:refunds")
             with pytest.raises(UsageError, match="cannot be kept"):

@@ -205,18 +205,18 @@ async def test_what_is_not_offered_is_a_problem_with_the_command_that_approves_i
         bridging({"up": wire, "live": Wire(script.server())}, state) as bridge,
         Client(bridge.server),  # which makes the bridge follow its servers
     ):
-        told = {each.path: each for each in bridge.problems(Rule.NOT_APPROVED)}
-        assert "`skillwire approve up:alone`" in told["up/alone/SKILL.md"].hint
-        assert "`skillwire approve up:skill://a/same/SKILL.md`" in told["up/a/same/SKILL.md"].hint
-        assert "nobody approved it" in told["up/alone/SKILL.md"].message
-        assert "`--trust live`" in told["live/x/SKILL.md"].hint
+        told = {each["path"]: each for each in bridge.withheld}
+        assert "`skillwire approve up:alone`" in told["up/alone/SKILL.md"]["hint"]
+        assert "`skillwire approve up:skill://a/same/SKILL.md`" in told["up/a/same/SKILL.md"]["hint"]
+        assert "nobody approved it" in told["up/alone/SKILL.md"]["message"]
+        assert "`--trust live`" in told["live/x/SKILL.md"]["hint"]
         one = await entry(wire, "alone")
         bridge.approve("up", one)
         await bridge.until_offered("skill://up/alone/SKILL.md")
         source.put(skill("alone", body="# Others\n"))
         await bridge.until_offered()
-        (changed,) = (each for each in bridge.problems(Rule.NOT_APPROVED) if "alone" in each.path)
-        assert "another than the one that was approved" in changed.message
+        (changed,) = (each for each in bridge.withheld if "alone" in each["path"])
+        assert "another than the one that was approved" in changed["message"]
 
 
 @pytest.mark.rule("H15")

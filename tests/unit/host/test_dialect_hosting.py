@@ -11,6 +11,7 @@ from skillwire import Host
 from skillwire.errors import ChangedError, FindingError, HostError, VerificationError
 from skillwire.host import Answer, Request
 from skillwire.host.servers.link import ServerLink
+from skillwire.host.servers.source import ServerSource
 from skillwire.protocol.delivery import ArchiveForm
 from skillwire.sources import Digest
 from tests.support.clients import ERAS
@@ -65,7 +66,7 @@ def link_to(wire: Wire, *, drafts: bool = True) -> ServerLink:
 
 @asynccontextmanager
 async def hosting(wire: Wire, person: Person) -> AsyncGenerator[Host]:
-    async with link_to(wire) as link, Host(providers=[link], approve=person) as host:
+    async with link_to(wire) as link, Host(sources=[ServerSource(link)], approve=person) as host:
         await host.discover()
         yield host
 
@@ -90,7 +91,10 @@ async def test_a_skill_in_any_dialect_is_loaded_and_its_references_are_read(made
 @pytest.mark.rule("H1")
 async def test_without_drafts_a_host_finds_nothing_and_asks_nothing_else(made: Any) -> None:
     script = made()
-    async with link_to(Wire(script.server()), drafts=False) as link, Host(providers=[link]) as host:
+    async with (
+        link_to(Wire(script.server()), drafts=False) as link,
+        Host(sources=[ServerSource(link)]) as host,
+    ):
         registry = await host.discover()
     assert len(registry.skills) == 0
     assert {method for method, _ in script.asked} <= ({"skills/list"} if script.declared else set())
@@ -140,7 +144,7 @@ async def test_a_draft_that_is_rotated_while_somebody_thinks_is_asked_about_agai
         assert (await session.load("good")).content.endswith(b"More.\n")
         first, second = person.loads
         assert "It was approved before, and has changed: it is delivered with other digests" in str(second)
-        assert first.skill.skill.deliveries != second.skill.skill.deliveries
+        assert first.skill.deliveries != second.skill.deliveries
 
 
 @pytest.mark.rule("H14", "H15")

@@ -168,4 +168,4 @@ async def test_a_skill_of_somebody_else_is_loaded_once_it_is_approved(
                 assert (await session.read_file("plain", "with space & 100%.md")).content == b"percent\n"
                 with pytest.raises(VerificationError):
                     await session.read_file("plain", "none.md")
-    assert [each.skill.skill.uri for each in person.loads] == [MAIN]
+    assert [each.skill.uri for each in person.loads] == [MAIN]

@@ -10,6 +10,7 @@ from mcp import Client
 from skillwire import Host
 from skillwire.host import Answer, ConnectedServer, ExecutionRequest, ForeignReadRequest, Request
 from skillwire.host.dialects.client import ask
+from skillwire.host.servers.source import ServerSource
 from skillwire.protocol.findings import server_problem
 from skillwire.safe_text import bare, quoted
 from skillwire.server import Channel
@@ -141,7 +142,7 @@ async def test_every_text_of_a_host_frames_what_a_server_says() -> None:
 
     async with (
         Client(script.server()) as client,
-        Host(providers=[ConnectedServer("acme", client)], approve=person) as host,
+        Host(sources=[ServerSource(ConnectedServer("acme", client))], approve=person) as host,
     ):
         registry = await host.discover()
         for problem in registry.problems:

@@ -168,7 +168,7 @@ async def test_a_lasting_yes_to_code_ends_when_another_program_revokes(
         session = host.session()
         await session.load("acme:refunds")
         assert await session.may_execute("make") is True
-        skill = host.registry.resolve("acme:refunds").skill
+        skill = host.registry.resolve("acme:refunds").claimed
         with State.open(tmp_path / "state") as elsewhere:
             assert elsewhere.approvals.revoke("acme", skill.uri) is True
             person.answer = Answer.NO

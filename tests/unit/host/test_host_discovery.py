@@ -1,5 +1,6 @@
 """A host finds skills: at every place at once, each fault beside the good ones, and no file is read."""
 
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from skillwire import Host
 from skillwire.errors import ConflictError, InvalidValueError, UnavailableError, VerificationError
 from skillwire.host import State, Target
 from skillwire.host.dialects.client import Listing
+from skillwire.host.servers.source import ServerSource
 from skillwire.protocol.remote import RemoteSkill
 from tests.support.clients import ERAS
 from tests.support.hosts import Person, honest, hosting
@@ -23,9 +25,10 @@ HIDDEN = "skill://hidden/SKILL.md"
 
 
 class Slow:
-    """A place that never lists anything."""
+    """A server that never lists anything."""
 
-    label, local = "slow", False
+    label = place = "slow"
+    identity = declared = None
 
     async def list(self) -> Listing:
         await anyio.sleep_forever()
@@ -40,11 +43,15 @@ class Slow:
     async def read_directory(self, uri: str) -> Any:
         raise RuntimeError("boom")
 
+    async def heard(self, every: float | None = None) -> AsyncGenerator[None]:
+        for nothing in (every,) if every is None else ():
+            yield nothing
+
 
 class Broken(Slow):
-    """A place that breaks in a way that nobody thought of."""
+    """A server that breaks in a way that nobody thought of."""
 
-    label = "broken"
+    label = place = "broken"
 
     async def list(self) -> Listing:
         raise ExceptionGroup("oh", [ValueError("no")])
@@ -78,7 +85,7 @@ async def test_a_list_without_end_is_told_and_what_it_held_is_there() -> None:
 
 
 async def test_a_place_that_does_not_answer_in_time_keeps_nobody_waiting() -> None:
-    async with Host(providers=[Slow(), Broken()], patience=0.01) as host:
+    async with Host(sources=[ServerSource(Slow()), ServerSource(Broken())], patience=0.01) as host:
         registry = await host.discover()
     slow, broken = registry.problems
     assert str(slow) == "`slow`: it did not list its skills in 0.01 seconds"
@@ -97,12 +104,10 @@ async def test_no_file_is_read_to_find_to_inspect_or_to_compare(mode: Any) -> No
             ("references/guide.md", 8),
         ]
         assert (seen.size, seen.changes, await host.diff(skill)) == (65, None, None)
-        await host.lookup("acme", skill.skill.uri)
+        await host.lookup("acme", skill.uri)
         assert script.count("resources/read") == 0
         await host.session().load("acme:refunds")
-        assert [params["uri"] for method, params in script.asked if method == "resources/read"] == [
-            skill.skill.uri
-        ]
+        assert [params["uri"] for method, params in script.asked if method == "resources/read"] == [skill.uri]
 
 
 @every_era
@@ -157,7 +162,7 @@ async def test_an_address_of_this_machine_is_never_taken(mode: Any) -> None:
     script.publish("etc/passwords", scheme="filesystem")  # which only begins like it
     async with hosting(mode, Person(), acme=script) as host:
         (skill,) = host.registry
-        assert skill.skill.uri.startswith("filesystem:")
+        assert skill.uri.startswith("filesystem:")
 
 
 @every_era
@@ -194,8 +199,8 @@ async def test_how_long_an_answer_stays_fresh_is_a_hint_and_may_be_missing(mode:
         assert [each.handle for each in await host.discover()] == ["acme:refunds", "acme:orders"]
         script.publish("refunds", {"references/guide.md": b"other\n"})
         fresh = await host.lookup("acme", "skill://refunds/SKILL.md")
-        assert fresh.skill != (await host.discover()).resolve("acme:orders").skill
-        assert [file.size for file in fresh.skill.files or ()][1:] == [6]
+        assert fresh.claimed != (await host.discover()).resolve("acme:orders").claimed
+        assert [file.size for file in fresh.files or ()][1:] == [6]
 
 
 @pytest.mark.parametrize("label", ["", "a b", "-x", "ä", "x" * 65, "a:b", "../x"])

@@ -37,7 +37,7 @@ async def test_an_honest_skill_is_loaded_once_a_person_said_yes(mode: Any) -> No
         assert reading.content == script.files[MAIN]
         assert [each.handle for each in session.acting] == ["acme:refunds"]
         (asked,) = person.loads
-        assert (asked.skill.label, asked.skill.skill.uri, asked.can_be_kept) == ("acme", MAIN, False)
+        assert (asked.skill.label, asked.skill.uri, asked.can_be_kept) == ("acme", MAIN, False)
         await session.load("acme:refunds")
         assert len(person.asked) == 1  # once is for the session
         await host.session().load("acme:refunds")

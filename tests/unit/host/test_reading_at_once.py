@@ -23,6 +23,7 @@ from skillwire.host import (
     verify_server,
 )
 from skillwire.host.connections.connect import connected as connected_to
+from skillwire.host.servers.source import ServerSource
 from skillwire.host.verify import SkillReport
 from skillwire.protocol.delivery import ArchiveForm
 from skillwire.sources import Rule
@@ -183,7 +184,7 @@ async def test_pull_reads_concurrently_and_writes_all_files(tmp_path: Path) -> N
     script.publish("many", FILES)
     async with (
         connected(script, crowd) as client,
-        Host(providers=[ConnectedServer("acme", client)]) as host,
+        Host(sources=[ServerSource(ConnectedServer("acme", client))]) as host,
     ):
         folder = await host.pull(await host.find("acme:many"), tmp_path)
     assert crowd.most == READS_AT_ONCE
@@ -198,7 +199,7 @@ async def test_first_file_that_differs_ends_a_pull(tmp_path: Path) -> None:
     script.files = {**script.files, **wrong}
     async with (
         connected(script, crowd) as client,
-        Host(providers=[ConnectedServer("acme", client)]) as host,
+        Host(sources=[ServerSource(ConnectedServer("acme", client))]) as host,
     ):
         with pytest.raises(VerificationError, match=r"references/02\.md"):
             await host.pull(await host.find("acme:many"), tmp_path)

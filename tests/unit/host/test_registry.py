@@ -14,6 +14,7 @@ from skillwire.library.names import AmbiguousNameError, UnknownNameError
 from skillwire.protocol.remote import RemoteSkill
 from skillwire.sources import Rule, Severity
 from tests.support.hosts import Person, honest, hosting
+from tests.support.remote_skills import hosted_skill
 from tests.support.skills import write_skill
 
 pytestmark = pytest.mark.anyio
@@ -22,7 +23,8 @@ pytestmark = pytest.mark.anyio
 def skill(label: str, path: str, *, local: bool = False, scheme: str = "skill") -> HostedSkill:
     name = path.rpartition("/")[2]
     uri = f"{scheme}://{path}/SKILL.md"
-    return HostedSkill(label, local, RemoteSkill(uri, {"name": name, "description": "x"}, None))
+    claim = RemoteSkill(uri, {"name": name, "description": "x"}, None)
+    return hosted_skill(label, claim, local=local)
 
 
 def handles(*skills: HostedSkill) -> list[str]:
@@ -89,9 +91,7 @@ def test_two_skills_of_one_list_are_told_apart_by_their_paths() -> None:
     for name in ("twin", "acme:twin"):
         with pytest.raises(AmbiguousNameError):
             registry.resolve(name)
-    assert [registry.resolve(each.handle).skill.uri for each in registry] == [
-        each.skill.uri for each in twins
-    ]
+    assert [registry.resolve(each.handle).uri for each in registry] == [each.uri for each in twins]
 
 
 @pytest.mark.rule("H10", "H27")
@@ -101,9 +101,7 @@ def test_what_differs_only_in_what_nobody_sees_is_told_apart_all_the_same() -> N
     )
     assert len({each.handle for each in registry}) == 3
     assert all(each.handle.isascii() for each in registry)
-    assert {registry.resolve(each.handle).skill.uri for each in registry} == {
-        each.skill.uri for each in registry
-    }
+    assert {registry.resolve(each.handle).uri for each in registry} == {each.uri for each in registry}
 
 
 @pytest.mark.rule("H9")
@@ -138,10 +136,10 @@ def test_a_fresh_entry_takes_the_place_of_the_old_one_and_problems_stay() -> Non
     problem = Problem("", Rule.TIMEOUT, Severity.ERROR, "no", label="evil")
     before = Registry([skill("acme", "x"), skill("acme", "y")], [problem])
     fresh = RemoteSkill("skill://x/SKILL.md", {"name": "x", "description": "new"}, None)
-    after = before.having(HostedSkill("acme", local=False, skill=fresh))
-    assert [each.skill.description for each in after] == ["new", "x"]
+    after = before.having(hosted_skill("acme", fresh))
+    assert [each.description for each in after] == ["new", "x"]
     assert after.problems == before.problems
-    assert before.resolve("x").skill.description == "x"
+    assert before.resolve("x").description == "x"
 
 
 @pytest.mark.rule("H10")
@@ -180,10 +178,10 @@ def test_every_skill_has_a_name_that_means_it_and_no_other(
     for each in registry:
         assert registry.resolve(each.handle).identity == each.identity
         try:
-            bare = registry.resolve(each.skill.name)
+            bare = registry.resolve(each.name)
         except RequestError:
             continue
-        assert bare.local or not any(other.local for other in registry if other.skill.name == each.skill.name)
+        assert bare.local or not any(other.local for other in registry if other.name == each.name)
 
 
 @pytest.mark.rule("H10")

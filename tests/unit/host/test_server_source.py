@@ -40,7 +40,7 @@ async def library_of(*scripts: ScriptedServer, limits: Limits | None = None) -> 
     links = [
         Wire(script.server()).link(limits, label) for script, label in zip(scripts, labels, strict=False)
     ]
-    library = Library([ServerSource(link) for link in links])
+    library = Library([ServerSource(link, trusted=True) for link in links])
     await library.load()
     return library
 
@@ -231,7 +231,7 @@ async def test_what_was_verified_once_comes_from_the_cache_also_without_the_serv
     files = files_of("x", {"a.md": b"A"})
     script = ScriptedServer([entry_of("x", files)], files)
     wire, shelf = Wire(script.server()), Shelf()
-    library = Library([ServerSource(wire.link(), cache=shelf)])
+    library = Library([ServerSource(wire.link(), cache=shelf, trusted=True)])
     await library.load()
     script.read = {"skill://x/a.md": {"contents": [block_of("skill://x/a.md", b"B")]}}
     with pytest.raises(RefusedError):
@@ -291,7 +291,7 @@ async def test_a_server_that_comes_goes_and_changes_is_followed(mode: str) -> No
     wire = Wire(skills_server(Library([upstream])), mode)
     beside = MemorySource([skill("mine")])
     wire.up = False
-    library = Library([beside, ServerSource(wire.link(), live=True)])
+    library = Library([beside, ServerSource(wire.link(), live=True, trusted=True)])
     await library.load()
     followed = Followed(library)
     mine, one, two = "skill://mine/SKILL.md", "skill://upstream/one/SKILL.md", "skill://upstream/two/SKILL.md"

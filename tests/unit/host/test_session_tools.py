@@ -16,6 +16,7 @@ from skillwire.protocol.remote import RemoteSkill
 from skillwire.safe_text import plain
 from tests.support.clients import ERAS
 from tests.support.hosts import Person, honest, hosting
+from tests.support.remote_skills import hosted_skill
 from tests.support.scripted import ScriptedServer
 from tests.support.skills import write, write_skill
 
@@ -27,7 +28,7 @@ HIDDEN = "a\u202eb\u2066c\u200bd\U000e0041e\ufe0ff\x1b[31mg\x00h\ud800i\u2028j"
 
 def skill(description: str, label: str = "acme", name: str = "x", *, local: bool = False) -> HostedSkill:
     entry = RemoteSkill(f"skill://{name}/SKILL.md", {"name": name, "description": description}, None)
-    return HostedSkill(label, local, entry)
+    return hosted_skill(label, entry, local=local)
 
 
 def prompt(*skills: HostedSkill, tokens: int = 4000) -> list[str]:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from skillwire import SkillRecord
 from skillwire.core.json_text import json_bytes
 from skillwire.core.names import folded, path_fault, root_uri
-from skillwire.core.record import Json
+from skillwire.core.record import Json, Trust
 from skillwire.protocol.translate import skill_entry
 from skillwire.sources import Digest, LiveFile, Origin, SkillFile
 from tests.support.foreign_servers import typescript_entries
@@ -56,7 +56,14 @@ def entry_of(
 ) -> SkillRecord:
     frontmatter: dict[str, Json] = {"name": name, "description": "Does one thing.", **fields}
     files = tuple(SkillFile(path, "text/plain", Digest.of(b""), 0) for path in ("SKILL.md", *paths))
-    return SkillRecord(f"{root_uri([*groups, name])}/SKILL.md", frontmatter, files, (), Origin("s", "l", "p"))
+    return SkillRecord(
+        f"{root_uri([*groups, name])}/SKILL.md",
+        frontmatter,
+        files,
+        (),
+        Origin("s", "l", "p"),
+        trust=Trust.OWN,
+    )
 
 
 def every_kind() -> Iterator[SkillRecord]:
@@ -150,6 +157,8 @@ def test_fastmcp_accepts_what_is_listed_and_refuses_what_is_not(
 def test_the_files_of_a_dynamic_skill_are_in_no_entry() -> None:
     files = (LiveFile("SKILL.md", "text/markdown"), LiveFile("aux.md", "text/markdown"))
     frontmatter: dict[str, Json] = {"name": "live", "description": "Does one thing."}
-    entry = SkillRecord("skill://live/SKILL.md", frontmatter, files, (), Origin("s", "l", "p"))
+    entry = SkillRecord(
+        "skill://live/SKILL.md", frontmatter, files, (), Origin("s", "l", "p"), trust=Trust.OWN
+    )
     assert accepted_by_fastmcp(entry)
     assert not entry.nonconformities

@@ -11,6 +11,7 @@ import pytest
 
 from skillwire import FolderSource, Library, MemorySource, ServerSource, Skill, Skills, Source, State
 from skillwire.authoring.source import CodeSource
+from skillwire.core.record import Trust
 from skillwire.errors import SourceError
 from skillwire.host.approvals.approval_store import ApprovalStore
 from skillwire.host.bridge import ApprovalGate
@@ -140,7 +141,7 @@ def server(tmp_path: Path, _stack: ExitStack) -> Made:
         write(tmp_path / "root" / path, dict(files))
     wire = Wire(skills_server(Library([FolderSource(tmp_path / "root")])))
     published = {f"upstream/{path}": files for path, files in skills.items()}
-    return Made(ServerSource(wire.link()), published, broken=frozenset())
+    return Made(ServerSource(wire.link(), trusted=True), published, broken=frozenset())
 
 
 def gated(tmp_path: Path, stack: ExitStack) -> Made:
@@ -155,9 +156,9 @@ def gated(tmp_path: Path, stack: ExitStack) -> Made:
 async def _approve_all(source: ServerSource, keeping: ApprovalStore) -> None:
     await keeping.bind(source.label, "somewhere")
     for entry in (await source.scan()).entries:
-        remote = source.remote(entry)
+        remote = source.claim(entry)
         assert remote is not None
-        await keeping.approve(HostedSkill(source.label, local=False, skill=remote))
+        await keeping.approve(HostedSkill(entry, remote))
 
 
 MAKERS: dict[str, Callable[[Path, ExitStack], Made]] = {
@@ -189,6 +190,16 @@ def source(made: Made) -> Source:
 async def test_the_good_skills_are_there_under_their_paths(made: Made) -> None:
     scan = await made.source.scan()
     assert sorted(entry.path for entry in scan.entries) == sorted(made.skills)
+
+
+async def test_only_servers_are_foreign_and_their_trust_is_decided(made: Made) -> None:
+    expected = (False, Trust.OWN)
+    if isinstance(made.source, ServerSource):
+        expected = (True, Trust.OWN)  # made with `trusted`: still somebody else's words
+    elif isinstance(made.source, ApprovalGate):
+        expected = (True, Trust.APPROVED)
+    found = {(entry.origin.foreign, entry.trust) for entry in (await made.source.scan()).entries}
+    assert found == {expected}
 
 
 async def test_each_bad_skill_is_a_problem_with_a_path_and_a_hint(made: Made) -> None:

@@ -2,14 +2,34 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 
 from anyio.to_thread import run_sync
 
+from skillwire.core.record import SkillRecord, Trust, Withheld
 from skillwire.errors import StateError
 from skillwire.host.hosted_skill import HostedSkill
 from skillwire.host.store.approvals import Approval, ApprovalStatus, content_of
 from skillwire.host.store.state import State
 from skillwire.protocol.remote import RemoteFile, RemoteSkill
+
+_WHY = {
+    ApprovalStatus.UNKNOWN: "nobody approved it",
+    ApprovalStatus.CHANGED: "it is another than the one that was approved",
+    ApprovalStatus.REVOKED: "its approval was taken back",
+}
+_LIVE = "its content is made when it is read, and no approval can be bound to that"
+
+
+def decided(record: SkillRecord, standing: ApprovalStatus, hint: str, *, live: bool) -> SkillRecord:
+    """Return a record of a server's skill with what a person decided. `hint` says how to approve it.
+
+    Nothing is left of what the record said before. To `live` content, no approval can be bound (H17).
+    """
+    if standing is ApprovalStatus.APPROVED:
+        return replace(record, trust=Trust.APPROVED, withheld=None)
+    reason = _LIVE if live else _WHY[standing]
+    return replace(record, trust=Trust.WITHHELD, withheld=Withheld(reason, hint))
 
 
 class ApprovalStore:
@@ -31,13 +51,13 @@ class ApprovalStore:
 
     def can_keep(self, skill: HostedSkill) -> bool:
         """Whether an approval could outlast this process (H17)."""
-        return self._of(skill) is not None and content_of(skill.skill) is not None
+        return self._of(skill) is not None and content_of(skill) is not None
 
     async def standing(self, skill: HostedSkill) -> ApprovalStatus:
         """Return what is known of an approval. If it was of other files, it ends here (H17)."""
         if (state := self._of(skill)) is None:
             return ApprovalStatus.UNKNOWN
-        return await run_sync(state.approvals.standing, skill.label, skill.skill)
+        return await run_sync(state.approvals.standing, skill.label, skill.claimed)
 
     async def judged(self, skills: Iterable[HostedSkill]) -> dict[tuple[str, str], ApprovalStatus]:
         """Return the same for many, of which few were ever approved."""
@@ -57,32 +77,32 @@ class ApprovalStore:
         """Return the version that was approved last, if one was."""
         if (state := self._of(skill)) is None:
             return None
-        return await run_sync(state.approvals.approved, skill.label, skill.skill.uri)
+        return await run_sync(state.approvals.approved, skill.label, skill.uri)
 
     async def approve(self, skill: HostedSkill) -> None:
         """Keep an approval of these very files. Raises `StateError`."""
         if (state := self._of(skill)) is not None:
-            await run_sync(state.approvals.approve, skill.label, skill.skill)
+            await run_sync(state.approvals.approve, skill.label, skill.claimed)
 
     async def revoke(self, skill: HostedSkill) -> None:
         if (state := self._of(skill)) is not None:
-            await run_sync(state.approvals.revoke, skill.label, skill.skill.uri)
+            await run_sync(state.approvals.revoke, skill.label, skill.uri)
 
     async def revocations(self, skill: HostedSkill) -> int:
         """Return how often an approval of it was taken back."""
         if (state := self._of(skill)) is None:
             return 0
-        return await run_sync(state.approvals.revocations, skill.label, skill.skill.uri)
+        return await run_sync(state.approvals.revocations, skill.label, skill.uri)
 
     async def grant(self, skill: HostedSkill, tools: frozenset[str]) -> None:
         """Keep what a skill may use. It rests on its approval. Raises `StateError`."""
         if (state := self._of(skill)) is not None:
-            await run_sync(state.grants.grant, skill.label, skill.skill, tools)
+            await run_sync(state.grants.grant, skill.label, skill.claimed, tools)
 
     async def granted(self, skill: HostedSkill) -> frozenset[str]:
         if (state := self._of(skill)) is None:
             return frozenset()
-        return await run_sync(state.grants.granted, skill.label, skill.skill)
+        return await run_sync(state.grants.granted, skill.label, skill.claimed)
 
     async def cached(self, skill: HostedSkill, file: RemoteFile) -> bytes | None:
         """Return a file that was fetched before, if it still is what the entry promises (H24)."""

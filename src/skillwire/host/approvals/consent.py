@@ -21,7 +21,6 @@ from skillwire.host.approvals.questions import (
 from skillwire.host.hosted_skill import HostedSkill, Identity
 from skillwire.host.registry import Registry
 from skillwire.host.store.approvals import ApprovalStatus, content_of
-from skillwire.protocol.remote import RemoteSkill
 
 _ANSWERS = [f"`Answer.{each.name}`" for each in Answer]
 _YES = frozenset({Answer.ONCE, Answer.KEEP})
@@ -31,12 +30,12 @@ _YES = frozenset({Answer.ONCE, Answer.KEEP})
 class _Given:
     """A yes for this session."""
 
-    skill: RemoteSkill
+    skill: HostedSkill
     revocations: int
     """How often an approval had been taken back when it was given."""
 
     def is_for(self, skill: HostedSkill) -> bool:
-        return not needs_new_approval(self.skill, skill.skill)
+        return not needs_new_approval(self.skill, skill)
 
 
 class Consent:
@@ -46,7 +45,7 @@ class Consent:
         self._ask = ask or nobody
         self._keeping = keeping
         self._given: dict[Identity, _Given] = {}
-        self._before: dict[Identity, RemoteSkill] = {}
+        self._before: dict[Identity, HostedSkill] = {}
         """What there was a yes to, of skills that are others now."""
         self._running: set[frozenset[tuple[Identity, str | None]]] = set()
         """Skills with whose content code may run, together."""
@@ -66,7 +65,7 @@ class Consent:
         if skill.local:
             return True
         async with self._asking:
-            if content_of(skill.skill) is not None and await self.covers(skill):
+            if content_of(skill) is not None and await self.covers(skill):
                 return True
             can_be_kept = self._keeping.can_keep(skill)
             seen = inspect_entry(skill, await self._changes(skill))
@@ -77,7 +76,7 @@ class Consent:
             if answer is Answer.KEEP and can_be_kept:
                 await self._keeping.approve(skill)
             else:
-                self._given[skill.identity] = _Given(skill.skill, await self._keeping.revocations(skill))
+                self._given[skill.identity] = _Given(skill, await self._keeping.revocations(skill))
             return True
 
     async def to_execute(self, what: str, skills: tuple[HostedSkill, ...], *, changed: bool) -> bool:
@@ -86,7 +85,7 @@ class Consent:
         It rests on their approvals: where one of those is gone, or was for a skill that has `changed`, this
         is gone, too, and does not come back (H15, H17).
         """
-        acting = frozenset((each.identity, content_of(each.skill)) for each in skills)
+        acting = frozenset((each.identity, content_of(each)) for each in skills)
         approved = not changed and await self._covers_all(skills)
         if not approved:
             self._running.discard(acting)
@@ -128,7 +127,7 @@ class Consent:
         before = await self._keeping.approved(skill) or self._before.get(
             skill.identity, given and given.skill
         )
-        return None if before is None else Changes.between(before, skill.skill) or None
+        return None if before is None else Changes.between(before, skill) or None
 
     async def _one_question(self, request: Request) -> Answer:
         async with self._asking:
@@ -146,4 +145,4 @@ class Consent:
 
 def _is_another(registry: Registry, identity: Identity, content: str | None) -> bool:
     fresh = registry.get(identity)
-    return fresh is not None and content_of(fresh.skill) != content
+    return fresh is not None and content_of(fresh) != content

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from skillwire.core.json_text import same
 from skillwire.host.hosted_skill import HostedSkill, shown_path, wishes
 from skillwire.host.store.approvals import content_of
-from skillwire.protocol.remote import Dialect, RemoteSkill
+from skillwire.protocol.remote import Dialect, ListedSkill
 from skillwire.safe_text import bare, plain, quoted
 
 _SHOWN_CHANGES = 20
@@ -49,7 +49,7 @@ class Changes:
         return ", ".join(parts[:_SHOWN_CHANGES]) + (f" and {more} more" if more > 0 else "") or "nothing"
 
     @classmethod
-    def between(cls, before: RemoteSkill, after: RemoteSkill) -> "Changes":
+    def between(cls, before: ListedSkill, after: ListedSkill) -> "Changes":
         old = {file.uri: file.digest for file in before.files or ()}
         new = {file.uri: file.digest for file in after.files or ()}
         keys = sorted(before.frontmatter.keys() | after.frontmatter.keys())
@@ -63,7 +63,7 @@ class Changes:
         )
 
 
-def needs_new_approval(before: RemoteSkill, after: RemoteSkill) -> bool:
+def needs_new_approval(before: ListedSkill, after: ListedSkill) -> bool:
     """Whether a yes to the one is none to the other (H15, H17).
 
     Where not all files have digests, the entry itself is all that a person can have seen.
@@ -73,7 +73,7 @@ def needs_new_approval(before: RemoteSkill, after: RemoteSkill) -> bool:
     return bool(Changes.between(before, after))
 
 
-def _same_field(before: RemoteSkill, after: RemoteSkill, key: str) -> bool:
+def _same_field(before: ListedSkill, after: ListedSkill, key: str) -> bool:
     there = key in before.frontmatter and key in after.frontmatter
     return there and same(before.frontmatter[key], after.frontmatter[key])
 
@@ -112,11 +112,11 @@ class Inspection:
 
 def inspect_entry(skill: HostedSkill, changes: Changes | None = None) -> Inspection:
     """Return what the entry says, in a form that can be shown."""
-    entry = skill.skill
+    listed = skill.files
     files = tuple(
-        InspectedFile(shown_path(entry, file.uri), file.size, file.digest.text) for file in entry.files or ()
+        InspectedFile(shown_path(skill, file.uri), file.size, file.digest.text) for file in listed or ()
     )
-    return Inspection(skill, None if entry.files is None else files, wishes(entry), changes)
+    return Inspection(skill, None if listed is None else files, wishes(skill), changes)
 
 
 _SHOWN_TEXT = 2000
@@ -155,10 +155,10 @@ class LoadRequest:
         lines = [
             f"Load the skill {skill.quoted} from the {skill.origin}?",
             f"It is described as: {quoted(skill.description, None)}",
-            f"Its address there: {quoted(skill.skill.uri, _SHOWN_TEXT)}",
+            f"Its address there: {quoted(skill.uri, _SHOWN_TEXT)}",
         ]
-        if skill.skill.dialect is not Dialect.FINAL:
-            lines.append(f"Its server speaks an earlier draft: `{skill.skill.dialect}`.")
+        if skill.claim is not None and skill.claim.dialect is not Dialect.FINAL:
+            lines.append(f"Its server speaks an earlier draft: `{skill.claim.dialect}`.")
         if self.acting:
             lines.append(f"The model already acts on {_named(self.acting)}, which may have led it here.")
         if changes is not None:

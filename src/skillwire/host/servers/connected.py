@@ -1,6 +1,6 @@
-"""The interface of a place with skills, and a server whose connection your program holds."""
+"""How a server is asked for skills, and a server whose connection your program holds."""
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Mapping
 from typing import Any, Protocol, TypeVar
 
 import anyio
@@ -19,8 +19,8 @@ from skillwire.protocol.remote import RemoteSkill
 from skillwire.safe_text import quoted
 
 
-class Provider(Protocol):
-    """One place, under the label that the host gave it.
+class SkillsTransport(Protocol):
+    """Asks one server, under the label that it has here. A `ServerSource` makes records of what it says.
 
     Its methods raise `SkillwireError` or `MCPError`. Nothing that they return was compared with anything.
     """
@@ -29,8 +29,18 @@ class Provider(Protocol):
     def label(self) -> str: ...
 
     @property
-    def local(self) -> bool:
-        """Whether these are the person's own files, which nobody has to approve."""
+    def place(self) -> str:
+        """What the operator calls it. Never sent to a client."""
+        ...
+
+    @property
+    def identity(self) -> str | None:
+        """What the label stands for: without it, no approval is kept (H28)."""
+        ...
+
+    @property
+    def declared(self) -> Mapping[str, Any] | None:
+        """What the server declared of the extension when it was last reached; None if it did not (H1)."""
         ...
 
     async def list(self) -> Listing: ...
@@ -43,14 +53,16 @@ class Provider(Protocol):
 
     async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]": ...
 
+    def heard(self, every: float | None = None) -> AsyncGenerator[None]:
+        """Yield whenever the skills may be others, and at the latest after `every` seconds."""
+        ...
+
 
 _T = TypeVar("_T")
 
 
 class ConnectedServer:
     """A server that your program is connected to, through an open client of the SDK."""
-
-    local = False
 
     def __init__(
         self,
@@ -71,8 +83,18 @@ class ConnectedServer:
         self._skills = DraftsClient(self._client) if drafts else self._client
 
     @property
+    def place(self) -> str:
+        return self.identity or self.label
+
+    @property
     def declared(self) -> Mapping[str, Any] | None:
         return self._client.declared
+
+    async def heard(self, every: float | None = None) -> AsyncGenerator[None]:
+        """Yield every so many seconds: what the server says by itself goes to whoever holds the client."""
+        while every is not None:
+            await anyio.sleep(every)
+            yield
 
     async def list(self) -> Listing:
         """Return what it lists: nothing, if it does not declare that it has skills (H1)."""

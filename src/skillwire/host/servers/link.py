@@ -50,9 +50,6 @@ class ServerLink:
     be cancelled, at any time. Use it as a context manager, or `close` it.
     """
 
-    local = False
-    """What a server says is never the person's own."""
-
     def __init__(
         self,
         target: Target,
@@ -89,6 +86,14 @@ class ServerLink:
     @property
     def label(self) -> str:
         return self.target.label
+
+    @property
+    def place(self) -> str:
+        return self.target.place
+
+    @property
+    def identity(self) -> str:
+        return self.target.identity
 
     @property
     def declared(self) -> Mapping[str, Any] | None:

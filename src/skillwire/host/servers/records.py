@@ -3,13 +3,13 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from skillwire.core.json_text import same
 from skillwire.core.mime import MARKDOWN, mime_type
 from skillwire.core.names import SKILL_FILE, prefixes, root_uri
 from skillwire.core.problem import Problem, Rule, Severity
-from skillwire.core.record import LiveFile, Origin, SkillFile, SkillRecord
+from skillwire.core.record import LiveFile, Origin, SkillFile, SkillRecord, Trust, Withheld
 from skillwire.host.hosted_skill import SHOWN_DESCRIPTION
 from skillwire.protocol.findings import Findings, server_problem
 from skillwire.protocol.remote import Dialect, RemoteFile, RemoteSkill
@@ -20,6 +20,9 @@ _MAX_FRONTMATTER = 256 * 1024
 """Characters of JSON. A document that says as much in YAML is read by nobody."""
 _TOLD = 3
 """Problems that a sentence names."""
+_UNDECIDED = Withheld(
+    "nobody approved it", "approve it with `skillwire approve`, and serve it with `skillwire bridge`"
+)
 _MEND = "tell whoever runs the server; `skillwire verify` shows everything that is wrong with it"
 
 
@@ -50,19 +53,27 @@ class PublishedSkills:
     problems: tuple[Problem, ...]
 
 
-def publish(label: str, skills: Iterable[RemoteSkill], known: Mapping[str, Published]) -> PublishedSkills:
-    """Return skills as they are published below `label`; those that are as they were, as the same values."""
+def publish(
+    label: str,
+    skills: Iterable[RemoteSkill],
+    known: Mapping[str, Published],
+    trust: Trust = Trust.WITHHELD,
+) -> PublishedSkills:
+    """Return skills as they are published below `label`; those that are as they were, as the same values.
+
+    `known` are those of the last time, with the same `trust`.
+    """
     published: dict[str, Published] = {}
     problems: list[Problem] = []
     taken: dict[str, str] = {}
     for skill in skills:
         path = path_of(skill.uri)
-        found = _published(label, path, skill, known.get(skill.uri))
+        found = _published(label, path, skill, known.get(skill.uri), trust)
         if isinstance(found, Published) and found.entry.root in taken:
             # Another scheme, or another spelling of the same path: it is published beside the first.
             problems.append(_elsewhere(path, skill, taken[found.entry.root]))
             scheme = skill.uri.partition(":")[0].lower()
-            found = _published(label, [scheme, *path], skill, known.get(skill.uri))
+            found = _published(label, [scheme, *path], skill, known.get(skill.uri), trust)
         if isinstance(found, Published) and found.entry.root in taken:
             found = [_nowhere(path, skill, taken[found.entry.root])]
         if isinstance(found, Published):
@@ -71,6 +82,27 @@ def publish(label: str, skills: Iterable[RemoteSkill], known: Mapping[str, Publi
         else:
             problems.extend(found)
     return PublishedSkills(published, tuple(problems))
+
+
+def hosted_record(label: str, skill: RemoteSkill) -> SkillRecord:
+    """Return the record of a skill in a host, which can use more than a bridge passes on. It is withheld.
+
+    In a host, the label and the URI there are the identity (H9). So two records may have one URI here.
+    """
+    *above, _ = path_of(skill.uri)
+    folders = "".join(f"{quote(each, safe='', errors='surrogatepass')}/" for each in above)
+    listed = skill.main is not None and skill.sized
+    files = {_file_path(skill, file): file for file in skill.files or () if listed}
+    return SkillRecord(
+        uri=f"{root_uri([label])}/{folders}{skill.name}/{SKILL_FILE}",
+        frontmatter=skill.frontmatter,
+        files=_entry_files(skill, files) if listed else (LiveFile(SKILL_FILE, MARKDOWN),),
+        directories=tuple(sorted({folder for file in files for folder in prefixes(file)})),
+        origin=Origin(label, skill.uri, "/".join([*above, skill.name, SKILL_FILE]), foreign=True),
+        shown_as=plain(skill.description, SHOWN_DESCRIPTION),
+        trust=Trust.WITHHELD,
+        withheld=_UNDECIDED,
+    )
 
 
 def why_not_published(label: str, skill: RemoteSkill, listed: Iterable[RemoteSkill]) -> str:
@@ -119,7 +151,7 @@ def finding_problem(finding: Problem) -> Problem:
 
 
 def _published(
-    label: str, path: list[str], skill: RemoteSkill, known: Published | None
+    label: str, path: list[str], skill: RemoteSkill, known: Published | None, trust: Trust
 ) -> Published | list[Problem]:
     shown = "/".join(path)
     # A list without sizes promises too little to be passed on: it is as if nothing were promised.
@@ -136,9 +168,10 @@ def _published(
         frontmatter=skill.frontmatter,
         files=_entry_files(skill, files),
         directories=tuple(sorted({folder for file in files for folder in prefixes(file)})),
-        origin=Origin(label, skill.uri, f"{shown}/{SKILL_FILE}"),
+        origin=Origin(label, skill.uri, f"{shown}/{SKILL_FILE}", foreign=True),
         shown_as=plain(skill.description, SHOWN_DESCRIPTION),  # before anybody approved anything (H27)
-        foreign=True,
+        trust=trust,
+        withheld=_UNDECIDED if trust is Trust.WITHHELD else None,
     )
     return Published(skill, entry, files)
 

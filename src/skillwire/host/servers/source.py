@@ -12,11 +12,12 @@ from mcp_types import INVALID_PARAMS
 
 from skillwire.core.names import SKILL_FILE
 from skillwire.core.problem import Problem, Rule, Severity
-from skillwire.core.record import LiveFile, SkillFile, SkillRecord
+from skillwire.core.record import LiveFile, SkillFile, SkillRecord, Trust
 from skillwire.errors import FindingError, RefusedError, SourceError, SourceUnavailableError, StateError
 from skillwire.host.connections.errors import UnreachableError
 from skillwire.host.connections.target import Target
 from skillwire.host.dialects.client import refusal
+from skillwire.host.servers.connected import SkillsTransport
 from skillwire.host.servers.link import ServerLink
 from skillwire.host.servers.records import Published, finding_problems, publish
 from skillwire.protocol.findings import Findings
@@ -49,20 +50,23 @@ class ServerSource(Source):
 
     def __init__(
         self,
-        server: Target | ServerLink,
+        server: Target | SkillsTransport,
         *,
         cache: FileCache | None = None,
         live: bool = False,
         every: float = POLL_SECONDS,
+        trusted: bool = False,
     ) -> None:
         """With `live`, a server that does not answer in time is served later.
 
-        Its skills are served without approval. A `Host` or `skillwire bridge` asks a person first.
+        With `trusted`, its skills are offered to models and people without approval. Otherwise they are
+        withheld: hosts that ask their user get them, and `skillwire bridge` offers what a person approved.
         """
-        link = ServerLink(server) if isinstance(server, Target) else server
-        self.label = link.label
-        self._link, self._cache = link, cache
+        transport = ServerLink(server) if isinstance(server, Target) else server
+        self.label = transport.label
+        self._transport, self._cache = transport, cache
         self._live, self._every = live, every
+        self._trust = Trust.OWN if trusted else Trust.WITHHELD
         self._skills: dict[str, RemoteSkill] = {}
         self._findings: list[Problem] = []
         self._list_problems: list[Problem] = []
@@ -72,18 +76,19 @@ class ServerSource(Source):
 
     @property
     def place(self) -> str:
-        return self._link.target.place
+        return self._transport.place
 
     @property
-    def link(self) -> ServerLink:
-        return self._link
+    def transport(self) -> SkillsTransport:
+        """Whoever asks the server. What it returns was compared with nothing."""
+        return self._transport
 
     @property
     def trouble(self) -> SourceError | None:
         """Why the server told nothing when it was last asked for everything."""
         return self._trouble
 
-    def remote(self, entry: SkillRecord) -> RemoteSkill | None:
+    def claim(self, entry: SkillRecord) -> RemoteSkill | None:
         """Return an entry of this source as the server lists it: what approvals are bound to."""
         published = self._published.get(entry.origin.location)
         return None if published is None else published.remote
@@ -119,7 +124,7 @@ class ServerSource(Source):
             return
         self._followed = True
         try:
-            async with aclosing(self._link.heard(self._every)) as news:
+            async with aclosing(self._transport.heard(self._every)) as news:
                 async for _ in news:
                     begin = time.monotonic()
                     await self._ask()  # here, where nobody else has to wait for the answer
@@ -168,7 +173,7 @@ class ServerSource(Source):
         if isinstance(self._trouble, SourceUnavailableError) and self._followed:
             raise self._trouble
         try:
-            return await self._link.read(uri, size)
+            return await self._transport.read(uri, size)
         except UnreachableError as error:
             raise SourceUnavailableError(str(error)) from error
         except FindingError as error:
@@ -179,7 +184,7 @@ class ServerSource(Source):
     async def _ask(self) -> None:
         """Ask for everything; what was answered, or why nothing was, shows with the next look."""
         try:
-            listing = await self._link.list()
+            listing = await self._transport.list()
         except UnreachableError as error:
             self._trouble = SourceUnavailableError(str(error))
         except FindingError as error:
@@ -191,7 +196,7 @@ class ServerSource(Source):
             self._skills = {skill.uri: skill for skill in listing.skills}
             self._findings = []
             self._list_problems = [*finding_problems(listing.findings)]
-            if self._link.declared is None and not self._skills:
+            if self._transport.declared is None and not self._skills:
                 self._list_problems.append(_undeclared())
         self._fresh = True
 
@@ -199,7 +204,7 @@ class ServerSource(Source):
         """Ask for one skill: the answer, or its absence, takes the place of what was known (H15)."""
         self._findings = [each for each in self._findings if each.path != uri]
         try:
-            self._skills[uri] = await self._link.get(uri)
+            self._skills[uri] = await self._transport.get(uri)
             self._trouble = None
         except UnreachableError as error:
             raise SourceUnavailableError(str(error)) from error
@@ -212,7 +217,7 @@ class ServerSource(Source):
             self._skills.pop(uri, None)  # it serves no such skill
 
     def _scan(self) -> Scan:
-        publication = publish(self.label, self._skills.values(), self._published)
+        publication = publish(self.label, self._skills.values(), self._published, self._trust)
         self._published = dict(publication.skills)
         found = Findings()
         found.add(*self._findings)

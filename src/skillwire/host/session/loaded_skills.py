@@ -108,8 +108,8 @@ class LoadedSkills:
         """Return the skill of that server in whose folder a URI is, however spelled: the innermost."""
         place = canonical(uri)
         own = (each for each in self.held.values() if each.skill.label == label)
-        inside = (each for each in own if place.startswith(f"{canonical(each.skill.skill.root)}/"))
-        return max(inside, key=lambda each: len(each.skill.skill.root), default=None)
+        inside = (each for each in own if place.startswith(f"{canonical(each.skill.root)}/"))
+        return max(inside, key=lambda each: len(each.skill.root), default=None)
 
 
 class LoadedFiles:
@@ -121,11 +121,12 @@ class LoadedFiles:
     async def document(self, held: LoadedSkill) -> bytes:
         """Return the `SKILL.md`, having compared it with its entry, field by field (H13)."""
         skill = held.skill
-        main = skill.skill.main
-        content = await (self._live(held, skill.skill.uri) if main is None else self._verified(held, main))
-        faults = list(frontmatter_faults(skill.skill, content))
+        main = skill.main
+        content = await (self._live(held, skill.uri) if main is None else self._verified(held, main))
+        # An own record was read from these very bytes. A server's entry may say something else.
+        faults = [] if skill.claim is None else list(frontmatter_faults(skill.claim, content))
         if not is_text(content):
-            faults.append(server_problem(skill.skill.uri, Rule.READ_SHAPE, "it is not text"))
+            faults.append(server_problem(skill.uri, Rule.READ_SHAPE, "it is not text"))
         if faults:
             raise await self._failure(held, VerificationError(skill.origin, *faults))
         await self.must_be_approved(held)  # it may have been taken back meanwhile
@@ -147,16 +148,16 @@ class LoadedFiles:
             await self._look_again(held)
         await self.must_be_approved(held)
         skill = held.skill
-        with translated_errors(skill.origin, skill.skill.uri):
-            if skill.skill.files is not None:
-                below = files_below(skill.skill, path)
-                shown = [_line(shown_path(skill.skill, file.uri), file.size) for file in below]
+        with translated_errors(skill.origin, skill.uri):
+            if skill.files is not None:
+                below = files_below(skill, path)
+                shown = [_line(shown_path(skill, file.uri), file.size) for file in below]
             else:
-                folder = live_uri(skill.skill, path).rstrip("/")
-                children = await self._places.provider(skill.label).read_directory(folder)
-                shown = [shown_path(skill.skill, str(child["uri"])) for child in children]
+                folder = live_uri(skill, path).rstrip("/")
+                children = await self._places.place(skill.label).children(folder)
+                shown = [shown_path(skill, child) for child in children]
         if not shown:
-            raise VerificationError(skill.origin, unlisted(skill.skill, path))
+            raise VerificationError(skill.origin, unlisted(skill, path))
         return list_text(skill, path, "\n".join(shown))
 
     def is_folder(self, held: LoadedSkill, path: str) -> bool:
@@ -164,10 +165,10 @@ class LoadedFiles:
         skill = held.skill
         if path in {"", ".", "./"} or path.endswith("/"):
             return True
-        if skill.skill.files is None or "://" in path:
+        if skill.files is None or "://" in path:
             return False
-        with translated_errors(skill.origin, skill.skill.uri):
-            return listed_file(skill.skill, path) is None and bool(files_below(skill.skill, path))
+        with translated_errors(skill.origin, skill.uri):
+            return listed_file(skill, path) is None and bool(files_below(skill, path))
 
     async def must_be_approved(self, held: LoadedSkill) -> None:
         """Raise `NotApprovedError` if nothing may be read of it any more (H15)."""
@@ -182,17 +183,17 @@ class LoadedFiles:
     async def _read(self, held: LoadedSkill, path: str) -> Reading:
         skill = held.skill
         await self.must_be_approved(held)
-        with translated_errors(skill.origin, skill.skill.uri):
-            if skill.skill.files is None:
-                uri = live_uri(skill.skill, path)
+        with translated_errors(skill.origin, skill.uri):
+            if skill.files is None:
+                uri = live_uri(skill, path)
                 content = await self._live(held, uri)
-            elif (file := listed_file(skill.skill, path)) is not None:
+            elif (file := listed_file(skill, path)) is not None:
                 uri, content = file.uri, await self._verified(held, file)
             else:  # whatever the server has there now, it is no file of the skill
-                raise VerificationError(skill.origin, unlisted(skill.skill, path))
+                raise VerificationError(skill.origin, unlisted(skill, path))
         await self.must_be_approved(held)
         return Reading(
-            skill.label, uri, content, file_text(skill, shown_path(skill.skill, uri), shown_text(content))
+            skill.label, uri, content, file_text(skill, shown_path(skill, uri), shown_text(content))
         )
 
     async def _look_again(self, held: LoadedSkill) -> None:
@@ -210,8 +211,8 @@ class LoadedFiles:
         """Return bytes that nobody promised, but for the document of some drafts."""
         skill = held.skill
         with translated_errors(skill.origin, uri):
-            content = await self._places.provider(skill.label).read(uri)
-        document = skill.skill.document if uri == skill.skill.uri else None
+            content = await self._places.place(skill.label).read(uri)
+        document = None if skill.claim is None or uri != skill.uri else skill.claim.document
         if document is not None and (faults := tuple(delivery_faults(document, content))):
             raise await self._failure(held, VerificationError(skill.origin, *faults))
         return self._counted(held, uri, content)
@@ -230,9 +231,9 @@ class LoadedFiles:
             fresh = await self._places.lookup(*held.skill.identity)
         except HostError:
             return error
-        if not needs_new_approval(held.skill.skill, fresh.skill):
+        if not needs_new_approval(held.skill, fresh):
             return error
-        held.changed = str(Changes.between(held.skill.skill, fresh.skill))
+        held.changed = str(Changes.between(held.skill, fresh))
         return ChangedError(held.skill, held.changed)
 
 

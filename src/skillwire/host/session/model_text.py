@@ -101,7 +101,7 @@ def catalog_prompt(skills: Iterable[HostedSkill], tokens: int) -> str:
     The person's own come first. Then every server gets a turn after the other, so that none fills it alone.
     """
     budget = tokens * CHARACTERS_PER_TOKEN - len(USAGE)
-    shown = [each for each in _in_turns(skills) if is_for_models(each.skill)]
+    shown = [each for each in _in_turns(skills) if is_for_models(each)]
     lines: list[str] = []
     for each in shown:
         line = _line(each)

@@ -7,10 +7,10 @@ from skillwire.features.catalog_text import DEFAULT_TOKENS
 from skillwire.host.approvals.consent import Consent
 from skillwire.host.approvals.questions import Changes, needs_new_approval
 from skillwire.host.errors import translated_errors
-from skillwire.host.hosted_skill import HostedSkill, Identity, describe_place, is_for_models
+from skillwire.host.hosted_skill import HostedSkill, Identity, is_for_models
+from skillwire.host.place import Place
 from skillwire.host.places import Places
 from skillwire.host.registry import Registry
-from skillwire.host.servers.connected import Provider
 from skillwire.host.session.loaded_skills import LoadedFiles, LoadedSkill, LoadedSkills, Reading
 from skillwire.host.session.model_text import catalog_prompt, resource_text, shown_text, skill_text
 from skillwire.host.session.tools import AgentTool, session_tools
@@ -56,7 +56,7 @@ class Session:
     async def load_for_model(self, name: str) -> Reading:
         """Load a skill because the model asks for it. Its author may have kept it for people."""
         skill = await self._find(name)
-        if not is_for_models(skill.skill):
+        if not is_for_models(skill):
             told = f"the skill {skill.quoted} is not for models to load; ask the user to start it"
             raise NotApprovedError(skill.origin, told)
         return await self.load(skill.handle)
@@ -76,13 +76,13 @@ class Session:
         if not await self._consent.to_load(skill, others):
             raise NotApprovedError(skill.origin, f"the user did not approve the skill {skill.quoted}")
         fresh = self._places.registry.get(skill.identity)
-        if fresh is not None and needs_new_approval(skill.skill, fresh.skill):
+        if fresh is not None and needs_new_approval(skill, fresh):
             # It became another while the person was thinking.
-            raise ChangedError(skill, str(Changes.between(skill.skill, fresh.skill)))
+            raise ChangedError(skill, str(Changes.between(skill, fresh)))
         held = LoadedSkill(skill)
         content = await self._files.document(held)
         self._acting.begin(held)
-        return Reading(skill.label, skill.skill.uri, content, skill_text(skill, content.decode()))
+        return Reading(skill.label, skill.uri, content, skill_text(skill, content.decode()))
 
     # Reading
 
@@ -106,27 +106,27 @@ class Session:
         A file of a loaded skill is read as such. While skills of other servers are acted on, a person is
         asked each time, because they may be behind it (H22).
         """
-        provider = await self._may_ask(server, uri)
-        origin = describe_place(server, local=provider.local)
+        place = await self._may_ask(server, uri)
+        origin = place.origin
         if (held := self._acting.around(server, uri)) is not None:
             return await self._files.read(held, uri)
         listed = self._places.registry.file((server, uri))
         with translated_errors(origin, uri):
-            content = await provider.read(uri, None if listed is None else listed.size)
+            content = await place.read(uri, None if listed is None else listed.size)
         if listed is not None and (faults := tuple(file_faults(listed, content))):
             raise VerificationError(origin, *faults)
-        text = resource_text(server, uri, shown_text(content), local=provider.local)
+        text = resource_text(server, uri, shown_text(content), local=place.local)
         return Reading(server, uri, content, text)
 
-    async def _may_ask(self, server: str, uri: str) -> Provider:
+    async def _may_ask(self, server: str, uri: str) -> Place:
         """Return whom to ask, unless a skill of another server may be behind it, and the person says no."""
-        provider = self._places.provider(server)
+        place = self._places.place(server)
         others = tuple(each for each in self._acting.foreign() if each.label != server)
         if others and not await self._consent.to_read_elsewhere(others, server, uri):
             whose = ", ".join(dict.fromkeys(each.origin for each in others))
             told = f"the user did not approve this read, which a skill of {whose} may have caused"
-            raise NotApprovedError(describe_place(server, local=provider.local), told)
-        return provider
+            raise NotApprovedError(place.origin, told)
+        return place
 
     # LoadedSkills
 
@@ -150,8 +150,8 @@ class Session:
         """Take note of fresh entries: what is another now needs to be approved again (H15)."""
         for identity, held in self._acting.held.items():
             fresh = registry.get(identity)
-            if fresh is not None and needs_new_approval(held.skill.skill, fresh.skill):
-                held.changed = held.changed or str(Changes.between(held.skill.skill, fresh.skill))
+            if fresh is not None and needs_new_approval(held.skill, fresh):
+                held.changed = held.changed or str(Changes.between(held.skill, fresh))
         self._consent.notice(registry)
 
     def withdraw(self, identity: Identity) -> None:

@@ -14,11 +14,11 @@ from skillwire.core.record import Digest
 from skillwire.errors import StateError
 from skillwire.host.store.database import Database, restored, stored
 from skillwire.host.store.labels import Labels
-from skillwire.protocol.remote import Dialect, RemoteFile, RemoteSkill
+from skillwire.protocol.remote import Dialect, ListedSkill, RemoteFile, RemoteSkill
 from skillwire.safe_text import quoted
 
 
-def content_of(skill: RemoteSkill) -> str | None:
+def content_of(skill: ListedSkill) -> str | None:
     """Return one text for the set of (uri, digest): equal for equal sets, in whatever order (H17).
 
     None for a skill whose files are not all known: there is nothing that an approval could be bound to.

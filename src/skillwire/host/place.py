@@ -1,0 +1,158 @@
+"""A source as a host sees it: a place with a label, whose skills are the person's own or a server's."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from anyio.to_thread import run_sync
+
+from skillwire.core.problem import Problem, Rule, Severity
+from skillwire.core.record import SkillRecord, Trust
+from skillwire.errors import FindingError
+from skillwire.host.hosted_skill import HostedSkill, describe_place
+from skillwire.host.servers.connected import SkillsTransport
+from skillwire.host.servers.records import hosted_record
+from skillwire.host.servers.source import ServerSource
+from skillwire.library.library import Library
+from skillwire.protocol.findings import Findings, server_problem
+from skillwire.protocol.remote import RemoteSkill
+from skillwire.sources.base import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a place lists, and every fault in it."""
+
+    skills: list[HostedSkill]
+    findings: Findings = field(default_factory=Findings)
+
+
+class Place(ABC):
+    """One source of a host. Its methods raise `SkillwireError` or `MCPError`."""
+
+    local: bool
+    """Whether these are the person's own skills, which nobody has to approve."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+
+    @property
+    def origin(self) -> str:
+        return describe_place(self.label, local=self.local)
+
+    @property
+    def identity(self) -> str | None:
+        """What the label stands for; None where no approval can be kept, or none is needed (H28)."""
+        return None
+
+    @property
+    def declared(self) -> Mapping[str, Any] | None:
+        """What a server declared of the extension when it was last reached."""
+        return None
+
+    @abstractmethod
+    async def list(self) -> Found: ...
+
+    @abstractmethod
+    async def get(self, uri: str) -> HostedSkill:
+        """Return the skill at `uri`, listed or not, as it is now (H3, H15)."""
+
+    @abstractmethod
+    async def read(self, uri: str, size: int | None = None) -> bytes:
+        """Return the bytes at `uri`. Of a server, nothing was compared with anything."""
+
+    @abstractmethod
+    async def children(self, uri: str) -> "list[str]":
+        """Return the URIs of what is in a folder."""
+
+
+def place_of(source: Source) -> Place:
+    """Return a source as a place: a server, or else the person's own."""
+    return ServerPlace(source) if isinstance(source, ServerSource) else OwnPlace(source)
+
+
+class OwnPlace(Place):
+    """A source of the person's own. Its records are used as they are."""
+
+    local = True
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source.label)
+        self._library = Library([source])
+
+    async def list(self) -> Found:
+        """Look at the source. Every skill that is left out is a finding."""
+        catalog = await self._library.load()
+        found = Found([])
+        for problem in catalog.problems:
+            if _leaves_out(problem):
+                found.findings.add(server_problem(problem.path, Rule.ENTRY_SHAPE, problem.message))
+        for uri in catalog.listing:
+            try:
+                found.skills.append(_own(catalog.entries[uri]))
+            except FindingError as error:
+                found.findings.add(error.finding)
+        return found
+
+    async def get(self, uri: str) -> HostedSkill:
+        await self._library.load()  # it may have changed: nobody watches it
+        return _own(await self._library.skill(uri))
+
+    async def read(self, uri: str, size: int | None = None) -> bytes:  # noqa: ARG002 - the library bounds what it reads
+        await self._library.ready()
+        return (await self._library.read(uri)).content
+
+    async def children(self, uri: str) -> "list[str]":
+        await self._library.ready()
+        return list(self._library.catalog.children(uri))
+
+
+class ServerPlace(Place):
+    """A server. Nothing that it says was compared with anything."""
+
+    local = False
+
+    def __init__(self, source: ServerSource) -> None:
+        super().__init__(source.label)
+        self._transport: SkillsTransport = source.transport
+
+    @property
+    def identity(self) -> str | None:
+        return self._transport.identity
+
+    @property
+    def declared(self) -> Mapping[str, Any] | None:
+        return self._transport.declared
+
+    async def list(self) -> Found:
+        listing = await self._transport.list()
+        return Found(await run_sync(self._hosted, listing.skills), listing.findings)  # they may be very many
+
+    async def get(self, uri: str) -> HostedSkill:
+        return HostedSkill(hosted_record(self.label, claim := await self._transport.get(uri)), claim)
+
+    async def read(self, uri: str, size: int | None = None) -> bytes:
+        return await self._transport.read(uri, size)
+
+    async def children(self, uri: str) -> "list[str]":
+        return [str(child["uri"]) for child in await self._transport.read_directory(uri)]
+
+    def _hosted(self, claims: "list[RemoteSkill]") -> "list[HostedSkill]":
+        return [HostedSkill(hosted_record(self.label, claim), claim) for claim in claims]
+
+
+def _own(record: SkillRecord) -> HostedSkill:
+    """Return a skill of the person's own. Raises `FindingError` for one that a server wrote.
+
+    It would need an approval, and there is nothing here that one could be bound to.
+    """
+    if record.origin.foreign or record.trust is not Trust.OWN:
+        told = "a server wrote it; give the host the server itself, so that a person is asked"
+        raise FindingError(server_problem(record.uri, Rule.ENTRY_SHAPE, told))
+    return HostedSkill(record)
+
+
+def _leaves_out(problem: Problem) -> bool:
+    """Whether something is not listed because of this: a skill, or the whole source."""
+    return problem.severity is Severity.ERROR or problem.rule is Rule.SOURCE_WAITING

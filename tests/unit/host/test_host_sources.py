@@ -1,0 +1,135 @@
+"""Any source is a place of a host: a server needs approval, and all others are the person's own."""
+
+from contextlib import aclosing
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp import Client
+
+from skillwire import MemorySource
+from skillwire.core.record import SkillFile, Trust
+from skillwire.errors import StateError, VerificationError
+from skillwire.host.approvals.questions import Answer
+from skillwire.host.host import Host
+from skillwire.host.servers.connected import ConnectedServer
+from skillwire.host.servers.source import ServerSource
+from skillwire.host.store.state import State
+from skillwire.library.library import Library
+from skillwire.library.library_source import LibrarySource
+from skillwire.server.build import skills_server
+from skillwire.sources.base import EVERYWHERE
+from skillwire.sources.folder.source import FolderSource
+from skillwire.sources.prefix import PrefixedSource
+from tests.support.clients import skill
+from tests.support.hosts import Person, honest, hosting
+from tests.support.links import Wire
+from tests.support.peers import PATIENCE
+from tests.support.skills import write, write_skill
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_an_own_folder_keeps_the_records_of_its_source(tmp_path: Path) -> None:
+    write(write_skill(tmp_path, "refunds"), {"references/guide.md": "# Guide\n"})
+    async with Host(folders={"mine": tmp_path}) as host:
+        (found,) = await host.discover()
+        assert found.claim is None
+        (source_record,) = (await FolderSource(tmp_path, label="mine").scan()).entries
+        assert found.record == source_record
+        session = host.session()
+        await session.load("refunds")
+        assert (await session.read_file("refunds", "references/guide.md")).content == b"# Guide\n"
+
+
+async def test_an_own_file_that_changed_is_looked_at_again(tmp_path: Path) -> None:
+    folder = write(write_skill(tmp_path, "refunds"), {"a.md": "one"})
+    async with Host(folders={"mine": tmp_path}) as host:
+        skill_before = (await host.discover()).resolve("refunds")
+        session = host.session()
+        await session.load("refunds")
+        (folder / "a.md").write_text("another")
+        # What is held promises other bytes: those of now are not given for them.
+        with pytest.raises(VerificationError):
+            await host.read(skill_before, "a.md")
+        assert (await session.read_file("refunds", "a.md")).content == b"another"
+
+
+async def test_any_source_of_the_person_needs_no_approval() -> None:
+    async with Host(sources=[MemorySource([skill("team/refunds")], label="mine")]) as host:
+        (found,) = await host.discover()
+        assert (found.handle, found.local, found.record.trust) == ("refunds", True, Trust.OWN)
+        assert "# " in (await host.session().load("refunds")).text
+
+
+async def test_a_server_inside_another_source_is_not_taken_for_the_persons_own() -> None:
+    wire = Wire(skills_server(Library([MemorySource([skill("refunds")])])))
+    async with wire.link() as link:
+        inside = ServerSource(link, trusted=True)
+        hidden = [PrefixedSource(inside, "mine"), LibrarySource(Library([inside]), "library")]
+        async with Host(sources=hidden, approve=Person(Answer.KEEP)) as host:
+            registry = await host.discover()
+            assert len(registry) == 0
+            assert [each.label for each in registry.problems] == ["upstream", "library"]
+            assert all("a server wrote it" in str(each) for each in registry.problems)
+
+
+async def test_the_record_of_a_server_shows_what_was_decided(tmp_path: Path) -> None:
+    script, person = honest("refunds"), Person(Answer.KEEP)
+    with State.open(tmp_path / "state") as state:
+        async with hosting("auto", person, state, acme=script) as host:
+
+            def trust() -> tuple[Trust, str]:
+                record = host.registry.resolve("acme:refunds").record
+                return record.trust, "" if record.withheld is None else record.withheld.reason
+
+            found = host.registry.resolve("acme:refunds")
+            assert found.record.origin.foreign
+            assert (found.record.uri, found.record.origin.location) == (
+                "skill://acme/refunds/SKILL.md",
+                found.uri,
+            )
+            assert all(isinstance(file, SkillFile) for file in found.record.files)
+            assert trust() == (Trust.WITHHELD, "nobody approved it")
+            await host.approve(found)
+            assert trust() == (Trust.APPROVED, "")
+            await host.revoke(found)
+            assert trust() == (Trust.WITHHELD, "its approval was taken back")
+            await host.approve(found)
+            script.publish("refunds", {"references/guide.md": b"# Another\n"})
+            await host.discover()
+            assert trust() == (Trust.WITHHELD, "it is another than the one that was approved")
+
+
+async def test_trust_of_a_record_authorizes_no_read(tmp_path: Path) -> None:
+    """A decision of another program counts at once, whatever the registry showed last."""
+    with State.open(tmp_path / "state") as state:
+        async with hosting("auto", Person(Answer.NO), state, acme=honest("refunds")) as host:
+            found = host.registry.resolve("acme:refunds")
+            await host.approve(found)
+            session = host.session()
+            await session.load("acme:refunds")
+            state.approvals.revoke("acme", found.uri)
+            assert host.registry.resolve("acme:refunds").record.trust is Trust.APPROVED
+            with pytest.raises(Exception, match="does not hold any more"):
+                await session.read_file("acme:refunds", "references/guide.md")
+
+
+def test_a_folder_source_inside_the_state_is_refused(tmp_path: Path) -> None:
+    with State.open(tmp_path) as state, pytest.raises(StateError):
+        Host(sources=[FolderSource(tmp_path / "files")], state=state)
+
+
+async def test_a_held_connection_serves_and_follows_as_any_server_does() -> None:
+    script = honest("refunds")
+    async with Client(script.server()) as client:
+        source = ServerSource(ConnectedServer("acme", client), every=0.01, trusted=True)
+        library = Library([source])
+        uri = "skill://acme/refunds/references/guide.md"
+        await library.load()
+        assert (await library.read(uri)).content == b"# Guide\n"
+        script.publish("orders")
+        with anyio.fail_after(PATIENCE):
+            async with aclosing(source.changes()) as changes:
+                assert await anext(changes) == EVERYWHERE
+        assert {entry.name for entry in (await source.rescan()).entries} == {"refunds", "orders"}
