@@ -7,7 +7,7 @@ from skillwire.app.collect import Servable, collect_skills
 from skillwire.app.skill_server import SkillServer
 from skillwire.authoring.skill import Skill, caller_folder
 from skillwire.authoring.skills import Skills
-from skillwire.errors import AuthoringError
+from skillwire.errors import InvalidValueError
 from skillwire.server.attaching.attach import attach_to
 from skillwire.server.serve_options import ServeOptions, chosen_options
 
@@ -43,7 +43,7 @@ def attach(
     list of skills, unless `every_client` is False; `options` say how. Pass the `bus` of your own
     `subscriptions/listen`, if you have one.
 
-    Raises `AuthoringError` or `ConflictError` for skills that cannot be, and `ConflictError` for a server
+    Raises `InvalidValueError` or `ConflictError` for skills that cannot be, and `ConflictError` for a server
     that serves skills already.
     """
     base = caller_folder()
@@ -61,7 +61,7 @@ def _with_prompt(parts: Sequence[Servable], prompt: str) -> Skills:
             return Skills().add(skill, prompt=prompt)
         case _:
             fix = "attach several as `Skills().add(skill, prompt=…).add(…)`"
-            raise AuthoringError("the prompt", prompt, "is for one skill", fix)
+            raise InvalidValueError("the prompt", prompt, "is for one skill", fix)
 
 
 def _name_of(server: object) -> str:

@@ -11,7 +11,7 @@ from skillwire.authoring.skill import Skill
 from skillwire.authoring.skills import Skills
 from skillwire.authoring.source import CodeSource
 from skillwire.core.record import Limits
-from skillwire.errors import AuthoringError
+from skillwire.errors import InvalidValueError
 from skillwire.library.library import Library
 from skillwire.sources.base import Source
 from skillwire.sources.folder.source import FolderSource
@@ -53,6 +53,6 @@ def collect_skills(
                 sources.append(FolderSource(base / part, limits=limits, keep_good=True))
             case _:
                 fix = "hand over a `Skill`, `Skills`, a source, or the path of a folder"
-                raise AuthoringError("the value", repr(part), "is nothing that can be served", fix)
+                raise InvalidValueError("the value", repr(part), "is nothing that can be served", fix)
     written = [CodeSource(skills, label=label)] if len(skills) else []
     return CollectedSkills(Library([*written, *sources], frozen=frozen), skills.prompts)

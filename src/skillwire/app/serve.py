@@ -36,8 +36,8 @@ def serve(
     machines reach needs one. `static` freezes the set of skills. Neither `SKILLS_DIR` nor the configuration
     file counts, but the limits in the environment do.
 
-    It has the process to itself. Raises `UsageError`, and `AuthoringError` or `ConflictError` for skills that
-    cannot be.
+    It has the process to itself. Raises `UsageError`, and `InvalidValueError` or `ConflictError` for skills
+    that cannot be.
     """
     base = caller_folder()
     if not skills:

@@ -11,7 +11,7 @@ from skillwire.authoring.live import DEFAULT_TIMEOUT, LiveSkill, Resolver, Value
 from skillwire.authoring.skill import Skill, returns_path
 from skillwire.authoring.skills import NamedFolder, Skills, check_no_options
 from skillwire.core.record import Json
-from skillwire.errors import AuthoringError, BadParamsError, ConflictError, NotServedError
+from skillwire.errors import BadParamsError, ConflictError, InvalidValueError, NotServedError
 from skillwire.features.base import Call, Feature, all_methods
 from skillwire.library.library import Library
 from skillwire.protocol.messages import PROMPTS_GET, RESOURCES_LIST, RESOURCES_READ
@@ -86,13 +86,15 @@ class SkillServer:
     def add(self, *skills: Skill | LiveSkill | Skills, prompt: str | None = None) -> Self:
         """Register skills, or whole collections; with `prompt`, one skill that is also a prompt of this name.
 
-        Raises `AuthoringError` for what cannot be, and `ConflictError` once the server is built.
+        Raises `InvalidValueError` for what cannot be, and `ConflictError` once the server is built.
         """
         single = [each for each in skills if not isinstance(each, Skills)]
         if prompt is not None:
             if len(single) < len(skills):
                 fix = "name it in the collection: `Skills().add(skill, prompt=…)`"
-                raise AuthoringError("the prompt", prompt, "is for one skill, and not for a collection", fix)
+                raise InvalidValueError(
+                    "the prompt", prompt, "is for one skill, and not for a collection", fix
+                )
             self._register(Skills().add(*single, prompt=prompt))
             return self
         added = Skills()
@@ -115,11 +117,11 @@ class SkillServer:
         Without a `description`, the first paragraph of its docstring is one. A function that says it
         returns a `Path` names a folder instead, relative to its own file, which is read when the server is
         built; all that there is to say of it stands there. A text has 30 seconds, unless `timeout` says
-        otherwise. Raises `AuthoringError` for what cannot be.
+        otherwise. Raises `InvalidValueError` for what cannot be.
         """
         if callable(path):
             fix = 'write it as in `@server.skill("reports/daily")`'
-            raise AuthoringError("the skill", getattr(path, "__name__", "?"), "has no path", fix)
+            raise InvalidValueError("the skill", getattr(path, "__name__", "?"), "has no path", fix)
         said = {"description": description, "frontmatter": frontmatter, "values": values, "timeout": timeout}
 
         def register(function: Function) -> Function:
@@ -142,7 +144,7 @@ class SkillServer:
 
     @property
     def skills(self) -> Skills:
-        """All that was registered, in that order. Raises `AuthoringError` for a folder that is no skill."""
+        """All that was registered, in order. Raises `InvalidValueError` for a folder that is no skill."""
         parts = (part.skills() if isinstance(part, NamedFolder) else part for part in self._parts)
         return functools.reduce(Skills.merge, parts, Skills())
 

@@ -9,7 +9,7 @@ from anyio.to_thread import run_sync
 
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import SkillRecord, Trust
-from skillwire.errors import FindingError
+from skillwire.errors import VerificationError
 from skillwire.host.hosted_skill import HostedSkill, describe_place
 from skillwire.host.servers.connected import SkillsTransport
 from skillwire.host.servers.records import hosted_record
@@ -91,8 +91,8 @@ class OwnPlace(Place):
         for uri in catalog.listing:
             try:
                 found.skills.append(_own(catalog.entries[uri]))
-            except FindingError as error:
-                found.findings.add(error.finding)
+            except VerificationError as error:
+                found.findings.add(*error.problems)
         return found
 
     async def get(self, uri: str) -> HostedSkill:
@@ -143,13 +143,13 @@ class ServerPlace(Place):
 
 
 def _own(record: SkillRecord) -> HostedSkill:
-    """Return a skill of the person's own. Raises `FindingError` for one that a server wrote.
+    """Return a skill of the person's own. Raises `VerificationError` for one that a server wrote.
 
     It would need an approval, and there is nothing here that one could be bound to.
     """
     if record.origin.foreign or record.trust is not Trust.OWN:
         told = "a server wrote it; give the host the server itself, so that a person is asked"
-        raise FindingError(server_problem(record.uri, Rule.ENTRY_SHAPE, told))
+        raise VerificationError("", server_problem(record.uri, Rule.ENTRY_SHAPE, told))
     return HostedSkill(record)
 
 

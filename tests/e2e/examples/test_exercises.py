@@ -65,7 +65,7 @@ def test_a_second_skill_is_listed_behind_the_first(exercise: Exercise) -> None:
         "skill://goodbye/SKILL.md",
     ]
     exercise.solved(ADDED + GOODBYE.replace("name: goodbye", "name: bye"))
-    assert "AuthoringError" in exercise.run(LIST).stderr
+    assert "InvalidValueError" in exercise.run(LIST).stderr
 
 
 def test_a_reference_is_readable_and_the_list_is_as_it_was(exercise: Exercise) -> None:

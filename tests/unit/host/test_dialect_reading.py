@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 
 from skillwire import ServeOptions
-from skillwire.errors import FindingError
+from skillwire.errors import VerificationError
 from skillwire.host import DraftsClient, Outcome, Report, SkillsClient, verify_server
 from skillwire.protocol.delivery import ArchiveForm
 from skillwire.protocol.packing import pack
@@ -66,9 +66,9 @@ async def verified(script: ScriptedServer, **more: Any) -> Report:
 
 
 async def refused(asked: DraftsClient, uri: str) -> Rule:
-    with pytest.raises(FindingError) as caught:
+    with pytest.raises(VerificationError) as caught:
         await asked.read(uri)
-    return caught.value.finding.rule
+    return caught.value.problems[0].rule
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -283,7 +283,7 @@ async def test_what_a_server_no_longer_tells_of_cannot_be_had() -> None:
     async with asking(script) as asked:
         assert (await asked.get(MAIN)).name == "good"
         script.files = {}
-        with pytest.raises(FindingError, match="does not tell of it"):
+        with pytest.raises(VerificationError, match="does not tell of it"):
             await asked.get(MAIN)
 
 
@@ -296,7 +296,7 @@ async def test_where_there_are_methods_an_unlisted_skill_is_had_by_its_uri() -> 
             if dialect is Dialect.DRAFT_C:
                 assert (await asked.get(MAIN)).dialect is dialect
             else:
-                with pytest.raises(FindingError, match="size"):
+                with pytest.raises(VerificationError, match="size"):
                     await asked.get(MAIN)
 
 

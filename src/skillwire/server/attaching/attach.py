@@ -10,7 +10,7 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel.server import Server
 from mcp.server.subscriptions import ListenHandler, SubscriptionBus
 
-from skillwire.errors import AuthoringError, ConflictError
+from skillwire.errors import ConflictError, InvalidValueError
 from skillwire.features.base import all_extensions, all_methods
 from skillwire.library.library import Library
 from skillwire.protocol.messages import LISTEN
@@ -33,7 +33,7 @@ def attach_to(
 ) -> None:
     """Serve a library from a server of the SDK or of FastMCP, too.
 
-    Raises `AuthoringError` for anything else, and `ConflictError` if it serves skills already.
+    Raises `InvalidValueError` for anything else, and `ConflictError` if it serves skills already.
     """
     if (lowlevel := _lowlevel(server)) is not None:
         Attached(lowlevel, library, prompts, options, bus)
@@ -43,7 +43,7 @@ def attach_to(
     else:
         fix = "attach them to a `Server` or `MCPServer` of the official SDK, or to a `FastMCP`"
         rule = "is nothing that skills can be attached to"
-        raise AuthoringError("the value", repr(server), rule, fix)
+        raise InvalidValueError("the value", repr(server), rule, fix)
 
 
 class Attached:
@@ -160,7 +160,7 @@ def _bus_of(server: Server[Any]) -> SubscriptionBus | None:
     if not isinstance(entry.handler, ListenHandler):
         rule = "is answered by the server in its own way, and clients would not hear of changed skills"
         fix = "hand over what its events are published on: `attach(server, skills, bus=bus)`"
-        raise AuthoringError("the method", LISTEN, rule, fix)
+        raise InvalidValueError("the method", LISTEN, rule, fix)
     # The SDK has no public way from its handler to the bus that it was made with.
     return entry.handler._bus  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
