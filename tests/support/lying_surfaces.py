@@ -66,7 +66,7 @@ LIES: Mapping[str, tuple[str, Callable[[Message], None]]] = {
 
 def lying_server(lie: str) -> Server[Any]:
     """Return a server that answers one kind of request with this lie, and everything else with the truth."""
-    server = SkillServer("liar").add(SKILL, prompt=PROMPT).build()
+    server = SkillServer("liar", every_client=False).add(SKILL, prompt=PROMPT).build()
     method, change = LIES[lie]
 
     async def lying(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:

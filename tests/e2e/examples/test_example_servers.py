@@ -44,15 +44,17 @@ async def test_the_policy_of_refunds_is_readable_and_not_listed(mode: Any) -> No
 async def test_code_mode_is_tools_resources_and_a_prompt(mode: Any) -> None:
     folder = SKILLS / "code-mode"
     async with started("code_mode.py", mode) as client:
-        assert [each.name for each in (await client.list_tools()).tools] == ["validate_code", "execute_code"]
+        own, ours = ["validate_code", "execute_code"], ["load-skill", "skill-resource"]
+        assert [each.name for each in (await client.list_tools()).tools] == [*own, *ours]
         assert await listed(client) == ["skill://code-mode/SKILL.md"]
         found = {path: await read(client, f"skill://code-mode/{path}") for path in FILES}
-        (prompt,) = (await client.list_prompts()).prompts
+        prompts = {each.name: each for each in (await client.list_prompts()).prompts}
+        assert list(prompts) == ["skill", "start_code_mode", "code-mode"]
+        prompt = prompts["start_code_mode"]
         got = await client.get_prompt("start_code_mode")
     assert {path: (mime_type, content) for path, (mime_type, content) in found.items()} == {
         path: (mime_type, (folder / path).read_bytes()) for path, mime_type in FILES.items()
     }
-    assert prompt.name == "start_code_mode"
     assert prompt.meta is not None
     assert prompt.meta["dev.skillwire/skill"] == "skill://code-mode/SKILL.md"
     assert prompt.meta["dev.skillwire/resources"] == [f"skill://code-mode/{path}" for path in FILES]

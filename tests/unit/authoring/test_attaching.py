@@ -423,7 +423,8 @@ def with_taken_names(server: Any) -> Any:
 
 
 def connected(server: Any, mode: Any = "auto") -> AbstractAsyncContextManager[Client]:
-    return client_of(server, mode) if isinstance(server, FastMCP) else Client(server, mode=mode)
+    is_fastmcp: bool = isinstance(server, FastMCP)
+    return client_of(server, mode) if is_fastmcp else Client(server, mode=mode)
 
 
 FURNISHED: list[Callable[[], Any]] = [sdk_server, lambda: FastMCP("host", instructions="Be kind.")]
