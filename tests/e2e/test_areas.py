@@ -18,11 +18,9 @@ from tests.support.skills import write_skill
 PACKAGE = ROOT / "src/skillwire"
 TABLE = "app/areas.py"
 URI = "skill://refunds/SKILL.md"
-AREAS = {
-    "contract": {"commands": ["project", "graph", "new", "schema"], "option": "--contract"},
-    "drive": {"commands": ["drive"], "option": "--drive"},
-    "pages": {"commands": [], "option": ""},
-}
+AREAS = ("contract", "drive", "pages")
+COMMANDS = {"contract": ("project", "graph", "new", "schema"), "drive": ("drive",)}
+OPTIONS = {"contract": "--contract", "drive": "--drive"}
 EVERY_MODULE = """
 import importlib, pkgutil, skillwire
 from skillwire.errors import *
@@ -107,13 +105,13 @@ def test_without_an_area_its_commands_and_options_are_gone(build: Build, area: s
     build.without(area)
     listed = build.run("--help").stdout
     assert re.search(r"\bserve\b", listed)
-    for command in AREAS[area]["commands"]:
+    for command in COMMANDS.get(area, ()):
         assert not re.search(rf"^\W*{command}\b", listed, re.MULTILINE)
         assert build.run(command).returncode == 2
-    if option := AREAS[area]["option"]:
+    if option := OPTIONS.get(area):
         done = build.run("serve", build.skills, option)
         assert (done.returncode, f"Unknown option: {option}" in done.stderr) == (2, True)
-        assert str(option) not in build.run("serve", "--help").stdout
+        assert option not in build.run("serve", "--help").stdout
 
 
 def test_without_an_area_skills_are_still_checked_and_listed(build: Build, area: str) -> None:

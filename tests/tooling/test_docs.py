@@ -78,7 +78,7 @@ def parameters_of(verb: str) -> Iterator[str]:
 
 def _spelt(annotation: Any, name: str, verb: str, kind: object) -> list[str]:
     given = [extra for extra in annotation.__metadata__ if isinstance(extra, cyclopts.Parameter)]
-    if any(extra.parse is False for extra in given):
+    if any(getattr(extra, "parse") is False for extra in given):  # noqa: B009 - its type is not whole
         return []
     if spelt := next((extra.name for extra in given if extra.name), None):
         return [spelt] if isinstance(spelt, str) else list(spelt)
