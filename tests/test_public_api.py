@@ -83,6 +83,36 @@ def test_snippets_and_examples_import_public_names_only(path: Path) -> None:
     assert private == []
 
 
+def test_the_error_tree_stays_small() -> None:
+    assert len(errors.__all__) <= 25
+
+
+@pytest.mark.parametrize("name", errors.__all__)
+def test_every_error_has_a_hint(name: str) -> None:
+    assert getattr(errors, name).hint == ""
+
+
+def test_a_hint_is_kept_apart_from_the_message() -> None:
+    error = errors.UsageError("no", hint="do this")
+    assert (str(error), error.hint) == ("no", "do this")
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (errors.InvalidValueError("name", "A", "lowercase"), "name `A` is not lowercase"),
+        (
+            errors.InvalidValueError("the name", "A", "has capitals", "write `a`"),
+            "the name `A` has capitals; write `a`",
+        ),
+        (errors.UnavailableError("", "no answer"), "no answer"),
+        (errors.UnavailableError("server `a`", "no answer"), "server `a`: no answer"),
+    ],
+)
+def test_an_error_says_what_is_wrong_and_what_to_do(error: Exception, text: str) -> None:
+    assert str(error) == text
+
+
 def test_the_error_tree_is_drawn_as_it_is() -> None:
     drawn: dict[str, str] = {}
     above: dict[int, str] = {}

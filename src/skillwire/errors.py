@@ -9,17 +9,15 @@ SkillwireError                  anything that Skillwire raises on purpose
 │   └── UnsettledError              a file changed while it was read
 ├── SourceError                 a source cannot deliver its skills
 ├── InvalidValueError           a value breaks a rule (also a `ValueError`)
-├── AuthoringError              a skill in code breaks a rule (also a `ValueError`)
 ├── ConflictError               two parts claim the same URI, name or server
 ├── ContractError               frontmatter breaks the contract: a group of `FieldError`s
 ├── FieldError                  one field breaks the contract (also a `ValueError`)
 ├── HostError                   a host cannot do what it was asked for
 │   ├── NotApprovedError            a skill is not approved
 │   │   └── ChangedError                it changed after it was approved
-│   ├── VerificationError           a server sent something else than it listed
+│   ├── VerificationError           what a server sent breaks a rule, or is not what it listed
 │   └── UnavailableError            a server did not answer, or refused
 │       └── LoginRequiredError          it requires a login
-├── FindingError                a server's answer breaks a rule
 ├── LoginError                  a login failed
 ├── DriveError                  something about live skills
 │   └── CallFailedError             a call to a running program failed
@@ -38,9 +36,48 @@ if TYPE_CHECKING:
     from skillwire.core.problem import Problem
     from skillwire.host.hosted_skill import HostedSkill
 
+__all__ = [
+    "BadParamsError",
+    "CallFailedError",
+    "ChangedError",
+    "ConflictError",
+    "ContentError",
+    "ContractError",
+    "DriveError",
+    "FieldError",
+    "HostError",
+    "IntegrityError",
+    "InvalidValueError",
+    "KeyringStateError",
+    "LoginError",
+    "LoginRequiredError",
+    "NotApprovedError",
+    "NotServedError",
+    "PlatformError",
+    "RequestError",
+    "SkillwireError",
+    "SourceError",
+    "StateError",
+    "UnavailableError",
+    "UnsettledError",
+    "UsageError",
+    "VerificationError",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 class SkillwireError(Exception):
     """Anything that Skillwire raises on purpose."""
+
+    hint: str = ""
+    """What to do about it, where the message does not say so."""
+
+    def __init__(self, message: str = "", hint: str = "") -> None:
+        self.hint = hint
+        super().__init__(message)
 
 
 class RequestError(SkillwireError):
@@ -79,7 +116,7 @@ class UnsettledError(ContentError):
         super().__init__(f"{quoted(uri)} changed while being read, list again")
 
 
-class RefusedError(ContentError):
+class UntrustedContentError(ContentError):
     """What somebody else delivered is not what they promised. It says what is wrong."""
 
 
@@ -100,11 +137,12 @@ class SourceMissingError(SourceError):
 
 
 class InvalidValueError(SkillwireError, ValueError):
-    """A value that breaks a rule."""
+    """A value that breaks a rule: which value, which rule, and where it helps, what to write instead."""
 
-    def __init__(self, field: str, value: str, rule: str) -> None:
-        self.field, self.value, self.rule = field, value, rule
-        super().__init__(f"{field} {quoted(value)} is not {rule}")
+    def __init__(self, field: str, value: str, rule: str, fix: str = "") -> None:
+        """`rule` is what the value should be. With a `fix`, it is what the value does wrong."""
+        self.field, self.value, self.rule, self.fix = field, value, rule, fix
+        super().__init__(f"{field} {quoted(value)} " + (f"{rule}; {fix}" if fix else f"is not {rule}"))
 
 
 class ConflictError(SkillwireError):
@@ -114,10 +152,6 @@ class ConflictError(SkillwireError):
 class StateError(SkillwireError):
     """The state on this machine cannot be read or written."""
 
-    def __init__(self, message: str, hint: str = "") -> None:
-        self.hint = hint
-        super().__init__(message)
-
 
 class PlatformError(SkillwireError):
     """The operating system does not have what is needed. It says what, and where it works."""
@@ -125,57 +159,6 @@ class PlatformError(SkillwireError):
 
 class UsageError(SkillwireError):
     """An argument or option is wrong. Commands exit with 2."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        self.hint = hint
-        super().__init__(message)
-
-
-__all__ = [
-    "AuthoringError",
-    "BadParamsError",
-    "CallFailedError",
-    "ChangedError",
-    "ConflictError",
-    "ContentError",
-    "ContractError",
-    "DriveError",
-    "FieldError",
-    "FindingError",
-    "HostError",
-    "IntegrityError",
-    "InvalidValueError",
-    "KeyringStateError",
-    "LoginError",
-    "LoginRequiredError",
-    "NotApprovedError",
-    "NotServedError",
-    "PlatformError",
-    "RequestError",
-    "SkillwireError",
-    "SourceError",
-    "StateError",
-    "UnavailableError",
-    "UnsettledError",
-    "UsageError",
-    "VerificationError",
-]
-
-
-class FindingError(SkillwireError):
-    """Something that a server sent cannot be used."""
-
-    def __init__(self, finding: "Problem") -> None:
-        self.finding = finding
-        super().__init__(str(finding))
-
-
-class AuthoringError(SkillwireError, ValueError):
-    """A skill that cannot be: the value, the rule that it breaks, and what to write instead."""
-
-    def __init__(self, what: str, value: str, rule: str, fix: str) -> None:
-        self.value, self.rule, self.fix = value, rule, fix
-        super().__init__(f"{what} {quoted(value)} {rule}; {fix}")
 
 
 class FieldError(SkillwireError, ValueError):
@@ -205,16 +188,17 @@ class ContractError(ExceptionGroup[FieldError], SkillwireError):
         return ContractError([error.problem for error in excs])
 
 
-_SHOWN_FINDINGS, _MAX_FINDING_LENGTH = 3, 400
-"""Findings that a message names, and characters of each: the words in them are those of a server."""
+_SHOWN_PROBLEMS, _MAX_PROBLEM_LENGTH = 3, 400
+"""Problems that a message names, and characters of each: the words in them are those of a server."""
 
 
 class HostError(SkillwireError):
     """A host cannot do what it was asked for, because of one server or skill."""
 
     def __init__(self, origin: str, message: str) -> None:
+        """`origin` names the server in messages; empty until a host adds it."""
         self.origin, self.told = origin, message
-        super().__init__(f"{origin}: {message}")
+        super().__init__(f"{origin}: {message}" if origin else message)
 
 
 class NotApprovedError(HostError):
@@ -230,14 +214,14 @@ class ChangedError(NotApprovedError):
 
 
 class VerificationError(HostError):
-    """A server sent something else than it listed. Nothing of it is used (H13, H14, H15)."""
+    """What a server sent breaks a rule, or is not what it listed. Nothing of it is used (H13, H14, H15)."""
 
-    def __init__(self, origin: str, *findings: "Problem") -> None:
-        self.findings = findings
+    def __init__(self, origin: str, *problems: "Problem") -> None:
+        self.problems = problems
         told = [
-            visible(str(each), _MAX_FINDING_LENGTH) for each in findings[:_SHOWN_FINDINGS]
+            visible(str(each), _MAX_PROBLEM_LENGTH) for each in problems[:_SHOWN_PROBLEMS]
         ]  # for the model to read, too
-        more = len(findings) - _SHOWN_FINDINGS
+        more = len(problems) - _SHOWN_PROBLEMS
         super().__init__(origin, "; ".join(told) + (f"; and {more:,} more" if more > 0 else ""))
 
 
@@ -258,8 +242,8 @@ class LoginError(SkillwireError):
     """A login failed. Nothing of it is stored."""
 
     def __init__(self, label: str, message: str, hint: str = "") -> None:
-        self.label, self.hint = label, hint
-        super().__init__(f"cannot log in to {quoted(label)}: {message}")
+        self.label = label
+        super().__init__(f"cannot log in to {quoted(label)}: {message}", hint)
 
 
 class KeyringStateError(StateError):

@@ -87,7 +87,7 @@ async def test_an_unlisted_path_is_a_failed_verification_and_asks_the_server_not
         asked = len(script.asked)
         with pytest.raises(VerificationError, match=r"^server `acme`: ") as refused:
             await session.read_file("acme:refunds", path)
-        assert {each.rule for each in refused.value.findings} == {Rule.UNLISTED}
+        assert {each.rule for each in refused.value.problems} == {Rule.UNLISTED}
         assert len(str(refused.value)) < 500
         assert len(script.asked) == asked
 

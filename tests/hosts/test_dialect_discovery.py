@@ -15,7 +15,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from skillwire.core.problem import Rule
-from skillwire.errors import FindingError
+from skillwire.errors import VerificationError
 from skillwire.host.dialects.client import Listing, SkillsClient
 from skillwire.host.dialects.drafts import DraftsClient, discover
 from skillwire.protocol.delivery import ArchiveForm
@@ -314,7 +314,7 @@ def test_whatever_a_server_says_a_search_ends_with_a_listing(
             asked = DraftsClient(SkillsClient(client))
             listing = await asked.list()
             for each in listing.skills:
-                with suppress(FindingError, MCPError):
+                with suppress(VerificationError, MCPError):
                     await asked.read(each.uri)
             return listing
 

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from skillwire.core.record import Digest
-from skillwire.errors import ChangedError, FindingError, HostError, VerificationError
+from skillwire.errors import ChangedError, HostError, VerificationError
 from skillwire.host.approvals.questions import Answer, Request
 from skillwire.host.host import Host
 from skillwire.host.servers.link import ServerLink
@@ -171,5 +171,5 @@ async def test_a_link_has_what_a_draft_tells_of_and_nothing_else() -> None:
     async with link_to(Wire(script.server())) as link:
         assert (await link.get(MAIN)).name == "good"
         script.files = {**script.files, "skill://index.json": index_of()}
-        with pytest.raises(FindingError, match="does not tell of it"):
+        with pytest.raises(VerificationError, match="does not tell of it"):
             await link.get(MAIN)

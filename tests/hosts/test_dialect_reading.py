@@ -13,7 +13,7 @@ from mcp import Client
 
 from skillwire.core.problem import Rule
 from skillwire.core.record import Limits
-from skillwire.errors import FindingError
+from skillwire.errors import VerificationError
 from skillwire.host.dialects.client import SkillsClient
 from skillwire.host.dialects.drafts import DraftsClient
 from skillwire.host.verify import Outcome, Report, verify_server
@@ -69,9 +69,9 @@ async def verified(script: ScriptedServer, **more: Any) -> Report:
 
 
 async def refused(asked: DraftsClient, uri: str) -> Rule:
-    with pytest.raises(FindingError) as caught:
+    with pytest.raises(VerificationError) as caught:
         await asked.read(uri)
-    return caught.value.finding.rule
+    return caught.value.problems[0].rule
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -286,7 +286,7 @@ async def test_what_a_server_no_longer_tells_of_cannot_be_had() -> None:
     async with asking(script) as asked:
         assert (await asked.get(MAIN)).name == "good"
         script.files = {}
-        with pytest.raises(FindingError, match="does not tell of it"):
+        with pytest.raises(VerificationError, match="does not tell of it"):
             await asked.get(MAIN)
 
 
@@ -299,7 +299,7 @@ async def test_where_there_are_methods_an_unlisted_skill_is_had_by_its_uri() -> 
             if dialect is Dialect.DRAFT_C:
                 assert (await asked.get(MAIN)).dialect is dialect
             else:
-                with pytest.raises(FindingError, match="size"):
+                with pytest.raises(VerificationError, match="size"):
                     await asked.get(MAIN)
 
 

@@ -6,7 +6,7 @@ import pytest
 from mcp import Client
 
 from skillwire import Skill
-from skillwire.errors import FindingError
+from skillwire.errors import VerificationError
 from skillwire.host.dialects.client import SkillsClient
 from skillwire.server import SkillServer
 from tests.support.scripted import ScriptedServer
@@ -24,9 +24,9 @@ async def children(answer: dict[str, Any], folder: str = FOLDER) -> list[str]:
 
 async def refusal(answer: dict[str, Any]) -> str:
     async with Client(ScriptedServer(folders={FOLDER: answer}).server()) as client:
-        with pytest.raises(FindingError) as refused:
+        with pytest.raises(VerificationError) as refused:
             await SkillsClient(client).read_directory(FOLDER)
-    return refused.value.finding.message
+    return refused.value.problems[0].message
 
 
 @pytest.mark.rule("H16")

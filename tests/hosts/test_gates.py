@@ -316,7 +316,7 @@ async def test_no_other_spelling_of_an_address_leads_around_the_entry(mode: Any,
         for spelled in (guide, extra):
             with pytest.raises(VerificationError) as refused:
                 await session.read_resource("acme", spelled)
-            assert refused.value.findings[0].rule is Rule.UNLISTED
+            assert refused.value.problems[0].rule is Rule.UNLISTED
         assert len(script.asked) == before
 
 

@@ -18,9 +18,8 @@ import anyio
 import pytest
 from mcp import Client
 
-from skillwire.errors import FindingError
+from skillwire.errors import UnavailableError, VerificationError
 from skillwire.host.connections.connect import connected
-from skillwire.host.connections.errors import UnreachableError
 from skillwire.host.connections.target import Target
 from skillwire.host.connections.traffic import Answer, JsonValueCounter, Meter, TooMuchError, TrafficLimits
 from skillwire.host.servers.link import ServerLink
@@ -123,7 +122,7 @@ def test_listing_a_hostile_server_takes_little_memory(attack: str, transport: st
 async def test_an_answer_that_is_too_large_is_refused(attack: str, transport: str, told: str) -> None:
     with hostile(attack, transport) as target:
         async with ServerLink(target) as link:
-            with pytest.raises((UnreachableError, FindingError)) as refused:
+            with pytest.raises((UnavailableError, VerificationError)) as refused:
                 await link.list()
     assert told in str(refused.value)
 
@@ -135,10 +134,10 @@ async def test_an_answer_that_is_too_large_is_refused(attack: str, transport: st
 async def test_a_flood_on_stdio_ends_the_connection(attack: str) -> None:
     with hostile(attack, "stdio") as target:
         async with ServerLink(target, traffic=SMALL) as link:
-            with pytest.raises(UnreachableError, match="`hostile` was dropped: the server sends more than"):
+            with pytest.raises(UnavailableError, match="`hostile` was dropped: the server sends more than"):
                 await link.list()
             # It is not started again at once, however often it is asked.
-            with pytest.raises(UnreachableError, match="it is asked again in"):
+            with pytest.raises(UnavailableError, match="it is asked again in"):
                 await link.list()
 
 
@@ -146,7 +145,7 @@ async def test_a_flood_on_stdio_ends_the_connection(attack: str) -> None:
 async def test_noise_on_stdio_ends_the_connection(attack: str) -> None:
     with hostile(attack, "stdio") as target:
         async with ServerLink(target, traffic=SMALL) as link:
-            with pytest.raises(UnreachableError, match="`hostile` was dropped: the server sends"):
+            with pytest.raises(UnavailableError, match="`hostile` was dropped: the server sends"):
                 await link.list()
 
 
@@ -160,7 +159,7 @@ async def test_a_flood_on_a_stream_of_http_ends_the_connection(attack: str) -> N
             reasons.append(reason)
             dropped.set()
 
-        with pytest.raises(UnreachableError, match="was dropped: the server sends more than"):  # noqa: PT012
+        with pytest.raises(UnavailableError, match="was dropped: the server sends more than"):  # noqa: PT012
             async with connected(target, on_end=end, limits=SMALL):
                 with anyio.fail_after(PATIENCE):
                     await dropped.wait()
@@ -170,14 +169,14 @@ async def test_a_flood_on_a_stream_of_http_ends_the_connection(attack: str) -> N
 async def test_a_flood_in_the_stream_of_an_answer_ends_the_connection() -> None:
     with hostile("interrupting", "events") as target:
         async with ServerLink(target, traffic=SMALL) as link:
-            with pytest.raises(UnreachableError, match="was dropped: the server sends more than 64"):
+            with pytest.raises(UnavailableError, match="was dropped: the server sends more than 64"):
                 await link.list()
 
 
 async def test_a_server_that_does_not_read_is_dropped() -> None:
     with hostile("deaf", "stdio") as target:
         async with ServerLink(target, traffic=SMALL) as link:
-            with pytest.raises(UnreachableError, match="does not read what is sent to it"):
+            with pytest.raises(UnavailableError, match="does not read what is sent to it"):
                 await link.get(f"skill://{'x' * 1_000_000}/SKILL.md")
 
 

@@ -13,9 +13,8 @@ import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from skillwire.errors import FindingError
+from skillwire.errors import UnavailableError, VerificationError
 from skillwire.host.connections.connect import connected
-from skillwire.host.connections.errors import UnreachableError
 from skillwire.host.connections.target import Target
 from skillwire.host.servers.link import ServerLink
 from skillwire.library.library import Library
@@ -95,7 +94,7 @@ class Dripping(ScriptedServer):
 async def test_a_list_that_never_ends_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skillwire.host.servers.link._LONGEST_LISTING", 0.1)
     async with Wire(Dripping().server()).link() as link:
-        with pytest.raises(UnreachableError, match=r"`upstream` did not list its skills in 0\.1 s"):
+        with pytest.raises(UnavailableError, match=r"`upstream` did not list its skills in 0\.1 s"):
             await link.list()
 
 
@@ -175,7 +174,7 @@ async def test_a_server_without_the_extension_is_asked_for_no_skill(mode: str) -
     async with Wire(script.server(), mode).link() as link:
         assert (await link.list()).skills == []
         assert link.declared is None
-        with pytest.raises(FindingError, match="does not declare"):
+        with pytest.raises(VerificationError, match="does not declare"):
             await link.get(MAIN)
     assert script.asked == []
 
@@ -184,7 +183,7 @@ async def test_a_server_without_the_extension_is_asked_for_no_skill(mode: str) -
 async def test_a_server_that_reads_no_directories_is_not_asked_to() -> None:
     script = ScriptedServer([entry_of("x", FILES)], FILES, declared={"directoryRead": "yes"})
     async with Wire(script.server()).link() as link:
-        with pytest.raises(FindingError, match="does not declare `resources/directory/read`"):
+        with pytest.raises(VerificationError, match="does not declare `resources/directory/read`"):
             await link.read_directory("skill://x")
     assert script.asked == []
     child = {"uri": "skill://x/a.md", "name": "a.md"}
@@ -216,7 +215,7 @@ async def test_a_server_that_is_away_is_an_error_until_it_is_back() -> None:
     wire.up = False
     async with wire.link() as link:
         for ask in (link.list, lambda: link.get(MAIN), lambda: link.read(MAIN)):
-            with pytest.raises(UnreachableError, match="the wire is cut"):
+            with pytest.raises(UnavailableError, match="the wire is cut"):
                 await ask()
         wire.up = True
         assert len((await link.list()).skills) == 1
@@ -226,7 +225,7 @@ async def test_a_closed_link_asks_nobody() -> None:
     wire = Wire(scripted().server())
     async with wire.link() as link:
         await link.list()
-    with pytest.raises(UnreachableError, match="the link is closed"):
+    with pytest.raises(UnavailableError, match="the link is closed"):
         await link.list()
     assert [None async for _ in link.heard()] == []
     assert wire.connections == 1
@@ -270,7 +269,7 @@ class Ear:
         async for _ in self.link.heard():
             try:
                 listing = await self.link.list()
-            except UnreachableError:
+            except UnavailableError:
                 self.known = {}
             else:
                 self.known = {each.name: str(each.files) for each in listing.skills}
@@ -366,7 +365,7 @@ async def test_a_web_server_that_was_started_anew_is_found_again(
         assert [each.name for each in (await link.list()).skills] == ["x"]
         await anyio.to_thread.run_sync(server.stop)
         for _ in range(asked_meanwhile):
-            with pytest.raises(UnreachableError):
+            with pytest.raises(UnavailableError):
                 await link.list()
         write_skill(tmp_path, "y")
         server = await anyio.to_thread.run_sync(

@@ -257,7 +257,7 @@ async def test_of_content_made_when_it_is_read_only_so_much_is_taken_and_each_lo
         assert (await session.read_file("acme:live", "a.bin")).content == b"\xff" * 60
         with pytest.raises(VerificationError, match="more than 150 bytes") as refused:
             await session.read_file("acme:live", "b.bin")
-        assert refused.value.findings[0].rule is Rule.READ_BUDGET
+        assert refused.value.problems[0].rule is Rule.READ_BUDGET
         await session.load("acme:live")
         assert len(person.loads) == 2
         assert "can be different each time it is read" in str(person.loads[0])
@@ -323,7 +323,7 @@ async def test_a_server_preaches_to_no_model_in_the_words_of_a_refusal(mode: Any
         with pytest.raises(VerificationError) as refused:
             await host.session().load("acme:refunds")
         told = await tool(host.session(), "read_skill").invoke({"name": "acme:refunds"})
-    assert len(refused.value.findings) == 1000
+    assert len(refused.value.problems) == 1000
     assert str(refused.value).endswith("; and 997 more")
     assert len(told) < 1000
     assert "x" * 64 not in told

@@ -10,10 +10,9 @@ import httpx2
 import pytest
 from anyio.abc import TaskGroup
 
-from skillwire.errors import LoginError, UsageError
+from skillwire.errors import LoginError, UnavailableError, UsageError
 from skillwire.host import Host, LoginRequiredError, State, Target
 from skillwire.host.connections.connect import connected
-from skillwire.host.connections.errors import UnreachableError, WantsLoginError
 from skillwire.host.login.browser import browser_login
 from skillwire.host.login.flow import KnownClient, LoginRequest, log_in
 from skillwire.host.login.login_server import LoginFetcher, revoke
@@ -169,7 +168,7 @@ async def test_expired_login_names_the_command_to_log_in(site: LoginSite, logins
     site.control(forget_access=True, forget_refresh=True)
     target = with_login(target_of(site), logins)
     for _ in range(2):
-        with pytest.raises(WantsLoginError, match="yours has expired: log in with `skillwire login acme`"):
+        with pytest.raises(LoginRequiredError, match="yours has expired: log in with `skillwire login acme`"):
             await reach(target)
     assert site.seen("refreshes") == 1, "an expired login is not renewed again"
     record = logins.find("acme")
@@ -181,7 +180,7 @@ async def test_unavailable_login_server_does_not_end_a_login(site: LoginSite, lo
     record = await logged_in(site, logins)
     site.control(forget_access=True, answers={"login /token": {"status": 503, "body": {}}})
     with pytest.raises(
-        UnreachableError, match="could not be renewed: the login server answers with HTTP 503"
+        UnavailableError, match="could not be renewed: the login server answers with HTTP 503"
     ):
         await reach(with_login(target_of(site), logins))
     assert logins.with_tokens("acme", record.identity) == record
@@ -208,7 +207,7 @@ async def test_only_a_final_refusal_ends_a_login(
     record = await logged_in(site, logins)
     answer = {"status": status, "body": {"error": error}}
     site.control(forget_access=True, answers={"login /token": answer})
-    with pytest.raises(UnreachableError) as failed:
+    with pytest.raises(UnavailableError) as failed:
         await reach(with_login(target_of(site), logins))
     assert ("yours has expired: log in with `skillwire login acme`" in str(failed.value)) is expired
     site.control(forget_access=True)
@@ -224,7 +223,7 @@ async def test_refused_token_without_a_refresh_token_is_kept_until_it_expires(
     site.control(no_refresh=True)
     record = await logged_in(site, logins)
     site.control(answers={"server /mcp": {"status": 401, "body": {}}})
-    with pytest.raises(WantsLoginError, match="refuses yours: try again later, or log in with"):
+    with pytest.raises(LoginRequiredError, match="refuses yours: try again later, or log in with"):
         await reach(with_login(target_of(site), logins))
     assert logins.with_tokens("acme", record.identity) == record
     site.control()
@@ -249,12 +248,12 @@ async def test_cancelled_renewal_keeps_the_new_refresh_token(site: LoginSite, lo
 
 async def test_login_of_another_process_is_noticed(site: LoginSite, logins: Logins) -> None:
     target = with_login(target_of(site), logins)
-    with pytest.raises(WantsLoginError):
+    with pytest.raises(LoginRequiredError):
         await reach(target)
     await logged_in(site, Logins(logins.folder.parent))
     await reach(target)
     assert logins.remove("acme")
-    with pytest.raises(WantsLoginError):
+    with pytest.raises(LoginRequiredError):
         await reach(target)
 
 
@@ -302,7 +301,7 @@ async def test_a_missing_scope_is_named_with_the_command(site: LoginSite, logins
     await logged_in(site, logins)
     headers = {"WWW-Authenticate": 'Bearer error="insufficient_scope", scope="read write"'}
     site.control(answers={"server /mcp": {"status": 403, "body": {}, "headers": headers}})
-    with pytest.raises(WantsLoginError) as wanted:
+    with pytest.raises(LoginRequiredError) as wanted:
         await reach(with_login(target_of(site), logins))
     assert str(wanted.value) == (
         "`acme` requires the scope `read write`: log in with `skillwire login acme --scope 'read write'`"
@@ -317,7 +316,7 @@ async def test_scopes_of_the_person_are_requested(site: LoginSite, logins: Login
 async def test_static_token_wins_and_its_refusal_is_reported(site: LoginSite, logins: Logins) -> None:
     await logged_in(site, logins)
     target = with_login(target_of(site).with_token("mine"), logins)
-    with pytest.raises(WantsLoginError, match="refuses the token that it was sent"):
+    with pytest.raises(LoginRequiredError, match="refuses the token that it was sent"):
         await reach(target)
     assert site.tokens_at("server") == {"mine"}
 
@@ -326,9 +325,9 @@ async def test_server_cannot_forge_the_login_message(site: LoginSite) -> None:
     error = {"code": -32042, "message": "run `rm -rf /`", "data": {"mark": "0" * 32, "scope": ""}}
     body = {"jsonrpc": "2.0", "id": 1, "error": error}
     site.control(answers={"server /mcp": {"status": 400, "body": body}})
-    with pytest.raises(UnreachableError) as refused:
+    with pytest.raises(UnavailableError) as refused:
         await reach(target_of(site))
-    assert not isinstance(refused.value, WantsLoginError)
+    assert not isinstance(refused.value, LoginRequiredError)
 
 
 # Who gets a token
@@ -343,7 +342,7 @@ async def test_token_is_bound_to_label_and_url(site: LoginSite, logins: Logins) 
         Target("other", url=site.url),
     ]
     for target in elsewhere:
-        with pytest.raises(UnreachableError):
+        with pytest.raises(UnavailableError):
             await reach(with_login(target, logins))
     assert site.tokens_at("server") == set()
     await reach(with_login(target_of(site), logins))
@@ -372,7 +371,7 @@ async def test_redirect_to_another_origin_gets_no_token(site: LoginSite, logins:
     await logged_in(site, logins)
     elsewhere = {"Location": f"{site.issuer}/mcp"}
     site.control(answers={"server /mcp": {"status": 307, "body": {}, "headers": elsewhere}})
-    with pytest.raises(UnreachableError):
+    with pytest.raises(UnavailableError):
         await reach(with_login(target_of(site), logins))
     assert len(site.tokens_at("server")) == 1
     assert site.tokens_at("login") == set()
@@ -686,5 +685,5 @@ async def test_damaged_login_is_reported_and_not_used(site: LoginSite, logins: L
     await logged_in(site, logins)
     (path,) = logins.folder.glob("*.json")
     path.write_bytes(b"{")
-    with pytest.raises(UnreachableError, match="cannot be used: it is not JSON"):
+    with pytest.raises(UnavailableError, match="cannot be used: it is not JSON"):
         await reach(with_login(target_of(site), logins))

@@ -8,7 +8,7 @@ import pytest
 
 from skillwire.core.problem import Rule, Severity
 from skillwire.core.record import Limits
-from skillwire.errors import NotServedError, RefusedError, SkillwireError, SourceUnavailableError
+from skillwire.errors import NotServedError, SkillwireError, SourceUnavailableError, UntrustedContentError
 from skillwire.host.servers.source import ServerSource
 from skillwire.library.change import Change
 from skillwire.library.library import Library
@@ -169,7 +169,7 @@ async def test_other_bytes_than_listed_are_refused_and_the_entry_is_asked_anew()
     for lie in (block_of("skill://x/a.md", b"B"), block_of("skill://x/a.md", b"AA"), block_of(MAIN, b"A")):
         script.read = {"skill://x/a.md": {"contents": [lie]}}
         script.asked.clear()
-        with pytest.raises(RefusedError, match="`upstream` does not keep what it listed"):
+        with pytest.raises(UntrustedContentError, match="`upstream` does not keep what it listed"):
             await library.read("skill://upstream/x/a.md")
         assert [method for method, _ in script.asked] == ["resources/read", "skills/get", "resources/read"]
     script.read = {}
@@ -182,7 +182,7 @@ async def test_a_size_that_is_wrong_is_a_lie_though_the_digest_is_right() -> Non
     entry = entry_of("x", files)
     entry["resources"][1]["size"] = 2
     library = await library_of(ScriptedServer([entry], files))
-    with pytest.raises(RefusedError, match=r"listed with 2 bytes and has 1 \(size\)"):
+    with pytest.raises(UntrustedContentError, match=r"listed with 2 bytes and has 1 \(size\)"):
         await library.read("skill://upstream/x/a.md")
 
 
@@ -191,7 +191,7 @@ async def test_a_document_that_contradicts_its_entry_is_refused() -> None:
     entry = entry_of("x", files_of("x"))
     entry["frontmatter"]["description"] = "Something nicer."
     library = await library_of(ScriptedServer([entry], files_of("x")))
-    with pytest.raises(RefusedError, match="the field `description`"):
+    with pytest.raises(UntrustedContentError, match="the field `description`"):
         await library.read(OURS)
 
 
@@ -237,7 +237,7 @@ async def test_what_was_verified_once_comes_from_the_cache_also_without_the_serv
     library = Library([ServerSource(wire.link(), cache=shelf)])
     await library.load()
     script.read = {"skill://x/a.md": {"contents": [block_of("skill://x/a.md", b"B")]}}
-    with pytest.raises(RefusedError):
+    with pytest.raises(UntrustedContentError):
         await library.read("skill://upstream/x/a.md")
     assert shelf.held == {}
     script.read = {}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillwire.errors import FindingError
+from skillwire.errors import VerificationError
 from skillwire.host.store.state import State
 from skillwire.sources.folder.source import FolderSource
 from tests.support.remote_skills import remote_file
@@ -94,7 +94,7 @@ def test_a_file_that_the_server_lists_with_another_digest_now_is_not_given_out(s
 
 
 def test_bytes_that_were_not_promised_are_never_kept(state: State) -> None:
-    with pytest.raises(FindingError):
+    with pytest.raises(VerificationError):
         state.cache.put("shop", FILE, b"30 days?")
     assert state.cache.ls() == []
     assert state.cache.get("shop", FILE) is None

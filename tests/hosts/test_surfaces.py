@@ -15,7 +15,7 @@ from mcp import Client, StdioServerParameters
 
 from skillwire import Skill, Skills
 from skillwire.core.problem import Rule
-from skillwire.errors import AuthoringError
+from skillwire.errors import InvalidValueError
 from skillwire.host.compare_prompts import PromptReport, compare_prompts
 from skillwire.host.dialects.client import SkillsClient
 from skillwire.server import SkillServer
@@ -49,12 +49,12 @@ def collected(drawn: list[tuple[str | bytes, list[tuple[str, str | bytes]]]]) ->
             for path, content in files:
                 skill = skill.with_reference(path, "text/plain", content)
             Skills().add(skill).check()
-        except AuthoringError:
+        except InvalidValueError:
             continue
         if is_text(body) and all(is_text(content) for _, content in files):
             skills, prompts = skills.add(skill, prompt=f"p{number}"), prompts + 1
         else:
-            with pytest.raises(AuthoringError, match="is not UTF-8"):
+            with pytest.raises(InvalidValueError, match="is not UTF-8"):
                 skills.add(skill, prompt=f"p{number}")
             skills = skills.add(skill)
     return skills, prompts

@@ -15,7 +15,7 @@ from mcp import Client
 
 from skillwire.core.json_text import same
 from skillwire.core.problem import Rule
-from skillwire.errors import FindingError
+from skillwire.errors import VerificationError
 from skillwire.host.dialects.client import MAX_PAGES, SkillsClient
 from skillwire.host.verify import Outcome, Report, verify_server
 from skillwire.protocol.remote import RemoteSkill, parse_entry
@@ -256,7 +256,7 @@ async def test_a_skill_is_loaded_from_its_uri_alone() -> None:
         skill = await SkillsClient(client).get(MAIN)
         assert skill.name == "good"
         other_entry(script)
-        with pytest.raises(FindingError, match="answered with `skill://other/SKILL"):
+        with pytest.raises(VerificationError, match="answered with `skill://other/SKILL"):
             await SkillsClient(client).get(MAIN)
 
 

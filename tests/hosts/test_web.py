@@ -9,9 +9,9 @@ import httpx2
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
+from skillwire.errors import UnavailableError
 from skillwire.host.connections.addresses import is_private_address
 from skillwire.host.connections.connect import connected
-from skillwire.host.connections.errors import UnreachableError
 from skillwire.host.connections.http import (
     _OwnOrigin,  # pyright: ignore[reportPrivateUsage] - the SDK follows no redirect that could show it
 )
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 async def refusal(site: PostingSite, limit: int) -> str:
     """Return why no connection is made with a site whose first answer is longer than `limit`."""
     limits = TrafficLimits(introduction_bytes=limit)
-    with site, pytest.raises(UnreachableError) as refused:
+    with site, pytest.raises(UnavailableError) as refused:
         async with connected(Target("a", url=site.url), "legacy", limits=limits):
             pass
     return str(refused.value)
@@ -65,7 +65,7 @@ async def test_heads_without_end_before_an_answer_end_the_connection() -> None:
         port = listener.extra(SocketAttribute.local_port)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(listener.serve, flood)
-            with pytest.raises(UnreachableError) as refused, anyio.fail_after(20):
+            with pytest.raises(UnavailableError) as refused, anyio.fail_after(20):
                 async with connected(Target("a", url=f"http://127.0.0.1:{port}/mcp"), "legacy"):
                     pass
             told = str(refused.value)
@@ -78,7 +78,7 @@ async def test_what_a_server_answers_is_a_quotation_in_the_reason() -> None:
     answer = {"protocolVersion": version, "capabilities": {}, "serverInfo": {"name": "a", "version": "1"}}
     event = f"data: {json.dumps({'jsonrpc': '2.0', 'id': 1, 'result': answer})}\n\n"
     said_by = PostingSite(event.encode(), content_type="text/event-stream")
-    with said_by as site, pytest.raises(UnreachableError) as refused:
+    with said_by as site, pytest.raises(UnavailableError) as refused:
         async with connected(Target("a", url=site.url), "legacy"):
             pass
     before, said, after = str(refused.value).removeprefix("`a`").split("`")
@@ -119,7 +119,7 @@ def test_headers_go_to_their_own_origin_only_and_leave_the_protocol_alone() -> N
 async def test_an_address_that_must_be_public_is_checked_when_it_is_reached(host: str) -> None:
     with PostingSite() as site:
         target = Target("a", url=site.url.replace("127.0.0.1", host), public_only=True)
-        with pytest.raises(UnreachableError, match="on this machine or in a private network"):
+        with pytest.raises(UnavailableError, match="on this machine or in a private network"):
             async with connected(target):
                 pass
     assert site.headers == []
@@ -158,7 +158,7 @@ def test_which_addresses_are_private(address: str, *, inside: bool) -> None:
 async def test_headers_of_a_target_are_sent() -> None:
     with PostingSite(status=500) as site:
         target = Target("a", url=site.url, headers={"X-Key": "k"}, token="t")
-        with pytest.raises(UnreachableError, match="`a` does not answer") as error:
+        with pytest.raises(UnavailableError, match="`a` does not answer") as error:
             async with connected(target):
                 pass
     assert {(each["x-key"], each["authorization"]) for each in site.headers} == {("k", "Bearer t")}

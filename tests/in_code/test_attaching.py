@@ -15,7 +15,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Res
 from mcp.shared.exceptions import MCPError
 
 from skillwire import LiveSkill, Skill, SkillRequest, Skills
-from skillwire.errors import AuthoringError, ConflictError
+from skillwire.errors import ConflictError, InvalidValueError
 from skillwire.host.dialects.client import ask
 from skillwire.server import ServeOptions, SkillServer, attach
 from tests.in_code.conftest import refunds
@@ -320,7 +320,7 @@ async def test_one_skill_can_be_a_prompt_in_the_same_line(make: Any) -> None:
     async with Client(server) as client:
         got = await client.get_prompt("start_refund")
         assert getattr(got.messages[0].content, "text", "") == refunds().prompt_text()
-    with pytest.raises(AuthoringError, match="is for one skill"):
+    with pytest.raises(InvalidValueError, match="is for one skill"):
         attach(make(), refunds(), "skills", prompt="start_refund")
 
 
@@ -332,16 +332,16 @@ async def test_skills_are_attached_once(skills: Skills) -> None:
 
 
 async def test_what_cannot_be_attached_is_refused_with_what_to_do(skills: Skills) -> None:
-    with pytest.raises(AuthoringError, match="is nothing that skills can be attached to"):
+    with pytest.raises(InvalidValueError, match="is nothing that skills can be attached to"):
         attach("server", skills)  # pyright: ignore[reportArgumentType] - that is the point
-    with pytest.raises(AuthoringError, match="is nothing that can be served"):
+    with pytest.raises(InvalidValueError, match="is nothing that can be served"):
         attach(sdk_server(), 7)  # pyright: ignore[reportArgumentType] - that is the point
 
     async def listen(_context: Any, _params: Any) -> types.SubscriptionsListenResult:
         raise AssertionError("nobody listens here")
 
     own_way: Server[Any] = Server("x", on_subscriptions_listen=listen)
-    with pytest.raises(AuthoringError, match="in its own way"):
+    with pytest.raises(InvalidValueError, match="in its own way"):
         attach(own_way, skills)
     attach(own_way, skills, bus=InMemorySubscriptionBus())
     taken: Server[Any] = Server("x")

@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 
 from skillwire import Skill, SkillReference, Skills
 from skillwire.authoring.source import CodeSource
-from skillwire.errors import AuthoringError, BadParamsError, ConflictError, NotServedError, UsageError
+from skillwire.errors import BadParamsError, ConflictError, InvalidValueError, NotServedError, UsageError
 from skillwire.server import SkillServer
 from tests.support.clients import ERAS
 
@@ -91,18 +91,18 @@ def test_a_value_never_changes() -> None:
     ],
 )
 def test_a_reference_path_that_cannot_be_is_refused_with_rule_value_and_fix(path: str) -> None:
-    with pytest.raises(AuthoringError) as refused:
+    with pytest.raises(InvalidValueError) as refused:
         Skill("refunds", REFUNDS).with_reference(path, "text/plain", "x")
     assert refused.value.value == path
     assert refused.value.rule
     assert refused.value.fix
-    with pytest.raises(AuthoringError):
+    with pytest.raises(InvalidValueError):
         SkillReference(path, "text/plain", "x")
 
 
 def test_a_reference_path_is_taken_once() -> None:
     skill = Skill("refunds", REFUNDS).with_reference("a.md", "text/plain", "x")
-    with pytest.raises(AuthoringError, match="is taken in this skill"):
+    with pytest.raises(InvalidValueError, match="is taken in this skill"):
         skill.with_reference("a.md", "text/plain", "y")
 
 
@@ -119,11 +119,11 @@ def test_a_reference_path_is_taken_once() -> None:
 )
 def test_files_that_some_host_cannot_keep_apart_are_refused(first: str, second: str) -> None:
     skill = Skill("refunds", REFUNDS).with_reference(first, "text/plain", "x")
-    with pytest.raises(AuthoringError, match="give each file a path of its own") as refused:
+    with pytest.raises(InvalidValueError, match="give each file a path of its own") as refused:
         skill.with_reference(second, "text/plain", "y")
     assert refused.value.value == second
     assert f"`{first}`" in refused.value.rule
-    with pytest.raises(AuthoringError, match="a file is no folder"):
+    with pytest.raises(InvalidValueError, match="a file is no folder"):
         skill.with_reference("skill.md/x", "text/plain", "y")
 
 
@@ -131,7 +131,7 @@ def test_files_that_some_host_cannot_keep_apart_are_refused(first: str, second: 
     "mime_type", ["", None, "text", "text/", "/x", "text/\n", "text/plain\n", "a/b/c", "a/b;c"]
 )
 def test_a_mime_type_is_type_and_subtype(mime_type: Any) -> None:
-    with pytest.raises(AuthoringError, match="write it as in `text/markdown`"):
+    with pytest.raises(InvalidValueError, match="write it as in `text/markdown`"):
         SkillReference("a.md", mime_type, "x")
 
 
@@ -146,19 +146,19 @@ def test_a_mime_type_may_have_parameters(mime_type: str) -> None:
     "path", ["", "acme", "acme/", "/acme/refunds", "acme//refunds", "../refunds", "a#/refunds"]
 )
 def test_a_skill_path_that_cannot_be_is_refused_with_a_proposal(path: str) -> None:
-    with pytest.raises(AuthoringError) as refused:
+    with pytest.raises(InvalidValueError) as refused:
         Skill("refunds", REFUNDS).with_path(path)
     assert "`team/topic/refunds`" in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["", "Refunds", "a_b", "-a", "a--b", "a" * 65])
 def test_a_name_that_breaks_the_rule_is_refused(name: str) -> None:
-    with pytest.raises(AuthoringError):
+    with pytest.raises(InvalidValueError):
         Skill(name, "# Body")
 
 
 def test_a_frontmatter_of_another_name_is_refused() -> None:
-    with pytest.raises(AuthoringError, match="write `name: refunds`"):
+    with pytest.raises(InvalidValueError, match="write `name: refunds`"):
         Skill("refunds", HELLO_WORLD)
 
 
@@ -179,11 +179,11 @@ def test_every_address_taken_twice_is_named_at_once() -> None:
 def test_collections_add_up() -> None:
     both = Skills().add(code_mode(), prompt="start").merge(Skills().add(Skill("refunds", REFUNDS)))
     assert [skill.name for skill in both] == ["code-mode", "refunds"]
-    with pytest.raises(AuthoringError, match="is in both"):
+    with pytest.raises(InvalidValueError, match="is in both"):
         both.merge(Skills().add(code_mode(), prompt="start"))
-    with pytest.raises(AuthoringError, match="is there already"):
+    with pytest.raises(InvalidValueError, match="is there already"):
         both.add(Skill("other", "x"), prompt="start")
-    with pytest.raises(AuthoringError, match="is for one skill"):
+    with pytest.raises(InvalidValueError, match="is for one skill"):
         Skills().add(Skill("a", "x"), Skill("b", "x"), prompt="p")
 
 
@@ -195,7 +195,7 @@ def test_a_prompt_is_never_dropped() -> None:
         ([one, other], "is for one skill; "),
         ([], "is for one skill; "),
     ]:
-        with pytest.raises(AuthoringError, match=told):
+        with pytest.raises(InvalidValueError, match=told):
             SkillServer("x").add(*added, prompt="p")
 
 
@@ -210,9 +210,9 @@ def test_a_prompt_is_never_dropped() -> None:
 )
 def test_what_is_no_skill_is_refused_where_it_is_added(value: Any, fix: str) -> None:
     for add in (SkillServer("x").add, Skills().add):
-        with pytest.raises(AuthoringError, match=fix):
+        with pytest.raises(InvalidValueError, match=fix):
             add(value)
-    with pytest.raises(AuthoringError, match="with `merge`"):
+    with pytest.raises(InvalidValueError, match="with `merge`"):
         Skills().add(Skills())  # pyright: ignore[reportArgumentType] - that is the point
 
 
@@ -226,7 +226,7 @@ def test_the_text_of_a_prompt_is_stitched_by_the_rule() -> None:
 
 def test_a_prompt_of_bytes_is_refused_by_the_name_of_the_file() -> None:
     skill = Skill("x", "A").with_reference("logo.png", "image/png", b"\x89PNG")
-    with pytest.raises(AuthoringError, match=r"`logo\.png` is not UTF-8"):
+    with pytest.raises(InvalidValueError, match=r"`logo\.png` is not UTF-8"):
         SkillServer("x").add(skill, prompt="p")
 
 
@@ -332,7 +332,7 @@ def test_files_of_a_skill_and_of_one_below_it_are_kept_apart_by_every_host() -> 
         server = SkillServer("x").add(
             outer.with_reference(path, "text/plain", "x"), inner.with_reference(below, "text/plain", "x")
         )
-        with pytest.raises(AuthoringError, match="give each file a path of its own"):
+        with pytest.raises(InvalidValueError, match="give each file a path of its own"):
             server.build()
 
 
@@ -355,9 +355,9 @@ def _catalog(server: SkillServer) -> Any:
     ],
 )
 def test_a_skill_that_is_too_large_is_refused_when_the_server_is_built(skill: Skill, told: str) -> None:
-    with pytest.raises(AuthoringError, match=told):
+    with pytest.raises(InvalidValueError, match=told):
         SkillServer("x").add(skill, prompt="p").build()
-    with pytest.raises(AuthoringError, match=told):
+    with pytest.raises(InvalidValueError, match=told):
         CodeSource(Skills().add(skill))
 
 
@@ -404,7 +404,7 @@ async def _compare(body: str | bytes, files: list[tuple[str, str | bytes]]) -> N
             skill = skill.with_reference(path, "text/plain", content)
         server = SkillServer("x").add(skill, prompt="p")
         listed = await server.list_resources()
-    except (AuthoringError, ConflictError):
+    except (InvalidValueError, ConflictError):
         assert any(_is_binary(each) for each in (body, *(content for _, content in files))) or _named(body)
         return
     stitched = b""

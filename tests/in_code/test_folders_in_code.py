@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from skillwire import Skill, SkillRequest
-from skillwire.errors import AuthoringError
+from skillwire.errors import InvalidValueError
 from skillwire.server import SkillServer
 from tests.support.skills import skill_md, write, write_skill
 
@@ -79,12 +79,12 @@ async def test_a_folder_that_a_function_names_is_checked_when_the_server_is_buil
     def wrong_name() -> Path:
         return triage
 
-    with pytest.raises(AuthoringError, match="does not end in its name, `triage`"):
+    with pytest.raises(InvalidValueError, match="does not end in its name, `triage`"):
         server.build()
     assert callable(wrong_name)
     gone = SkillServer("x")
     gone.skill("gone")(nowhere)
-    with pytest.raises(AuthoringError, match="there is no such folder"):
+    with pytest.raises(InvalidValueError, match="there is no such folder"):
         gone.build()
 
 
@@ -114,12 +114,12 @@ def asked(request: SkillRequest) -> Path:
     ],
 )
 async def test_a_function_that_cannot_name_a_folder_is_refused_with_the_fix(function: Any, fix: str) -> None:
-    with pytest.raises(AuthoringError, match=fix):
+    with pytest.raises(InvalidValueError, match=fix):
         SkillServer("x").skill("triage")(function)
 
 
 async def test_a_decorator_without_a_path_is_refused() -> None:
-    with pytest.raises(AuthoringError, match=r'`nowhere` has no path; write it as in `@server\.skill\("'):
+    with pytest.raises(InvalidValueError, match=r'`nowhere` has no path; write it as in `@server\.skill\("'):
         SkillServer("x").skill(nowhere)  # pyright: ignore[reportArgumentType] - that is the point
 
 
@@ -127,9 +127,9 @@ async def test_a_decorator_without_a_path_is_refused() -> None:
     "said", [{"description": "x"}, {"values": {}}, {"timeout": 30.0}, {"frontmatter": {"license": "MIT"}}]
 )
 async def test_what_is_said_of_a_folder_stands_in_the_folder(said: dict[str, Any]) -> None:
-    with pytest.raises(AuthoringError, match=f"`{next(iter(said))}` is for content that is made"):
+    with pytest.raises(InvalidValueError, match=f"`{next(iter(said))}` is for content that is made"):
         SkillServer("x").skill("triage", **said)(nowhere)
-    with pytest.raises(AuthoringError, match="has parameters, and a folder is one skill"):
+    with pytest.raises(InvalidValueError, match="has parameters, and a folder is one skill"):
         SkillServer("x").skill("docs/{product}/triage")(nowhere)
 
 
@@ -139,14 +139,14 @@ def nowhere() -> Path:
 
 async def test_everything_that_is_wrong_with_a_folder_is_said_at_once(tmp_path: Path) -> None:
     write(tmp_path, {"SKILL.md": "---\nname: Bad Name\nlicense: 7\n---\n"})
-    with pytest.raises(AuthoringError) as refused:
+    with pytest.raises(InvalidValueError) as refused:
         Skill.from_dir(tmp_path)
     assert "name:" in str(refused.value)
     assert "description" in str(refused.value)
     assert "skillwire check" in str(refused.value)
-    with pytest.raises(AuthoringError, match=r"holds no `SKILL\.md`"):
+    with pytest.raises(InvalidValueError, match=r"holds no `SKILL\.md`"):
         Skill.from_dir(tmp_path / "..")
-    with pytest.raises(AuthoringError, match="relative to the file that names it"):
+    with pytest.raises(InvalidValueError, match="relative to the file that names it"):
         Skill.from_dir("nowhere-at-all")
 
 

@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from skillwire import LiveSkill, Skill, SkillRequest, Skills
 from skillwire.authoring.live import Resolver
 from skillwire.authoring.resolve import MOST
-from skillwire.errors import AuthoringError, ConflictError
+from skillwire.errors import ConflictError, InvalidValueError
 from skillwire.frontmatter.document import read_document
 from skillwire.frontmatter.writer import write_frontmatter
 from skillwire.host.dialects.client import ask
@@ -91,7 +91,7 @@ async def test_the_docstring_is_the_description_unless_there_is_one() -> None:
     (skill,) = server.skills
     assert isinstance(skill, LiveSkill)
     assert skill.description == "Reports of the day."
-    with pytest.raises(AuthoringError, match="has no description"):
+    with pytest.raises(InvalidValueError, match="has no description"):
         server.skill("reports/weekly")(says("x"))
 
 
@@ -192,17 +192,17 @@ async def test_what_a_live_skill_cannot_be_is_refused_where_it_is_written() -> N
         ("docs/x{product}", "as a whole segment"),
         ("{a}/{a}/b", "has a parameter twice"),
     ]:
-        with pytest.raises(AuthoringError, match=told):
+        with pytest.raises(InvalidValueError, match=told):
             live(says("x"), path)
-    with pytest.raises(AuthoringError, match="is not in the path"):
+    with pytest.raises(InvalidValueError, match="is not in the path"):
         live(says("x"), values={"product": ["x"]})
-    with pytest.raises(AuthoringError, match="is no further field"):
+    with pytest.raises(InvalidValueError, match="is no further field"):
         live(says("x"), frontmatter={"name": "y"})
-    with pytest.raises(AuthoringError, match="cannot be"):
+    with pytest.raises(InvalidValueError, match="cannot be"):
         LiveSkill("x", says("x"), description="")
-    with pytest.raises(AuthoringError, match="is no YAML"):
+    with pytest.raises(InvalidValueError, match="is no YAML"):
         live(says("x"), frontmatter={"metadata": {"x": float("nan")}})
-    with pytest.raises(AuthoringError, match="never has the same text"):
+    with pytest.raises(InvalidValueError, match="never has the same text"):
         Skills().add(live(says("x")), prompt="daily")
 
 
@@ -229,7 +229,7 @@ async def test_what_a_live_skill_cannot_be_is_refused_where_it_is_written() -> N
 async def test_what_a_live_skill_is_given_is_checked_where_it_is_written(
     more: dict[str, Any], told: str
 ) -> None:
-    with pytest.raises(AuthoringError, match=told):
+    with pytest.raises(InvalidValueError, match=told):
         live(**dict[str, Any](function=says("x"), path="docs/{p}/guide") | more)
 
 
@@ -352,5 +352,5 @@ async def test_a_function_that_needs_no_request_takes_none() -> None:
     async with Client(server.build()) as client:
         assert (await read(client, "skill://one/SKILL.md")).endswith("first")
         assert (await read(client, "skill://two/SKILL.md")).endswith("second")
-    with pytest.raises(AuthoringError, match="wants other arguments"):
+    with pytest.raises(InvalidValueError, match="wants other arguments"):
         live(lambda a, b: "x")  # pyright: ignore[reportUnknownLambdaType] - that is the point

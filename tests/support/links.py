@@ -7,7 +7,7 @@ from typing import Any
 from mcp import Client
 
 from skillwire.core.record import Limits
-from skillwire.host.connections.errors import UnreachableError
+from skillwire.errors import UnavailableError
 from skillwire.host.connections.target import Target
 from skillwire.host.servers.link import ServerLink
 
@@ -27,7 +27,7 @@ class Wire:
     async def connect(self, *, on_message: Any, on_end: Callable[[str], None]) -> AsyncGenerator[Client]:
         self.connections += 1
         if not self.up:
-            raise UnreachableError("`upstream` does not answer: the wire is cut")
+            raise UnavailableError("", "`upstream` does not answer: the wire is cut")
         self._ends.append(on_end)
         async with AsyncExitStack() as stack:
             yield await stack.enter_async_context(

@@ -15,7 +15,7 @@ from skillwire.authoring.rules import (
 from skillwire.core.names import SKILL_FILE, file_uri, root_uri
 from skillwire.core.record import Json
 from skillwire.core.template import parameter_of, parameters_of
-from skillwire.errors import AuthoringError
+from skillwire.errors import InvalidValueError
 from skillwire.frontmatter.document import SkillDocument, read_document
 from skillwire.frontmatter.writer import write_frontmatter
 
@@ -44,7 +44,7 @@ class LiveSkill:
     """A skill whose text is made by a function whenever it is read.
 
     With parameters in the path, as in `docs/{product}/guide`, it is a skill for each way to fill them in,
-    and none of those is listed. Raises `AuthoringError` for one that cannot be.
+    and none of those is listed. Raises `InvalidValueError` for one that cannot be.
     """
 
     path: str
@@ -69,13 +69,13 @@ class LiveSkill:
         try:
             written = write_frontmatter(self.fields(name, self.description)).encode()
         except ValueError as error:  # half a character, or a number without end
-            raise AuthoringError(
+            raise InvalidValueError(
                 "the frontmatter of", self.path, f"is no YAML: {error}", "mend it"
             ) from error
         document = read_document(written, where, name)
         if not document.servable:
             problem = document.problems[0]
-            raise AuthoringError("the skill", self.path, f"cannot be: {problem.message}", problem.hint)
+            raise InvalidValueError("the skill", self.path, f"cannot be: {problem.message}", problem.hint)
         object.__setattr__(self, "document", document)
 
     def fields(self, name: str, description: str) -> dict[str, Json]:
@@ -106,5 +106,5 @@ def description_of(function: Callable[..., object], path: str, given: str | None
     paragraph = (inspect.getdoc(function) or "").partition("\n\n")[0]
     if not paragraph:
         fix = "say when to use it: `description=…`, or a docstring"
-        raise AuthoringError("the skill", path, "has no description", fix)
+        raise InvalidValueError("the skill", path, "has no description", fix)
     return " ".join(paragraph.split())

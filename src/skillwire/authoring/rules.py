@@ -9,7 +9,7 @@ from typing import cast
 
 from skillwire.core.names import NAME_RULE, SKILL_FILE, folded, is_skill_name, prefixes
 from skillwire.core.template import PARAMETER_RULE, VALUE_RULE, parameter_of, parameters_of, value_fault
-from skillwire.errors import AuthoringError
+from skillwire.errors import InvalidValueError
 
 _WORD = r"[A-Za-z0-9!#$&^_.+-]+"
 _MIME_TYPE = re.compile(rf'{_WORD}/{_WORD}(?: *; *{_WORD}=(?:{_WORD}|"[ !#-\[\]-~]*"))*')
@@ -17,48 +17,48 @@ _MIME_TYPE = re.compile(rf'{_WORD}/{_WORD}(?: *; *{_WORD}=(?:{_WORD}|"[ !#-\[\]-
 
 
 def check_name(name: str) -> None:
-    """Raise `AuthoringError` if a skill cannot be called so."""
+    """Raise `InvalidValueError` if a skill cannot be called so."""
     if not is_skill_name(name):
-        raise AuthoringError("the name", name, f"is not {NAME_RULE}", "write it as in `refund-desk`")
+        raise InvalidValueError("the name", name, f"is not {NAME_RULE}", "write it as in `refund-desk`")
 
 
 def check_skill_path(path: str, name: str) -> None:
-    """Raise `AuthoringError` if a skill cannot stand at this path."""
+    """Raise `InvalidValueError` if a skill cannot stand at this path."""
     fix = f"write it as in `team/topic/{name}`"
     if fault := _fault(path):
-        raise AuthoringError("the path of a skill", path, fault, fix)
+        raise InvalidValueError("the path of a skill", path, fault, fix)
     if path.rpartition("/")[2] != name:
-        raise AuthoringError("the path of a skill", path, f"does not end in its name, `{name}`", fix)
+        raise InvalidValueError("the path of a skill", path, f"does not end in its name, `{name}`", fix)
 
 
 def check_live_path(path: str) -> None:
-    """Raise `AuthoringError` if content made at read time cannot stand at this path, parameters and all."""
+    """Raise `InvalidValueError` if content made at read time cannot have this path, parameters and all."""
     fix = "write it as in `reports/daily` or `docs/{product}/guide`"
     if fault := _fault(path):
-        raise AuthoringError("the path of a skill", path, fault, fix)
+        raise InvalidValueError("the path of a skill", path, fault, fix)
     for segment in path.split("/"):
         if ("{" in segment or "}" in segment) and parameter_of(segment) is None:
-            raise AuthoringError("the segment", segment, f"is not {PARAMETER_RULE}", fix)
+            raise InvalidValueError("the segment", segment, f"is not {PARAMETER_RULE}", fix)
     named = parameters_of(path)
     if len(set(named)) < len(named):
         rule = "has a parameter twice"
-        raise AuthoringError("the path of a skill", path, rule, "give each parameter a name of its own")
+        raise InvalidValueError("the path of a skill", path, rule, "give each parameter a name of its own")
     if parameter_of(last := path.rpartition("/")[2]) is None:
         check_name(last)
 
 
 def check_reference_path(path: str) -> None:
-    """Raise `AuthoringError` if a file beside a `SKILL.md` cannot have this path."""
+    """Raise `InvalidValueError` if a file beside a `SKILL.md` cannot have this path."""
     fix = "write it as in `references/guide.md`"
     if fault := _fault(path):
-        raise AuthoringError("the path of a reference", path, fault, fix)
+        raise InvalidValueError("the path of a reference", path, fault, fix)
     if path.casefold() == SKILL_FILE.casefold():
         rule = "is that of the skill's own document"
-        raise AuthoringError("the path of a reference", path, rule, "give that as the body of the skill")
+        raise InvalidValueError("the path of a reference", path, rule, "give that as the body of the skill")
 
 
 def check_file_paths(paths: Iterable[str]) -> None:
-    """Raise `AuthoringError` if files cannot stand side by side in one skill, on every host (H7)."""
+    """Raise `InvalidValueError` if files cannot stand side by side in one skill, on every host (H7)."""
     files: dict[str, str] = {}
     folders: dict[str, str] = {}
     fix = "give each file a path of its own"
@@ -66,20 +66,20 @@ def check_file_paths(paths: Iterable[str]) -> None:
         name = folded(path)
         if (other := files.get(name)) is not None:
             same = "is taken in this skill" if other == path else f"is for many hosts the same as `{other}`"
-            raise AuthoringError("the path of a reference", path, same, fix)
+            raise InvalidValueError("the path of a reference", path, same, fix)
         files[name] = path
         folders |= dict.fromkeys(prefixes(name), path)
         clash = folders.get(name) or next((files[above] for above in prefixes(name) if above in files), None)
         if clash is not None:
             rule = f"cannot stand beside `{clash}`: a file is no folder"
-            raise AuthoringError("the path of a reference", path, rule, fix)
+            raise InvalidValueError("the path of a reference", path, rule, fix)
 
 
 def check_mime_type(path: str, mime_type: object) -> None:
-    """Raise `AuthoringError` if this is not the type of a file."""
+    """Raise `InvalidValueError` if this is not the type of a file."""
     if not isinstance(mime_type, str) or _MIME_TYPE.fullmatch(mime_type) is None:
         fix = "write it as in `text/markdown`"
-        raise AuthoringError("the MIME type", str(mime_type), f"of `{path}` is not `type/subtype`", fix)
+        raise InvalidValueError("the MIME type", str(mime_type), f"of `{path}` is not `type/subtype`", fix)
 
 
 def _fault(path: str) -> str | None:
@@ -100,13 +100,15 @@ def _fault(path: str) -> str | None:
 
 
 def check_function(path: str, function: object) -> None:
-    """Raise `AuthoringError` if what is to make the text is no function."""
+    """Raise `InvalidValueError` if what is to make the text is no function."""
     if not callable(function):
         rule = f"is to be made by `{function!r}`, which is no function"
-        raise AuthoringError("the skill", path, rule, "give a function that takes a `SkillRequest`")
+        raise InvalidValueError("the skill", path, rule, "give a function that takes a `SkillRequest`")
     if not takes(function, 1) and not takes(function, 0):
         rule = "is to be made by a function that wants other arguments than a `SkillRequest`"
-        raise AuthoringError("the skill", path, rule, "write it as in `def daily(request)` or `def daily()`")
+        raise InvalidValueError(
+            "the skill", path, rule, "write it as in `def daily(request)` or `def daily()`"
+        )
 
 
 def takes(function: Callable[..., object], arguments: int) -> bool:
@@ -121,28 +123,28 @@ def takes(function: Callable[..., object], arguments: int) -> bool:
 
 
 def check_timeout(timeout: object) -> None:
-    """Raise `AuthoringError` if a function cannot have this long."""
+    """Raise `InvalidValueError` if a function cannot have this long."""
     if not isinstance(timeout, int | float) or not math.isfinite(timeout) or timeout <= 0:
         fix = "give a number such as `30.0`"
-        raise AuthoringError("the timeout", str(timeout), "is no number of seconds above zero", fix)
+        raise InvalidValueError("the timeout", str(timeout), "is no number of seconds above zero", fix)
 
 
 def check_fields(fields: Mapping[str, object]) -> None:
-    """Raise `AuthoringError` if these cannot be further fields of a frontmatter."""
+    """Raise `InvalidValueError` if these cannot be further fields of a frontmatter."""
     for key, value in cast("Mapping[object, object]", fields).items():
         if key in {"name", "description"}:
             fix = "end the path in it" if key == "name" else "give it as `description`"
-            raise AuthoringError("the field", str(key), "is no further field", fix)
+            raise InvalidValueError("the field", str(key), "is no further field", fix)
         _check_key(key)
         _check_json(str(key), value)
 
 
 def check_values(path: str, values: Mapping[str, object]) -> None:
-    """Raise `AuthoringError` if the parameters of `path` cannot have these values."""
+    """Raise `InvalidValueError` if the parameters of `path` cannot have these values."""
     known = parameters_of(path)
     if unknown := values.keys() - set(known):
         fix = f"its parameters are {', '.join(known) or 'none'}"
-        raise AuthoringError("the parameter", min(map(str, unknown)), "is not in the path", fix)
+        raise InvalidValueError("the parameter", min(map(str, unknown)), "is not in the path", fix)
     names = parameter_of(path.rpartition("/")[2])
     for name, given in values.items():
         if not callable(given):
@@ -154,13 +156,15 @@ def _check_known(parameter: str, given: object, *, is_name: bool) -> None:
     if isinstance(given, str | bytes) or not isinstance(given, Sequence):
         rule = f"has `{given!r}` for values, which is no list of texts"
         fix = f'write it as in `values={{"{parameter}": ["anvil", "rocket"]}}`, or give a function'
-        raise AuthoringError("the parameter", parameter, rule, fix)
+        raise InvalidValueError("the parameter", parameter, rule, fix)
     for value in cast("Sequence[object]", given):
         if not isinstance(value, str) or value_fault(value) is not None:
-            raise AuthoringError("the value", str(value), f"of `{parameter}` is not {VALUE_RULE}", "mend it")
+            raise InvalidValueError(
+                "the value", str(value), f"of `{parameter}` is not {VALUE_RULE}", "mend it"
+            )
         if is_name and not is_skill_name(value):
             rule = f"of `{parameter}` is the name of a skill, and not {NAME_RULE}"
-            raise AuthoringError("the value", value, rule, "write it as in `refund-desk`")
+            raise InvalidValueError("the value", value, rule, "write it as in `refund-desk`")
 
 
 def _check_json(field: str, value: object) -> None:
@@ -176,9 +180,11 @@ def _check_json(field: str, value: object) -> None:
                 _check_json(field, each)
         case _:
             rule = f"holds a `{type(value).__name__}`, which is no JSON value"
-            raise AuthoringError("the field", field, rule, "write it as text, a number, a list or a mapping")
+            raise InvalidValueError(
+                "the field", field, rule, "write it as text, a number, a list or a mapping"
+            )
 
 
 def _check_key(key: object) -> None:
     if not isinstance(key, str):
-        raise AuthoringError("the key", repr(key), "in the frontmatter is no text", f'write `"{key}"`')
+        raise InvalidValueError("the key", repr(key), "in the frontmatter is no text", f'write `"{key}"`')

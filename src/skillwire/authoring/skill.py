@@ -18,7 +18,7 @@ from skillwire.authoring.rules import (
 from skillwire.core.mime import MARKDOWN
 from skillwire.core.names import SKILL_FILE, file_uri, root_uri
 from skillwire.core.problem import Problem
-from skillwire.errors import AuthoringError, SourceError
+from skillwire.errors import InvalidValueError, SourceError
 from skillwire.frontmatter.document import SkillDocument, read_document
 from skillwire.protocol.prompt_text import stitch
 from skillwire.sources.folder.reader import BrokenSkillError, WholeSkill, read_whole
@@ -47,7 +47,7 @@ def _folder_of(names: dict[str, object]) -> Path:
 def returns_path(function: Callable[..., object]) -> bool:
     """Whether a function says that it returns a path: then its skill is a folder.
 
-    Raises `AuthoringError` if it says that it returns a path or something else.
+    Raises `InvalidValueError` if it says that it returns a path or something else.
     """
     said = _said(function)
     if _is_path(said):
@@ -55,7 +55,7 @@ def returns_path(function: Callable[..., object]) -> bool:
     if _mentions_path(said):
         name = getattr(function, "__name__", repr(function))
         fix = "write `-> Path` for a folder that is always there, or return a text"
-        raise AuthoringError("the function", name, "may return a path, or something else", fix)
+        raise InvalidValueError("the function", name, "may return a path, or something else", fix)
     return False
 
 
@@ -80,18 +80,18 @@ def _mentions_path(said: object) -> bool:
 
 
 def folder_skill(folder: Path) -> WholeSkill:
-    """Read the skill in `folder`. Raises `AuthoringError`."""
+    """Read the skill in `folder`. Raises `InvalidValueError`."""
     try:
         return read_whole(folder)
     except BrokenSkillError as error:
         told = "; ".join(f"{problem}, {problem.hint}" for problem in error.problems)
         fix = f"`skillwire check {folder}` shows it, too"
-        raise AuthoringError(
+        raise InvalidValueError(
             "the folder", str(folder), f"is no skill that can be served: {told}", fix
         ) from error
     except SourceError as error:
         fix = "a relative path is relative to the file that names it"
-        raise AuthoringError("the folder", str(folder), f"is no skill: {error}", fix) from error
+        raise InvalidValueError("the folder", str(folder), f"is no skill: {error}", fix) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class SkillReference:
 class Skill:
     """A skill in code. `body` is the whole `SKILL.md`, frontmatter included, and is served verbatim.
 
-    Each `with_…` returns another skill. Raises `AuthoringError` for one that cannot be.
+    Each `with_…` returns another skill. Raises `InvalidValueError` for one that cannot be.
     """
 
     name: str
@@ -144,7 +144,7 @@ class Skill:
     def from_dir(cls, path: str | os.PathLike[str]) -> Self:
         """Return the skill in a folder, every file of it, as it is now.
 
-        A relative path is relative to the file that makes this call. Raises `AuthoringError`, naming
+        A relative path is relative to the file that makes this call. Raises `InvalidValueError`, naming
         everything that is wrong.
         """
         found = folder_skill(caller_folder() / path)
@@ -190,7 +190,7 @@ class Skill:
     def prompt_text(self) -> str:
         """Return all of the skill as one text: its document, then each reference behind a line with its path.
 
-        Raises `AuthoringError` for a file that is not text.
+        Raises `InvalidValueError` for a file that is not text.
         """
         for path, content in [(SKILL_FILE, self.content), *self._contents()]:
             _must_be_text(path, content)
@@ -207,7 +207,7 @@ class Skill:
         found = (self.document.frontmatter or {}).get("name")
         if found is not None and found != self.name:
             fix = f"write `name: {self.name}`, or call the skill as its document does"
-            raise AuthoringError("the name", str(found), f"in the frontmatter is not `{self.name}`", fix)
+            raise InvalidValueError("the name", str(found), f"in the frontmatter is not `{self.name}`", fix)
 
 
 DOCUMENT_TYPE = MARKDOWN
@@ -221,7 +221,7 @@ def _bytes(body: str | bytes) -> bytes:
         return body.encode()
     except UnicodeEncodeError as error:
         rule = "holds half a character, which no file can"
-        raise AuthoringError("the text", body, rule, "give it as bytes, or mend it") from error
+        raise InvalidValueError("the text", body, rule, "give it as bytes, or mend it") from error
 
 
 def _must_be_text(path: str, content: bytes) -> None:
@@ -229,4 +229,6 @@ def _must_be_text(path: str, content: bytes) -> None:
         content.decode()
     except UnicodeDecodeError as error:
         rule = "is not UTF-8 text, and a prompt is nothing but text"
-        raise AuthoringError("the file", path, rule, "leave the prompt out, or make the file text") from error
+        raise InvalidValueError(
+            "the file", path, rule, "leave the prompt out, or make the file text"
+        ) from error

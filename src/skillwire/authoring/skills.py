@@ -13,7 +13,7 @@ from skillwire.authoring.live import LiveSkill
 from skillwire.authoring.rules import check_live_path
 from skillwire.authoring.skill import Skill, function_folder
 from skillwire.core.template import parameter_of, parameters_of, value_fault
-from skillwire.errors import AuthoringError, ConflictError
+from skillwire.errors import ConflictError, InvalidValueError
 from skillwire.safe_text import quoted
 
 Authored: TypeAlias = Skill | LiveSkill
@@ -94,15 +94,17 @@ class Skills:
                 skill.prompt_text()  # what cannot be a prompt is refused here, and not when it is asked for
             case [LiveSkill()]:
                 fix = "return the same text from a prompt of your own"
-                raise AuthoringError("the prompt", prompt, "is for a skill that never has the same text", fix)
+                raise InvalidValueError(
+                    "the prompt", prompt, "is for a skill that never has the same text", fix
+                )
             case _:
                 fix = "add its skill in a call of its own"
-                raise AuthoringError("the prompt", prompt, "is for one skill", fix)
+                raise InvalidValueError("the prompt", prompt, "is for one skill", fix)
         if not prompt:
-            raise AuthoringError("the prompt", prompt, "has no name", "name it as in `start_refund`")
+            raise InvalidValueError("the prompt", prompt, "has no name", "name it as in `start_refund`")
         if prompt in self.prompts:
             fix = "give each prompt a name of its own"
-            raise AuthoringError("the prompt", prompt, "is there already", fix)
+            raise InvalidValueError("the prompt", prompt, "is there already", fix)
         return replace(added, prompts={**self.prompts, prompt: skill})
 
     def merge(self, other: "Skills") -> Self:
@@ -111,7 +113,7 @@ class Skills:
         shared = sorted(self.prompts.keys() & other.prompts.keys())
         if shared:
             fix = "give each prompt a name of its own"
-            raise AuthoringError("the prompt", shared[0], "is in both collections", fix)
+            raise InvalidValueError("the prompt", shared[0], "is in both collections", fix)
         return replace(merged, prompts={**self.prompts, **other.prompts})
 
     def check(self) -> None:
@@ -140,7 +142,7 @@ class Skills:
 
 
 def _check_is_skill(value: object) -> None:
-    """Raise `AuthoringError` if this is no skill, with what to write for the skills that are meant."""
+    """Raise `InvalidValueError` if this is no skill, with what to write for the skills that are meant."""
     match value:
         case Skill() | LiveSkill():
             return
@@ -152,7 +154,7 @@ def _check_is_skill(value: object) -> None:
             fix = "write a `*` before it"
         case _:
             fix = "make a `Skill` or a `LiveSkill` of it"
-    raise AuthoringError("the value", repr(cast("object", value)), "is no skill", fix)
+    raise InvalidValueError("the value", repr(cast("object", value)), "is no skill", fix)
 
 
 def _nested(skills: Iterable[Authored]) -> Iterator[tuple[Authored, Authored]]:
@@ -169,7 +171,7 @@ def _nested(skills: Iterable[Authored]) -> Iterator[tuple[Authored, Authored]]:
 class NamedFolder:
     """A skill at a path, and the function that is asked for its folder when the server is built.
 
-    Raises `AuthoringError` for a function that cannot be asked then.
+    Raises `InvalidValueError` for a function that cannot be asked then.
     """
 
     path: str
@@ -179,27 +181,27 @@ class NamedFolder:
         check_live_path(self.path)
         if parameters_of(self.path):
             fix = "return its text instead, or a folder without parameters in the path"
-            raise AuthoringError("the path", self.path, "has parameters, and a folder is one skill", fix)
+            raise InvalidValueError("the path", self.path, "has parameters, and a folder is one skill", fix)
         if inspect.iscoroutinefunction(self.function):
             fix = "write `def`: it is asked once, when the server is built"
-            raise AuthoringError("the skill", self.path, "is a folder that an `async def` names", fix)
+            raise InvalidValueError("the skill", self.path, "is a folder that an `async def` names", fix)
         try:
             inspect.signature(self.function).bind()
         except TypeError as error:
             fix = "write it as in `def folder() -> Path`"
-            raise AuthoringError(
+            raise InvalidValueError(
                 "the skill", self.path, "is a folder, whose function is called without arguments", fix
             ) from error
 
     def skills(self) -> Skills:
-        """Return the skill as it is now. Raises `AuthoringError` for a folder that is none."""
+        """Return the skill as it is now. Raises `InvalidValueError` for a folder that is none."""
         folder = function_folder(self.function) / self.function()
         return Skills().add(Skill.from_dir(folder).with_path(self.path))
 
 
 def check_no_options(path: str, said: Mapping[str, object]) -> None:
-    """Raise `AuthoringError` if somebody says of a folder what stands in its `SKILL.md`."""
+    """Raise `InvalidValueError` if somebody says of a folder what stands in its `SKILL.md`."""
     given = [name for name, value in said.items() if value is not None]
     if given:
         rule = f"is a folder, and `{given[0]}` is for content that is made when it is read"
-        raise AuthoringError("the skill", path, rule, "leave it out: what stands in the folder counts")
+        raise InvalidValueError("the skill", path, rule, "leave it out: what stands in the folder counts")

@@ -13,7 +13,7 @@ from skillwire.core.names import SKILL_FILE, prefixes
 from skillwire.core.problem import Problem, Severity
 from skillwire.core.record import Digest, Limits, LiveFile, Origin, SkillFile, SkillRecord
 from skillwire.core.template import SkillTemplate
-from skillwire.errors import AuthoringError, SourceError
+from skillwire.errors import InvalidValueError, SourceError
 from skillwire.sources.assemble import limit_problem
 from skillwire.sources.base import Progress, Scan, Source, ignore_progress
 
@@ -22,7 +22,7 @@ class CodeSource(Source):
     """Serves a collection of skills. What stands below another skill is among its files, too (S8)."""
 
     def __init__(self, skills: Skills, *, label: str = "code", limits: Limits | None = None) -> None:
-        """Raises `ConflictError` if skills get in each other's way, `AuthoringError` if one is too large."""
+        """Raises `ConflictError` if skills exclude each other, `InvalidValueError` if one is too large."""
         skills.check()
         self.label = label
         self._limits = limits or Limits()
@@ -73,7 +73,7 @@ class CodeSource(Source):
             sizes = [len(content) for _, content in self._contents[skill.path].values()]
             if problem := limit_problem(where, sizes, self._limits):  # listed nowhere, with prompts that are
                 fix = "leave out what its instructions do not need, and link to where that can be fetched"
-                raise AuthoringError("the skill", skill.path, f"is too large: {problem.message}", fix)
+                raise InvalidValueError("the skill", skill.path, f"is too large: {problem.message}", fix)
             entries.append(self._entry(skill, where))
         return Scan(tuple(entries), (), tuple(template for _, template in self._patterns))
 

@@ -207,7 +207,7 @@ def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) ->
             print_error(str(error), hint=error.hint)
             print_problems(talk(), error.problems)
         case _:
-            print_error(str(error), hint=str(getattr(error, "hint", "")))
+            print_error(str(error), hint=error.hint)
     return EXIT_PROBLEMS
 
 

@@ -9,10 +9,9 @@ from cyclopts import Parameter
 
 from skillwire.cli.targets import Allow, TokenEnv, reached
 from skillwire.core.problem import Problem, Rule
-from skillwire.errors import UsageError
+from skillwire.errors import LoginRequiredError, UnavailableError, UsageError
 from skillwire.host.compare_prompts import PromptReport, compare_prompts
 from skillwire.host.connections.connect import connected
-from skillwire.host.connections.errors import UnreachableError, WantsLoginError
 from skillwire.host.connections.target import Target
 from skillwire.host.dialects.client import SkillsClient
 from skillwire.host.verify import Outcome, Report, SkillReport, verify_server
@@ -87,10 +86,10 @@ def verify(
     found = _Found()
     try:
         anyio.run(_verify, target, found, surfaces, not no_drafts, timeout)
-    except WantsLoginError as error:
+    except LoginRequiredError as error:
         print_error(str(error))
         return Outcome.UNREACHABLE
-    except UnreachableError as error:
+    except UnavailableError as error:
         print_error(str(error), hint="is the server running, and is that its address or command?")
         return Outcome.UNREACHABLE
     if not found.complete:

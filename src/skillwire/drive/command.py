@@ -109,10 +109,6 @@ _MAX_VALUES = 1_000_000
 class ListingError(SkillwireError):
     """The server could not be asked, or did not answer as one with live skills."""
 
-    def __init__(self, message: str, hint: str) -> None:
-        self.hint = hint
-        super().__init__(message)
-
 
 def listed_paths(address: ServerAddress, client_id: str | None, token: str | None) -> list[ListedPath]:
     """Return every path of every client, or of one. Raises `ListingError`."""

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from skillwire.core.json_text import JsonTooLargeError, load_bounded_json
-from skillwire.drive.errors import FullError, RefusedError, UnprovenError
+from skillwire.drive.errors import FullError, ProtocolViolationError, UnprovenError
 from skillwire.drive.fields import Fields, ShapeError
 from skillwire.drive.hub import Hub
 from skillwire.drive.identity import Identities
@@ -56,7 +56,7 @@ class LoopEndpoint:
             await self._hub.receive(session, Fields.of(value, "the body").values.get("message"))
         except ShapeError as error:
             raise HttpError(400, f"Invalid MDP client message: {error}") from error
-        except (RefusedError, FullError) as error:
+        except (ProtocolViolationError, FullError) as error:
             self._hub.leave(session, Closing(1008, str(error)))
             raise HttpError(401 if isinstance(error, UnprovenError) else 400, str(error)) from error
         return json_response({"ok": True}, 202)
@@ -180,7 +180,7 @@ class SocketEndpoint:
                 await self._hub.receive(session, value)
             except orjson.JSONDecodeError as error:
                 return Closing(1008, f"not JSON: {error}")
-            except (JsonTooLargeError, ShapeError, RefusedError, FullError) as error:
+            except (JsonTooLargeError, ShapeError, ProtocolViolationError, FullError) as error:
                 return Closing(1008, str(error))
 
     async def _write(self, session: Session, websocket: WebSocket, scope: anyio.CancelScope) -> None:

@@ -4,7 +4,7 @@
 
 DriveError
 ├── FullError             no room for another client, path or call; ask again later
-├── RefusedError          a client said what it may not say: its session ends
+├── ProtocolViolationError          a client said what it may not say: its session ends
 │   └── UnprovenError         it has not shown the token of this server
 └── CallFailedError       a call has no result, and why
     ├── NoSuchPathError       no such client, or no such path of it
@@ -26,11 +26,11 @@ class FullError(DriveError):
     """A limit is reached."""
 
 
-class RefusedError(DriveError):
+class ProtocolViolationError(DriveError):
     """The message of a client cannot be taken."""
 
 
-class UnprovenError(RefusedError):
+class UnprovenError(ProtocolViolationError):
     """The client has not shown the token of this server."""
 
     def __init__(self) -> None:

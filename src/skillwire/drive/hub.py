@@ -13,7 +13,7 @@ from skillwire.drive.errors import (
     DeniedError,
     FullError,
     NoSuchPathError,
-    RefusedError,
+    ProtocolViolationError,
     UnprovenError,
     UnsendableError,
 )
@@ -138,7 +138,7 @@ class Hub:
         self._withdraw(session)
 
     async def receive(self, session: Session, value: object) -> None:
-        """Take a message of a client. Raises `ShapeError`, `RefusedError` or `FullError`."""
+        """Take a message of a client. Raises `ShapeError`, `ProtocolViolationError` or `FullError`."""
         session.touch()
         self._must_be_proven(session, value)
         message = read_client_message(value)
@@ -179,7 +179,7 @@ class Hub:
         try:
             await self.hooks.authorize_registration(client, auth, session.connection.auth)
         except DeniedError as error:
-            raise RefusedError(str(error)) from error
+            raise ProtocolViolationError(str(error)) from error
         if session.closing is not None:
             return  # it went while the hook was deciding
         self._must_fit(client, session.client)
@@ -192,7 +192,7 @@ class Hub:
 
     def _own(self, session: Session, client_id: str) -> ClientInfo:
         if session.client is None or session.client.id != client_id:
-            raise RefusedError(f"client {quoted(client_id)} is not registered on this session")
+            raise ProtocolViolationError(f"client {quoted(client_id)} is not registered on this session")
         return session.client
 
     def _must_fit(self, client: ClientInfo, before: ClientInfo | None = None) -> None:

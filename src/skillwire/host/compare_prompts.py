@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 from skillwire.core.concurrency import UNSIZED_AT_ONCE, in_order
 from skillwire.core.names import SKILL_FILE
 from skillwire.core.problem import Problem, Rule
-from skillwire.errors import FindingError
+from skillwire.errors import VerificationError
 from skillwire.host.dialects.client import SkillsClient, refusal
 from skillwire.protocol.findings import server_problem
 from skillwire.protocol.messages import PROMPTS_LIST, RESOURCES_META, SKILL_META
@@ -46,8 +46,8 @@ async def compare_prompts(client: SkillsClient) -> AsyncGenerator[PromptReport]:
             skill = cast("Mapping[str, Any]", meta).get(SKILL_META) if isinstance(meta, dict) else None
             if isinstance(skill, str):
                 yield await _compare(client, str(prompt.get("name")), skill, cast("Mapping[str, Any]", meta))
-    except FindingError as error:
-        yield PromptReport("", "", finding=error.finding)
+    except VerificationError as error:
+        yield PromptReport("", "", finding=error.problems[0])
     except MCPError as error:
         yield PromptReport("", "", finding=refusal(PROMPTS_LIST, error))
 
@@ -62,8 +62,8 @@ async def _compare(client: SkillsClient, name: str, skill: str, meta: Mapping[st
         uris = await _resources(client, skill, meta)
         said = _text(name, await client.prompt(name))
         contents = await _contents(client, uris)
-    except FindingError as error:
-        return PromptReport(name, skill, finding=error.finding)
+    except VerificationError as error:
+        return PromptReport(name, skill, finding=error.problems[0])
     except MCPError as error:
         return PromptReport(name, skill, finding=refusal(name, error))
     root = skill.removesuffix(SKILL_FILE)
@@ -91,17 +91,17 @@ async def _resources(client: SkillsClient, skill: str, meta: Mapping[str, Any]) 
         uris = [str(each) for each in cast("list[object]", named)]
         if len(uris) > client.limits.files:
             told = f"its prompt names {len(uris):,} files; the limit is {client.limits.files:,}"
-            raise FindingError(server_problem(skill, Rule.SURFACE_SHAPE, told))
+            raise VerificationError("", server_problem(skill, Rule.SURFACE_SHAPE, told))
     else:
         files = (await client.get(skill)).files
         if files is None:
-            raise FindingError(
-                server_problem(skill, Rule.SURFACE_SHAPE, "a dynamic skill has no prompt to compare")
+            raise VerificationError(
+                "", server_problem(skill, Rule.SURFACE_SHAPE, "a dynamic skill has no prompt to compare")
             )
         uris = [skill, *(file.uri for file in files if file.uri != skill)]
     if uris[0] != skill or not all(uri.startswith(skill.removesuffix(SKILL_FILE)) for uri in uris):
         told = "its prompt names files that are not the skill's"
-        raise FindingError(server_problem(skill, Rule.SURFACE_SHAPE, told))
+        raise VerificationError("", server_problem(skill, Rule.SURFACE_SHAPE, told))
     return uris
 
 
@@ -111,8 +111,8 @@ def _text(name: str, result: Mapping[str, Any]) -> bytes:
         case [{"role": "user", "content": {"type": "text", "text": str(text)}}]:
             return text.encode(errors="surrogatepass")
         case _:
-            raise FindingError(
-                server_problem(name, Rule.SURFACE_SHAPE, "its prompt is not one text of a person")
+            raise VerificationError(
+                "", server_problem(name, Rule.SURFACE_SHAPE, "its prompt is not one text of a person")
             )
 
 

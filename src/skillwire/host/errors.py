@@ -6,14 +6,12 @@ from contextlib import contextmanager
 from mcp.shared.exceptions import MCPError
 
 from skillwire.errors import (
-    FindingError,
     HostError,
     LoginRequiredError,
     SkillwireError,
     UnavailableError,
     VerificationError,
 )
-from skillwire.host.connections.errors import WantsLoginError
 from skillwire.host.dialects.client import refusal
 from skillwire.safe_text import quoted
 
@@ -23,14 +21,12 @@ def translated_errors(origin: str, uri: str) -> Generator[None]:
     """Turn whatever a place raises into what a host raises: the SDK stumbles in many ways over nonsense."""
     try:
         yield
-    except HostError:
-        raise
-    except FindingError as error:
-        raise VerificationError(origin, error.finding) from error
+    except HostError as error:
+        if error.origin:
+            raise
+        raise _with_origin(error, origin) from error
     except MCPError as error:
         raise UnavailableError(origin, str(refusal(uri, error))) from error
-    except WantsLoginError as error:
-        raise LoginRequiredError(origin, str(error), error.scope) from error
     except SkillwireError as error:
         raise UnavailableError(origin, str(error)) from error
     except TimeoutError:
@@ -38,3 +34,13 @@ def translated_errors(origin: str, uri: str) -> Generator[None]:
     except Exception as error:
         told = f"its answer could not be used: {quoted(str(error) or type(error).__name__)}"
         raise UnavailableError(origin, told) from error
+
+
+def _with_origin(error: HostError, origin: str) -> HostError:
+    match error:
+        case VerificationError():
+            return VerificationError(origin, *error.problems)
+        case LoginRequiredError():
+            return LoginRequiredError(origin, error.told, error.scope)
+        case _:
+            return UnavailableError(origin, error.told)

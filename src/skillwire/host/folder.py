@@ -6,7 +6,7 @@ from typing import Any
 
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Limits, SkillRecord
-from skillwire.errors import FindingError
+from skillwire.errors import VerificationError
 from skillwire.host.connections.labels import checked_label
 from skillwire.host.dialects.client import Listing
 from skillwire.library.library import Library
@@ -36,8 +36,8 @@ class FolderProvider:
         for uri in catalog.listing:
             try:
                 listing.skills.append(self._parsed(catalog.entries[uri]))
-            except FindingError as error:
-                listing.findings.add(error.finding)
+            except VerificationError as error:
+                listing.findings.add(error.problems[0])
         return listing
 
     async def get(self, uri: str) -> RemoteSkill:
@@ -64,7 +64,7 @@ class FolderProvider:
     def _parsed(self, entry: SkillRecord) -> RemoteSkill:
         parsed = parse_entry(skill_entry(entry), self._limits)
         if not isinstance(parsed, RemoteSkill):
-            raise FindingError(parsed[0])
+            raise VerificationError("", parsed[0])
         return parsed
 
 

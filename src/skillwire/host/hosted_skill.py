@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote
 
 from skillwire.core.names import SCHEME, folded
 from skillwire.core.problem import Problem, Rule
-from skillwire.errors import FindingError
+from skillwire.errors import VerificationError
 from skillwire.frontmatter.rules import tools_in
 from skillwire.host.store.approvals import ApprovalStatus
 from skillwire.protocol.findings import server_problem
@@ -73,7 +73,7 @@ def shown_path(skill: RemoteSkill, uri: str) -> str:
 
 
 def relative(path: str) -> str:
-    """Return a reference without what means nothing. Raises `FindingError` for one that leads out (H19).
+    """Return a reference without what means nothing. Raises `VerificationError` for one that leads out (H19).
 
     It is meant from the folder of the skill's `SKILL.md`, wherever it was read. An empty one is that folder.
     """
@@ -81,10 +81,11 @@ def relative(path: str) -> str:
     segments = [segment for segment in path.split("/") if segment not in {"", "."}]
     leads_out = ".." in decoded.replace("\\", "/").split("/") or decoded.startswith(("/", "\\"))
     if leads_out or "\\" in decoded or not decoded.isprintable():
-        raise FindingError(
+        raise VerificationError(
+            "",
             server_problem(
                 path[:_SHOWN_PATH_LENGTH], Rule.UNLISTED, "that is no path below the folder of the skill"
-            )
+            ),
         )
     return "/".join(segments)
 

@@ -14,7 +14,7 @@ from skillwire.core.concurrency import READS_AT_ONCE, UNSIZED_AT_ONCE, in_order
 from skillwire.core.conformance import nonconformities
 from skillwire.core.names import SKILL_FILE
 from skillwire.core.problem import Problem, Rule
-from skillwire.errors import FindingError
+from skillwire.errors import VerificationError
 from skillwire.host.dialects.client import Listing, SkillsClient, refusal
 from skillwire.host.dialects.drafts import DraftsClient
 from skillwire.protocol.findings import Findings, server_problem
@@ -132,8 +132,8 @@ async def verify_server(
     asked = DraftsClient(client) if drafts else client
     try:
         listing = await asked.list()
-    except FindingError as error:
-        report.note(error.finding)
+    except VerificationError as error:
+        report.note(error.problems[0])
         return report
     except MCPError as error:
         report.note(refusal(SKILLS_LIST, error))
@@ -169,8 +169,8 @@ async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> l
     async def get(uri: str) -> RemoteSkill | Problem | None:
         try:
             return await client.get(uri)
-        except FindingError as error:
-            return error.finding
+        except VerificationError as error:
+            return error.problems[0]
         except MCPError:
             return None  # a resource, but not a skill
 
@@ -193,8 +193,8 @@ async def _documents(client: SkillsClient, report: Report) -> list[str]:
             uri = resource.get("uri") if is_object(resource) else None
             if is_uri_text(uri) and uri.endswith(f"/{SKILL_FILE}"):
                 uris[uri] = None
-    except FindingError as error:
-        report.note(error.finding)
+    except VerificationError as error:
+        report.note(error.problems[0])
     except MCPError as error:
         if error.code != METHOD_NOT_FOUND:  # a server need not list its resources
             report.note(refusal(RESOURCES_LIST, error))
@@ -274,8 +274,8 @@ class _Skill:
             if not same:
                 told = "`skills/get` and `skills/list` say different things of it"
                 self._found.append(server_problem(uri, Rule.ENTRY_OTHER, told))
-        except FindingError as error:
-            self._found.append(error.finding)
+        except VerificationError as error:
+            self._found.append(error.problems[0])
         except MCPError as error:
             self._found.append(refusal(uri, error))
 
@@ -284,8 +284,8 @@ class _Skill:
         try:
             async with self._unsized, self._free:
                 files = await self._client.unpack(self._skill, archive)
-        except FindingError as error:
-            self._found.append(error.finding)
+        except VerificationError as error:
+            self._found.append(error.problems[0])
         except MCPError as error:
             self._found.append(refusal(archive.uri, error))
         else:
@@ -321,8 +321,8 @@ class _Skill:
                     await turns.enter_async_context(self._unsized)
                 await turns.enter_async_context(self._free)
                 content = await self._client.read(uri, size)
-        except FindingError as error:
-            return _Read(findings=[error.finding])
+        except VerificationError as error:
+            return _Read(findings=[error.problems[0]])
         except MCPError as error:
             return _Read(findings=[refusal(uri, error)])
         faults = [] if file is None else list(file_faults(file, content))

@@ -14,12 +14,12 @@ from skillwire.core.record import LiveFile, SkillRecord
 from skillwire.errors import (
     ConflictError,
     ContentError,
-    RefusedError,
     SourceBusyError,
     SourceError,
     SourceMissingError,
     SourceUnavailableError,
     UnsettledError,
+    UntrustedContentError,
 )
 from skillwire.library.catalog import Catalog, ServedFile
 from skillwire.library.change import Change
@@ -330,7 +330,9 @@ class Library:
                     error, SourceUnavailableError
                 ):  # and then nobody can be asked what is there now
                     raise
-                if looked and isinstance(error, RefusedError):  # they were asked, and say what is wrong
+                if looked and isinstance(
+                    error, UntrustedContentError
+                ):  # they were asked, and say what is wrong
                     raise
                 if looked or isinstance(error, SourceBusyError):
                     raise UnsettledError(uri) from error

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from skillwire.core.problem import Problem, Rule, Severity
-from skillwire.errors import FindingError
+from skillwire.errors import VerificationError
 
 MAX_FINDINGS = 1000
 """Problems of one server that are kept. All are counted."""
@@ -42,6 +42,6 @@ class Findings:
         self.rules |= others.rules
 
     def raise_first(self) -> None:
-        """Raise `FindingError` if there is any."""
+        """Raise `VerificationError` if there is any."""
         if self.kept:
-            raise FindingError(self.kept[0])
+            raise VerificationError("", self.kept[0])

@@ -7,7 +7,7 @@ from skillwire.core.json_text import same
 from skillwire.core.names import SKILL_FILE
 from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Digest, Limits
-from skillwire.errors import FindingError
+from skillwire.errors import VerificationError
 from skillwire.frontmatter.document import read_document
 from skillwire.protocol.archive_rules import ArchiveBounds, ArchiveError
 from skillwire.protocol.findings import server_problem
@@ -66,20 +66,22 @@ def delivery_faults(delivery: RemoteDelivery, content: bytes) -> Iterator[Proble
 def unpack_skill(
     skill: RemoteSkill, archive: RemoteDelivery, content: bytes, limits: Limits
 ) -> dict[str, bytes]:
-    """Return the files of a skill by their paths. Raises `FindingError` unless all is as it should be.
+    """Return the files of a skill by their paths. Raises `VerificationError` unless all is as it should be.
 
     The digest is compared before anything is unpacked, and the document with the entry before anything is
     returned.
     """
     assert archive.form is not None
     for fault in delivery_faults(archive, content):
-        raise FindingError(fault)
+        raise VerificationError("", fault)
     try:
         files = unpack(content, archive.form, ArchiveBounds(limits.bytes, limits.files))
     except ArchiveError as error:
-        raise FindingError(server_problem(archive.uri, Rule.ARCHIVE, f"the archive {error}")) from error
+        raise VerificationError(
+            "", server_problem(archive.uri, Rule.ARCHIVE, f"the archive {error}")
+        ) from error
     for fault in _document_faults(skill, archive, files):
-        raise FindingError(fault)
+        raise VerificationError("", fault)
     return files
 
 

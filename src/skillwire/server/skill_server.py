@@ -16,7 +16,7 @@ from skillwire.authoring.skill import Skill, returns_path
 from skillwire.authoring.skills import NamedFolder, Skills, check_no_options
 from skillwire.authoring.source import CodeSource
 from skillwire.core.record import Json
-from skillwire.errors import AuthoringError, BadParamsError, ConflictError, NotServedError, UsageError
+from skillwire.errors import BadParamsError, ConflictError, InvalidValueError, NotServedError, UsageError
 from skillwire.features.base import Call, Feature, all_methods
 from skillwire.library.library import Library
 from skillwire.protocol.messages import PROMPTS_GET, RESOURCES_LIST, RESOURCES_READ
@@ -61,7 +61,7 @@ def gathered(parts: Iterable[Servable], *, label: str, base: Path) -> Gathered:
                 sources.append(FolderSource(base / part, keep_good=True))
             case _:
                 fix = "hand over a `Skill`, `Skills`, a source, or the path of a folder"
-                raise AuthoringError("the value", repr(part), "is nothing that can be served", fix)
+                raise InvalidValueError("the value", repr(part), "is nothing that can be served", fix)
     written = [CodeSource(skills, label=label)] if len(skills) else []
     return Gathered(Library([*written, *sources]), skills.prompts)
 
@@ -127,13 +127,15 @@ class SkillServer:
     def add(self, *skills: Skill | LiveSkill | Skills, prompt: str | None = None) -> Self:
         """Register skills, or whole collections; with `prompt`, one skill that is also a prompt of this name.
 
-        Raises `AuthoringError` for what cannot be, and `ConflictError` once the server is built.
+        Raises `InvalidValueError` for what cannot be, and `ConflictError` once the server is built.
         """
         single = [each for each in skills if not isinstance(each, Skills)]
         if prompt is not None:
             if len(single) < len(skills):
                 fix = "name it in the collection: `Skills().add(skill, prompt=…)`"
-                raise AuthoringError("the prompt", prompt, "is for one skill, and not for a collection", fix)
+                raise InvalidValueError(
+                    "the prompt", prompt, "is for one skill, and not for a collection", fix
+                )
             self._register(Skills().add(*single, prompt=prompt))
             return self
         added = Skills()
@@ -156,11 +158,11 @@ class SkillServer:
         Without a `description`, the first paragraph of its docstring is one. A function that says it
         returns a `Path` names a folder instead, relative to its own file, which is read when the server is
         built; all that there is to say of it stands there. A text has 30 seconds, unless `timeout` says
-        otherwise. Raises `AuthoringError` for what cannot be.
+        otherwise. Raises `InvalidValueError` for what cannot be.
         """
         if callable(path):
             fix = 'write it as in `@server.skill("reports/daily")`'
-            raise AuthoringError("the skill", getattr(path, "__name__", "?"), "has no path", fix)
+            raise InvalidValueError("the skill", getattr(path, "__name__", "?"), "has no path", fix)
         said = {"description": description, "frontmatter": frontmatter, "values": values, "timeout": timeout}
 
         def register(function: Function) -> Function:
@@ -183,7 +185,7 @@ class SkillServer:
 
     @property
     def skills(self) -> Skills:
-        """All that was registered, in that order. Raises `AuthoringError` for a folder that is no skill."""
+        """All that was registered, in order. Raises `InvalidValueError` for a folder that is no skill."""
         parts = (part.skills() if isinstance(part, NamedFolder) else part for part in self._parts)
         return functools.reduce(Skills.merge, parts, Skills())
 

@@ -23,5 +23,5 @@ class NoSuchSkillError(SkillwireError):
     """There is no such skill; perhaps because it is broken."""
 
     def __init__(self, message: str, *, hint: str = "", problems: Sequence[Problem] = ()) -> None:
-        self.hint, self.problems = hint, tuple(problems)
-        super().__init__(message)
+        self.problems = tuple(problems)
+        super().__init__(message, hint)

@@ -36,7 +36,7 @@ _MAX_SHARED_BYTES = 1024 * 1024
 """Of a file that somebody else may have written."""
 
 
-class UnreadableError(SkillwireError):
+class ClientFileError(SkillwireError):
     """Why nothing can be known of a file. The other files can be read."""
 
 
@@ -69,28 +69,28 @@ class Place:
             return False
 
     def read(self) -> Mapping[str, object]:
-        """Return what the file says. Raises `UnreadableError`."""
+        """Return what the file says. Raises `ClientFileError`."""
         try:
             limit = _MAX_SHARED_BYTES if self.in_repository else _MAX_BYTES
             with self.path.open("rb") as opened:
                 content = opened.read(limit + 1)
             if len(content) > limit:
-                raise UnreadableError(f"it has more than {limit:,} bytes")
+                raise ClientFileError(f"it has more than {limit:,} bytes")
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise UnreadableError("it is not UTF-8") from error
+            raise ClientFileError("it is not UTF-8") from error
         except OSError as error:
-            raise UnreadableError(error.strerror or "it cannot be read") from error
+            raise ClientFileError(error.strerror or "it cannot be read") from error
         try:
             value = _PARSERS[self.format](text)
         except RecursionError as error:
-            raise UnreadableError("it is nested too deeply") from error
+            raise ClientFileError("it is nested too deeply") from error
         except (ValueError, yaml.YAMLError) as error:  # and what TOML and JSON raise is a ValueError
-            raise UnreadableError(f"it is not {self.format.value}: {error}") from error
+            raise ClientFileError(f"it is not {self.format.value}: {error}") from error
         if value is None:  # an empty YAML file
             return {}
         if not isinstance(value, dict):
-            raise UnreadableError("it does not hold an object")
+            raise ClientFileError("it does not hold an object")
         return cast("Mapping[str, object]", value)
 
 

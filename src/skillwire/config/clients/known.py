@@ -9,7 +9,7 @@ from skillwire.config.clients.base import Client, DeclaredServer
 from skillwire.config.clients.claude import CLAUDE_CODE, CLAUDE_DESKTOP
 from skillwire.config.clients.codex import CODEX
 from skillwire.config.clients.editors import CURSOR, VSCODE
-from skillwire.config.clients.files import ClientEnvironment, Place, UnreadableError
+from skillwire.config.clients.files import ClientEnvironment, ClientFileError, Place
 from skillwire.config.clients.gemini import GEMINI
 from skillwire.config.clients.goose import GOOSE
 from skillwire.config.clients.project import PROJECT
@@ -118,7 +118,7 @@ def known_servers(environment: Mapping[str, str], folder: Path | None = None) ->
     for client, place in _files(around):
         try:
             named = list(islice(client.servers(place.read(), place, around), _MAX_SERVERS + 1))
-        except UnreadableError as error:
+        except ClientFileError as error:
             unreadable.append(UnreadableFile(client, place, str(error)))
             continue
         if len(named) > _MAX_SERVERS:

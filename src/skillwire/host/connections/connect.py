@@ -14,8 +14,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from skillwire.errors import SkillwireError
-from skillwire.host.connections.errors import UnreachableError, WantsLoginError
+from skillwire.errors import LoginRequiredError, SkillwireError, UnavailableError
 from skillwire.host.connections.http import over_http, wants_login
 from skillwire.host.connections.sdk_logging import quiet
 from skillwire.host.connections.stdio import StderrTail, over_stdio
@@ -122,7 +121,7 @@ class _Outgoing(_Stream):
             self._traffic.answered()
 
 
-__all__ = ["UnreachableError", "connected", "reason"]
+__all__ = ["connected", "reason"]
 
 _PATIENCE = 60.0
 """Seconds for one answer."""
@@ -141,7 +140,7 @@ async def connected(
     on_end: Callable[[str], None] = lambda _: None,
     limits: TrafficLimits | None = None,
 ) -> AsyncGenerator[Client]:
-    """Yield a client of the server. Raises `UnreachableError`, with what it last said where that is known.
+    """Yield a client of the server. Raises `UnavailableError`, with what it last said where that is known.
 
     `on_message` gets what the server says unasked; `on_end` is called when it can say nothing more, with the
     reason if it sent more than the `limits` allow.
@@ -162,7 +161,7 @@ async def connected(
             said = f"; it said: {quoted(last, 300)}" if (last := words.last_line()) else ""
             # Models and clients read this, too.
             why = target.without_secrets(f"{traffic.trouble or reason(error)}{said}")
-            raise UnreachableError(f"{quoted(target.label)} does not answer: {why}") from error
+            raise UnavailableError("", f"{quoted(target.label)} does not answer: {why}") from error
         try:
             yield client
         finally:
@@ -171,9 +170,9 @@ async def connected(
                 await client.__aexit__(None, None, None)
             except Exception as error:
                 why = target.without_secrets(traffic.trouble or reason(error))
-                raise UnreachableError(f"{quoted(target.label)} was lost: {why}") from error
+                raise UnavailableError("", f"{quoted(target.label)} was lost: {why}") from error
     if traffic.trouble:
-        raise UnreachableError(f"{quoted(target.label)} was dropped: {traffic.trouble}")
+        raise UnavailableError("", f"{quoted(target.label)} was dropped: {traffic.trouble}")
 
 
 def _transport(target: Target, said: TextIO, traffic: Traffic) -> Any:
@@ -192,7 +191,7 @@ def _transport(target: Target, said: TextIO, traffic: Traffic) -> Any:
     return over_stdio(target.command, traffic, cwd=target.cwd, env=env, errors=said)
 
 
-def _login_wanted(error: BaseException) -> WantsLoginError | None:
+def _login_wanted(error: BaseException) -> LoginRequiredError | None:
     """Return the error of a server that requires a login, if it is among the causes."""
     if isinstance(error, BaseExceptionGroup):
         inner: tuple[BaseException, ...] = cast("Any", error).exceptions

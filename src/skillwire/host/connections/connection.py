@@ -15,8 +15,8 @@ from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from skillwire.errors import UnavailableError
 from skillwire.host.connections.connect import reason
-from skillwire.host.connections.errors import UnreachableError
 from skillwire.protocol.remote import RemoteSkill
 from skillwire.safe_text import quoted
 
@@ -144,7 +144,7 @@ class Connect(Protocol):
     def __call__(
         self, *, on_message: MessageHandlerFnT, on_end: Callable[[str], None]
     ) -> AbstractAsyncContextManager[Client]:
-        """Return a connection. Entering raises `UnreachableError`."""
+        """Return a connection. Entering raises `UnavailableError`."""
         ...
 
 
@@ -161,7 +161,7 @@ class Connection:
         self.excess = ""
         """What the server sent too much of, if that is why it is over."""
         self._client: Client | None = None
-        self._trouble: UnreachableError | None = None
+        self._trouble: UnavailableError | None = None
         self._opened, self._ended = anyio.Event(), anyio.Event()
         self._scope = anyio.CancelScope()
         # Not of whoever asks first: a connection outlives that one, and must be left where it was entered.
@@ -173,13 +173,13 @@ class Connection:
         return self._task.done()
 
     async def client(self) -> Client:
-        """Return the client as soon as the connection stands. Raises `UnreachableError`."""
+        """Return the client as soon as the connection stands. Raises `UnavailableError`."""
         with anyio.move_on_after(_PATIENCE):
             await self._opened.wait()
         if self._client is None:
             self.drop()
             told = f"{quoted(self._label)} does not answer: it did not introduce itself in {_PATIENCE:g} s"
-            raise self._trouble or UnreachableError(told)
+            raise self._trouble or UnavailableError("", told)
         return self._client
 
     def drop(self) -> None:
@@ -204,12 +204,12 @@ class Connection:
         try:
             with self._scope:
                 await self._live()
-        except UnreachableError as error:
+        except UnavailableError as error:
             self._trouble = error
         except Exception as error:  # noqa: BLE001 - whatever the transport died of: whoever waits is told
-            self._trouble = UnreachableError(f"{quoted(self._label)} was lost: {reason(error)}")
+            self._trouble = UnavailableError("", f"{quoted(self._label)} was lost: {reason(error)}")
         finally:
-            self._trouble = self._trouble or UnreachableError(f"{quoted(self._label)} was lost")
+            self._trouble = self._trouble or UnavailableError("", f"{quoted(self._label)} was lost")
             self.over, self._client = True, None
             self._opened.set()
             self._tell()

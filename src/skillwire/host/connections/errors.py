@@ -1,28 +1,14 @@
-"""Why a server cannot be asked, and the sentences that say which command to log in with."""
+"""The sentences that say which command to log in with."""
 
 import re
 import shlex
 from dataclasses import dataclass
 
-from skillwire.errors import SkillwireError
 from skillwire.safe_text import quoted
 
 _SCOPES = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*")
 """Scopes as RFC 6749 spells them."""
 _LONGEST_SCOPE = 300
-
-
-class UnreachableError(SkillwireError):
-    """No server answered."""
-
-
-class WantsLoginError(UnreachableError):
-    """The server requires a login. The message names the command."""
-
-    def __init__(self, message: str, scope: str = "") -> None:
-        self.scope = scope
-        """The scopes that the server asks for, if it names any."""
-        super().__init__(message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from mcp.client.auth.utils import extract_field_from_www_auth, extract_scope_fro
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from skillwire.errors import SkillwireError
+from skillwire.errors import LoginRequiredError, SkillwireError
 from skillwire.host.connections.addresses import is_loopback
-from skillwire.host.connections.errors import LoginAdvice, WantsLoginError
+from skillwire.host.connections.errors import LoginAdvice
 from skillwire.host.connections.network import PublicTransport, counting_client, head_trace
 from skillwire.host.connections.target import TokenSource
 from skillwire.host.connections.traffic import Answer, JsonValueCounter, Meter, TooMuchError, Traffic
@@ -53,7 +53,7 @@ def scope_of(response: httpx2.Response) -> str:
     return extract_scope_from_www_auth(response) or ""
 
 
-def wants_login(error: MCPError) -> WantsLoginError | None:
+def wants_login(error: MCPError) -> LoginRequiredError | None:
     """Return the error that `explain` wrote; None for any other."""
     data: object = error.error.data
     if not isinstance(data, dict):
@@ -61,7 +61,7 @@ def wants_login(error: MCPError) -> WantsLoginError | None:
     fields = cast("Mapping[str, Any]", data)
     if not secrets.compare_digest(str(fields.get("mark", "")).encode(), _MARK.encode()):
         return None
-    return WantsLoginError(error.message, str(fields.get("scope", "")))
+    return LoginRequiredError("", error.message, str(fields.get("scope", "")))
 
 
 class _Replacement(httpx2.AsyncByteStream):

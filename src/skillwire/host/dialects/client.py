@@ -17,7 +17,7 @@ from pydantic import ConfigDict, ValidationError
 from skillwire.core.json_text import weight
 from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Limits
-from skillwire.errors import FindingError
+from skillwire.errors import VerificationError
 from skillwire.host.connections.http import wants_login
 from skillwire.host.connections.traffic import Budget, TrafficLimits, expecting
 from skillwire.protocol.findings import Findings, server_problem
@@ -52,7 +52,7 @@ class _Request(types.Request[_Params, str]):
 async def ask(client: Client, method: str, **params: object) -> dict[str, Any]:
     """Return the result of a request as it came, without its `_meta`.
 
-    Raises `MCPError`, or `WantsLoginError` if the server requires a login.
+    Raises `MCPError`, or `LoginRequiredError` if the server requires a login.
     """
     request = _Request(method=method, params=_Params.model_validate(params))
     try:
@@ -163,7 +163,7 @@ class SkillsClient:
     async def list(self) -> Listing:
         """Follow `skills/list` to its end. One bad entry hides no other (H5).
 
-        Raises `FindingError` or `MCPError`.
+        Raises `VerificationError` or `MCPError`.
         """
         listing = Listing(dialect=Dialect.FINAL)
         async for entry in self.entries(listing):
@@ -179,64 +179,71 @@ class SkillsClient:
         return self._entries(RESOURCES_LIST, "resources", {}, listing)
 
     async def get(self, uri: str, dialect: Dialect = Dialect.FINAL) -> RemoteSkill:
-        """Return the skill at `uri`, listed or not (H3). Raises `FindingError` or `MCPError`."""
+        """Return the skill at `uri`, listed or not (H3). Raises `VerificationError` or `MCPError`."""
         result = await self._ask(SKILLS_GET, {"uri": uri}, uri)
         parsed = parse_entry(result.get("skill"), self.limits, dialect)
         if not isinstance(parsed, RemoteSkill):
-            raise FindingError(parsed[0])
+            raise VerificationError("", parsed[0])
         if parsed.uri != uri:
             told = f"asked for it, the server answered with {quoted(parsed.uri)}"
-            raise FindingError(server_problem(uri, Rule.ENTRY_OTHER, told))
+            raise VerificationError("", server_problem(uri, Rule.ENTRY_OTHER, told))
         return parsed
 
     async def read(self, uri: str, size: int | None = None, *, most: int | None = None) -> bytes:
         """Return the bytes at `uri`: one block, of that very URI, and not too long (H25).
 
         Every read counts towards the budget. Nothing is asked if the listed `size` is more than what reads in
-        progress leave of it. `most` limits an answer of unknown size. Raises `FindingError` or `MCPError`.
+        progress leave of it. `most` limits an answer of unknown size. Raises `VerificationError` or
+        `MCPError`.
         """
         if most is None:
             most = (max(self._left, 0) if size is None else size) * _READ_FACTOR + _READ_OVERHEAD
         async with self._reserved(uri, 1 if size is None else size):
             blocks = await self._blocks(uri, most)
         if len(blocks) != 1:
-            raise FindingError(server_problem(uri, Rule.READ_SHAPE, "the answer is not one block of content"))
+            raise VerificationError(
+                "", server_problem(uri, Rule.READ_SHAPE, "the answer is not one block of content")
+            )
         if blocks[0].get("uri") != uri:
-            raise FindingError(server_problem(uri, Rule.READ_SHAPE, "the answer is about another URI"))
+            raise VerificationError(
+                "", server_problem(uri, Rule.READ_SHAPE, "the answer is about another URI")
+            )
         return self._taken(uri, blocks[0])
 
     async def read_all(self, uri: str) -> dict[str, bytes]:
         """Return every block at `uri`, by its own URI: as many as a skill has files, each once.
 
-        Only servers from before the extension answer so. Raises `FindingError` or `MCPError`.
+        Only servers from before the extension answer so. Raises `VerificationError` or `MCPError`.
         """
         async with self._reserved(uri, 1):
             blocks = await self._blocks(uri)
         if len(blocks) > self.limits.files:
             told = f"the answer has {len(blocks):,} blocks; the limit is {self.limits.files:,}"
-            raise FindingError(server_problem(uri, Rule.READ_SHAPE, told))
+            raise VerificationError("", server_problem(uri, Rule.READ_SHAPE, told))
         files: dict[str, bytes] = {}
         for block in blocks:
             own: object = block.get("uri")
             if not isinstance(own, str) or own in files:
-                raise FindingError(server_problem(uri, Rule.READ_SHAPE, "a block has no URI of its own"))
+                raise VerificationError(
+                    "", server_problem(uri, Rule.READ_SHAPE, "a block has no URI of its own")
+                )
             files[own] = self._taken(own, block)
         return files
 
     async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
-        """Return the direct children of a folder. Raises `FindingError` or `MCPError`."""
+        """Return the direct children of a folder. Raises `VerificationError` or `MCPError`."""
         listing, children = Listing(), list[Mapping[str, Any]]()
         async for child in self._entries(DIRECTORY_READ, "resources", {"uri": uri}, listing):
             if not _is_child(uri, child):
-                raise FindingError(
-                    server_problem(uri, Rule.LIST_SHAPE, "an entry is no direct child of the folder")
+                raise VerificationError(
+                    "", server_problem(uri, Rule.LIST_SHAPE, "an entry is no direct child of the folder")
                 )
             children.append(cast("Mapping[str, Any]", child))
         listing.findings.raise_first()
         return children
 
     async def prompts(self) -> AsyncGenerator[Mapping[str, Any]]:
-        """Yield every prompt that the server lists. Raises `FindingError` or `MCPError`."""
+        """Yield every prompt that the server lists. Raises `VerificationError` or `MCPError`."""
         listing = Listing()
         async for prompt in self._entries(PROMPTS_LIST, "prompts", {}, listing):
             if isinstance(prompt, dict):
@@ -244,14 +251,14 @@ class SkillsClient:
         listing.findings.raise_first()
 
     async def prompt(self, name: str) -> Mapping[str, Any]:
-        """Return what `prompts/get` answers. Raises `FindingError` or `MCPError`."""
+        """Return what `prompts/get` answers. Raises `VerificationError` or `MCPError`."""
         return await self._ask(PROMPTS_GET, {"name": name}, name)
 
     @asynccontextmanager
     async def _reserved(self, uri: str, size: int) -> AsyncGenerator[None]:
         """Subtract `size` bytes from the budget while a read is in progress."""
         if size > self._left:
-            raise FindingError(self._spent(uri))
+            raise VerificationError("", self._spent(uri))
         self._left -= size
         try:
             yield
@@ -261,7 +268,9 @@ class SkillsClient:
     async def _blocks(self, uri: str, most: int | None = None) -> "list[dict[str, Any]]":
         blocks = (await self._ask(RESOURCES_READ, {"uri": uri}, uri, most)).get("contents")
         if not isinstance(blocks, list):
-            raise FindingError(server_problem(uri, Rule.READ_SHAPE, "the answer has no list `contents`"))
+            raise VerificationError(
+                "", server_problem(uri, Rule.READ_SHAPE, "the answer has no list `contents`")
+            )
         return [each if isinstance(each, dict) else {} for each in cast("list[Any]", blocks)]
 
     def _taken(self, uri: str, block: Mapping[str, Any]) -> bytes:
@@ -269,7 +278,7 @@ class SkillsClient:
         weight, left = _weight(block), self._left
         self._left -= max(weight, 1)  # so that no number of empty files is free
         if weight > left:
-            raise FindingError(self._spent(uri))
+            raise VerificationError("", self._spent(uri))
         return _content(uri, block, self.limits.bytes)
 
     def _spent(self, uri: str) -> Problem:
@@ -290,11 +299,13 @@ class SkillsClient:
             except ValidationError as error:  # of the SDK, which knows the shape of some answers
                 at = ".".join(map(str, error.errors(include_url=False, include_input=False)[0]["loc"]))
                 told = f"the answer is not what the protocol says, at {quoted(at)}"
-                raise FindingError(server_problem(place, Rule.READ_SHAPE, told)) from error
+                raise VerificationError("", server_problem(place, Rule.READ_SHAPE, told)) from error
             except MCPError as error:
                 if not expected.refused:
                     raise
-                raise FindingError(server_problem(place, Rule.READ_BUDGET, expected.refused)) from error
+                raise VerificationError(
+                    "", server_problem(place, Rule.READ_BUDGET, expected.refused)
+                ) from error
 
     async def _entries(
         self, method: str, key: str, params: Mapping[str, Any], listing: Listing
@@ -330,10 +341,10 @@ class SkillsClient:
         for _ in range(MAX_PAGES):
             try:
                 page = await self._ask(method, asked, method, budget=budget)
-            except FindingError as error:
-                if error.finding.rule is not Rule.READ_BUDGET or not cursors:
+            except VerificationError as error:
+                if error.problems[0].rule is not Rule.READ_BUDGET or not cursors:
                     raise
-                told = error.finding.message
+                told = error.problems[0].message
                 break
             yield page
             cursor = page.get("nextCursor")
@@ -374,26 +385,32 @@ def _weight(block: Mapping[str, Any]) -> int:
 def _content(uri: str, block: Mapping[str, Any], limit: int) -> bytes:
     text, blob = block.get("text"), block.get("blob")
     if isinstance(text, str) == isinstance(blob, str):
-        raise FindingError(
-            server_problem(uri, Rule.READ_SHAPE, "the answer has neither a text nor a blob, or both")
+        raise VerificationError(
+            "", server_problem(uri, Rule.READ_SHAPE, "the answer has neither a text nor a blob, or both")
         )
     if isinstance(text, str):
         try:
             content = text.encode()
         except UnicodeEncodeError as error:
-            raise FindingError(
-                server_problem(uri, Rule.READ_SHAPE, "the text holds half a character")
+            raise VerificationError(
+                "", server_problem(uri, Rule.READ_SHAPE, "the text holds half a character")
             ) from error
     else:
         encoded = str(blob)
         if len(encoded) > limit // 3 * 4 + 8:  # before it is decoded, and takes the memory
-            raise FindingError(server_problem(uri, Rule.READ_BUDGET, f"it has more than {limit:,} bytes"))
+            raise VerificationError(
+                "", server_problem(uri, Rule.READ_BUDGET, f"it has more than {limit:,} bytes")
+            )
         try:
             content = base64.b64decode(encoded, validate=True)
         except (binascii.Error, ValueError) as error:
-            raise FindingError(server_problem(uri, Rule.READ_SHAPE, "the blob is not base64")) from error
+            raise VerificationError(
+                "", server_problem(uri, Rule.READ_SHAPE, "the blob is not base64")
+            ) from error
     if len(content) > limit:
-        raise FindingError(server_problem(uri, Rule.READ_BUDGET, f"it has more than {limit:,} bytes"))
+        raise VerificationError(
+            "", server_problem(uri, Rule.READ_BUDGET, f"it has more than {limit:,} bytes")
+        )
     return content
 
 

@@ -13,7 +13,7 @@ from skillwire.core.concurrency import in_order
 from skillwire.core.names import SKILL_FILE
 from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Limits
-from skillwire.errors import FindingError
+from skillwire.errors import VerificationError
 from skillwire.host.dialects.client import Listing, SkillsClient, refusal
 from skillwire.protocol.draft_index import read_draft_index
 from skillwire.protocol.drafts import INDEX_URI
@@ -32,12 +32,12 @@ class RetrievedBytes:
         self._sizes: dict[str, dict[str, int]] = {}
 
     def count(self, skill: RemoteSkill, uri: str, size: int) -> None:
-        """Count a file. Raises `FindingError` if the skill turns out to be too large."""
+        """Count a file. Raises `VerificationError` if the skill turns out to be too large."""
         sizes = self._sizes.setdefault(skill.uri, {})
         total = sum(sizes.values()) - sizes.get(uri, 0) + size
         if total > self._limits.bytes or len(sizes.keys() | {uri}) > self._limits.files:
             told = f"more of it was read than {self._limits.files:,} files and {self._limits.bytes:,} bytes"
-            raise FindingError(server_problem(skill.uri, Rule.ENTRY_LIMITS, told))
+            raise VerificationError("", server_problem(skill.uri, Rule.ENTRY_LIMITS, told))
         sizes[uri] = size
 
 
@@ -137,9 +137,9 @@ class _Search:
             return Listing()
         try:
             index = read_draft_index(await self._client.read(INDEX_URI, most=_INDEX))
-        except FindingError as error:
+        except VerificationError as error:
             listing = Listing()
-            listing.end(error.finding)
+            listing.end(error.problems[0])
             return listing
         except MCPError as error:  # that there is none proves nothing
             _answered(error)
@@ -156,8 +156,8 @@ class _Search:
             try:
                 content = await self._client.read(uri, most=_MANIFEST)
                 return read_manifest(uri, content, told, self._client.limits)
-            except FindingError as error:
-                return [error.finding]
+            except VerificationError as error:
+                return [error.problems[0]]
             except MCPError as error:
                 return [refusal(uri, _answered(error))]
 
@@ -198,8 +198,8 @@ class _Search:
         try:
             async for entry in entries:
                 yield entry
-        except FindingError as error:
-            listing.end(error.finding)
+        except VerificationError as error:
+            listing.end(error.problems[0])
         except MCPError as error:
             self.refused = _answered(error)
             listing.end(refusal(place, error))
@@ -243,7 +243,7 @@ class DraftsClient:
         return self.client.reads_directories
 
     async def list(self) -> Listing:
-        """Return every skill, and the dialect it was told in. Raises `FindingError` or `MCPError`."""
+        """Return every skill, and the dialect it was told in. Raises `VerificationError` or `MCPError`."""
         listing = await discover(self.client)
         self._looked = True
         self.dialect = listing.dialect
@@ -252,7 +252,7 @@ class DraftsClient:
         return listing
 
     async def get(self, uri: str) -> RemoteSkill:
-        """Return the skill at `uri` as the server tells of it now. Raises `FindingError` or `MCPError`.
+        """Return the skill at `uri` as the server tells of it now. Raises `VerificationError` or `MCPError`.
 
         Dialects without `skills/get` have no skill that is not listed.
         """
@@ -265,12 +265,14 @@ class DraftsClient:
         listing = await discover(self.client)
         found = next((skill for skill in listing.skills if skill.uri == uri), None)
         if found is None:
-            raise FindingError(server_problem(uri, Rule.READ_FAILED, "the server does not tell of it"))
+            raise VerificationError(
+                "", server_problem(uri, Rule.READ_FAILED, "the server does not tell of it")
+            )
         self._skills[uri] = found  # and the others stay as whoever asked for them knows them
         return found
 
     async def read(self, uri: str, size: int | None = None) -> bytes:
-        """Return the bytes at `uri`, from wherever its skill keeps them. Raises `FindingError` or `MCPError`.
+        """Return the bytes at `uri`, wherever its skill keeps them. Raises `VerificationError` or `MCPError`.
 
         An archive is fetched when a file of it is read, and not before.
         """
@@ -282,11 +284,11 @@ class DraftsClient:
         return content
 
     async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
-        """Return the direct children of a folder. Raises `FindingError` or `MCPError`."""
+        """Return the direct children of a folder. Raises `VerificationError` or `MCPError`."""
         return await self.client.read_directory(uri)
 
     async def unpack(self, skill: RemoteSkill, archive: RemoteDelivery) -> dict[str, bytes]:
-        """Return all files of a skill by their paths. Raises `FindingError` or `MCPError`."""
+        """Return all files of a skill by their paths. Raises `VerificationError` or `MCPError`."""
         if self._unpacked is not None and self._unpacked[0] == archive:
             return self._unpacked[1]
         files = unpack_skill(skill, archive, await self.client.read(archive.uri), self.limits)
@@ -297,7 +299,7 @@ class DraftsClient:
         """Find out, once, what the server speaks and where its skills are. A server may have no list."""
         async with self._looking:  # concurrent reads need the answer, too
             if not self._looked:
-                with suppress(FindingError, MCPError):
+                with suppress(VerificationError, MCPError):
                     await self.list()
                 self._looked = True
 
@@ -314,7 +316,7 @@ class DraftsClient:
         if uri == skill.uri and skill.document is not None:
             content = await self.client.read(skill.document.uri, size)
             for fault in delivery_faults(skill.document, content):
-                raise FindingError(fault)
+                raise VerificationError("", fault)
             return content
         if skill.archives:
             return _chosen(await self.unpack(skill, skill.archives[0]), path_in(skill, uri), uri)
@@ -326,5 +328,5 @@ class DraftsClient:
 
 def _chosen(files: Mapping[str, bytes], key: str | None, uri: str) -> bytes:
     if key is None or key not in files:
-        raise FindingError(server_problem(uri, Rule.READ_FAILED, "the skill has no such file"))
+        raise VerificationError("", server_problem(uri, Rule.READ_FAILED, "the skill has no such file"))
     return files[key]

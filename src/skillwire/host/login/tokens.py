@@ -5,8 +5,7 @@ from dataclasses import replace
 import anyio
 from anyio.to_thread import run_sync
 
-from skillwire.errors import KeyringStateError, LoginError
-from skillwire.host.connections.errors import UnreachableError, WantsLoginError
+from skillwire.errors import KeyringStateError, LoginError, LoginRequiredError, UnavailableError
 from skillwire.host.connections.target import Target
 from skillwire.host.store.login_record import LoginExpiredError, LoginRecord, LoginServerError
 from skillwire.host.store.logins import Logins
@@ -46,13 +45,13 @@ class StoredLogin:
     async def token(self) -> str | None:
         """Return the token to send; None if no one has logged in.
 
-        Raises `StateError` or `UnreachableError`.
+        Raises `StateError` or `UnavailableError`.
         """
         record = await self._record()
         if record is None:
             return None
         if record.tokens is None or not record.tokens.access:
-            raise WantsLoginError(self._advice.expired())
+            raise LoginRequiredError("", self._advice.expired())
         if not record.expired:
             return record.tokens.access
         return await self.renewed(record.tokens.access)
@@ -69,7 +68,7 @@ class StoredLogin:
             if record.tokens.access != refused and not record.expired:
                 return record.tokens.access  # another task or process has renewed it
             if not record.tokens.refresh and not record.expired:
-                raise WantsLoginError(self._advice.refused())  # the token may work later
+                raise LoginRequiredError("", self._advice.refused())  # the token may work later
             # From the request on, the old refresh token may be used up. A cancelled request would lose the
             # new one, and the login with it. The request has a time limit of its own.
             with anyio.CancelScope(shield=True):
@@ -84,7 +83,7 @@ class StoredLogin:
             await run_sync(self._logins.save, record.without_tokens())
             return None
         except (LoginServerError, LoginError) as error:
-            raise UnreachableError(self._advice.not_renewed(str(error))) from error
+            raise UnavailableError("", self._advice.not_renewed(str(error))) from error
         await run_sync(self._logins.save, fresh)
         return None if fresh.tokens is None else fresh.tokens.access
 

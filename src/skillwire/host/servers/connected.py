@@ -8,8 +8,7 @@ from mcp import Client
 
 from skillwire.core.problem import Rule
 from skillwire.core.record import Limits
-from skillwire.errors import FindingError
-from skillwire.host.connections.errors import UnreachableError
+from skillwire.errors import UnavailableError, VerificationError
 from skillwire.host.connections.labels import checked_label
 from skillwire.host.dialects.client import Listing, SkillsClient
 from skillwire.host.dialects.drafts import DraftsClient
@@ -84,7 +83,7 @@ class ConnectedServer:
     async def get(self, uri: str) -> RemoteSkill:
         if self.declared is None and isinstance(self._skills, SkillsClient):
             told = f"the server does not declare the extension `{EXTENSION}`"
-            raise FindingError(server_problem(SKILLS_GET, Rule.LIST_SHAPE, told))
+            raise VerificationError("", server_problem(SKILLS_GET, Rule.LIST_SHAPE, told))
         return await self._asked(self._skills.get(uri))
 
     async def read(self, uri: str, size: int | None = None) -> bytes:
@@ -93,13 +92,13 @@ class ConnectedServer:
     async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
         if not self._skills.reads_directories:
             told = f"the server does not declare `{DIRECTORY_READ}`"
-            raise FindingError(server_problem(uri, Rule.LIST_SHAPE, told))
+            raise VerificationError("", server_problem(uri, Rule.LIST_SHAPE, told))
         return await self._asked(self._skills.read_directory(uri))
 
     async def _asked(self, answer: Awaitable[_T]) -> _T:
         try:
             return await answer
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
-            raise UnreachableError(
-                f"{quoted(self.label)} does not answer: the connection is closed"
+            raise UnavailableError(
+                "", f"{quoted(self.label)} does not answer: the connection is closed"
             ) from error

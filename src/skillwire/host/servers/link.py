@@ -14,10 +14,9 @@ from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, REQUEST_TIMEOUT
 
 from skillwire.core.problem import Rule
 from skillwire.core.record import Limits
-from skillwire.errors import FindingError
+from skillwire.errors import LoginRequiredError, UnavailableError, VerificationError
 from skillwire.host.connections.connect import connected
 from skillwire.host.connections.connection import Connect, Connection
-from skillwire.host.connections.errors import UnreachableError, WantsLoginError
 from skillwire.host.connections.target import Target
 from skillwire.host.connections.traffic import TrafficLimits
 from skillwire.host.dialects.client import Listing, SkillsClient
@@ -117,7 +116,7 @@ class ServerLink:
         """Follow `skills/list` to its end. Many who ask at once get one listing (H29).
 
         Where `declared` is None, no method of the extension is called (H1); without drafts it is then empty.
-        Raises `UnreachableError`, `FindingError` or `MCPError`.
+        Raises `UnavailableError`, `VerificationError` or `MCPError`.
         """
         if self._listing is None or self._listing.done():
             self._listing = asyncio.create_task(self._list())
@@ -131,7 +130,7 @@ class ServerLink:
         async def get(client: _Client) -> RemoteSkill:
             if client.declared is None and isinstance(client, SkillsClient):
                 told = f"the server does not declare the extension `{EXTENSION}`"
-                raise FindingError(server_problem(SKILLS_LIST, Rule.LIST_SHAPE, told))
+                raise VerificationError("", server_problem(SKILLS_LIST, Rule.LIST_SHAPE, told))
             return await client.get(uri)
 
         return await self._ask(get)
@@ -146,7 +145,7 @@ class ServerLink:
         async def read(client: _Client) -> "list[Mapping[str, Any]]":
             if not client.reads_directories:  # and then the method is not to be called (H1)
                 told = f"the server does not declare `{DIRECTORY_READ}`"
-                raise FindingError(server_problem(uri, Rule.LIST_SHAPE, told))
+                raise VerificationError("", server_problem(uri, Rule.LIST_SHAPE, told))
             return await client.read_directory(uri)
 
         return await self._ask(read)
@@ -163,7 +162,7 @@ class ServerLink:
             try:
                 connection = self._connected()
                 await connection.client()
-            except UnreachableError:
+            except UnavailableError:
                 if not away:
                     away = True
                     yield
@@ -214,7 +213,7 @@ class ServerLink:
                 listing = await self._ask(list_all)
         except TimeoutError as error:
             told = f"{quoted(self.label)} did not list its skills in {_LONGEST_LISTING:g} seconds"
-            raise UnreachableError(told) from error
+            raise UnavailableError("", told) from error
         self._took = time.monotonic() - begin
         if self._connection is not None:
             self._connection.listener.attend(listing.skills)
@@ -229,28 +228,28 @@ class ServerLink:
             connection = self._connected()
             try:
                 return await call(self._asking(await connection.client()))
-            except UnreachableError as error:
-                if not connection.stood or isinstance(error, WantsLoginError):
+            except UnavailableError as error:
+                if not connection.stood or isinstance(error, LoginRequiredError):
                     raise
             except MCPError as error:
                 if error.code != REQUEST_TIMEOUT and not (connection.over or _is_loss(error)):
                     raise
                 if connection.excess:
-                    raise UnreachableError(
-                        f"{quoted(self.label)} was dropped: {connection.excess}"
+                    raise UnavailableError(
+                        "", f"{quoted(self.label)} was dropped: {connection.excess}"
                     ) from error
                 connection.drop()
                 if error.code == REQUEST_TIMEOUT:  # it hangs: a new one may not, but nobody waits for that
-                    raise UnreachableError(f"{quoted(self.label)} does not answer in time") from error
+                    raise UnavailableError("", f"{quoted(self.label)} does not answer in time") from error
             except RuntimeError:  # of the SDK, whose client is closed: its connection ended between two calls
                 if not connection.over:
                     raise
-        raise UnreachableError(f"{quoted(self.label)} was lost while it was asked")
+        raise UnavailableError("", f"{quoted(self.label)} was lost while it was asked")
 
     def _connected(self) -> Connection:
-        """Return the connection that stands, or is being made. Raises `UnreachableError` once closed."""
+        """Return the connection that stands, or is being made. Raises `UnavailableError` once closed."""
         if self._closed:
-            raise UnreachableError(f"{quoted(self.label)} is not asked any more: the link is closed")
+            raise UnavailableError("", f"{quoted(self.label)} is not asked any more: the link is closed")
         if self._connection is None or self._connection.over:
             if self._connection is not None:
                 self._hold_back(self._connection)
@@ -260,7 +259,7 @@ class ServerLink:
         return self._connection
 
     def _hold_back(self, connection: Connection) -> None:
-        """Raise `UnreachableError` while a server that sent too much is not to be reached again."""
+        """Raise `UnavailableError` while a server that sent too much is not to be reached again."""
         if not connection.excess:
             return
         now = time.monotonic()
@@ -271,7 +270,7 @@ class ServerLink:
             self._not_before = now + self._penalty
         if now < self._not_before:
             told = f"{quoted(self.label)} was dropped: {connection.excess}"
-            raise UnreachableError(f"{told}; it is asked again in {self._not_before - now:.0f} s")
+            raise UnavailableError("", f"{told}; it is asked again in {self._not_before - now:.0f} s")
 
     def _asking(self, client: Client) -> _Client:
         """Return who asks over this connection. What drafts told of skills outlasts connections."""

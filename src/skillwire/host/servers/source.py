@@ -13,8 +13,14 @@ from mcp_types import INVALID_PARAMS
 from skillwire.core.names import SKILL_FILE
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import LiveFile, SkillFile, SkillRecord
-from skillwire.errors import FindingError, RefusedError, SourceError, SourceUnavailableError, StateError
-from skillwire.host.connections.errors import UnreachableError
+from skillwire.errors import (
+    SourceError,
+    SourceUnavailableError,
+    StateError,
+    UnavailableError,
+    UntrustedContentError,
+    VerificationError,
+)
 from skillwire.host.connections.target import Target
 from skillwire.host.dialects.client import refusal
 from skillwire.host.servers.link import ServerLink
@@ -169,10 +175,10 @@ class ServerSource(Source):
             raise self._trouble
         try:
             return await self._link.read(uri, size)
-        except UnreachableError as error:
+        except UnavailableError as error:
             raise SourceUnavailableError(str(error)) from error
-        except FindingError as error:
-            raise self._refused(error.finding) from error
+        except VerificationError as error:
+            raise self._refused(error.problems[0]) from error
         except MCPError as error:
             raise SourceError(str(refusal(uri, error))) from error
 
@@ -180,9 +186,9 @@ class ServerSource(Source):
         """Ask for everything; what was answered, or why nothing was, shows with the next look."""
         try:
             listing = await self._link.list()
-        except UnreachableError as error:
+        except UnavailableError as error:
             self._trouble = SourceUnavailableError(str(error))
-        except FindingError as error:
+        except VerificationError as error:
             self._trouble = SourceError(str(error))
         except MCPError as error:
             self._trouble = SourceError(str(refusal(SKILLS_LIST, error)))
@@ -201,11 +207,11 @@ class ServerSource(Source):
         try:
             self._skills[uri] = await self._link.get(uri)
             self._trouble = None
-        except UnreachableError as error:
+        except UnavailableError as error:
             raise SourceUnavailableError(str(error)) from error
-        except FindingError as error:
+        except VerificationError as error:
             self._skills.pop(uri, None)
-            self._findings.append(error.finding)
+            self._findings.append(error.problems[0])
         except MCPError as error:
             if error.code != INVALID_PARAMS:
                 raise SourceError(str(refusal(uri, error))) from error
@@ -221,8 +227,8 @@ class ServerSource(Source):
             (*self._list_problems, *finding_problems(found), *publication.problems),
         )
 
-    def _refused(self, fault: Problem) -> RefusedError:
-        return RefusedError(
+    def _refused(self, fault: Problem) -> UntrustedContentError:
+        return UntrustedContentError(
             f"{quoted(self.label)} does not keep what it listed: {visible(str(fault), 400)} ({fault.rule})"
         )
 

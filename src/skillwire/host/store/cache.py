@@ -13,7 +13,7 @@ from pathlib import Path
 from skillwire.core.atomic_write import staged_file, temporary_folder
 from skillwire.core.names import portable_fault
 from skillwire.core.record import Digest
-from skillwire.errors import FindingError, StateError
+from skillwire.errors import StateError, VerificationError
 from skillwire.host.store.database import Database, restored, stored
 from skillwire.host.store.labels import Labels
 from skillwire.protocol.remote import RemoteFile
@@ -110,10 +110,10 @@ class Cache:
     def put(self, label: str, file: RemoteFile, content: bytes) -> bool:
         """Keep the bytes of a file; return whether there is room for them and the disk took them.
 
-        Raises `FindingError` if they are not what the entry promises, and `StateError`.
+        Raises `VerificationError` if they are not what the entry promises, and `StateError`.
         """
         for fault in file_faults(file, content):
-            raise FindingError(fault)
+            raise VerificationError("", fault)
         if len(content) > self._limit:
             return False
         try:

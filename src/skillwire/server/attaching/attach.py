@@ -12,7 +12,7 @@ from mcp.server.subscriptions import ListenHandler, SubscriptionBus
 
 from skillwire.authoring.skill import Skill, caller_folder
 from skillwire.authoring.skills import Skills
-from skillwire.errors import AuthoringError, ConflictError
+from skillwire.errors import ConflictError, InvalidValueError
 from skillwire.features.base import all_extensions, all_methods
 from skillwire.protocol.messages import LISTEN
 from skillwire.server.attaching.merge import ONE_CALL, Merger, OriginalHandler
@@ -128,7 +128,7 @@ def _bus_of(server: Server[Any]) -> SubscriptionBus | None:
     if not isinstance(entry.handler, ListenHandler):
         rule = "is answered by the server in its own way, and clients would not hear of changed skills"
         fix = "hand over what its events are published on: `attach(server, skills, bus=bus)`"
-        raise AuthoringError("the method", LISTEN, rule, fix)
+        raise InvalidValueError("the method", LISTEN, rule, fix)
     # The SDK has no public way from its handler to the bus that it was made with.
     return entry.handler._bus  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
@@ -156,7 +156,7 @@ def attach(
     skills for clients without the extension. Pass the `bus` of your own `subscriptions/listen`, if you have
     one.
 
-    Raises `AuthoringError` or `ConflictError` for skills that cannot be, and `ConflictError` for a server
+    Raises `InvalidValueError` or `ConflictError` for skills that cannot be, and `ConflictError` for a server
     that serves skills already.
     """
     base = caller_folder()
@@ -174,7 +174,7 @@ def attach(
     else:
         fix = "attach them to a `Server` or `MCPServer` of the official SDK, or to a `FastMCP`"
         rule = "is nothing that skills can be attached to"
-        raise AuthoringError("the value", repr(server), rule, fix)
+        raise InvalidValueError("the value", repr(server), rule, fix)
 
 
 def _with_prompt(parts: Sequence[Servable], prompt: str) -> Skills:
@@ -183,7 +183,7 @@ def _with_prompt(parts: Sequence[Servable], prompt: str) -> Skills:
             return Skills().add(skill, prompt=prompt)
         case _:
             fix = "attach several as `Skills().add(skill, prompt=…).add(…)`"
-            raise AuthoringError("the prompt", prompt, "is for one skill", fix)
+            raise InvalidValueError("the prompt", prompt, "is for one skill", fix)
 
 
 def _lowlevel(server: object) -> Server[Any] | None:

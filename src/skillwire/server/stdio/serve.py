@@ -52,7 +52,7 @@ Line: TypeAlias = bytes | LineTooLongError
 async def serve_stdio(server: "Server[Any]") -> None:
     """Serve one client on stdin and stdout until it closes either.
 
-    Raises `UnreadError` if it leaves answers unread, having closed our standard input.
+    Raises `SkillwireError` if it leaves answers unread, having closed our standard input.
     """
     await serve_lazily(lambda: server)
 
