@@ -423,8 +423,7 @@ def with_taken_names(server: Any) -> Any:
 
 
 def connected(server: Any, mode: Any = "auto") -> AbstractAsyncContextManager[Client]:
-    is_fastmcp: bool = isinstance(server, FastMCP)
-    return client_of(server, mode) if is_fastmcp else Client(server, mode=mode)
+    return client_of(server, mode) if hasattr(server, "add_provider") else Client(server, mode=mode)
 
 
 FURNISHED: list[Callable[[], Any]] = [sdk_server, lambda: FastMCP("host", instructions="Be kind.")]
