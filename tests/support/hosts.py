@@ -8,9 +8,8 @@ from typing import Any
 
 from mcp import Client
 
-from skillwire import Host, State
+from skillwire import Host, ServerSource, State
 from skillwire.host import Answer, ConnectedServer, ExecutionRequest, ForeignReadRequest, LoadRequest, Request
-from skillwire.host.servers.source import ServerSource
 from tests.support.scripted import ScriptedServer
 
 

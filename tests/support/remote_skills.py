@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
-from skillwire.core.record import LiveFile, Origin, SkillRecord, Trust
+from skillwire import SkillRecord
+from skillwire.host import Trust
 from skillwire.host.hosted_skill import HostedSkill
 from skillwire.host.servers.records import hosted_record
 from skillwire.protocol.remote import RemoteFile, RemoteSkill
-from skillwire.sources import Digest
+from skillwire.sources import Digest, LiveFile, Origin
 
 URI = "skill://refunds/SKILL.md"
 FILES = {"SKILL.md": b"# Refunds\n", "references/policy.md": b"30 days\n", "logo.png": b"\x89PNG\x00"}

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from skillwire import Host, State
+from skillwire import Host, ServerSource, State
 from skillwire.errors import ChangedError, NotApprovedError, StateError, UsageError
 from skillwire.host import Answer, ConnectedServer
 from skillwire.host.approvals.questions import Changes, nobody
-from skillwire.host.servers.source import ServerSource
 from skillwire.host.store.approvals import ApprovalStatus
 from tests.support.clients import ERAS
 from tests.support.hosts import Person, honest, hosting

@@ -7,11 +7,10 @@ from typing import Any
 import anyio
 import pytest
 
-from skillwire import Host
+from skillwire import Host, ServerSource
 from skillwire.errors import ChangedError, HostError, VerificationError
 from skillwire.host import Answer, Request
 from skillwire.host.servers.link import ServerLink
-from skillwire.host.servers.source import ServerSource
 from skillwire.protocol.delivery import ArchiveForm
 from skillwire.sources import Digest
 from tests.support.clients import ERAS

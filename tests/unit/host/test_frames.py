@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from skillwire import Host
+from skillwire import Host, ServerSource
 from skillwire.host import Answer, ConnectedServer, ExecutionRequest, ForeignReadRequest, Request
 from skillwire.host.dialects.client import ask
-from skillwire.host.servers.source import ServerSource
 from skillwire.protocol.findings import server_problem
 from skillwire.safe_text import bare, quoted
 from skillwire.server import Channel

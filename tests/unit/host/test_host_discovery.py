@@ -7,11 +7,10 @@ from typing import Any
 import anyio
 import pytest
 
-from skillwire import Host
+from skillwire import Host, ServerSource
 from skillwire.errors import ConflictError, InvalidValueError, UnavailableError, VerificationError
 from skillwire.host import State, Target
 from skillwire.host.dialects.client import Listing
-from skillwire.host.servers.source import ServerSource
 from skillwire.protocol.remote import RemoteSkill
 from tests.support.clients import ERAS
 from tests.support.hosts import Person, honest, hosting

@@ -7,20 +7,12 @@ import anyio
 import pytest
 from mcp import Client
 
-from skillwire import MemorySource
-from skillwire.core.record import SkillFile, Trust
+from skillwire import FolderSource, Host, Library, MemorySource, ServerSource, State
 from skillwire.errors import StateError, VerificationError
-from skillwire.host.approvals.questions import Answer
-from skillwire.host.host import Host
-from skillwire.host.servers.connected import ConnectedServer
-from skillwire.host.servers.source import ServerSource
-from skillwire.host.store.state import State
-from skillwire.library.library import Library
+from skillwire.host import Answer, ConnectedServer, Trust
 from skillwire.library.library_source import LibrarySource
-from skillwire.server.build import skills_server
-from skillwire.sources.base import EVERYWHERE
-from skillwire.sources.folder.source import FolderSource
-from skillwire.sources.prefix import PrefixedSource
+from skillwire.server import skills_server
+from skillwire.sources import EVERYWHERE, PrefixedSource, SkillFile
 from tests.support.clients import skill
 from tests.support.hosts import Person, honest, hosting
 from tests.support.links import Wire

@@ -9,7 +9,7 @@ import anyio
 import pytest
 from mcp import Client
 
-from skillwire import Problem
+from skillwire import Problem, ServerSource
 from skillwire.core.concurrency import READS_AT_ONCE, UNSIZED_AT_ONCE, in_order
 from skillwire.errors import VerificationError
 from skillwire.host import (
@@ -23,7 +23,6 @@ from skillwire.host import (
     verify_server,
 )
 from skillwire.host.connections.connect import connected as connected_to
-from skillwire.host.servers.source import ServerSource
 from skillwire.host.verify import SkillReport
 from skillwire.protocol.delivery import ArchiveForm
 from skillwire.sources import Rule

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from skillwire import SkillRecord
 from skillwire.core.json_text import json_bytes
 from skillwire.core.names import folded, path_fault, root_uri
-from skillwire.core.record import Json, Trust
+from skillwire.core.record import Json
+from skillwire.host import Trust
 from skillwire.protocol.translate import skill_entry
 from skillwire.sources import Digest, LiveFile, Origin, SkillFile
 from tests.support.foreign_servers import typescript_entries

@@ -11,8 +11,8 @@ import pytest
 
 from skillwire import FolderSource, Library, MemorySource, ServerSource, Skill, Skills, Source, State
 from skillwire.authoring.source import CodeSource
-from skillwire.core.record import Trust
 from skillwire.errors import SourceError
+from skillwire.host import Trust
 from skillwire.host.approvals.approval_store import ApprovalStore
 from skillwire.host.bridge import ApprovalGate
 from skillwire.host.hosted_skill import HostedSkill

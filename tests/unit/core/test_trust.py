@@ -5,18 +5,16 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from skillwire.core.record import LiveFile, Origin, SkillRecord, Trust, Withheld
+from skillwire import Library, MemorySource, ServerSource, SkillRecord, Source
+from skillwire.core.record import Withheld
 from skillwire.errors import InvalidValueError
 from skillwire.features.resources import ProblemsDocument
-from skillwire.host.servers.source import ServerSource
-from skillwire.library.change import Change
+from skillwire.host import Trust
+from skillwire.library import Change
 from skillwire.library.compose import LabelledScan, compose
-from skillwire.library.library import Library
 from skillwire.library.library_source import LibrarySource
-from skillwire.server.build import skills_server
-from skillwire.sources.base import Progress, Scan, Source, ignore_progress
-from skillwire.sources.memory import MemorySource
-from skillwire.sources.prefix import PrefixedSource
+from skillwire.server import skills_server
+from skillwire.sources import LiveFile, Origin, PrefixedSource, Progress, Scan, ignore_progress
 from tests.support.clients import skill
 from tests.support.links import Wire
 
