@@ -23,7 +23,6 @@ SkillwireError                  anything that Skillwire raises on purpose
 │   └── CallFailedError             a call to a running program failed
 ├── StateError                  the state on this machine cannot be read or written
 │   └── KeyringStateError           the system keyring cannot be read or written
-├── UnreadError                 a client left answers unread
 ├── PlatformError               this operating system is not supported
 └── UsageError                  an option or argument is wrong
 """
@@ -60,7 +59,6 @@ __all__ = [
     "SourceError",
     "StateError",
     "UnavailableError",
-    "UnreadError",
     "UnsettledError",
     "UsageError",
     "VerificationError",

@@ -192,6 +192,7 @@ def test_pythons_are_looked_for_on_the_path_and_in_pyenv(matrix: Any, tmp_path: 
 def test_tests_that_need_a_missing_module_are_left_out_by_name(matrix: Any, tmp_path: Path) -> None:
     support = tmp_path / "tests/support"
     support.mkdir(parents=True)
+    (tmp_path / "tests/tooling").mkdir()
     files = {
         "support/servers.py": "from fastmcp import FastMCP\n",
         "support/plain.py": "import os\n",
@@ -200,16 +201,16 @@ def test_tests_that_need_a_missing_module_are_left_out_by_name(matrix: Any, tmp_
         "test_in_text.py": 'PROGRAM = """\nfrom fastmcp import FastMCP\n"""\n',
         "test_patching.py": 'def test(patch):\n    patch.setattr("keyring.get_keyring", None)\n',
         "test_plain.py": 'from tests.support.plain import y\nWORD = "fastmcp"\n',
-        "test_examples.py": "import os\n",
+        "tooling/test_examples.py": "import os\n",
     }
     for name, text in files.items():
         (tmp_path / "tests" / name).write_text(text)
     left = matrix.left_out(tmp_path, "all", ["fastmcp", "keyring"])
     names = [
-        "tests/test_examples.py",
         "tests/test_in_text.py",
         "tests/test_inside.py",
         "tests/test_through.py",
+        "tests/tooling/test_examples.py",
     ]
     assert left == {"fastmcp": names, "keyring": ["tests/test_patching.py"]}
     assert matrix.left_out(tmp_path, "all", []) == {}
@@ -268,7 +269,7 @@ def test_the_report_says_what_ran_and_what_did_not(matrix: Any, results: Any, pr
         "- `3.11-oldest`: `tests.test_a::test_slow`",
         "`3.11-oldest`: these need `fastmcp`, which is not installed there: `tests/test_manifests.py`.",
         "- `3.11-oldest`: mcp 2.3.0.",
-        "- sockets: `tests/drive`",
+        "- sockets: `tests/unit/drive`",
     ):
         assert told in page
     assert "- fastmcp: " not in page  # it did not run

@@ -21,13 +21,8 @@ import sys
 import uvicorn
 from fastmcp import FastMCP
 from mcp.server.mcpserver import MCPServer
-from skillwire import Skill
-from skillwire.server import attach
-from skillwire.server import Address
-from skillwire.server import listen
-from skillwire import attach
-from skillwire.server.address import Address
-from skillwire.server.port import listen
+from skillwire import Skill, attach
+from skillwire.server import Address, listen
 
 kind, transport = sys.argv[1:]
 server = MCPServer("host", log_level="ERROR") if kind == "sdk" else FastMCP("host")

@@ -54,7 +54,7 @@ async def serve_stdio(server: "Server[Any]", *, cache: bool = True) -> None:
     """Serve one client on stdin and stdout until it closes either.
 
     Meanwhile descriptor 0 is empty and 1 leads to stderr. What hosts ask for again and again is answered
-    from a cache, unless the server has a middleware or a handler of yours. Raises `UnreadError` if the client
+    from a cache, unless the server has a middleware or a handler of yours. Raises `SkillwireError` if it
     leaves answers unread, having closed our standard input.
     """
     cached = import_module("skillwire.server.build").cached_skills(server) if cache else None
