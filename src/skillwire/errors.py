@@ -63,6 +63,8 @@ __all__ = [
     "UsageError",
     "VerificationError",
 ]
+_SHOWN_PROBLEMS, _MAX_PROBLEM_LENGTH = 3, 400
+"""Problems that a message names, and characters of each: the words in them are those of a server."""
 
 
 def __dir__() -> list[str]:
@@ -193,10 +195,6 @@ class ContractError(ExceptionGroup[FieldError], SkillwireError):
 
     def derive(self, excs: Sequence[FieldError], /) -> "ContractError":  # pyright: ignore[reportIncompatibleMethodOverride]
         return ContractError([error.problem for error in excs])
-
-
-_SHOWN_PROBLEMS, _MAX_PROBLEM_LENGTH = 3, 400
-"""Problems that a message names, and characters of each: the words in them are those of a server."""
 
 
 class HostError(SkillwireError):

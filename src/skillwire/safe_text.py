@@ -19,6 +19,23 @@ _QUERY = re.compile(r"(?<=://)([^?`]*)\?[^`]*")
 
 _LONGEST = 4000
 """Characters of a message. The patterns above take longer than a text is long."""
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+"""Control, format (bidi overrides, invisible tags), surrogate, private use, unassigned."""
+_BLANKS = frozenset(
+    {
+        "\u034f",  # combining grapheme joiner
+        "\u115f",
+        "\u1160",
+        "\u3164",
+        "\uffa0",  # fillers of Hangul
+        "\u17b4",
+        "\u17b5",  # vowels of Khmer that nobody sees
+        "\u2800",  # the empty pattern of Braille
+        *map(chr, range(0x180B, 0x1810)),
+        *map(chr, range(0xFE00, 0xFE10)),
+        *map(chr, range(0xE0100, 0xE01F0)),  # variation selectors: any byte can hide in them
+    }
+)
 
 
 def visible(text: str, limit: int | None = None, *, keep: str = "") -> str:
@@ -67,25 +84,6 @@ def _escape(character: str) -> str:
     if code <= 0xFF:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
-
-
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
-"""Control, format (bidi overrides, invisible tags), surrogate, private use, unassigned."""
-_BLANKS = frozenset(
-    {
-        "\u034f",  # combining grapheme joiner
-        "\u115f",
-        "\u1160",
-        "\u3164",
-        "\uffa0",  # fillers of Hangul
-        "\u17b4",
-        "\u17b5",  # vowels of Khmer that nobody sees
-        "\u2800",  # the empty pattern of Braille
-        *map(chr, range(0x180B, 0x1810)),
-        *map(chr, range(0xFE00, 0xFE10)),
-        *map(chr, range(0xE0100, 0xE01F0)),  # variation selectors: any byte can hide in them
-    }
-)
 
 
 def plain(text: str, limit: int) -> str:

@@ -20,6 +20,9 @@ from skillwire.sources.base import Source
 from skillwire.sources.placeholder import UnavailableSource
 from skillwire.terminal.messages import NO_SKILLS, counted, say
 
+_OF_A_SOURCE = {Rule.SOURCE_FAILED, Rule.SOURCE_STALE}
+"""What is said of a source at the start, in full: it concerns all of its skills."""
+
 
 @dataclass(frozen=True, slots=True)
 class ServedLibrary:
@@ -86,10 +89,6 @@ def _free(label: str, taken: Collection[str]) -> str:
     """Return the label, with a number behind it if that is taken."""
     labels = chain([label], (f"{label}-{number}" for number in count(2)))
     return next(each for each in labels if each not in taken)
-
-
-_OF_A_SOURCE = {Rule.SOURCE_FAILED, Rule.SOURCE_STALE}
-"""What is said of a source at the start, in full: it concerns all of its skills."""
 
 
 async def start(gateway: ServedLibrary) -> None:

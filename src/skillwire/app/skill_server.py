@@ -22,6 +22,8 @@ from skillwire.server.serve_options import ServeOptions, chosen_options
 if TYPE_CHECKING:
     from mcp.server.lowlevel.server import Server
 
+Function = TypeVar("Function", bound=Resolver | Callable[[], Path])
+
 
 class InProcessClient:
     """Answers as a client would get them. Where no surface answers, there is nothing of the kind."""
@@ -56,9 +58,6 @@ class InProcessClient:
         await self._library.ready()
         answer = self._methods.get(method)
         return None if answer is None else (await answer(Call(params))).result
-
-
-Function = TypeVar("Function", bound=Resolver | Callable[[], Path])
 
 
 class SkillServer:

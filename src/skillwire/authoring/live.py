@@ -21,6 +21,10 @@ from skillwire.frontmatter.writer import write_frontmatter
 
 DEFAULT_TIMEOUT = 30.0
 """Seconds that a function has to make the text."""
+Text: TypeAlias = str | bytes | None
+"""A whole `SKILL.md`, or one without its frontmatter; None if there is no such skill."""
+Values: TypeAlias = Sequence[str] | Callable[[str], Sequence[str] | Awaitable[Sequence[str]]]
+"""All values of a parameter; or a function from what somebody has typed to values that come to mind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +35,8 @@ class SkillRequest:
     params: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-Text: TypeAlias = str | bytes | None
-"""A whole `SKILL.md`, or one without its frontmatter; None if there is no such skill."""
 Resolver: TypeAlias = Callable[[SkillRequest], Text | Awaitable[Text]] | Callable[[], Text | Awaitable[Text]]
 """Makes the text of a skill, from a request or from nothing. A plain function runs in a thread of its own."""
-Values: TypeAlias = Sequence[str] | Callable[[str], Sequence[str] | Awaitable[Sequence[str]]]
-"""All values of a parameter; or a function from what somebody has typed to values that come to mind."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ from skillwire.protocol.prompt_text import stitch
 from skillwire.sources.folder.reader import BrokenSkillError, WholeSkill, read_whole
 
 _PATHS = frozenset({"Path", "PurePath", "PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath"})
+DOCUMENT_TYPE = MARKDOWN
+"""The MIME type of every `SKILL.md` (S6)."""
 
 
 def caller_folder() -> Path:
@@ -208,10 +210,6 @@ class Skill:
         if found is not None and found != self.name:
             fix = f"write `name: {self.name}`, or call the skill as its document does"
             raise InvalidValueError("the name", str(found), f"in the frontmatter is not `{self.name}`", fix)
-
-
-DOCUMENT_TYPE = MARKDOWN
-"""The MIME type of every `SKILL.md` (S6)."""
 
 
 def _bytes(body: str | bytes) -> bytes:

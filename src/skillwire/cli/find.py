@@ -22,6 +22,8 @@ from skillwire.protocol.delivery import archive_form
 from skillwire.safe_text import quoted, visible
 from skillwire.terminal.messages import NoSuchSkillError
 
+_SERVERS = (COMMAND, "mcp+http://", "mcp+https://")
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -135,9 +137,6 @@ def _none_found(library: Library, skill: str) -> NoSuchSkillError:
     where = f"`skillwire list` shows what there is; say where to look with `--from FOLDER` or `{SKILLS_DIR}`"
     hint = did_you_mean(skill, Names(catalog).handles()) or where
     return NoSuchSkillError(f"there is no skill {quoted(skill)}", hint=hint)
-
-
-_SERVERS = (COMMAND, "mcp+http://", "mcp+https://")
 
 
 @dataclass(frozen=True, slots=True)

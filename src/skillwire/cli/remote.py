@@ -33,6 +33,22 @@ from skillwire.safe_text import bare, quoted, visible
 from skillwire.terminal.messages import NoSuchSkillError, counted
 from skillwire.terminal.output import data, print_content, print_json, print_line, talk
 
+_SHOWN_DIGEST = 19
+_INTEGRITY = {
+    Integrity.FULL: "a digest for every file",
+    Integrity.PART: "a digest for a part of it",
+    Integrity.NONE: "no digests",
+}
+APPROVAL = {
+    ApprovalStatus.UNKNOWN: "none",
+    ApprovalStatus.APPROVED: "approved",
+    ApprovalStatus.CHANGED: "none: it is not what was approved",
+    ApprovalStatus.REVOKED: "revoked",
+}
+_AT_ONCE = 8
+_PATIENCE = 60.0
+"""Seconds for one server."""
+
 
 @asynccontextmanager
 async def hosting(targets: Sequence[Target], state: State | None = None) -> AsyncGenerator[Host]:
@@ -152,21 +168,6 @@ async def _read(skill: str, path: str, targets: Sequence[Target]) -> tuple[Hoste
         return found, await host.read(found, path)
 
 
-_SHOWN_DIGEST = 19
-_INTEGRITY = {
-    Integrity.FULL: "a digest for every file",
-    Integrity.PART: "a digest for a part of it",
-    Integrity.NONE: "no digests",
-}
-
-APPROVAL = {
-    ApprovalStatus.UNKNOWN: "none",
-    ApprovalStatus.APPROVED: "approved",
-    ApprovalStatus.CHANGED: "none: it is not what was approved",
-    ApprovalStatus.REVOKED: "revoked",
-}
-
-
 def show_remote(skill: str, targets: Sequence[Target], *, as_json: bool) -> int:
     """Print a skill of a server."""
     anyio.run(_show, skill, targets, as_json)
@@ -252,11 +253,6 @@ def _fields(skill: HostedSkill) -> list[tuple[str, str]]:
 
 def _plain(value: Json) -> str:
     return value if isinstance(value, str) else json_bytes(value).decode()
-
-
-_AT_ONCE = 8
-_PATIENCE = 60.0
-"""Seconds for one server."""
 
 
 def probe_all(targets: Sequence[Target]) -> dict[str, Probe]:

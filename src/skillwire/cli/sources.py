@@ -36,6 +36,8 @@ from skillwire.sources.prefix import PrefixedSource
 from skillwire.terminal.messages import counted
 from skillwire.terminal.output import data, print_error, print_json, print_line, talk
 
+Action: TypeAlias = Literal["list", "add", "remove", "sync"]
+
 
 @dataclass(frozen=True, slots=True)
 class _Row:
@@ -111,9 +113,6 @@ def _print_rows(rows: list[_Row]) -> None:
     for row in rows:
         table.add_row(*(Text(column(row)) for column in columns.values()))
     console.print(table)
-
-
-Action: TypeAlias = Literal["list", "add", "remove", "sync"]
 
 
 def sources(

@@ -14,6 +14,13 @@ from skillwire.safe_text import quoted
 if TYPE_CHECKING:
     from skillwire.config.toml_edit import Change
 
+_SOURCES = "sources"
+_ALLOWED_ORIGINS = "allowed-origins"
+_LIMITS = "limits"
+_STATIC = "static"
+_SECTION = "visibility"
+_SIDES = ("assistant", "user")
+
 
 def default_config() -> Path:
     """Return where the configuration is, unless somebody says otherwise."""
@@ -91,12 +98,6 @@ class ConfigFile:
             raise self.broken("it is not UTF-8") from error
         except OSError as error:
             raise self.broken(error.strerror or str(error)) from error
-
-
-_SOURCES = "sources"
-_ALLOWED_ORIGINS = "allowed-origins"
-_LIMITS = "limits"
-_STATIC = "static"
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,9 +244,6 @@ def _static(file: ConfigFile, value: object) -> bool:
 def _key(name: str) -> str:
     return name.replace("_", "-")
 
-
-_SECTION = "visibility"
-_SIDES = ("assistant", "user")
 
 Values = MutableMapping[str, Any]
 

@@ -16,6 +16,7 @@ from skillwire.terminal.output import data, print_json, print_line, print_proble
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: Mapping[Severity, str] = {Severity.ERROR: "error", Severity.WARNING: "warning"}
+Print: TypeAlias = Callable[[Sequence[Problem], Library], None]
 
 
 def sarif(problems: Sequence[Problem], version: str) -> dict[str, Any]:
@@ -77,9 +78,6 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(visible(text)).replace(":", "%3A").replace(",", "%2C")
-
-
-Print: TypeAlias = Callable[[Sequence[Problem], Library], None]
 
 
 def print_text(problems: Sequence[Problem], library: Library) -> None:

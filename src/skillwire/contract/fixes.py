@@ -16,6 +16,10 @@ from skillwire.frontmatter.split import OPENING, UnreadableError, split
 from skillwire.frontmatter.writer import scalar
 from skillwire.frontmatter.yaml12 import load
 
+_COMMENT = re.compile(r"#.*")
+_SHORT_VERSION = re.compile(r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*))?")
+"""One or two parts of a version, which is a number to YAML."""
+
 
 @dataclass(frozen=True, slots=True)
 class Edit:
@@ -66,11 +70,6 @@ def _offsets(source: str) -> list[int]:
     """Return, for each character of `source` with `\\n` for `\\r\\n`, where it is; and where the end is."""
     kept = (at for at in range(len(source)) if source[max(at - 1, 0) : at + 1] != "\r\n")
     return [*kept, len(source)]
-
-
-_COMMENT = re.compile(r"#.*")
-_SHORT_VERSION = re.compile(r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*))?")
-"""One or two parts of a version, which is a number to YAML."""
 
 
 def fixed(content: bytes, rules: Iterable[Rule], key: str, folder: str | None) -> bytes:

@@ -21,6 +21,10 @@ from skillwire.frontmatter.split import UnreadableError, line_of, split
 from skillwire.frontmatter.yaml12 import load
 from skillwire.library.library import Library
 
+_MOST_FILES = 10_000
+_READ_OF_A_FILE = 256 * 1024
+"""How much of another file is searched for the names of files."""
+
 
 def with_lines(problems: Iterable[Problem], text: str) -> Iterator[Problem]:
     """Yield the problems of one `SKILL.md` with the lines of their fields. `text` is its frontmatter."""
@@ -39,9 +43,6 @@ def _nearest(lines: dict[str, int], field: str) -> int | None:
             return lines[field]
         field = field[: max(field.rfind("."), field.rfind("["), 0)]
     return None
-
-
-_MOST_FILES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +110,6 @@ def _paths(folder: Path) -> Iterator[str]:
                 return
             if not name.startswith("."):
                 yield os.path.relpath(os.path.join(here, name), folder).replace(os.sep, "/")  # noqa: PTH118
-
-
-_READ_OF_A_FILE = 256 * 1024
-"""How much of another file is searched for the names of files."""
 
 
 async def all_problems(

@@ -11,6 +11,8 @@ from skillwire.errors import SkillwireError
 
 _CHUNK = 1 << 16
 """Bytes that are counted in one step."""
+_EACH, _CONTAINER = 8, 56
+"""Bytes for a value, whatever it is, and more for one that holds others: nothing is free."""
 
 
 class JsonTooLargeError(SkillwireError, ValueError):
@@ -82,10 +84,6 @@ def _finite(value: Any) -> object:
     if isinstance(value, (list, tuple)):
         return [_finite(each) for each in cast("list[object]", value)]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-_EACH, _CONTAINER = 8, 56
-"""Bytes for a value, whatever it is, and more for one that holds others: nothing is free."""
 
 
 def weight(value: object, most: int) -> int:

@@ -20,6 +20,23 @@ _CUTOFF = 0.6
 """How similar a name must be, from 0 to 1."""
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
+# What file systems take, and what we can afford to remember of every folder on the way to a file.
+_PATH_BYTES = 1024
+_NAME_BYTES = 255
+_LEVELS = 64
+_NO_NAMES = {
+    "": "has an empty name in its path",
+    ".": "has `.` in its path",
+    "..": "has `..` in its path",
+}
+_DRIVE = re.compile(r"[A-Za-z]:")
+_DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *([.:].*)?", re.IGNORECASE)
+SCHEME = "skill://"
+SKILL_FILE = "SKILL.md"
+# RFC 3986. The first segment stands where a URI has its authority, so it must be a reg-name;
+# the others may also hold `:` and `@`.
+_REG_NAME = "!$&'()*+,;="
+_SEGMENT = _REG_NAME + ":@"
 
 
 def is_skill_name(text: str) -> bool:
@@ -56,20 +73,6 @@ def closest(word: str, known: Iterable[str], number: int) -> list[str]:
 def _pairs(word: str) -> set[tuple[str, str]]:
     """Return each pair of neighbours, with marks for the beginning and the end."""
     return set(zip(f" {word}", f"{word} ", strict=True))
-
-
-# What file systems take, and what we can afford to remember of every folder on the way to a file.
-_PATH_BYTES = 1024
-_NAME_BYTES = 255
-_LEVELS = 64
-
-_NO_NAMES = {
-    "": "has an empty name in its path",
-    ".": "has `.` in its path",
-    "..": "has `..` in its path",
-}
-_DRIVE = re.compile(r"[A-Za-z]:")
-_DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *([.:].*)?", re.IGNORECASE)
 
 
 def name_fault(name: str) -> str | None:
@@ -130,13 +133,6 @@ def folded(path: str) -> str:
     return path.lower() if path.isascii() else unicodedata.normalize("NFC", path).casefold()
 
 
-SCHEME = "skill://"
-SKILL_FILE = "SKILL.md"
-
-# RFC 3986. The first segment stands where a URI has its authority, so it must be a reg-name;
-# the others may also hold `:` and `@`.
-_REG_NAME = "!$&'()*+,;="
-_SEGMENT = _REG_NAME + ":@"
 _needs_no_escape = re.compile(r"[A-Za-z0-9._~/-]*").fullmatch
 """Most paths need no encoding, and that is seen in a fraction of the time that encoding takes."""
 

@@ -12,6 +12,14 @@ from skillwire.core.names import NAME_RULE, SCHEME, SKILL_FILE, file_uri, is_ski
 from skillwire.core.problem import Problem
 from skillwire.errors import IntegrityError, InvalidValueError
 
+_PREFIX = "sha256:"
+_SPELLING = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
+LENGTH = 32
+"""Bytes of a digest."""
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
+"""A JSON value. What a catalogue holds is shared: read it, never change it."""
+_MAIN = f"/{SKILL_FILE}"
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -25,12 +33,6 @@ class Limits:
     """Levels of folders below a root."""
     entries: int = 100_000
     """Files and folders looked at below a root."""
-
-
-_PREFIX = "sha256:"
-_SPELLING = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
-LENGTH = 32
-"""Bytes of a digest."""
 
 
 @dataclass(frozen=True, slots=True, order=True, init=False)
@@ -70,13 +72,6 @@ class Digest:
 
     def __str__(self) -> str:
         return self.text
-
-
-Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
-"""A JSON value. What a catalogue holds is shared: read it, never change it."""
-
-
-_MAIN = f"/{SKILL_FILE}"
 
 
 @dataclass(frozen=True, slots=True, order=True)

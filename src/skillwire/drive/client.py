@@ -26,6 +26,8 @@ from skillwire.drive.transports import (
 )
 from skillwire.errors import InvalidValueError, UsageError
 
+_R = TypeVar("_R", bound=Resolver)
+
 
 @dataclass(slots=True)
 class ClientConnection:
@@ -91,7 +93,6 @@ def _understood(value: object) -> CallClient | Ping | Pong:
 
 
 _log = logging.getLogger(__name__)
-_R = TypeVar("_R", bound=Resolver)
 
 
 @dataclass(frozen=True, slots=True)

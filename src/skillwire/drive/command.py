@@ -21,6 +21,17 @@ from skillwire.safe_text import one_line, quoted
 from skillwire.terminal.options import AsJson
 from skillwire.terminal.output import print_error, print_json, print_line, talk
 
+_VERSION = "2026-07-28"
+_META = "io.modelcontextprotocol/"
+_TOOL = "listPaths"
+_DEEP = 1_000_000
+_MOST = 100_000
+_PATIENCE = 30.0
+_MAX_ANSWER = 64 * 1024 * 1024
+"""Bytes of a list: twice what `skillwire serve` sends, because the answer has it as text and as a value."""
+_MAX_VALUES = 1_000_000
+"""JSON values of a list."""
+
 
 @dataclass(frozen=True, slots=True)
 class ListedPath:
@@ -92,18 +103,6 @@ def _below(node: _Node, indent: str) -> Iterator[tuple[str, _Node]]:
         last = child is children[-1]
         yield f"{indent}{'└── ' if last else '├── '}", child
         yield from _below(child, f"{indent}{'    ' if last else '│   '}")
-
-
-_VERSION = "2026-07-28"
-_META = "io.modelcontextprotocol/"
-_TOOL = "listPaths"
-_DEEP = 1_000_000
-_MOST = 100_000
-_PATIENCE = 30.0
-_MAX_ANSWER = 64 * 1024 * 1024
-"""Bytes of a list: twice what `skillwire serve` sends, because the answer has it as text and as a value."""
-_MAX_VALUES = 1_000_000
-"""JSON values of a list."""
 
 
 class ListingError(SkillwireError):

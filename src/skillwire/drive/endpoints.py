@@ -29,6 +29,9 @@ _CONNECT_BYTES = 4096
 """Of a body that says nothing."""
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _RADIX = re.compile(r"0(?:[xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)", re.ASCII)
+_NO_BINARY = Closing(1003, "Binary frames are not supported")
+_LAST_WORDS = 1.0
+"""Seconds that a client has to take what is left for it when its session ends."""
 
 
 class LoopEndpoint:
@@ -131,11 +134,6 @@ def _wait_ms(asked: Mapping[str, str]) -> float:
     else:
         wait = float(text) if _DECIMAL.fullmatch(text) else 0
     return min(wait, _MAX_WAIT_MS) if 0 < wait < math.inf else _DEFAULT_WAIT_MS
-
-
-_NO_BINARY = Closing(1003, "Binary frames are not supported")
-_LAST_WORDS = 1.0
-"""Seconds that a client has to take what is left for it when its session ends."""
 
 
 class SocketEndpoint:

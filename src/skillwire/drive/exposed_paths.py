@@ -26,6 +26,11 @@ _AROUND = 2
 """Levels that stand around an answer when it is sent."""
 _AROUND_PATH = 3
 """Levels around what is said of a path: the list of paths, the client, the message."""
+Resolver: TypeAlias = Callable[..., "Json | Awaitable[Json]"]
+"""Takes a `LiveRequest` and a `LiveContext`, or the first, or nothing; returns the answer, now or later.
+
+Of a skill, that is Markdown. Of a prompt or an endpoint, it is any JSON. `None` means success without data.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +71,6 @@ class LiveContext:
     method: str
     path: str
     auth: Auth | None = None
-
-
-Resolver: TypeAlias = Callable[..., "Json | Awaitable[Json]"]
-"""Takes a `LiveRequest` and a `LiveContext`, or the first, or nothing; returns the answer, now or later.
-
-Of a skill, that is Markdown. Of a prompt or an endpoint, it is any JSON. `None` means success without data.
-"""
 
 
 @dataclass(frozen=True, slots=True)

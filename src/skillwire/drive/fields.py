@@ -15,6 +15,9 @@ TOO_DEEP = f"nested more than {MAX_DEPTH} deep"
 
 
 _Container: TypeAlias = dict[str, Json] | list[Json]
+_T = TypeVar("_T")
+_SAFE_INTEGER = 2**53 - 1
+"""The largest whole number that every reader of JSON keeps exact."""
 
 
 def too_deep(value: object, limit: int = MAX_DEPTH) -> bool:
@@ -29,11 +32,6 @@ def too_deep(value: object, limit: int = MAX_DEPTH) -> bool:
 
 def _values(container: _Container) -> list[Json]:
     return container if isinstance(container, list) else list(container.values())
-
-
-_T = TypeVar("_T")
-_SAFE_INTEGER = 2**53 - 1
-"""The largest whole number that every reader of JSON keeps exact."""
 
 
 class ShapeError(SkillwireError):

@@ -7,6 +7,13 @@ from starlette.datastructures import Headers
 
 from skillwire.errors import InvalidValueError
 
+_FORWARDED = frozenset({"content-type", "user-agent"})
+_PRIVATE_WORDS = ("auth", "token", "key", "secret", "session", "oidc", "jwt", "credential", "cookie")
+"""A header with one of these anywhere in its name may carry an identity or a secret."""
+_PRIVATE_PREFIXES = ("x-forwarded-", "x-amzn-", "x-mdp-", "x-skillwire-")
+_NEVER = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
+_HEADER_NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
+
 
 class HeaderRule:
     """Which headers of a reader a program gets: never who the reader is, nor how the request came here."""
@@ -38,11 +45,3 @@ def _checked_name(text: str) -> str:
             "header", text, "one that programs may get; credentials reach them only by a hook"
         )
     return name
-
-
-_FORWARDED = frozenset({"content-type", "user-agent"})
-_PRIVATE_WORDS = ("auth", "token", "key", "secret", "session", "oidc", "jwt", "credential", "cookie")
-"""A header with one of these anywhere in its name may carry an identity or a secret."""
-_PRIVATE_PREFIXES = ("x-forwarded-", "x-amzn-", "x-mdp-", "x-skillwire-")
-_NEVER = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
-_HEADER_NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)

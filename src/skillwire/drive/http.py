@@ -21,6 +21,8 @@ from skillwire.server.http.routes import HttpError, HttpMount, json_response
 
 META_PATH = "/mdp/meta"
 _Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+_CONNECTIONS_EACH = 2
+"""A client of the HTTP loop waits on one connection, and speaks on another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +111,6 @@ async def _meta(request: Request) -> Response:
             "features": {"upstreamProxy": False, "clusterControl": False},
         }
     )
-
-
-_CONNECTIONS_EACH = 2
-"""A client of the HTTP loop waits on one connection, and speaks on another."""
 
 
 def drive_mount(live: LiveSkills, token: str | None = None) -> HttpMount:

@@ -30,6 +30,13 @@ MAX_CLAIM = 4096
 
 MAX_CLAIM_VALUES = 256
 """JSON values in that."""
+AUTH_PATH = "/mdp/auth"
+_OWN_HEADERS = "x-mdp-auth-"
+_SECRET_HEADERS = ("x-mdp-session-id", "x-skillwire-session", "x-skillwire-page")
+_NO_CONTEXT = "Auth endpoint requires an auth context"
+_TICKET = "skillwire.drive_ticket"
+"""Key in the scope of a request that was let in by its ticket, which is used up by then."""
+_SECURE = frozenset({"wss", "https"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +95,6 @@ def _cookies(headers: Headers) -> list[str]:
     # By hand: the parser of the standard library gives up at a cookie that it does not like.
     sent = (each.strip().partition("=") for line in headers.getlist("cookie") for each in line.split(";"))
     return [value.strip('"') for name, _, value in sent if name == NAME]
-
-
-AUTH_PATH = "/mdp/auth"
-
-_OWN_HEADERS = "x-mdp-auth-"
-_SECRET_HEADERS = ("x-mdp-session-id", "x-skillwire-session", "x-skillwire-page")
-_NO_CONTEXT = "Auth endpoint requires an auth context"
-_TICKET = "skillwire.drive_ticket"
-"""Key in the scope of a request that was let in by its ticket, which is used up by then."""
-_SECURE = frozenset({"wss", "https"})
 
 
 class Identities:

@@ -20,6 +20,8 @@ PROTOCOL_RANGES = ("^2.0.0",)
 _RESULT = "callClientResult"
 _NO_REASON = "the program failed and did not say why"
 _Said = TypeVar("_Said")
+Answer: TypeAlias = "Json | Nothing"
+"""What a client answers to a call."""
 
 
 class ErrorCode(StrEnum):
@@ -40,8 +42,6 @@ class Nothing(Enum):
 
 
 NOTHING = Nothing.NOTHING
-Answer: TypeAlias = "Json | Nothing"
-"""What a client answers to a call."""
 
 
 @dataclass(frozen=True, slots=True)

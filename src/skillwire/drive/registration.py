@@ -17,6 +17,23 @@ from skillwire.safe_text import quoted
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n")
 _FENCES = ("```", "~~~")
 MAX_DESCRIPTION = 1024
+GET = "GET"
+METHODS = (GET, "POST", "PUT", "PATCH", "DELETE")
+MAX_PATHS = 1000
+"""Paths of one client."""
+MAX_DESCRIPTOR = 8 * 1024
+"""Bytes of all that is said of one path."""
+MAX_ABOUT = 4 * 1024
+"""Bytes of each thing that a client says of itself."""
+RESERVED_IDS = frozenset({"mcp", "ui", "skills", "mdp", "healthz"})
+"""Names of other routes: a client of that name could not be told from them."""
+_SCHEMAS = ("inputSchema", "outputSchema")
+_SHAPES = (*_SCHEMAS, "arguments")
+_CLIENT_BYTES, _PATH_BYTES, _POINTERS = 8192, 512, 16
+"""What a client, a path and each text of a path take up besides the texts themselves."""
+_ABOUT = ("name", "description", "version", "platform", "metadata")
+_CONTENT_TYPE = re.compile(r"[\w.+-]+/[\w.+*-]+(?:; ?[\w.+-]+=[\w.+-]+)*", re.ASCII)
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._~@:+-]{0,127}", re.ASCII)
 
 
 def described(text: str) -> str:
@@ -34,26 +51,6 @@ def described(text: str) -> str:
 def _is_heading(line: str) -> bool:
     stripped = line.strip()
     return stripped.startswith("#") or (bool(stripped) and not stripped.strip("=-*_ "))
-
-
-GET = "GET"
-METHODS = (GET, "POST", "PUT", "PATCH", "DELETE")
-MAX_PATHS = 1000
-"""Paths of one client."""
-MAX_DESCRIPTOR = 8 * 1024
-"""Bytes of all that is said of one path."""
-MAX_ABOUT = 4 * 1024
-"""Bytes of each thing that a client says of itself."""
-RESERVED_IDS = frozenset({"mcp", "ui", "skills", "mdp", "healthz"})
-"""Names of other routes: a client of that name could not be told from them."""
-
-_SCHEMAS = ("inputSchema", "outputSchema")
-_SHAPES = (*_SCHEMAS, "arguments")
-_CLIENT_BYTES, _PATH_BYTES, _POINTERS = 8192, 512, 16
-"""What a client, a path and each text of a path take up besides the texts themselves."""
-_ABOUT = ("name", "description", "version", "platform", "metadata")
-_CONTENT_TYPE = re.compile(r"[\w.+-]+/[\w.+*-]+(?:; ?[\w.+-]+=[\w.+-]+)*", re.ASCII)
-_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._~@:+-]{0,127}", re.ASCII)
 
 
 class PathType(StrEnum):

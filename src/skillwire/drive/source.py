@@ -23,6 +23,8 @@ from skillwire.safe_text import one_line, quoted
 from skillwire.sources.assemble import assemble
 from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source, WatchFilter, ignore_progress
 
+_LONGEST_PAUSE = 2.0
+
 
 def skill_template(client: ClientInfo, descriptor: Descriptor, label: str) -> SkillTemplate:
     """Return the skills behind a path with parameters: whoever knows the values can read them."""
@@ -45,9 +47,6 @@ def _name(segment: str, at: int) -> str:
     """Return a parameter as templates spell it: theirs have no hyphen, and begin with a letter."""
     name = segment[1:].replace("-", "_")
     return name if name == segment[1:] and name[0].isalpha() else f"p{at}_{name}"
-
-
-_LONGEST_PAUSE = 2.0
 
 
 @dataclass(frozen=True, slots=True)

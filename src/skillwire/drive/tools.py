@@ -31,6 +31,38 @@ _BY_TYPE: dict[Json, tuple[str, ...]] = {
     PathType.PROMPT: _SCHEMAS,
 }
 """What is looked at besides, by the type of a path."""
+MAX_ANSWERS = 16 * 1024 * 1024
+"""Bytes of all that one tool answers."""
+MAX_SENT = 16 * 1024 * 1024
+"""Bytes of all that one `callPaths` sends. Each client gets its own copy."""
+MAX_ANSWER_VALUES = 200_000
+"""JSON values of all that `callPaths` answers."""
+_TEXT: Json = {"type": "string"}
+_TEXTS: Json = {"type": "object", "additionalProperties": {"type": "string"}}
+_REQUEST: dict[str, Json] = {
+    "method": {
+        "type": "string",
+        "enum": list(METHODS),
+        "description": "GET for skills and prompts; for an endpoint, the method it is listed with.",
+    },
+    "path": {
+        "type": "string",
+        "description": "A path as `listPaths` shows it, with values in the place of its parameters.",
+    },
+    "query": {"type": "object", "description": "Queries for the resolver."},
+    "body": {"description": "Any JSON value, for endpoints that take one."},
+    "headers": {"type": "object", "additionalProperties": _TEXT, "description": "Headers for the resolver."},
+    "auth": {
+        "type": "object",
+        "description": "Who asks, if the client wants to know.",
+        "properties": {"scheme": _TEXT, "token": _TEXT, "headers": _TEXTS, "metadata": {"type": "object"}},
+        "additionalProperties": False,
+    },
+}
+_CLIENT_ID: Json = {"type": "string", "description": "The id of a client, from `listClients`."}
+_SEARCH: Json = {"type": "string", "description": "Only what holds this text, in any case."}
+_LOOKS: dict[str, Json] = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
+_ACTS: dict[str, Json] = {"readOnlyHint": False, "openWorldHint": True}
 
 
 def needle(search: str | None) -> str | None:
@@ -66,41 +98,6 @@ def _texts(values: Mapping[str, Json], names: tuple[str, ...]) -> Iterator[str]:
     for name in names:
         if (value := values.get(name)) is not None:
             yield value if isinstance(value, str) else orjson.dumps(value).decode()
-
-
-MAX_ANSWERS = 16 * 1024 * 1024
-"""Bytes of all that one tool answers."""
-MAX_SENT = 16 * 1024 * 1024
-"""Bytes of all that one `callPaths` sends. Each client gets its own copy."""
-MAX_ANSWER_VALUES = 200_000
-"""JSON values of all that `callPaths` answers."""
-
-_TEXT: Json = {"type": "string"}
-_TEXTS: Json = {"type": "object", "additionalProperties": {"type": "string"}}
-_REQUEST: dict[str, Json] = {
-    "method": {
-        "type": "string",
-        "enum": list(METHODS),
-        "description": "GET for skills and prompts; for an endpoint, the method it is listed with.",
-    },
-    "path": {
-        "type": "string",
-        "description": "A path as `listPaths` shows it, with values in the place of its parameters.",
-    },
-    "query": {"type": "object", "description": "Queries for the resolver."},
-    "body": {"description": "Any JSON value, for endpoints that take one."},
-    "headers": {"type": "object", "additionalProperties": _TEXT, "description": "Headers for the resolver."},
-    "auth": {
-        "type": "object",
-        "description": "Who asks, if the client wants to know.",
-        "properties": {"scheme": _TEXT, "token": _TEXT, "headers": _TEXTS, "metadata": {"type": "object"}},
-        "additionalProperties": False,
-    },
-}
-_CLIENT_ID: Json = {"type": "string", "description": "The id of a client, from `listClients`."}
-_SEARCH: Json = {"type": "string", "description": "Only what holds this text, in any case."}
-_LOOKS: dict[str, Json] = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
-_ACTS: dict[str, Json] = {"readOnlyHint": False, "openWorldHint": True}
 
 
 def bridge_tools(hub: Hub) -> tuple[Tool, ...]:

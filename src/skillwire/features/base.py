@@ -16,6 +16,8 @@ from skillwire.protocol.messages import PAGE_SIZE, Freshness
 from skillwire.safe_text import quoted
 from skillwire.sources.base import Validator
 
+_SEPARATOR = "\0"
+
 
 def bad_cursor(cursor: str) -> BadParamsError:
     """Return the error for a cursor that a list never gave out, or whose item is gone."""
@@ -158,9 +160,6 @@ def all_extensions(surfaces: Iterable[Feature]) -> dict[str, dict[str, Json]]:
         for identifier, settings in surface.extensions().items():
             declared.setdefault(identifier, {}).update(settings)
     return declared
-
-
-_SEPARATOR = "\0"
 
 
 @dataclass(frozen=True, slots=True)

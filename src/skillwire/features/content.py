@@ -12,14 +12,14 @@ from skillwire.protocol.translate import contents, skill_meta
 from skillwire.safe_text import bare, visible
 
 FOR_THE_MODEL: dict[str, Json] = {"audience": ["assistant"], "priority": 1.0}
+Frame: TypeAlias = Callable[[SkillRecord, str, str], str]
+"""Says from whom a text is. It gets a skill, the path of a file in it (empty for a list), and the text."""
+RuntimeMeta: TypeAlias = Callable[[SkillRecord], Mapping[str, Json]]
+"""What else results for a skill carry."""
 
 
 def text_block(text: str) -> dict[str, Json]:
     return {"type": "text", "text": text}
-
-
-Frame: TypeAlias = Callable[[SkillRecord, str, str], str]
-"""Says from whom a text is. It gets a skill, the path of a file in it (empty for a list), and the text."""
 
 
 def unframed(_entry: SkillRecord, _path: str, text: str) -> str:
@@ -83,10 +83,6 @@ def with_meta(
     """Return `value` with the skill's own metadata and what `more` there is, if there is any."""
     meta = {**skill_meta(entry), **(more or {})}
     return {**value, "_meta": meta} if meta else value
-
-
-RuntimeMeta: TypeAlias = Callable[[SkillRecord], Mapping[str, Json]]
-"""What else results for a skill carry."""
 
 
 def no_meta(_entry: SkillRecord) -> Mapping[str, Json]:

@@ -24,6 +24,14 @@ from skillwire.safe_text import quoted
 if TYPE_CHECKING:
     from skillwire.features.archives import SkillArchives
 
+_VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
+_KEPT_IN_PATH, _KEPT_IN_QUERY, _KEPT_IN_FRAGMENT = (
+    "".join(set(_VISIBLE).difference(escaped)) for escaped in ('"<>`{}', '"<>', '"<>`')
+)
+"""What a URL parser leaves as it is (WHATWG). It touches no percent sign."""
+_KEPT_IN_COMPONENT = "/!'()*"
+"""What JavaScript's `encodeURIComponent` leaves as it is, for each part of a path."""
+
 
 class DraftIndex(Document):
     """All skills in one document, as early drafts had it. Made once for each catalogue."""
@@ -69,15 +77,6 @@ class DraftIndex(Document):
         return (before.frontmatter, before.shown_as) != (after.frontmatter, after.shown_as) or (
             before.files[0] != after.files[0]
         )
-
-
-_VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
-_KEPT_IN_PATH, _KEPT_IN_QUERY, _KEPT_IN_FRAGMENT = (
-    "".join(set(_VISIBLE).difference(escaped)) for escaped in ('"<>`{}', '"<>', '"<>`')
-)
-"""What a URL parser leaves as it is (WHATWG). It touches no percent sign."""
-_KEPT_IN_COMPONENT = "/!'()*"
-"""What JavaScript's `encodeURIComponent` leaves as it is, for each part of a path."""
 
 
 class SkillManifests(Unlisted):

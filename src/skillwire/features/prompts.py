@@ -20,6 +20,9 @@ from skillwire.safe_text import bare, one_line, quoted
 if TYPE_CHECKING:
     from skillwire.authoring.skill import Skill
 
+BY_NAME = "skill"
+"""Our own prompt. A skill of that name goes by its URI here."""
+
 
 class AuthoredPromptsFeature(Feature):
     """Each prompt is one skill, document and references together. Arguments are of no interest."""
@@ -60,10 +63,6 @@ def rendered_prompt(skill: "Skill") -> Answer:
     """Return all of a skill as one message of a person."""
     message: Json = {"role": "user", "content": text_block(skill.prompt_text())}
     return Answer({"description": one_line(skill.description), "messages": [message]})
-
-
-BY_NAME = "skill"
-"""Our own prompt. A skill of that name goes by its URI here."""
 
 
 class PromptContent(StrEnum):

@@ -20,6 +20,9 @@ from skillwire.protocol.messages import FILE_TEMPLATE, RESOURCES_LIST, RESOURCES
 from skillwire.protocol.translate import contents, file_resource, skill_meta, template_resource
 from skillwire.sources.base import Validator
 
+Problems: TypeAlias = Callable[[Catalog], tuple[Problem, ...]]
+"""Returns what is wrong in a catalogue."""
+
 
 class Document(ABC):
     """A resource made from the catalogue. Listed after the skills."""
@@ -94,10 +97,6 @@ class Listed(ABC):
     @abstractmethod
     def updated(self, change: Change) -> Collection[str]:
         """Return the addresses at which something else can be read now."""
-
-
-Problems: TypeAlias = Callable[[Catalog], tuple[Problem, ...]]
-"""Returns what is wrong in a catalogue."""
 
 
 def catalog_problems(catalog: Catalog) -> tuple[Problem, ...]:

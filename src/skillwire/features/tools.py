@@ -33,6 +33,18 @@ from skillwire.safe_text import quoted, visible
 
 Run: TypeAlias = Callable[[Call], Awaitable[dict[str, Json]]]
 """From the arguments of a call to its whole result."""
+LOAD_SKILL = "load-skill"
+LOAD_SKILL_ALIAS = "skill"
+"""What some models call it, as a tool or as its argument. Accepted, never listed."""
+SKILL_RESOURCE = "skill-resource"
+MAX_FILE_BYTES = 1024 * 1024
+_READ_ONLY: dict[str, Json] = {
+    "readOnlyHint": True,
+    "destructiveHint": False,
+    "idempotentHint": True,
+    "openWorldHint": False,
+}
+_Blocks: TypeAlias = tuple[list[Json], SkillRecord | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +77,6 @@ def structured(value: dict[str, Json], *, is_error: bool = False) -> dict[str, J
     """Return a result that programs and models can read: as an object, and as text."""
     text = json_bytes(value, indented=True).decode().removesuffix("\n")
     return {"content": [text_block(text)], "structuredContent": value, "isError": is_error}
-
-
-LOAD_SKILL = "load-skill"
-LOAD_SKILL_ALIAS = "skill"
-"""What some models call it, as a tool or as its argument. Accepted, never listed."""
-SKILL_RESOURCE = "skill-resource"
-MAX_FILE_BYTES = 1024 * 1024
-
-_READ_ONLY: dict[str, Json] = {
-    "readOnlyHint": True,
-    "destructiveHint": False,
-    "idempotentHint": True,
-    "openWorldHint": False,
-}
-_Blocks: TypeAlias = tuple[list[Json], SkillRecord | None]
 
 
 class SkillTools(StrEnum):

@@ -14,6 +14,8 @@ from skillwire.frontmatter.split import UnreadableError
 # A line break that a backslash hides, then an empty line: npm `yaml` drops the empty line, libyaml keeps it.
 _HIDDEN_BREAK = re.compile(r"(?<!\\)(?:\\\\)*\\\n[ \t]*\n")
 _COMMENT = re.compile(" *#")
+# libyaml starts a comment right behind these; behind anything else a `#` without a space is text.
+_SUSPECT = re.compile(r"""(?<=[\[\]{},:?"'|>+\-0-9])#""")
 
 
 class Mark(Protocol):
@@ -170,10 +172,6 @@ def _ambiguous(what: str, hint: str, line: int) -> UnreadableError:
     return UnreadableError(
         Rule.FRONTMATTER_YAML, f"{what}, which not all YAML parsers read alike", hint=hint, line=line + 1
     )
-
-
-# libyaml starts a comment right behind these; behind anything else a `#` without a space is text.
-_SUSPECT = re.compile(r"""(?<=[\[\]{},:?"'|>+\-0-9])#""")
 
 
 def check_comments(text: str) -> None:

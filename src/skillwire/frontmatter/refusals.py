@@ -14,6 +14,27 @@ from skillwire.safe_text import quoted, visible
 # text to YAML 1.2. A CR without its LF is a line break to libyaml and text to npm `yaml`. Some drop a U+FEFF.
 _REFUSED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_DIRECTIVE = re.compile(r"^%.*", re.MULTILINE)
+_BAD_ESCAPE = "invalid Unicode character escape code"
+# A part of libyaml's complaint, and what its author most likely has to do.
+_HINTS = (
+    ("mapping values are not allowed", "put quotes around a value that holds `: `"),
+    (
+        "cannot start any token",
+        "indent with spaces, and put quotes around a value that starts with `@`, a backtick or `%`",
+    ),
+    (
+        "did not find expected alphabetic or numeric character",
+        "put quotes around a value that starts with `*` or `&`",
+    ),
+    ("block sequence entries are not allowed", "start the list on the line below its field"),
+    ("unexpected end of stream", "close the quotes that this value opens"),
+    ("unknown escape character", "write each backslash in double quotes twice, or use single quotes"),
+    ("did not find expected ',' or", "close the bracket, and put a comma between the values"),
+    ("could not find expected ':'", "write `field: value`, and indent the lines that continue a value"),
+    ("did not find expected key", "give the fields of one mapping the same indentation"),
+)
+_ANY_HINT = "check the indentation, and put quotes around values that hold special characters"
 
 
 def check_characters(text: str) -> None:
@@ -130,30 +151,6 @@ def not_mapping(root: Json) -> UnreadableError:
         hint="write `name: …` and `description: …`, each on a line of its own",
         line=1,
     )
-
-
-_DIRECTIVE = re.compile(r"^%.*", re.MULTILINE)
-_BAD_ESCAPE = "invalid Unicode character escape code"
-
-# A part of libyaml's complaint, and what its author most likely has to do.
-_HINTS = (
-    ("mapping values are not allowed", "put quotes around a value that holds `: `"),
-    (
-        "cannot start any token",
-        "indent with spaces, and put quotes around a value that starts with `@`, a backtick or `%`",
-    ),
-    (
-        "did not find expected alphabetic or numeric character",
-        "put quotes around a value that starts with `*` or `&`",
-    ),
-    ("block sequence entries are not allowed", "start the list on the line below its field"),
-    ("unexpected end of stream", "close the quotes that this value opens"),
-    ("unknown escape character", "write each backslash in double quotes twice, or use single quotes"),
-    ("did not find expected ',' or", "close the bracket, and put a comma between the values"),
-    ("could not find expected ':'", "write `field: value`, and indent the lines that continue a value"),
-    ("did not find expected key", "give the fields of one mapping the same indentation"),
-)
-_ANY_HINT = "check the indentation, and put quotes around values that hold special characters"
 
 
 def translated(error: YAMLError, text: str) -> UnreadableError:

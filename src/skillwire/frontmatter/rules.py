@@ -21,6 +21,15 @@ _SHOWN_KEYS = 3
 # A tool may have arguments, and those may hold spaces and commas: `Bash(git add, git commit)`.
 _TOOL = re.compile(r"(?:[^\s,()]|\([^()]*\))+")
 _ARGUMENTS = re.compile(r"\([^()]*\)")
+_REQUIRED = frozenset({"name", "description"})
+_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (type(None), "empty"),
+    (bool, "true or false"),
+    ((int, float), "a number"),
+    (str, "text"),
+    (list, "a list"),
+    (dict, "a mapping"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +171,6 @@ def _allowed_tools_format(value: Json, _folder: str | None) -> _Fault | None:
     return _not_text("allowed-tools", value)
 
 
-_REQUIRED = frozenset({"name", "description"})
-
-
 def _invocation_type(value: Json, _folder: str | None) -> _Fault | None:
     if isinstance(value, bool):
         return None
@@ -237,13 +243,3 @@ def _as_text(value: Json) -> str:
 def _kind(value: object) -> str:
     # A file holds nothing else than these, but a program can pass anything.
     return next((told for kind, told in _KINDS if isinstance(value, kind)), f"a `{type(value).__name__}`")
-
-
-_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
-    (type(None), "empty"),
-    (bool, "true or false"),
-    ((int, float), "a number"),
-    (str, "text"),
-    (list, "a list"),
-    (dict, "a mapping"),
-)

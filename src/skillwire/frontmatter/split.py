@@ -5,6 +5,21 @@ from dataclasses import dataclass
 
 from skillwire.core.problem import Problem, Rule, Severity
 
+MAX_FRONTMATTER = 64 * 1024
+"""Bytes between the two fences."""
+OPENING = "---\n"
+"""What the text of every frontmatter begins with, however its file spells the opening fence."""
+_FENCE = rb"---[ \t]*(?:\r?\n|\Z)"
+_OPENING = re.compile(rb"(?:\xef\xbb\xbf)?" + _FENCE)
+# The search starts at the line break of the opening fence, so an empty frontmatter needs no case of its
+# own, and the literal `\n---` at the front lets the search skip through the bytes instead of testing each.
+_CLOSING = re.compile(rb"\n" + _FENCE)
+_TIGHT = (b"---\n", b"---\r\n")
+_LATE_OPENING = re.compile(rb"(?:\xef\xbb\xbf)?\s+" + _FENCE)
+# UTF-16 and UTF-32, with a byte order mark or with the two bytes that a dash becomes.
+_WIDE_STARTS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff", b"-\x00", b"\x00-", b"\x00\x00\x00-")
+_SAVE_AS_UTF8 = "save the file as UTF-8"
+
 
 class UnreadableError(Exception):
     """The one fault that ends the reading of a frontmatter. `read_document` turns it into a `Problem`."""
@@ -16,25 +31,6 @@ class UnreadableError(Exception):
     def problem(self, path: str) -> Problem:
         """Return the fault as a problem of the file at `path`."""
         return Problem(path, self.rule, Severity.ERROR, self.message, hint=self.hint, line=self.line)
-
-
-MAX_FRONTMATTER = 64 * 1024
-"""Bytes between the two fences."""
-
-OPENING = "---\n"
-"""What the text of every frontmatter begins with, however its file spells the opening fence."""
-
-_FENCE = rb"---[ \t]*(?:\r?\n|\Z)"
-_OPENING = re.compile(rb"(?:\xef\xbb\xbf)?" + _FENCE)
-# The search starts at the line break of the opening fence, so an empty frontmatter needs no case of its
-# own, and the literal `\n---` at the front lets the search skip through the bytes instead of testing each.
-_CLOSING = re.compile(rb"\n" + _FENCE)
-_TIGHT = (b"---\n", b"---\r\n")
-_LATE_OPENING = re.compile(rb"(?:\xef\xbb\xbf)?\s+" + _FENCE)
-
-# UTF-16 and UTF-32, with a byte order mark or with the two bytes that a dash becomes.
-_WIDE_STARTS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff", b"-\x00", b"\x00-", b"\x00\x00\x00-")
-_SAVE_AS_UTF8 = "save the file as UTF-8"
 
 
 @dataclass(frozen=True, slots=True)

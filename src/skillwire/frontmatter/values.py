@@ -21,6 +21,24 @@ _WORDS: dict[str, Scalar] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
+_NUMBER = re.compile(
+    r"""
+      (?P<decimal>     [-+]? [0-9]+ )
+    | (?P<octal>       0o [0-7]+ )
+    | (?P<hexadecimal> 0x [0-9a-fA-F]+ )
+    | (?P<float>       [-+]? (?: \.[0-9]+ | [0-9]+ (?:\.[0-9]*)? ) (?: [eE] [-+]? [0-9]+ )? )
+    | (?P<special>     [-+]? \. (?: inf | Inf | INF ) | \. (?: nan | NaN | NAN ) )
+    """,
+    re.VERBOSE | re.ASCII,
+)
+_TRUTHS = frozenset({"yes", "no", "on", "off"})
+_SPECIAL = frozenset({"=", "<<"})
+_STARTS = frozenset("+-.0123456789")
+# What some parser may read as a number, a date or a time; and of that, what all parsers read alike.
+_LOOKS_LIKE_NUMBER = re.compile(r"[-+]?\.?[0-9][-+0-9a-fA-FxXoObBtTzZ_:. \t]*")
+_SAME = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]+)*")
+_BIGGEST_WRITTEN = 10**15
+"""People do not want to write larger floats without an exponent, so no spelling is proposed."""
 
 
 class NotFiniteError(ValueError):
@@ -88,26 +106,6 @@ _READ: dict[str, Callable[[str], int | float]] = {
     "float": _float,
     "special": _not_finite,
 }
-_NUMBER = re.compile(
-    r"""
-      (?P<decimal>     [-+]? [0-9]+ )
-    | (?P<octal>       0o [0-7]+ )
-    | (?P<hexadecimal> 0x [0-9a-fA-F]+ )
-    | (?P<float>       [-+]? (?: \.[0-9]+ | [0-9]+ (?:\.[0-9]*)? ) (?: [eE] [-+]? [0-9]+ )? )
-    | (?P<special>     [-+]? \. (?: inf | Inf | INF ) | \. (?: nan | NaN | NAN ) )
-    """,
-    re.VERBOSE | re.ASCII,
-)
-
-
-_TRUTHS = frozenset({"yes", "no", "on", "off"})
-_SPECIAL = frozenset({"=", "<<"})
-_STARTS = frozenset("+-.0123456789")
-# What some parser may read as a number, a date or a time; and of that, what all parsers read alike.
-_LOOKS_LIKE_NUMBER = re.compile(r"[-+]?\.?[0-9][-+0-9a-fA-FxXoObBtTzZ_:. \t]*")
-_SAME = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]+)*")
-_BIGGEST_WRITTEN = 10**15
-"""People do not want to write larger floats without an exponent, so no spelling is proposed."""
 
 
 @dataclass(frozen=True, slots=True)

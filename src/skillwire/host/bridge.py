@@ -44,6 +44,9 @@ _LOOK_SECONDS = 1.0
 
 Approving = Callable[[str], str]
 """The command that approves a skill, by `NAME` or `URI`."""
+_NAMES = VisibilityPolicy(by_path=True)
+"""Every skill goes by a path that begins with the label of its server: none poses as another's (H10)."""
+Command: TypeAlias = Callable[[Target, str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +161,6 @@ class ApprovalGate(WrappedSource):
         if entry.dynamic:
             hint = f"if you trust the whole server, start the bridge with `--trust {self.label}`"
         return decided(entry, standing, hint, live=entry.dynamic)
-
-
-_NAMES = VisibilityPolicy(by_path=True)
-"""Every skill goes by a path that begins with the label of its server: none poses as another's (H10)."""
-
-Command: TypeAlias = Callable[[Target, str], str]
 
 
 def approve_command(target: Target, skill: str) -> str:

@@ -22,6 +22,23 @@ Identity: TypeAlias = tuple[str, str]
 SHOWN_DESCRIPTION = 1024
 """Characters of a description that people and models are shown: as many as a skill may have (H27)."""
 _SHOWN_PATH = 200
+_SHOWN_PATH_LENGTH = 200
+_UNRESERVED = "!$&'()*+,;=:@/"
+ALLOWED_TOOLS = "allowed-tools"
+_DESCRIBING = frozenset(
+    {
+        "name",
+        "description",
+        "license",
+        "compatibility",
+        "metadata",
+        "disable-model-invocation",
+        "user-invocable",
+    }
+)
+"""Fields that only describe a skill, or narrow who may start it."""
+_SHOWN_WISH = 200
+_SHOWN_WISHES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +139,6 @@ def describe_place(label: str, *, local: bool) -> str:
     return f"{'folder' if local else 'server'} {quoted(label)}"
 
 
-_SHOWN_PATH_LENGTH = 200
-_UNRESERVED = "!$&'()*+,;=:@/"
-
-
 def shown_path(skill: ListedSkill, uri: str) -> str:
     """Return the path of a file of the skill, as people and models are shown it (H27)."""
     return plain(unquote(uri.removeprefix(f"{skill.root}/")), _SHOWN_PATH_LENGTH)
@@ -186,23 +199,6 @@ def unlisted(skill: ListedSkill, path: str) -> Problem:
     """Return what is wrong with reading a file that the entry does not list: it is no file of the skill."""
     told = f"{quoted(path)} is not among its files; an empty path lists them"
     return server_problem(skill.uri, Rule.UNLISTED, told)
-
-
-ALLOWED_TOOLS = "allowed-tools"
-_DESCRIBING = frozenset(
-    {
-        "name",
-        "description",
-        "license",
-        "compatibility",
-        "metadata",
-        "disable-model-invocation",
-        "user-invocable",
-    }
-)
-"""Fields that only describe a skill, or narrow who may start it."""
-_SHOWN_WISH = 200
-_SHOWN_WISHES = 50
 
 
 def wanted_tools(skill: ListedSkill) -> frozenset[str]:

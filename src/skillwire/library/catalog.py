@@ -14,6 +14,7 @@ from skillwire.library.visibility import VisibilityPolicy, withheld_report
 
 Entries: TypeAlias = Mapping[str, SkillRecord]
 """Skills by the URI of their `SKILL.md`."""
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,9 +208,6 @@ class Catalog:
     def shown(self, problem: Problem, label: str) -> Problem:
         """Return a problem of the source `label`, as it is told beside those of the others."""
         return replace(problem, path=f"{label}/{problem.path}") if self.several else problem
-
-
-Value = TypeVar("Value")
 
 
 class CatalogMemo(Generic[Value]):

@@ -20,6 +20,32 @@ _NUMBER: Json = {"type": "integer", "minimum": 0}
 _FLAG: Json = {"type": "boolean"}
 _TEXT_OR_NULL: Json = {"type": ["string", "null"]}
 _NUMBER_OR_NULL: Json = {"type": ["integer", "null"]}
+_SUMMARY: dict[str, Json] = {
+    "uri": _TEXT,
+    "name": _TEXT,
+    "description": _TEXT,
+    "source": _TEXT,
+    "origin": _TEXT,
+    "path": _TEXT,
+    "files": _NUMBER,
+    "bytes": _NUMBER_OR_NULL,
+    "problems": _NUMBER,
+    "assistant": _FLAG,
+    "user": _FLAG,
+    "customized": _FLAG,
+}
+_MOST_LINES = 50
+MIME_TYPE = "text/html;profile=mcp-app"
+CONFIG_PAGE, SKILLS_PAGE = "ui://skillwire/config.html", "ui://skillwire/skills.html"
+_VIEWS = {CONFIG_PAGE: "config", SKILLS_PAGE: "skills"}
+_OPENS = {SHOW_CONFIG: CONFIG_PAGE, SHOW_SKILLS: SKILLS_PAGE}
+_LOOKS: dict[str, Json] = {
+    "readOnlyHint": True,
+    "destructiveHint": False,
+    "idempotentHint": True,
+    "openWorldHint": False,
+}
+_CHANGES: dict[str, Json] = {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}
 
 
 def _object(properties: Mapping[str, Json], *, optional: bool = False) -> dict[str, Json]:
@@ -64,20 +90,6 @@ _SOURCE = _object(
         "hint": _TEXT,
     }
 )
-_SUMMARY: dict[str, Json] = {
-    "uri": _TEXT,
-    "name": _TEXT,
-    "description": _TEXT,
-    "source": _TEXT,
-    "origin": _TEXT,
-    "path": _TEXT,
-    "files": _NUMBER,
-    "bytes": _NUMBER_OR_NULL,
-    "problems": _NUMBER,
-    "assistant": _FLAG,
-    "user": _FLAG,
-    "customized": _FLAG,
-}
 _FILE = _object({"uri": _TEXT, "path": _TEXT, "mimeType": _TEXT, "size": _NUMBER_OR_NULL})
 _DETAIL = _object(
     {
@@ -119,9 +131,6 @@ SKILLS_SCHEMA = _object(
 )
 """One page of the list, or one skill."""
 DONE_SCHEMA = _object({"done": {"const": True}})
-
-
-_MOST_LINES = 50
 
 
 def tool_text(name: str, value: Mapping[str, Json]) -> str:
@@ -189,19 +198,7 @@ def _cut(lines: list[str]) -> list[str]:
     return [*lines[:_MOST_LINES], f"and {len(lines) - _MOST_LINES} more"]
 
 
-MIME_TYPE = "text/html;profile=mcp-app"
-CONFIG_PAGE, SKILLS_PAGE = "ui://skillwire/config.html", "ui://skillwire/skills.html"
-
-_VIEWS = {CONFIG_PAGE: "config", SKILLS_PAGE: "skills"}
-_OPENS = {SHOW_CONFIG: CONFIG_PAGE, SHOW_SKILLS: SKILLS_PAGE}
 _SCHEMAS = {SHOW_CONFIG: CONFIG_SCHEMA, SHOW_SKILLS: SKILLS_SCHEMA}
-_LOOKS: dict[str, Json] = {
-    "readOnlyHint": True,
-    "destructiveHint": False,
-    "idempotentHint": True,
-    "openWorldHint": False,
-}
-_CHANGES: dict[str, Json] = {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}
 
 
 def app_tools(overview: Overview) -> list[Tool]:

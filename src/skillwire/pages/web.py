@@ -22,6 +22,20 @@ MOST_STREAMS = 64
 _PAUSE = 0.1
 """Seconds between two events."""
 _SIGN_OF_LIFE = 20.0
+PAGE_PATH, SESSION_PATH, EVENTS_PATH, CALL_PATH = "/", "/ui/session", "/ui/events", "/ui/call"
+_MAX_BODY = 256 * 1024
+_MAX_VALUES = 10_000
+"""JSON values in the body of a request."""
+OUTDATED = "outdated"
+"""The code of an error after which a page asks for its secret again: the server was started anew."""
+_NO_PAGE = "this call does not come from a page of this server; load the page again"
+_USED_KEY = "this address was used before, or is of an earlier start; the server printed a new one on stderr"
+_Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+_NO_STORE = {"cache-control": "no-store"}
+UNLOCK_PAGE = (
+    "open the address that ends in `#key=…`, which the server printed on stderr; each address works once"
+)
+"""How a page of a server without a token gets to change it."""
 
 
 class PageEvents:
@@ -92,25 +106,6 @@ class _Stream(Response):
         while (await receive())["type"] != "http.disconnect":
             pass
         scope.cancel()
-
-
-PAGE_PATH, SESSION_PATH, EVENTS_PATH, CALL_PATH = "/", "/ui/session", "/ui/events", "/ui/call"
-_MAX_BODY = 256 * 1024
-_MAX_VALUES = 10_000
-"""JSON values in the body of a request."""
-OUTDATED = "outdated"
-"""The code of an error after which a page asks for its secret again: the server was started anew."""
-_NO_PAGE = "this call does not come from a page of this server; load the page again"
-_USED_KEY = "this address was used before, or is of an earlier start; the server printed a new one on stderr"
-
-_Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
-_NO_STORE = {"cache-control": "no-store"}
-
-
-UNLOCK_PAGE = (
-    "open the address that ends in `#key=…`, which the server printed on stderr; each address works once"
-)
-"""How a page of a server without a token gets to change it."""
 
 
 def page_sessions(

@@ -41,6 +41,8 @@ _SELF_DESCRIPTION = frozenset({"_meta", "capabilities", "clientInfo"})
 _PER_VALUE = 64
 """Bytes of memory that a value takes besides its text."""
 _SHOWN_NAME = 40
+MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+"""As much as the SDK takes in the body of an HTTP request."""
 
 
 def is_longer(text: str, limit: int) -> bool:
@@ -147,7 +149,3 @@ def _bytes(text: str) -> int:
 def _shown(name: str) -> str:
     """Return the name of a parameter, which the client chose, as an error can show it."""
     return f"`{visible(name, _SHOWN_NAME)}`"
-
-
-MAX_MESSAGE_BYTES = 4 * 1024 * 1024
-"""As much as the SDK takes in the body of an HTTP request."""

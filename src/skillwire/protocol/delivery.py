@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
+
 
 class ArchiveForm(StrEnum):
     """A form of archive, by the suffix that we give it."""
@@ -40,9 +42,6 @@ def without_suffix(name: str) -> str:
     """Return `name` without the suffix of an archive, where it has one."""
     end = next((end for end in _BY_SUFFIX if name.lower().endswith(end)), "")
     return name[: len(name) - len(end)]
-
-
-SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 
 
 class Delivery(StrEnum):

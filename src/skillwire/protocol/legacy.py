@@ -32,6 +32,7 @@ from skillwire.safe_text import quoted
 
 _MAX_VALUES = 20_000
 """JSON values in one manifest."""
+_OLD_URI = re.compile(r"skill://([^/?#]+)")
 
 
 def read_manifest(
@@ -72,9 +73,6 @@ def _file(root: str, item: object) -> RemoteFile | Problem:
     except UnicodeEncodeError:
         return server_problem(main, Rule.ENTRY_RESOURCES, f"the file {quoted(path)} holds half a character")
     return promised_file(main, address, item.get("hash"), item.get("size"))
-
-
-_OLD_URI = re.compile(r"skill://([^/?#]+)")
 
 
 @dataclass(slots=True)

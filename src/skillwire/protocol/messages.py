@@ -55,6 +55,7 @@ CACHEABLE = frozenset(
 
 LIVE_TTL_MS = 5_000
 STATIC_TTL_MS = 3_600_000
+_SETTING = "directoryRead"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,6 @@ class Freshness:
     @property
     def scope(self) -> str:
         return "private" if self.private else "public"
-
-
-_SETTING = "directoryRead"
 
 
 def declared_settings(

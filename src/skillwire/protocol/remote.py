@@ -15,6 +15,13 @@ from skillwire.protocol.delivery import ArchiveForm
 from skillwire.protocol.findings import server_problem
 from skillwire.safe_text import quoted
 
+MAX_URI = 4096
+MAX_FRONTMATTER = 256 * 1024
+"""Bytes. A document that says as much in YAML is read by nobody."""
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+DYNAMIC = "dynamic"
+_MISSING = object()
+
 
 class Dialect(StrEnum):
     """In which words a server told of a skill."""
@@ -53,12 +60,6 @@ class Integrity(StrEnum):
     PART = "part"
     """Its `SKILL.md` or its archive, and no file beside that."""
     NONE = "none"
-
-
-MAX_URI = 4096
-MAX_FRONTMATTER = 256 * 1024
-"""Bytes. A document that says as much in YAML is read by nobody."""
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 
 
 def is_object(value: object) -> TypeGuard[dict[str, Any]]:
@@ -115,9 +116,6 @@ def path_fault(path: str) -> str | None:
     if "\\" in decoded or "\0" in decoded:
         return "has a character in its path that no file has"
     return None
-
-
-DYNAMIC = "dynamic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,9 +242,6 @@ def parse_entry(
     if found or isinstance(files, list):
         return found
     return RemoteSkill(uri, cast("Mapping[str, Json]", frontmatter), files, dialect)
-
-
-_MISSING = object()
 
 
 def _files(

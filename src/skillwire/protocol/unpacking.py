@@ -23,6 +23,34 @@ from skillwire.protocol.archive_rules import (
 from skillwire.protocol.delivery import ArchiveForm
 
 _PIECE = 65_536
+_BLOCK = 512
+_MAX_HEADER = 65_536
+_MAX_RECORDS = 1000
+"""Records of one header."""
+_HEADERS_PER_ENTRY = 4
+_FILE, _OLD_FILE, _FOLDER = b"0", b"\0", b"5"
+_LONG_NAME, _LONG_LINK, _PAX, _PAX_FOR_ALL = b"L", b"K", b"x", b"g"
+_SPARSE, _SPARSE_KEY = b"S", b"GNU.sparse."
+_REFUSED_TYPES = {
+    b"1": "is a hard link",
+    b"2": LINK,
+    b"3": "is a device",
+    b"4": "is a device",
+    b"6": "is a FIFO",
+    _SPARSE: "is a sparse file",
+}
+_OCTAL = re.compile(rb" *([0-7]*) *(\0.*)?", re.DOTALL)
+_DECIMAL = re.compile(rb"[0-9]{1,19}")
+_RECORD = re.compile(rb"([1-9][0-9]{0,5}) ([^=]+)=")
+_END = struct.Struct("<4s4H2LH")
+_CENTRAL = struct.Struct("<4s6H3L5H2L")
+_LOCAL = struct.Struct("<4s5H3L2H")
+_END_MARK, _CENTRAL_MARK, _LOCAL_MARK = b"PK\5\6", b"PK\1\2", b"PK\3\4"
+_PLAIN, _DEFLATED = 0, 8
+_ENCRYPTED, _SUMS_FOLLOW, _UTF8 = 1 << 0 | 1 << 6 | 1 << 13, 1 << 3, 1 << 11
+_NOTHING = frozenset({0})
+_SUMS = frozenset({0, 12, 16, 20, 24})
+"""How many bytes may stand behind a file's own: its sums, of 32 or 64 bits, with or without a mark."""
 
 
 class Gunzip:
@@ -75,27 +103,6 @@ class Gunzip:
         if self._inflate.unused_data or self._packed:
             raise ArchiveError(GOES_ON)
         return b""
-
-
-_BLOCK = 512
-_MAX_HEADER = 65_536
-_MAX_RECORDS = 1000
-"""Records of one header."""
-_HEADERS_PER_ENTRY = 4
-_FILE, _OLD_FILE, _FOLDER = b"0", b"\0", b"5"
-_LONG_NAME, _LONG_LINK, _PAX, _PAX_FOR_ALL = b"L", b"K", b"x", b"g"
-_SPARSE, _SPARSE_KEY = b"S", b"GNU.sparse."
-_REFUSED_TYPES = {
-    b"1": "is a hard link",
-    b"2": LINK,
-    b"3": "is a device",
-    b"4": "is a device",
-    b"6": "is a FIFO",
-    _SPARSE: "is a sparse file",
-}
-_OCTAL = re.compile(rb" *([0-7]*) *(\0.*)?", re.DOTALL)
-_DECIMAL = re.compile(rb"[0-9]{1,19}")
-_RECORD = re.compile(rb"([1-9][0-9]{0,5}) ([^=]+)=")
 
 
 def untar(content: bytes, into: Unpacked) -> None:
@@ -201,17 +208,6 @@ def _take_blocks(stream: Gunzip, size: int) -> bytes:
     content = stream.take(size)
     stream.take(-size % _BLOCK)
     return content
-
-
-_END = struct.Struct("<4s4H2LH")
-_CENTRAL = struct.Struct("<4s6H3L5H2L")
-_LOCAL = struct.Struct("<4s5H3L2H")
-_END_MARK, _CENTRAL_MARK, _LOCAL_MARK = b"PK\5\6", b"PK\1\2", b"PK\3\4"
-_PLAIN, _DEFLATED = 0, 8
-_ENCRYPTED, _SUMS_FOLLOW, _UTF8 = 1 << 0 | 1 << 6 | 1 << 13, 1 << 3, 1 << 11
-_NOTHING = frozenset({0})
-_SUMS = frozenset({0, 12, 16, 20, 24})
-"""How many bytes may stand behind a file's own: its sums, of 32 or 64 bits, with or without a mark."""
 
 
 @dataclass(frozen=True, slots=True)

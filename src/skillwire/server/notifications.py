@@ -32,6 +32,19 @@ from skillwire.protocol.bounds import SUBSCRIPTION_BYTES, SUBSCRIPTIONS, check_s
 from skillwire.safe_text import quoted
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
+_LIST_EVENTS: dict[ListKind, ServerEvent] = {
+    ListKind.TOOLS: ToolsListChanged(),
+    ListKind.PROMPTS: PromptsListChanged(),
+    ListKind.RESOURCES: ResourcesListChanged(),
+}
+SUBSCRIBE, UNSUBSCRIBE = "resources/subscribe", "resources/unsubscribe"
+Listen: TypeAlias = Callable[[Context, types.SubscriptionsListenRequestParams], Awaitable[Any]]
+_PAUSE = 0.1
+"""Seconds between two rounds of news: what comes in between is told together."""
+ALL_SUBSCRIPTION_BYTES = 64 * 1024 * 1024
+"""Bytes that the subscriptions of all clients may take together."""
+_PER_SUBSCRIPTION = 300
+"""Bytes that a subscription takes besides its URI."""
 
 
 @dataclass(slots=True, eq=False)
@@ -125,23 +138,6 @@ class Sessions:
     def _forget(self, key: int) -> None:
         if (session := self._sessions.pop(key, None)) is not None:
             self._left(session.uris)
-
-
-_LIST_EVENTS: dict[ListKind, ServerEvent] = {
-    ListKind.TOOLS: ToolsListChanged(),
-    ListKind.PROMPTS: PromptsListChanged(),
-    ListKind.RESOURCES: ResourcesListChanged(),
-}
-SUBSCRIBE, UNSUBSCRIBE = "resources/subscribe", "resources/unsubscribe"
-
-Listen: TypeAlias = Callable[[Context, types.SubscriptionsListenRequestParams], Awaitable[Any]]
-
-_PAUSE = 0.1
-"""Seconds between two rounds of news: what comes in between is told together."""
-ALL_SUBSCRIPTION_BYTES = 64 * 1024 * 1024
-"""Bytes that the subscriptions of all clients may take together."""
-_PER_SUBSCRIPTION = 300
-"""Bytes that a subscription takes besides its URI."""
 
 
 class Announcer:

@@ -39,6 +39,8 @@ _ARGUMENT = {SKILLS_LIST: "cursor", SKILLS_GET: "uri", RESOURCES_READ: "uri"}
 """The one parameter of each request that is known here. Only a list can do without."""
 CACHED_METHODS = tuple(_ARGUMENT)
 """The requests that are answered here."""
+_VERSION, _CAPABILITIES = f"{META}protocolVersion", f"{META}clientCapabilities"
+_CLIENT = frozenset({"name", "version", "title"})
 
 
 class Question(NamedTuple):
@@ -238,8 +240,6 @@ def _is_elicitation(value: object) -> bool:
     return _is_object_of_objects(value) and cast("dict[str, Any]", value).keys() <= {"form", "url"}
 
 
-_VERSION, _CAPABILITIES = f"{META}protocolVersion", f"{META}clientCapabilities"
-_CLIENT = frozenset({"name", "version", "title"})
 _DECLARED: Mapping[str, Callable[[object], bool]] = {
     "roots": _is_roots,
     "sampling": _is_sampling,

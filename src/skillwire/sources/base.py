@@ -15,6 +15,12 @@ from skillwire.safe_text import quoted
 
 _FIX = "fix the source; it is looked at again after a while, at the latest every half a minute"
 _COMES_BACK = "nothing to do if it comes back: it is asked again from time to time"
+Progress: TypeAlias = Callable[[int], None]
+"""Called during a scan with the number of files and folders seen so far."""
+Locations: TypeAlias = frozenset[str]
+"""Where a source should scan again: paths, or whatever its origins name."""
+EVERYWHERE: Locations = frozenset()
+"""Scan everything again."""
 
 
 def source_problem(label: str, error: SourceError, *, known: bool) -> Problem:
@@ -27,16 +33,6 @@ def source_problem(label: str, error: SourceError, *, known: bool) -> Problem:
         f"the source {quoted(label)} {what}: {error}",
         hint=_COMES_BACK if isinstance(error, SourceUnavailableError) else _FIX,
     )
-
-
-Progress: TypeAlias = Callable[[int], None]
-"""Called during a scan with the number of files and folders seen so far."""
-
-
-Locations: TypeAlias = frozenset[str]
-"""Where a source should scan again: paths, or whatever its origins name."""
-EVERYWHERE: Locations = frozenset()
-"""Scan everything again."""
 
 
 class WatchFilter:

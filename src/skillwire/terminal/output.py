@@ -15,6 +15,7 @@ from skillwire.safe_text import quoted, visible
 
 _NOT_PLAIN = re.compile(r"[^\x00-\x7e]")
 COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
+_YES = frozenset({"y", "yes"})
 
 
 class _Console(Console):
@@ -78,9 +79,6 @@ def print_problems(console: Console, problems: Iterable[Problem]) -> None:
         console.print(Text.assemble((place, "bold"), f": {rest} (", kind, ")"))
         if problem.hint:
             console.print(Text.assemble(("hint", "cyan"), f": {visible(problem.hint)}"))
-
-
-_YES = frozenset({"y", "yes"})
 
 
 def is_interactive() -> bool:

@@ -28,6 +28,10 @@ EDITOR = re.compile(r"\$\{(?P<editor>[^}]*+)(?:\}|(?P<unclosed>\Z))")
 """`${env:NAME}`, `${workspaceFolder}` and the like."""
 
 _SEPARATORS = frozenset({"pathSeparator", "/"})
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
+_STDIO = frozenset({"stdio", "local"})
+_HTTP = frozenset({"http", "streamable-http", "streamable_http", "streamablehttp", "remote"})
+OLD_TRANSPORT = "it speaks SSE, the transport before streamable HTTP, which is not supported"
 
 
 class EntryError(SkillwireError):
@@ -92,12 +96,6 @@ def editor_variables_of(environment: Mapping[str, str], home: Path, workspace: P
         "/": "/",
     }
     return Variables(EDITOR, environment, predefined)
-
-
-_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
-_STDIO = frozenset({"stdio", "local"})
-_HTTP = frozenset({"http", "streamable-http", "streamable_http", "streamablehttp", "remote"})
-OLD_TRANSPORT = "it speaks SSE, the transport before streamable HTTP, which is not supported"
 
 
 @dataclass(frozen=True, slots=True)

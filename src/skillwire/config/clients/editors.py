@@ -19,6 +19,7 @@ from skillwire.config.clients.files import ClientEnvironment, Place
 from skillwire.host.connections.target import Target
 
 _MAX_BYTES = 1024 * 1024
+_EDITIONS = ("Code", "Code - Insiders")
 
 
 def editor_variables(place: Place, around: ClientEnvironment) -> Variables:
@@ -74,9 +75,6 @@ def _cursor_servers(
 
 
 CURSOR = Client("cursor", "Cursor", _cursor_files, _cursor_servers)
-
-
-_EDITIONS = ("Code", "Code - Insiders")
 
 
 def _vscode_files(around: ClientEnvironment) -> Iterator[Place]:

@@ -18,6 +18,10 @@ from skillwire.errors import SkillwireError
 _STRING = r'"(?:\\.|[^"\\])*"?'
 _COMMENT = re.compile(rf"(?P<kept>{_STRING})|//[^\r\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LAST_COMMA = re.compile(rf"(?P<kept>{_STRING})|,(?=\s*[}}\]])", re.DOTALL)
+_MAX_BYTES = 64 * 1024 * 1024
+"""Some clients keep everything that was ever said in the same file."""
+_MAX_SHARED_BYTES = 1024 * 1024
+"""Of a file that somebody else may have written."""
 
 
 def parse_jsonc(text: str) -> object:
@@ -28,12 +32,6 @@ def parse_jsonc(text: str) -> object:
 def _blank(match: re.Match[str]) -> str:
     """Leave spaces where something was, so that lines and columns stay what they are."""
     return match["kept"] or re.sub(r"[^\r\n]", " ", match[0])
-
-
-_MAX_BYTES = 64 * 1024 * 1024
-"""Some clients keep everything that was ever said in the same file."""
-_MAX_SHARED_BYTES = 1024 * 1024
-"""Of a file that somebody else may have written."""
 
 
 class ClientFileError(SkillwireError):

@@ -32,6 +32,8 @@ CLIENTS: tuple[Client, ...] = (
 )
 _MAX_SERVERS = 1000
 """Servers that are taken of one file."""
+ALLOW = "--allow"
+"""The option that says of a server in a project's file what a person would say if asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +184,6 @@ def _bare(target: Target) -> Target:
     return replace(target, label="server", spelled="-")
 
 
-ALLOW = "--allow"
-"""The option that says of a server in a project's file what a person would say if asked."""
 MayReach = Callable[[KnownServer], bool]
 """Whether a person agrees that what a project's file says is done."""
 

@@ -17,6 +17,43 @@ _KEBAB = "^[a-z0-9]+(-[a-z0-9]+)*$"
 _ID = "^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
 _TEXTS = {"type": "array", "items": {"type": "string", "minLength": 1}}
 _TEXT_OR_TEXTS = {"anyOf": [{"type": "string"}, _TEXTS]}
+_CLAUDE: dict[str, Any] = {
+    "when_to_use": {"type": "string"},
+    "arguments": _TEXT_OR_TEXTS,
+    "argument-hint": _TEXT_OR_TEXTS,
+    "disable-model-invocation": {"type": "boolean"},
+    "user-invocable": {"type": "boolean"},
+    "disallowed-tools": _TEXT_OR_TEXTS,
+    "model": {"type": "string"},
+    "effort": {"type": ["string", "integer"]},
+    "context": {"type": "string"},
+    "agent": {"type": "string"},
+    "hooks": {"type": "object"},
+    "paths": _TEXT_OR_TEXTS,
+    "shell": {"type": "string"},
+}
+_REFERENCE: dict[str, Any] = {
+    "type": "object",
+    "required": ["path"],
+    "properties": {
+        "path": {"type": "string", "pattern": r"^(\./+)*references/[^\\]*\.[mM][dD]$"},
+        "mime_type": {"type": "string", "default": "text/markdown"},
+        "title": {"type": ["string", "null"]},
+        "aliases": {"type": "array", "items": {"type": "string", "pattern": _ID}},
+    },
+    "additionalProperties": True,
+}
+_ICON: dict[str, Any] = {
+    "type": "object",
+    "required": ["src"],
+    "properties": {
+        "src": {"type": "string", "minLength": 1},
+        "mimeType": {"type": "string"},
+        "sizes": {"type": "array", "items": {"type": "string"}},
+        "theme": {"enum": ["light", "dark"]},
+    },
+    "additionalProperties": True,
+}
 
 
 def frontmatter_schema(key: str | None) -> dict[str, Any]:
@@ -74,23 +111,6 @@ def _standard(*, letter_first: bool) -> dict[str, Any]:
     }
 
 
-_CLAUDE: dict[str, Any] = {
-    "when_to_use": {"type": "string"},
-    "arguments": _TEXT_OR_TEXTS,
-    "argument-hint": _TEXT_OR_TEXTS,
-    "disable-model-invocation": {"type": "boolean"},
-    "user-invocable": {"type": "boolean"},
-    "disallowed-tools": _TEXT_OR_TEXTS,
-    "model": {"type": "string"},
-    "effort": {"type": ["string", "integer"]},
-    "context": {"type": "string"},
-    "agent": {"type": "string"},
-    "hooks": {"type": "object"},
-    "paths": _TEXT_OR_TEXTS,
-    "shell": {"type": "string"},
-}
-
-
 def _block() -> dict[str, Any]:
     return {
         "description": "What the catalogue says of the skill",
@@ -124,30 +144,6 @@ def _block() -> dict[str, Any]:
         },
         "additionalProperties": True,
     }
-
-
-_REFERENCE: dict[str, Any] = {
-    "type": "object",
-    "required": ["path"],
-    "properties": {
-        "path": {"type": "string", "pattern": r"^(\./+)*references/[^\\]*\.[mM][dD]$"},
-        "mime_type": {"type": "string", "default": "text/markdown"},
-        "title": {"type": ["string", "null"]},
-        "aliases": {"type": "array", "items": {"type": "string", "pattern": _ID}},
-    },
-    "additionalProperties": True,
-}
-_ICON: dict[str, Any] = {
-    "type": "object",
-    "required": ["src"],
-    "properties": {
-        "src": {"type": "string", "minLength": 1},
-        "mimeType": {"type": "string"},
-        "sizes": {"type": "array", "items": {"type": "string"}},
-        "theme": {"enum": ["light", "dark"]},
-    },
-    "additionalProperties": True,
-}
 
 
 def schema(

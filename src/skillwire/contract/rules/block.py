@@ -26,6 +26,9 @@ PATTERN = rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_PRE}(?:\.{_PRE})*)?(?:\+{_BUIL
 
 _VERSION = re.compile(PATTERN)
 _ALMOST = re.compile(r"[vV]?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?")
+_LOST_ZERO = re.compile(r"[0-9]+\.[1-9]")
+"""To YAML `1.10` is the same number as `1.1`, and nobody can tell which one was written."""
+_SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 
 
 def is_semver(text: str) -> bool:
@@ -39,10 +42,6 @@ def proposed_version(text: str) -> str:
         return "1.0.0"
     # Digits are copied without leading zeros, never through `int`: they may be very many.
     return ".".join((part or "0").lstrip("0") or "0" for part in found.groups())
-
-
-_LOST_ZERO = re.compile(r"[0-9]+\.[1-9]")
-"""To YAML `1.10` is the same number as `1.1`, and nobody can tell which one was written."""
 
 
 def id_missing(subject: ContractSkill) -> Iterator[Problem]:
@@ -212,9 +211,6 @@ def _icon_fault(icon: Json) -> str | None:
     if icon.get("theme", "light") not in ("light", "dark"):  # no set: a list cannot be looked up in one
         return "`theme` is neither `light` nor `dark`"
     return None
-
-
-_SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 
 
 def number_size(subject: ContractSkill) -> Iterator[Problem]:

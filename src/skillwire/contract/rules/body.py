@@ -40,6 +40,8 @@ _IMPORTED = frozenset({"py", "js", "mjs", "ts"})
 _WORD = re.compile(r"[\w.-]++")
 _FOLDER = re.compile(r"(?<![\w/.-])(?:\./)?([\w./-]++)(?<=/)")
 _LONGEST_FOLDER = 200
+# What people and lawyers read, and models need not.
+_FOR_PEOPLE = ("LICENSE", "LICENCE", "NOTICE", "COPYING", "README", "CHANGELOG")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +179,6 @@ def _mentions(text: str, found: Iterable[tuple[str, int]]) -> tuple[Mention, ...
 def _blanked(pattern: re.Pattern[str], text: str) -> str:
     """Return `text` with spaces where `pattern` was: every line stays the line that it is."""
     return pattern.sub(lambda found: "\n".join(" " * len(line) for line in found[0].split("\n")), text)
-
-
-# What people and lawyers read, and models need not.
-_FOR_PEOPLE = ("LICENSE", "LICENCE", "NOTICE", "COPYING", "README", "CHANGELOG")
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,12 @@ _ID = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
+SKILLS = "resource://skills/"
+CATALOG = "resource://catalog/"
+INDEX = f"{CATALOG}skills_index"
+DOCUMENT_TEMPLATE = f"{SKILLS}{{id}}/document"
+REFERENCE_TEMPLATE = f"{SKILLS}{{id}}/references/{{ref_id}}"
+CARD_TEMPLATE = f"{CATALOG}skills/{{id}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,14 +220,6 @@ def id_fault(text: str, what: str) -> str | None:
     if is_id(text):
         return None
     return f"{quoted(text)} is not {_ID_RULE}" if text else f"the {what} is empty"
-
-
-SKILLS = "resource://skills/"
-CATALOG = "resource://catalog/"
-INDEX = f"{CATALOG}skills_index"
-DOCUMENT_TEMPLATE = f"{SKILLS}{{id}}/document"
-REFERENCE_TEMPLATE = f"{SKILLS}{{id}}/references/{{ref_id}}"
-CARD_TEMPLATE = f"{CATALOG}skills/{{id}}"
 
 
 def root_uri(skill_id: str) -> str:

@@ -16,6 +16,8 @@ from skillwire.safe_text import quoted
 METADATA_FILE = "metadata.yaml"
 
 _TAKEN_OVER = ("id", "version", "tags", "capabilities", "depends_on", "references", "icons")
+RESERVED_WORDS = ("anthropic", "claude")
+_TAG = re.compile(r"</?[A-Za-z!?][^<>]*>")
 
 
 def block_for_metadata_file(text: str, subject: ContractSkill) -> str:
@@ -38,11 +40,6 @@ def _values(text: str) -> dict[str, Json]:
         return load(OPENING + text.removeprefix(OPENING).replace("\r\n", "\n")).values
     except UnreadableError:
         return {}
-
-
-RESERVED_WORDS = ("anthropic", "claude")
-
-_TAG = re.compile(r"</?[A-Za-z!?][^<>]*>")
 
 
 @dataclass(frozen=True, slots=True)

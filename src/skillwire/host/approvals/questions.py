@@ -14,6 +14,9 @@ from skillwire.safe_text import bare, plain, quoted
 _SHOWN_CHANGES = 20
 """Differences that a sentence names."""
 _SHOWN_FIELD = 64
+_SHOWN_TEXT = 2000
+"""Characters of a command or a URI that a question shows."""
+_SHOWN_FILES = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +120,6 @@ def inspect_entry(skill: HostedSkill, changes: Changes | None = None) -> Inspect
         InspectedFile(shown_path(skill, file.uri), file.size, file.digest.text) for file in listed or ()
     )
     return Inspection(skill, None if listed is None else files, wishes(skill), changes)
-
-
-_SHOWN_TEXT = 2000
-"""Characters of a command or a URI that a question shows."""
-_SHOWN_FILES = 30
 
 
 class Answer(StrEnum):

@@ -23,6 +23,12 @@ from skillwire.host.connections.traffic import Traffic, TrafficLimits
 from skillwire.safe_text import quoted, visible
 
 _CANCELLED = "notifications/cancelled"
+_PATIENCE = 60.0
+"""Seconds for one answer."""
+_FAREWELL = 5.0
+"""Seconds to take leave of a server in peace."""
+_OURS = (OSError, httpx2.ConnectError, SkillwireError)
+"""Failures whose messages come from this machine, and hold no text of a server."""
 
 
 @asynccontextmanager
@@ -122,13 +128,6 @@ class _Outgoing(_Stream):
 
 
 __all__ = ["connected", "reason"]
-
-_PATIENCE = 60.0
-"""Seconds for one answer."""
-_FAREWELL = 5.0
-"""Seconds to take leave of a server in peace."""
-_OURS = (OSError, httpx2.ConnectError, SkillwireError)
-"""Failures whose messages come from this machine, and hold no text of a server."""
 
 
 @asynccontextmanager

@@ -26,6 +26,10 @@ _MOST = 2_000
 """Resources that are subscribed to. Whoever lists more skills is asked from time to time."""
 _MOST_ONE_BY_ONE = 200
 """The same for servers that have to be asked once for each."""
+_PATIENCE = 30.0
+"""Seconds until a server that does not introduce itself is given up."""
+_FAREWELL = 5.0
+"""Seconds to take leave of a server in peace."""
 
 
 class Listener:
@@ -130,12 +134,6 @@ class Listener:
 async def _ask(client: Client, request: Any) -> None:
     with contextlib.suppress(MCPError):  # not everything can be subscribed to, and not everywhere
         await client.session.send_request(request, types.EmptyResult)
-
-
-_PATIENCE = 30.0
-"""Seconds until a server that does not introduce itself is given up."""
-_FAREWELL = 5.0
-"""Seconds to take leave of a server in peace."""
 
 
 class Connect(Protocol):

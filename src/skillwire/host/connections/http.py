@@ -25,6 +25,19 @@ _MARK = secrets.token_hex(16)
 """No server knows it. Otherwise a server could make its own text look like a message of this program."""
 _LONGEST_SCOPE = 300
 UNAUTHORIZED, FORBIDDEN = 401, 403
+_CONNECT, _READ = 30.0, 60.0
+"""Seconds to connect, and between two pieces of an answer."""
+_FAREWELL = 2.0
+"""Seconds for a server to confirm that a session ends."""
+_STREAM_PAUSE, _FREE_STREAMS = 1.0, 3
+"""Seconds between two requests for a stream of news, after the first few: a server may end each at once."""
+_NAMED_BY_A_PROJECT = (
+    "it is plain `http` on this machine or in a private network, and a project's file names it"
+)
+_OURS = frozenset(
+    {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"}
+)
+"""Headers that the protocol needs as they are, beside all that begin with `mcp-`."""
 
 
 def is_refusal(response: httpx2.Response) -> bool:
@@ -75,21 +88,6 @@ class _Replacement(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-
-
-_CONNECT, _READ = 30.0, 60.0
-"""Seconds to connect, and between two pieces of an answer."""
-_FAREWELL = 2.0
-"""Seconds for a server to confirm that a session ends."""
-_STREAM_PAUSE, _FREE_STREAMS = 1.0, 3
-"""Seconds between two requests for a stream of news, after the first few: a server may end each at once."""
-_NAMED_BY_A_PROJECT = (
-    "it is plain `http` on this machine or in a private network, and a project's file names it"
-)
-_OURS = frozenset(
-    {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"}
-)
-"""Headers that the protocol needs as they are, beside all that begin with `mcp-`."""
 
 
 @asynccontextmanager

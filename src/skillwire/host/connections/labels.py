@@ -12,6 +12,9 @@ LABEL_RULE = "1-64 letters, digits, dots, underscores and hyphens, the first a l
 """So that a label is also a name for a folder, and the first part of a `skill://` URI."""
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
+_OTHERS = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
+_WORDS = 3
+"""Words of a command that its label is made of. What follows an option may be a secret."""
 
 
 def is_label(text: str) -> bool:
@@ -23,11 +26,6 @@ def checked_label(text: str) -> str:
     if not is_label(text):
         raise InvalidValueError("label", text, LABEL_RULE)
     return text
-
-
-_OTHERS = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
-_WORDS = 3
-"""Words of a command that its label is made of. What follows an option may be a secret."""
 
 
 def slug(text: str) -> str:

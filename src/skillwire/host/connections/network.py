@@ -12,6 +12,9 @@ import httpx2
 from skillwire.host.connections.addresses import addresses_of, is_private_address
 from skillwire.host.connections.traffic import Traffic
 
+_RECEIVING = "receive_response_headers"
+"""What `httpcore2` calls the wait for the head of an answer."""
+
 
 def counting_client(**options: Any) -> httpx2.AsyncClient:
     """Return a client that counts what comes before an answer, directly and by every proxy."""
@@ -129,7 +132,3 @@ def head_trace(traffic: Traffic) -> Callable[[str, Mapping[str, Any]], Awaitable
             _head.set(_Head(traffic) if event.endswith(".started") else None)
 
     return trace
-
-
-_RECEIVING = "receive_response_headers"
-"""What `httpcore2` calls the wait for the head of an answer."""

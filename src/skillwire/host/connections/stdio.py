@@ -34,6 +34,18 @@ _BREATH = 0.005
 """Seconds after each full chunk: a program that writes without end is slowed down, and takes no core."""
 _PATIENCE = 1.0
 """Seconds for the rest to arrive once the program has ended. A child of it may hold the pipe for ever."""
+_GRACE, _KILL, _FLUSH, _REAP = 2.0, 2.0, 0.5, 2.0
+"""Seconds for a program to end by itself, to end on SIGTERM, to read the rest, and to be gone when killed."""
+_SHORT = 0.5
+"""Seconds for each of these if the program sent more than it may."""
+_LOOK_AGAIN = 0.01
+_DRAINED = 16 * 1024 * 1024
+"""Bytes that are read and thrown away while a program ends, so that it does not wait for a reader."""
+_BROKEN = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, OSError)
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,15})\s*[,}]')
+_CONTENT = re.compile(rb'"(?:result|error)"\s*:')
+_END = 100
+"""Bytes at the end of an answer, where some programs write its id."""
 
 
 class StderrTail:
@@ -66,20 +78,6 @@ class StderrTail:
                 if len(chunk) == _CHUNK:
                     time.sleep(_BREATH)
 
-
-_GRACE, _KILL, _FLUSH, _REAP = 2.0, 2.0, 0.5, 2.0
-"""Seconds for a program to end by itself, to end on SIGTERM, to read the rest, and to be gone when killed."""
-_SHORT = 0.5
-"""Seconds for each of these if the program sent more than it may."""
-_LOOK_AGAIN = 0.01
-_DRAINED = 16 * 1024 * 1024
-"""Bytes that are read and thrown away while a program ends, so that it does not wait for a reader."""
-_BROKEN = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, OSError)
-
-_ID = re.compile(rb'"id"\s*:\s*(\d{1,15})\s*[,}]')
-_CONTENT = re.compile(rb'"(?:result|error)"\s*:')
-_END = 100
-"""Bytes at the end of an answer, where some programs write its id."""
 
 _Incoming = MemoryObjectSendStream[SessionMessage | Exception]
 

@@ -35,6 +35,19 @@ from skillwire.protocol.messages import (
 from skillwire.protocol.remote import Dialect, RemoteSkill, parse_entry
 from skillwire.safe_text import quoted
 
+MAX_PAGES = 1000
+MAX_ENTRIES = 20_000
+"""Pages and entries, good or bad, that are followed of one list (H2)."""
+_MAX_CURSOR = 65_536
+MAX_LIST = 64 * 1024 * 1024
+"""Bytes that are kept of one list, about as much as they take in memory (H25)."""
+_BREATH = 200
+"""Entries that are looked at before others get their turn."""
+_READ_OVERHEAD, _READ_FACTOR = 256 * 1024, 6
+"""Bytes around the content of an answer, and bytes that JSON needs at most for one byte of content."""
+BUDGET = 256 * 1024 * 1024
+"""Bytes that are read of one server (H25)."""
+
 
 class _Params(types.RequestParams):
     model_config = ConfigDict(extra="allow")
@@ -62,20 +75,6 @@ async def ask(client: Client, method: str, **params: object) -> dict[str, Any]:
             raise wanted from error
         raise
     return dict(result.model_extra or {})
-
-
-MAX_PAGES = 1000
-MAX_ENTRIES = 20_000
-"""Pages and entries, good or bad, that are followed of one list (H2)."""
-_MAX_CURSOR = 65_536
-MAX_LIST = 64 * 1024 * 1024
-"""Bytes that are kept of one list, about as much as they take in memory (H25)."""
-_BREATH = 200
-"""Entries that are looked at before others get their turn."""
-_READ_OVERHEAD, _READ_FACTOR = 256 * 1024, 6
-"""Bytes around the content of an answer, and bytes that JSON needs at most for one byte of content."""
-BUDGET = 256 * 1024 * 1024
-"""Bytes that are read of one server (H25)."""
 
 
 @dataclass(slots=True)

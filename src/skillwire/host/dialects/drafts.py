@@ -23,6 +23,11 @@ from skillwire.protocol.messages import EXTENSION, MANIFEST, RESOURCES_LIST, SKI
 from skillwire.protocol.remote import Dialect, RemoteDelivery, RemoteSkill, parse_entry
 from skillwire.protocol.verify import delivery_faults, path_in, unpack_skill
 
+_INDEX, _MANIFEST = 16 * 1024 * 1024, 4 * 1024 * 1024
+"""Bytes of the answer that holds an index, and of one that holds a manifest."""
+MAX_MANIFESTS = 1000
+"""Manifests that are read of one server: each is a request (H2)."""
+
 
 class RetrievedBytes:
     """The bytes of each file that was read, by skill. A file that is read again counts once."""
@@ -40,11 +45,6 @@ class RetrievedBytes:
             raise VerificationError("", server_problem(skill.uri, Rule.ENTRY_LIMITS, told))
         sizes[uri] = size
 
-
-_INDEX, _MANIFEST = 16 * 1024 * 1024, 4 * 1024 * 1024
-"""Bytes of the answer that holds an index, and of one that holds a manifest."""
-MAX_MANIFESTS = 1000
-"""Manifests that are read of one server: each is a request (H2)."""
 
 _WARNINGS = {
     Dialect.DRAFT_C: (

@@ -45,6 +45,16 @@ _MOST_REQUESTS = 40
 """Requests of one login, redirects included."""
 _REFUSAL = "it is on this machine or in a private network, and the server that names it is not"
 ALLOW_PRIVATE = "if you want that, add `--allow-private`"
+_HEADERS = frozenset({"content-type", "location", "www-authenticate"})
+"""The headers of an answer that are used."""
+_ERRORS = frozenset({200, 400, 401, 403})
+"""Statuses of OAuth errors. Some login servers send them with 200."""
+_FINAL = frozenset({"invalid_grant", "invalid_client", "unauthorized_client", "bad_refresh_token"})
+"""Errors after which no renewal of the login can work (RFC 6749, section 5.2; the last is GitHub's).
+
+The refresh token is not valid, the client is not known, or the client may not renew. Any other error may be
+of a proxy, or of a limit.
+"""
 
 
 class LoginFetcher:
@@ -146,20 +156,6 @@ class LoginFetcher:
             return False
         own = all(getattr(url, part) == getattr(self._server, part) for part in ("scheme", "host", "port"))
         return self._public_only or not own
-
-
-_HEADERS = frozenset({"content-type", "location", "www-authenticate"})
-"""The headers of an answer that are used."""
-
-
-_ERRORS = frozenset({200, 400, 401, 403})
-"""Statuses of OAuth errors. Some login servers send them with 200."""
-_FINAL = frozenset({"invalid_grant", "invalid_client", "unauthorized_client", "bad_refresh_token"})
-"""Errors after which no renewal of the login can work (RFC 6749, section 5.2; the last is GitHub's).
-
-The refresh token is not valid, the client is not known, or the client may not renew. Any other error may be
-of a proxy, or of a limit.
-"""
 
 
 async def renew(record: LoginRecord, server: str) -> LoginRecord:

@@ -17,6 +17,8 @@ from skillwire.protocol.messages import DIRECTORY_READ, EXTENSION, SKILLS_GET
 from skillwire.protocol.remote import RemoteSkill
 from skillwire.safe_text import quoted
 
+_T = TypeVar("_T")
+
 
 class SkillsTransport(Protocol):
     """Asks one server, under the label that it has here. A `ServerSource` makes records of what it says.
@@ -55,9 +57,6 @@ class SkillsTransport(Protocol):
     def heard(self, every: float | None = None) -> AsyncGenerator[None]:
         """Yield whenever the skills may be others, and at the latest after `every` seconds."""
         ...
-
-
-_T = TypeVar("_T")
 
 
 class ConnectedServer:

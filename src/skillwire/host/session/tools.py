@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _TYPES: Mapping[object, type] = {"string": str, "integer": int, "boolean": bool}
 """The types that a parameter may have, and what they are once they came from JSON."""
+_Run: TypeAlias = Callable[..., Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +76,6 @@ class AgentTool:
     @property
     def _expected(self) -> str:
         return f"write {', '.join(map(quoted, self._properties)) or 'an empty object'}"
-
-
-_Run: TypeAlias = Callable[..., Awaitable[str]]
 
 
 def session_tools(session: "Session", *, resources: bool) -> tuple[AgentTool, ...]:

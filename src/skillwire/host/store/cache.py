@@ -25,6 +25,11 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 _READABLE = 64
 _HASH = 32
 """Hex digits. Even if somebody made two URIs of one hash, the digest of the content tells them apart."""
+CACHE_BYTES = 512 * 1024 * 1024
+"""Bytes that are kept of all servers together."""
+_STAGING = ".staging"
+"""For what is arriving or leaving. No label has this name."""
+_OURS_ALONE = 0o700
 
 
 def label_folder(label: str) -> str:
@@ -53,13 +58,6 @@ def _unique(readable: str, whole: str) -> str:
     hashed = hashlib.sha256(whole.encode(errors="surrogatepass")).hexdigest()[:_HASH]
     name = f"{shown}~{hashed}"
     return f"_{name}" if portable_fault(name) else name
-
-
-CACHE_BYTES = 512 * 1024 * 1024
-"""Bytes that are kept of all servers together."""
-_STAGING = ".staging"
-"""For what is arriving or leaving. No label has this name."""
-_OURS_ALONE = 0o700
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,12 @@ _TYPES: dict[str, dict[str, type]] = {
     "grants": {"label": str, "uri": bytes, "tool": str},
     "cached": {"label": str, "uri": bytes, "digest": str, "size": int},
 }
+_DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_SENSELESS = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_READONLY, 0})
+"""What a statement that is right ends with where the tables are wrong, in a file that we may write."""
+_PRIMARY = 0xFF
+"""The bits of an error code that say what it is; the others say more about it."""
+_SHOWN = 80
 
 
 class DamagedError(Exception):
@@ -111,14 +117,6 @@ def _check_rows(connection: sqlite3.Connection) -> None:
                     restored(value)
                 if column == "digest" and Digest.parse(value) is None:
                     raise DamagedError(f"`{column}` in `{table}` is no digest")
-
-
-_DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-_SENSELESS = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_READONLY, 0})
-"""What a statement that is right ends with where the tables are wrong, in a file that we may write."""
-_PRIMARY = 0xFF
-"""The bits of an error code that say what it is; the others say more about it."""
-_SHOWN = 80
 
 
 class Database:

@@ -12,6 +12,8 @@ _OURS_ALONE = 0o700
 _OURS_ALONE_FILE = 0o600
 _OTHERS = 0o077
 ELSEWHERE = "name another folder with `SKILLWIRE_STATE_DIR`"
+PATIENCE = 10.0
+"""Seconds that one process waits for another."""
 
 
 def make_private(folder: Path, known_by: str) -> None:
@@ -70,10 +72,6 @@ def _is_same(one: Path, other: Path) -> bool:
         return one.samefile(other)
     except OSError:
         return False
-
-
-PATIENCE = 10.0
-"""Seconds that one process waits for another."""
 
 
 class StateLock:

@@ -29,6 +29,10 @@ Backends that always fail, forget everything or write plain files have less.
 """
 _TIMEOUT = 30.0
 """Seconds for a keyring to answer. It may wait for a person to unlock it."""
+LOGINS = "logins"
+_OTHERS = 0o077
+_LOCK_TIMEOUT = 60.0
+"""Seconds to wait while another process renews the tokens of a label."""
 
 
 class KeyringError(Exception):
@@ -102,12 +106,6 @@ def _bounded(call: Callable[[], Any]) -> Any:
     if not answers:
         raise KeyringError("it did not answer in time" if thread.is_alive() else "it failed")
     return answers[0]
-
-
-LOGINS = "logins"
-_OTHERS = 0o077
-_LOCK_TIMEOUT = 60.0
-"""Seconds to wait while another process renews the tokens of a label."""
 
 
 class Logins:

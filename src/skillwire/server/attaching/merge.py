@@ -27,6 +27,10 @@ from skillwire.server.build import Context, Handler, respond
 
 _MOST_PAGES = 1000
 """Pages of somebody's list that are looked through for a name."""
+NAMED_IN = {PROMPTS_GET: PROMPTS_LIST, TOOLS_CALL: TOOLS_LIST}
+"""What is asked for by a name, and the list with the names."""
+_ASKED_BY_NAME = {listed: asked for asked, listed in NAMED_IN.items()}
+ONE_CALL = "attach all skills in one call, as in `attach(server, these, those)`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +47,6 @@ LISTS = {
     PROMPTS_LIST: Listing("prompts", "name"),
     TOOLS_LIST: Listing("tools", "name"),
 }
-NAMED_IN = {PROMPTS_GET: PROMPTS_LIST, TOOLS_CALL: TOOLS_LIST}
-"""What is asked for by a name, and the list with the names."""
-_ASKED_BY_NAME = {listed: asked for asked, listed in NAMED_IN.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +214,3 @@ def _careful(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, A
     if "private" in (before.get("cacheScope"), after.get("cacheScope")):
         careful["cacheScope"] = "private"
     return careful
-
-
-ONE_CALL = "attach all skills in one call, as in `attach(server, these, those)`"

@@ -18,6 +18,8 @@ _ORIGIN = re.compile(r"https?://(?P<authority>[^/]+)", re.ASCII)
 _UUID = r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
 _EXTENSION = re.compile(rf"chrome-extension://[a-p]{{32}}|(?:moz|safari-web)-extension://{_UUID}", re.ASCII)
 """The origin of a browser extension. Its id is no host: it has no port, and its case matters."""
+_OPTION: int = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
+"""On Windows, `SO_REUSEADDR` would let any other program take the same port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +135,6 @@ def _is_ip(host: str) -> bool:
 @lru_cache(maxsize=256)
 def _is_loopback(host: str) -> bool:
     return host.lower() == "localhost" or (_is_ip(host) and ipaddress.ip_address(host).is_loopback)
-
-
-_OPTION: int = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
-"""On Windows, `SO_REUSEADDR` would let any other program take the same port."""
 
 
 def listen(address: Address) -> tuple[socket.socket, Address]:

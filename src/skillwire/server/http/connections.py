@@ -24,6 +24,18 @@ _FEWEST_OTHERS = 128
 """Those that are kept free where the system allows fewer."""
 _ACKNOWLEDGED = struct.Struct("=120xQ")
 """Where Linux has `tcpi_bytes_acked` in the answer to `TCP_INFO`."""
+_CLOSE = b"connection: close\r\ncontent-length: 0\r\n\r\n"
+_TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\n" + _CLOSE
+_TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\n" + _CLOSE
+_EVICTED_AT_ONCE = 32
+"""Connections without a request that make room together. A flood would otherwise cost a search each."""
+_LONGEST_STEP = 2.0
+"""Seconds that count at most between two looks. No client can progress while the process is suspended."""
+_STALLED = 5.0
+"""Seconds without a byte after which a body or an answer has to make room for others."""
+_STEP, _LARGEST_WINDOW, _SLOWEST = 16, 8 * 1024 * 1024, 4096
+"""A receiver with a full buffer reports progress in steps of about a sixteenth of it. So a client that reads
+slowly, at this many bytes a second, may seem to stand still for longer than the deadline."""
 
 
 def allowed_connections(wanted: int) -> int:
@@ -63,19 +75,6 @@ def acknowledged(connection: Any) -> int | None:
     except (OSError, struct.error):
         return None
 
-
-_CLOSE = b"connection: close\r\ncontent-length: 0\r\n\r\n"
-_TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\n" + _CLOSE
-_TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\n" + _CLOSE
-_EVICTED_AT_ONCE = 32
-"""Connections without a request that make room together. A flood would otherwise cost a search each."""
-_LONGEST_STEP = 2.0
-"""Seconds that count at most between two looks. No client can progress while the process is suspended."""
-_STALLED = 5.0
-"""Seconds without a byte after which a body or an answer has to make room for others."""
-_STEP, _LARGEST_WINDOW, _SLOWEST = 16, 8 * 1024 * 1024, 4096
-"""A receiver with a full buffer reports progress in steps of about a sixteenth of it. So a client that reads
-slowly, at this many bytes a second, may seem to stand still for longer than the deadline."""
 
 _log = logging.getLogger(__name__)
 

@@ -20,6 +20,9 @@ from skillwire.server.http.routes import read_body, vouch_for_none
 from skillwire.server.jsonrpc import Refusal, read_message, refusal
 
 HEALTH_PATH = "/healthz"
+_SESSION, _VERSION = "mcp-session-id", "mcp-protocol-version"
+_OVER = 404
+"""The status that a request in a session gets when the session has ended."""
 
 
 class HostGuard:
@@ -150,11 +153,6 @@ def _replay(body: bytes, receive: Receive) -> Receive:
         return await receive()
 
     return replayed
-
-
-_SESSION, _VERSION = "mcp-session-id", "mcp-protocol-version"
-_OVER = 404
-"""The status that a request in a session gets when the session has ended."""
 
 
 class SessionLimit:

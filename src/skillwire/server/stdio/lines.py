@@ -5,6 +5,19 @@ from collections.abc import Iterator
 from skillwire.protocol.bounds import MAX_MESSAGE_BYTES
 from skillwire.server.response_cache import BEFORE_ID, BEFORE_RESULT, Question, ResponseCache
 
+_DENSE, _SPACED = b'{"jsonrpc":"2.0","id":', b'{"jsonrpc": "2.0", "id": '
+_LAST = b',"id":'
+_BEHIND_DENSE, _BEHIND_SPACED, _BEHIND_LAST = len(_DENSE), len(_SPACED), len(_LAST)
+_ID = b'"id"'
+_ESCAPE = b"\\"
+"""Lets a name be spelled in many ways."""
+_ZERO, _END = b"0}"
+_DIGITS = 15
+"""Of an id that is recognised. Nobody counts further."""
+_MOST = 8192
+_LONGEST = 1024
+"""Bytes of a line that is remembered."""
+
 
 class LineTooLongError(Exception):
     """A line that was thrown away unread."""
@@ -57,20 +70,6 @@ class LineSplitter:
             yield LineTooLongError()
         elif line.strip():
             yield line
-
-
-_DENSE, _SPACED = b'{"jsonrpc":"2.0","id":', b'{"jsonrpc": "2.0", "id": '
-_LAST = b',"id":'
-_BEHIND_DENSE, _BEHIND_SPACED, _BEHIND_LAST = len(_DENSE), len(_SPACED), len(_LAST)
-_ID = b'"id"'
-_ESCAPE = b"\\"
-"""Lets a name be spelled in many ways."""
-_ZERO, _END = b"0}"
-_DIGITS = 15
-"""Of an id that is recognised. Nobody counts further."""
-_MOST = 8192
-_LONGEST = 1024
-"""Bytes of a line that is remembered."""
 
 
 class RequestMemo:

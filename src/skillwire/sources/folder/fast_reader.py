@@ -33,6 +33,8 @@ _MOST_FOLDERS = 64
 """In one skill: each is a descriptor while the skill is read."""
 _known_type = lru_cache(maxsize=4096)(known_type)
 """Many skills have files of the same names."""
+_Place: TypeAlias = tuple[str, os.DirEntry[str], int]
+"""The path of a file, its entry, and the descriptor of the folder that it stands in."""
 
 
 class _NotPlainError(Exception):
@@ -62,10 +64,6 @@ def read_plain_skill(
         return None
     finally:
         listing.close()
-
-
-_Place: TypeAlias = tuple[str, os.DirEntry[str], int]
-"""The path of a file, its entry, and the descriptor of the folder that it stands in."""
 
 
 @lru_cache(maxsize=4096)

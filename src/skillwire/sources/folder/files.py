@@ -22,6 +22,13 @@ PACKED = _STAMP.size
 """Bytes of a packed stamp."""
 UNSETTLED = bytes(PACKED)
 """Stands for the stamp of what may still change without a trace: no file has it."""
+# Non-blocking: what was a file when it was listed may be a pipe by now.
+OPEN_FLAGS = (
+    os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+)
+_AT_LEAST = 4096
+"""How much to read at once where the size says nothing, as in /proc."""
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 class Stamp(NamedTuple):
@@ -58,17 +65,6 @@ def packed_if_settled(statuses: Iterable[os.stat_result], now_ns: int) -> list[b
         packed(each) if each.st_mtime_ns < before and each.st_ctime_ns < before else UNSETTLED
         for each in statuses
     ]
-
-
-# Non-blocking: what was a file when it was listed may be a pipe by now.
-OPEN_FLAGS = (
-    os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-)
-
-
-_AT_LEAST = 4096
-"""How much to read at once where the size says nothing, as in /proc."""
-_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 def raise_if_exhausted(error: OSError) -> None:

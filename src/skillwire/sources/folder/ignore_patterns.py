@@ -26,6 +26,20 @@ _REMEMBERED = 1024
 
 Ranges = tuple[tuple[str, str], ...]
 """Characters, by the first and the last of each range."""
+_POSIX: dict[str, Ranges] = {
+    "alnum": (("0", "9"), ("A", "Z"), ("a", "z")),
+    "alpha": (("A", "Z"), ("a", "z")),
+    "blank": ((" ", " "), ("\t", "\t")),
+    "cntrl": (("\x00", "\x1f"), ("\x7f", "\x7f")),
+    "digit": (("0", "9"),),
+    "graph": (("!", "~"),),
+    "lower": (("a", "z"),),
+    "print": ((" ", "~"),),
+    "punct": (("!", "/"), (":", "@"), ("[", "`"), ("{", "~")),
+    "space": (("\t", "\r"), (" ", " ")),
+    "upper": (("A", "Z"),),
+    "xdigit": (("0", "9"), ("A", "F"), ("a", "f")),
+}
 
 
 class PatternError(ValueError):
@@ -59,21 +73,6 @@ _Name = tuple[_Token, ...]
 """One part of a path, between slashes."""
 _ANY = _Characters((), negated=True)
 _DOUBLE_STAR: _Name = ("*", "*")
-
-_POSIX: dict[str, Ranges] = {
-    "alnum": (("0", "9"), ("A", "Z"), ("a", "z")),
-    "alpha": (("A", "Z"), ("a", "z")),
-    "blank": ((" ", " "), ("\t", "\t")),
-    "cntrl": (("\x00", "\x1f"), ("\x7f", "\x7f")),
-    "digit": (("0", "9"),),
-    "graph": (("!", "~"),),
-    "lower": (("a", "z"),),
-    "print": ((" ", "~"),),
-    "punct": (("!", "/"), (":", "@"), ("[", "`"), ("{", "~")),
-    "space": (("\t", "\r"), (" ", " ")),
-    "upper": (("A", "Z"),),
-    "xdigit": (("0", "9"), ("A", "F"), ("a", "f")),
-}
 
 
 class PathPatterns:

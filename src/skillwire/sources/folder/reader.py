@@ -27,6 +27,8 @@ from skillwire.sources.folder.skill_folder import (
 )
 from skillwire.sources.folder.walk import Look, must_be_readable
 
+_READABLE = "check its permissions, or remove it"
+
 
 def read_skill_folder(
     look: Look,
@@ -232,9 +234,6 @@ def _incomplete(where: str, node: _Node) -> Problem | None:
 
 def _below(folder: Folder, path: str) -> str:
     return path[len(folder.path) :].removeprefix("/")
-
-
-_READABLE = "check its permissions, or remove it"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,13 @@ from skillwire.sources.folder.last_good import LastGood, SpillFile
 from skillwire.sources.folder.listing import Folder, joined
 from skillwire.sources.folder.skill_folder import NOTHING, SkillDraft, SkillFolder
 
+_FORM = f"skillwire folder 3, {__version__}"
+"""Another version may read a frontmatter in another way."""
+_LARGEST = 256 * 1024 * 1024
+_BETWEEN = b"\t"
+"""Stands between the path of a plain skill and what is known of it: JSON spells it in another way."""
+_ERRORS = (OSError, orjson.JSONDecodeError, IndexError, KeyError, TypeError, ValueError)
+
 
 class CachedSkill(NamedTuple):
     """A plain skill, and the stamps of all that it was read from."""
@@ -71,14 +78,6 @@ class CachedSkill(NamedTuple):
             file.path: (stamps[at : at + PACKED], file)
             for at, file in zip(range(0, len(stamps), PACKED), self.draft.files, strict=True)
         }
-
-
-_FORM = f"skillwire folder 3, {__version__}"
-"""Another version may read a frontmatter in another way."""
-_LARGEST = 256 * 1024 * 1024
-_BETWEEN = b"\t"
-"""Stands between the path of a plain skill and what is known of it: JSON spells it in another way."""
-_ERRORS = (OSError, orjson.JSONDecodeError, IndexError, KeyError, TypeError, ValueError)
 
 
 class ScanCache:

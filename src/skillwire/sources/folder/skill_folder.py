@@ -18,6 +18,7 @@ from skillwire.sources.folder.listing import Folder, joined
 
 NOTHING: Mapping[str, Any] = {}
 """Nothing, as nearly every skill has it: made once."""
+_FIRST_OF_CONTAINERS = frozenset(container[0] for container in CONTAINERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +194,6 @@ class Placed:
     @classmethod
     def at(cls, base: str, unit: SkillFolder, label: str) -> "Placed":
         return cls(unit, base, unit.placed(base, label))
-
-
-_FIRST_OF_CONTAINERS = frozenset(container[0] for container in CONTAINERS)
 
 
 class Placement:

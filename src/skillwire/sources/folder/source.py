@@ -38,6 +38,9 @@ from skillwire.sources.folder.walk import Look, must_be_readable
 from skillwire.sources.folder.watch import watch
 from skillwire.sources.folder.watch_plan import WatchPlan
 
+_WORTH_A_THREAD = 1024 * 1024
+"""Reading a smaller file takes less time than handing the work to a thread."""
+
 
 @cache
 def _trimmer() -> Callable[[int], Any]:
@@ -55,10 +58,6 @@ def trim_memory() -> None:
     """
     if is_ours():
         _trimmer()(0)
-
-
-_WORTH_A_THREAD = 1024 * 1024
-"""Reading a smaller file takes less time than handing the work to a thread."""
 
 
 class FolderSource(Source):

@@ -38,6 +38,9 @@ from skillwire.sources.folder.listing import (
 _MOUNTS = Path("/proc/self/mountinfo")
 _HONEST = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs", "tmpfs", "overlay"})
 """Kept by this machine itself, and known to move the times."""
+_PROGRESS_STEP = 256
+_BY_PATH = os.scandir not in os.supports_fd  # Windows
+Found = TypeVar("Found")
 
 
 def devices_with_honest_folders() -> frozenset[int]:
@@ -57,11 +60,7 @@ def _honest(mounts: str) -> Iterator[int]:
             yield os.makedev(int(major), int(minor))
 
 
-_PROGRESS_STEP = 256
-_BY_PATH = os.scandir not in os.supports_fd  # Windows
 _by_name = attrgetter("name")
-
-Found = TypeVar("Found")
 
 
 class Inside(NamedTuple):

@@ -36,6 +36,9 @@ _POLL_SECONDS = 2.0
 _POLL_SHARE = 10
 """While polling, at most one part in so many of the time is spent looking."""
 _POLLS_BEFORE_RETRY = 30
+_GONE = ("No path was found", "os error 2)", "os error 20)")
+"""How the watcher words it that a folder is not there, or is no folder."""
+_TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +47,6 @@ class Noticed:
 
     where: Locations
     problem: Problem | None = None
-
-
-_GONE = ("No path was found", "os error 2)", "os error 20)")
-"""How the watcher words it that a folder is not there, or is no folder."""
-_TRIES = 20
 
 
 class _CannotWatchError(Exception):

@@ -75,6 +75,24 @@ _OUTRANKING = "GIT_CONFIG_PARAMETERS"
 _SHORTEST_SECRET_USER = 4
 """A shorter user is no token, and cutting it out would make a riddle of a message."""
 
+if sys.platform == "linux":
+    import resource
+
+OLDEST = (2, 32)
+"""The first git that takes its settings, and so a token, from the environment."""
+LOCAL_SECONDS = 120.0
+"""How long git may work on this machine alone."""
+MOST_PROCESS_MEMORY = 2 * 1024 * 1024 * 1024
+"""Bytes of memory that one process of git may take, on Linux."""
+_MOST_OUTPUT = 1024 * 1024
+_MOST_TALK = 64 * 1024
+_LOOK_SECONDS = 0.1
+_LOOK_SHARE = 5
+"""How many times longer than a look the pause after it is."""
+_PREFIX = re.compile(r"^(?:fatal|error|remote): *")
+_NOISE = re.compile(r"warning:|hint:|From |Please make sure you have|and the repository exists")
+_USER_INFO = re.compile(r"//[^/\s@]*@")
+
 
 @dataclass(frozen=True, slots=True)
 class Login:
@@ -136,26 +154,6 @@ def _numbered(settings: Iterable[tuple[str, str]], first: int) -> dict[str, str]
     keys = {f"GIT_CONFIG_KEY_{number}": key for number, (key, _) in numbered.items()}
     values = {f"GIT_CONFIG_VALUE_{number}": value for number, (_, value) in numbered.items()}
     return {**keys, **values, "GIT_CONFIG_COUNT": str(first + len(numbered))}
-
-
-if sys.platform == "linux":
-    import resource
-
-OLDEST = (2, 32)
-"""The first git that takes its settings, and so a token, from the environment."""
-LOCAL_SECONDS = 120.0
-"""How long git may work on this machine alone."""
-MOST_PROCESS_MEMORY = 2 * 1024 * 1024 * 1024
-"""Bytes of memory that one process of git may take, on Linux."""
-
-_MOST_OUTPUT = 1024 * 1024
-_MOST_TALK = 64 * 1024
-_LOOK_SECONDS = 0.1
-_LOOK_SHARE = 5
-"""How many times longer than a look the pause after it is."""
-_PREFIX = re.compile(r"^(?:fatal|error|remote): *")
-_NOISE = re.compile(r"warning:|hint:|From |Please make sure you have|and the repository exists")
-_USER_INFO = re.compile(r"//[^/\s@]*@")
 
 
 class GitError(SourceError):

@@ -19,6 +19,11 @@ from skillwire.sources.fetched import Copy
 from skillwire.sources.folder.files import make_executable
 from skillwire.sources.web.client import HttpValidators
 
+_OURS_ALONE = 0o700
+"""What is behind a token is not for everybody on this machine."""
+_ABANDONED_AFTER = 24 * 60 * 60
+"""Seconds until what was staged is taken for the rest of a run that was killed."""
+
 
 @dataclass(frozen=True, slots=True)
 class FetchedSkill:
@@ -90,12 +95,6 @@ def _problem(value: Any) -> Problem:
         field=value["field"],
         line=value["line"],
     )
-
-
-_OURS_ALONE = 0o700
-"""What is behind a token is not for everybody on this machine."""
-_ABANDONED_AFTER = 24 * 60 * 60
-"""Seconds until what was staged is taken for the rest of a run that was killed."""
 
 
 class WebCache:

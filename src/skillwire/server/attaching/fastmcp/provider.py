@@ -45,6 +45,9 @@ from skillwire.server.attaching.merge import LISTS, ONE_CALL
 from skillwire.server.attaching.taken import SKILL_TOOLS, TakenNames, show_taken_names
 from skillwire.server.serve_options import ServeOptions, all_features
 
+Component = TypeVar("Component")
+Named = TypeVar("Named", Prompt, Tool)
+
 
 @asynccontextmanager
 async def background(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
@@ -56,10 +59,6 @@ async def background(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-
-
-Component = TypeVar("Component")
-Named = TypeVar("Named", Prompt, Tool)
 
 
 class SkillsProvider(SkillHolder):

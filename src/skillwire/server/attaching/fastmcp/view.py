@@ -30,6 +30,7 @@ from skillwire.sources.prefix import PrefixedSource
 
 _MOST = 32
 """Selections that are kept. Clients that see the same share one."""
+_PROBE = "probe/SKILL.md"
 
 
 async def hidden_from(server: FastMCP[Any], library: Library) -> frozenset[str]:
@@ -90,9 +91,6 @@ class Selections:
         library = Library([source])
         prompts = {name: skill for name, skill in self._prompts.items() if skill.uri not in hidden}
         return Selection(library, all_features(library, self._options, prompts), source)
-
-
-_PROBE = "probe/SKILL.md"
 
 
 class SkillHolder(Provider):
