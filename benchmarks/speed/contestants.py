@@ -10,7 +10,7 @@ _JUDGES = ROOT / ".cache" / "judges"
 _TYPESCRIPT = Path(__file__).parent / "servers" / "typescript.mjs"
 _SERVERS = "benchmarks.speed.servers"
 
-OURS, WITHOUT_LANE = "skillwire", "skillwire --no-lane"
+OURS, WITHOUT_LANE = "skillwire", "skillwire --no-cache"
 FASTMCP, TYPESCRIPT, BARE = "FastMCP", "TypeScript SDK", "bare SDK"
 ECHO, ROUTE, RAW = "raw line echo", "Starlette route", "raw ASGI"
 STAT = "one `stat`, repeated"
@@ -41,7 +41,7 @@ def contestants() -> list[Contestant]:
     """Return all that are installed."""
     found = [
         Contestant(OURS, _ours),
-        Contestant(WITHOUT_LANE, lambda where, root: [*_ours(where, root), "--no-lane"]),
+        Contestant(WITHOUT_LANE, lambda where, root: [*_ours(where, root), "--no-cache"]),
         Contestant(
             BARE, lambda where, root: _python("bare_sdk", where, *([] if root is None else [str(root)]))
         ),

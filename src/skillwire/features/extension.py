@@ -49,10 +49,10 @@ class ExtensionFeature(Feature):
     def extensions(self) -> Mapping[str, Mapping[str, Json]]:
         return {EXTENSION: {}}
 
-    def seal(self, method: str, call: Call) -> Validator | None:
+    def validator(self, method: str, call: Call) -> Validator | None:
         if method == SKILLS_LIST:
-            return self._library.seal()
-        return self._library.seal() if self._library.has_fresh(call.params.get("uri")) else None
+            return self._library.validator()
+        return self._library.validator() if self._library.has_fresh(call.params.get("uri")) else None
 
     async def list(self, call: Call) -> Answer:
         catalog = self._library.catalog

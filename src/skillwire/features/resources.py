@@ -197,7 +197,7 @@ class ResourcesFeature(Feature):
         known = uri in self.documents or uri in self._library.catalog.files
         return known or any(each.serves(uri) for each in (*self._further, *self._unlisted))
 
-    def seal(self, method: str, call: Call) -> Validator | None:
+    def validator(self, method: str, call: Call) -> Validator | None:
         """Seal what is read of a skill's own files. (Other things change for reasons of their own.)"""
         uri = call.params.get("uri")
         if method != RESOURCES_READ or not isinstance(uri, str) or uri in self.documents:

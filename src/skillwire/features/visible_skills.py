@@ -10,7 +10,7 @@ from skillwire.safe_text import one_line
 
 
 class VisibleSkills:
-    """The current skills for models and for people. Shared by the surfaces that offer them."""
+    """The current skills for models and for people. Shared by the features that offer them."""
 
     def __init__(self, library: Library) -> None:
         """While the library is frozen, the skills are offered that there were when it became so."""

@@ -59,8 +59,10 @@ class _CatalogValidator(Validator):
         self._revision = library.revision
         self._of_file = of_file
 
-    def holds(self) -> bool:
-        return self._library.revision == self._revision and (self._of_file is None or self._of_file.holds())
+    def is_current(self) -> bool:
+        return self._library.revision == self._revision and (
+            self._of_file is None or self._of_file.is_current()
+        )
 
 
 class Library:
@@ -216,11 +218,11 @@ class Library:
         """The URIs that somebody subscribed to."""
         return self._subscriptions.uris
 
-    def attend(self, uris: Iterable[str]) -> None:
+    def subscribe(self, uris: Iterable[str]) -> None:
         """Note one more subscription to each of these URIs. While frozen, only such skills are followed."""
         self._subscriptions.add(uris, self._catalog if self.frozen else None)
 
-    def neglect(self, uris: Iterable[str]) -> None:
+    def unsubscribe(self, uris: Iterable[str]) -> None:
         """Note one subscription less to each of these URIs."""
         self._subscriptions.remove(uris)
 
@@ -344,7 +346,7 @@ class Library:
             looked = await self._refresh(served.entry)
         raise UnsettledError(uri)
 
-    def seal(self) -> Validator | None:
+    def validator(self) -> Validator | None:
         """Return what tells whether the catalogue is still the one of now; None until it is loaded."""
         return _CatalogValidator(self) if self.is_loaded else None
 
@@ -357,7 +359,7 @@ class Library:
         served = self._catalog.files.get(uri)
         if served is None or self._stale_skill(uri) is not None:
             return None
-        of_file = self._sources[served.entry.origin.source].seal(served.entry, served.file)
+        of_file = self._sources[served.entry.origin.source].validator(served.entry, served.file)
         return None if of_file is None else _CatalogValidator(self, of_file)
 
     async def _read_now(self, uri: str, served: ServedFile) -> Reading:

@@ -39,7 +39,7 @@ _ECHOED = 2048
 
 
 class Params(types.RequestParams):
-    """Takes anything: each surface looks at its own parameters, and says what is wrong with them."""
+    """Takes anything: each feature looks at its own parameters, and says what is wrong with them."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -105,7 +105,7 @@ async def answered(name: str, method: Method, call: Call) -> Answer:
 
 
 def build_server(
-    surfaces: Sequence[Feature],
+    features: Sequence[Feature],
     *,
     name: str,
     version: str,
@@ -114,7 +114,7 @@ def build_server(
     announcer: Announcer | None = None,
     cache: ResponseCache | None = None,
 ) -> Server[Any]:
-    """Return a server that answers the methods of `surfaces` on every protocol version (S2).
+    """Return a server that answers the methods of `features` on every protocol version (S2).
 
     With an `announcer`, clients are told of changes for as long as the server runs, and answers are cached:
     in `cache`, or in a new one.
@@ -122,12 +122,12 @@ def build_server(
     server = _SkillsServer(name, version=version, instructions=instructions)
     if announcer is not None:
         server = _announcing(announcer, name, version, instructions)
-    for method, answer in all_methods(surfaces).items():
+    for method, answer in all_methods(features).items():
         server.add_request_handler(method, Params, handler(method, answer, freshness or Freshness()))
-    server.extensions.update(all_extensions(surfaces))
-    server.middleware.append(_introduce(server, surfaces, announcer))
-    if announcer is not None and surfaces:
-        made = cache or ResponseCache(surfaces, freshness or Freshness(), name=name, version=version)
+    server.extensions.update(all_extensions(features))
+    server.middleware.append(_introduce(server, features, announcer))
+    if announcer is not None and features:
+        made = cache or ResponseCache(features, freshness or Freshness(), name=name, version=version)
         server.cached, server.built_as = CachedSkills(announcer.library, made), _identity(server)
     return server
 
@@ -185,7 +185,7 @@ def _announcing(announcer: Announcer, name: str, version: str, instructions: str
 
 
 def _introduce(
-    server: Server[Any], surfaces: Sequence[Feature], announcer: Announcer | None
+    server: Server[Any], features: Sequence[Feature], announcer: Announcer | None
 ) -> ServerMiddleware[Any]:
     """Complete what a new client is told: instructions as of now, and what the SDK leaves out (S1)."""
 
@@ -201,16 +201,16 @@ def _introduce(
         for kind in ListKind:
             if kind in capabilities:
                 capabilities[kind]["listChanged"] = announcer is not None and kind in announcer.lists
-        if text := all_instructions(server.instructions, surfaces):
+        if text := all_instructions(server.instructions, features):
             result["instructions"] = text
         return result
 
     return middleware
 
 
-def all_instructions(own: str | None, surfaces: Sequence[Feature]) -> str:
-    """Return what a new client is told: the server's own words, then those of the surfaces."""
-    parts = [own or "", *(surface.instructions() for surface in surfaces)]
+def all_instructions(own: str | None, features: Sequence[Feature]) -> str:
+    """Return what a new client is told: the server's own words, then those of the features."""
+    parts = [own or "", *(feature.instructions() for feature in features)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -222,22 +222,22 @@ def skills_server(
     instructions: str | None = None,
     freshness: Freshness | None = None,
     options: ServeOptions | None = None,
-    surfaces: Sequence[Feature] | None = None,
+    features: Sequence[Feature] | None = None,
     cache: ResponseCache | None = None,
 ) -> Server[Any]:
     """Return an MCP server of the official SDK for `library`. `instructions` may name skill URIs (S20).
 
-    For as long as it runs, the library follows its sources, and clients are told of changes. `surfaces` are
+    For as long as it runs, the library follows its sources, and clients are told of changes. `features` are
     those of the `options`, and `cache` has their answers, where somebody else asks them, too.
     """
-    if surfaces is None:
-        surfaces = all_features(library, options or ServeOptions())
+    if features is None:
+        features = all_features(library, options or ServeOptions())
     return build_server(
-        surfaces,
+        features,
         name=name,
         version=version,
         instructions=instructions,
         freshness=freshness,
-        announcer=Announcer(library, surfaces),
+        announcer=Announcer(library, features),
         cache=cache,
     )

@@ -144,12 +144,12 @@ class Announcer:
     """Knows who wants to hear what, and tells of the changes of a library."""
 
     def __init__(
-        self, library: Library, surfaces: Sequence[Feature], bus: SubscriptionBus | None = None
+        self, library: Library, features: Sequence[Feature], bus: SubscriptionBus | None = None
     ) -> None:
         """`bus` carries what is told on protocol 2026-07-28, where a server has one already."""
         self._library = library
-        self._surfaces = surfaces
-        self._schemes = {scheme for surface in surfaces for scheme in surface.schemes()}
+        self._features = features
+        self._schemes = {scheme for feature in features for scheme in feature.schemes()}
         self._sessions = Sessions(left=self._left)
         self._bus = bus or InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus)
@@ -171,7 +171,7 @@ class Announcer:
         """The lists that clients are told of when they change."""
         if self._library.frozen:
             return set()
-        return {kind for surface in self._surfaces for kind in surface.lists()}
+        return {kind for feature in self._features for kind in feature.lists()}
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -211,11 +211,11 @@ class Announcer:
             subset = params.notifications.model_copy(update={"resource_subscriptions": ours})
             params = params.model_copy(update={"notifications": subset})
         taken = self._take(ours if stream is None else asked)
-        self._library.attend(ours)
+        self._library.subscribe(ours)
         try:
             return await (stream or self._listen)(context, params)
         finally:
-            self._library.neglect(ours)
+            self._library.unsubscribe(ours)
             self._taken -= taken
 
     async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
@@ -233,7 +233,7 @@ class Announcer:
                 raise MCPError(types.INVALID_PARAMS, f"a client may subscribe to {limit}")
             self._take([uri])
             session.add(uri)
-            self._library.attend([uri])
+            self._library.subscribe([uri])
         return types.EmptyResult()
 
     async def unsubscribe(
@@ -248,7 +248,7 @@ class Announcer:
 
     def serves(self, uri: str) -> bool:
         """Whether something can be read at `uri`, so that its changes can be told."""
-        return any(surface.serves(uri) for surface in self._surfaces)
+        return any(feature.serves(uri) for feature in self._features)
 
     def welcome(self, context: Context) -> None:
         """Note that a client is ready to be told."""
@@ -273,15 +273,15 @@ class Announcer:
 
     def _left(self, uris: Collection[str]) -> None:
         """Forget the subscriptions of a session."""
-        self._library.neglect(uris)
+        self._library.unsubscribe(uris)
         self._taken -= _size(uris)
 
     def _note(self, change: Change) -> None:
         """Remember what clients must hear of a change of the library."""
         lists = self.lists
-        for surface in self._surfaces:
-            self._news |= {_LIST_EVENTS[kind] for kind in surface.lists_changed(change) if kind in lists}
-            self._news |= {ResourceUpdated(uri) for uri in self._library.asked_for & surface.updated(change)}
+        for feature in self._features:
+            self._news |= {_LIST_EVENTS[kind] for kind in feature.lists_changed(change) if kind in lists}
+            self._news |= {ResourceUpdated(uri) for uri in self._library.asked_for & feature.updated(change)}
         if self._news:
             self._something.set()
 

@@ -1,6 +1,6 @@
-"""The lane: answers to the three requests that hosts repeat, kept as bytes and given out before the SDK.
+"""The cache: answers to the three requests that hosts repeat, kept as bytes and given out before the SDK.
 
-`skills/list`, `skills/get` and `resources/read` are answered by the same surfaces that the SDK asks. What
+`skills/list`, `skills/get` and `resources/read` are answered by the same features that the SDK asks. What
 they answered is kept for as long as its seal holds, so that bytes and entry agree at every moment (S19).
 Whatever is not exactly a request of a kind known here is left to the SDK, which says what there is to say.
 """
@@ -62,7 +62,7 @@ class ResponseCache:
 
     def __init__(
         self,
-        surfaces: Sequence[Feature],
+        features: Sequence[Feature],
         freshness: Freshness,
         *,
         name: str,
@@ -70,8 +70,8 @@ class ResponseCache:
         budget: int = BUDGET,
     ) -> None:
         """`name` and `version` are those of the server, which every modern answer repeats."""
-        self._surfaces = {
-            method: each for each in surfaces for method in each.methods() if method in _ARGUMENT
+        self._features = {
+            method: each for each in features for method in each.methods() if method in _ARGUMENT
         }
         self._freshness = freshness
         self._stamp: dict[str, Json] = {f"{META}serverInfo": {"name": name, "version": version}}
@@ -90,7 +90,7 @@ class ResponseCache:
         known = self._known.get(question)
         if known is None:
             return None
-        if known[0].holds():
+        if known[0].is_current():
             return known[1]
         self._forget(question)
         return None
@@ -98,11 +98,11 @@ class ResponseCache:
     async def prepare(self, question: Question) -> bytes | None:
         """Return the result for a question, made anew, and keep it; None if the SDK should answer."""
         call = question.call()
-        surface = self._surfaces.get(question.method)
-        if surface is None or (seal := surface.seal(question.method, call)) is None:
+        feature = self._features.get(question.method)
+        if feature is None or (validator := feature.validator(question.method, call)) is None:
             return None
         try:
-            answer = await surface.methods()[question.method](call)
+            answer = await feature.methods()[question.method](call)
         except SkillwireError:
             return None
         if answer.private:  # a question does not say who asks
@@ -115,8 +115,8 @@ class ResponseCache:
             made = orjson.dumps(result)
         except orjson.JSONEncodeError:  # a skill may say what only slower writers can
             return None
-        if self._is_repeated(question) and seal.holds():
-            self._keep(question, seal, made)
+        if self._is_repeated(question) and validator.is_current():
+            self._keep(question, validator, made)
         return made
 
     def _is_repeated(self, question: Question) -> bool:
@@ -128,14 +128,14 @@ class ResponseCache:
         self._asked.add(hashed)
         return False
 
-    def _keep(self, question: Question, seal: Validator, made: bytes) -> None:
+    def _keep(self, question: Question, validator: Validator, made: bytes) -> None:
         self._forget(question)
         if len(made) > min(_LARGEST, self._budget):
             return
         self._room -= len(made)
         while self._room < 0:
             self._forget(next(iter(self._known)))
-        self._known[question] = seal, made
+        self._known[question] = validator, made
 
     def _forget(self, question: Question) -> None:
         known = self._known.pop(question, None)

@@ -1,4 +1,4 @@
-"""How skills are offered, and every surface that follows from it, in one place. Knows no SDK."""
+"""How skills are offered, and every feature that follows from it, in one place. Knows no SDK."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -110,16 +110,16 @@ def all_features(
     `prompts` are those of skills written in code.
     """
     added = join_additions([each.add_to(library) for each in options.additions])
-    surfaces: list[Feature] = [
+    features: list[Feature] = [
         ExtensionFeature(library, list_nonconforming=options.list_nonconforming),
         DirectoryFeature(library),
         _resources(library, options, added),
     ]
     if options.every_client:
-        return [*surfaces, *_for_every_client(library, options, prompts or {}, added)]
+        return [*features, *_for_every_client(library, options, prompts or {}, added)]
     if prompts:
-        surfaces.append(AuthoredPromptsFeature(prompts))
-    return [*surfaces, CompletionFeature(library)]
+        features.append(AuthoredPromptsFeature(prompts))
+    return [*features, CompletionFeature(library)]
 
 
 def _for_every_client(

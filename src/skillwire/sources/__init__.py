@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         WatchFilter,
         ignore_progress,
     )
-    from skillwire.sources.fetched import Copy, FetchedSource, Fetcher
+    from skillwire.sources.fetched import FetchedSource, Fetcher, Snapshot
     from skillwire.sources.folder.source import FolderSource
     from skillwire.sources.git.source import GitSource
     from skillwire.sources.memory import MemorySkill, MemorySource
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = [
     "EVERYWHERE",
     "ArchiveSource",
-    "Copy",
     "Digest",
     "FetchedSource",
     "Fetcher",
@@ -48,6 +47,7 @@ __all__ = [
     "Severity",
     "SkillFile",
     "SkillRecord",
+    "Snapshot",
     "Source",
     "WatchFilter",
     "WebSource",
@@ -71,7 +71,7 @@ if not TYPE_CHECKING:  # a type checker knows the names above, and no others
             "FolderSource": "skillwire.sources.folder.source",
             "GitSource": "skillwire.sources.git.source",
             **dict.fromkeys(["MemorySkill", "MemorySource"], "skillwire.sources.memory"),
-            **dict.fromkeys(["Copy", "Fetcher", "FetchedSource"], "skillwire.sources.fetched"),
+            **dict.fromkeys(["Snapshot", "Fetcher", "FetchedSource"], "skillwire.sources.fetched"),
             "PrefixedSource": "skillwire.sources.prefix",
             "WebSource": "skillwire.sources.web.source",
         },

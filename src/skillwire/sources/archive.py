@@ -22,7 +22,7 @@ from skillwire.protocol.delivery import archive_form
 from skillwire.protocol.unpacking import unpack_with_modes
 from skillwire.safe_text import quoted
 from skillwire.sources.cache_folder import cache_folder_from
-from skillwire.sources.fetched import Copy, FetchedSource, Fetcher
+from skillwire.sources.fetched import FetchedSource, Fetcher, Snapshot
 from skillwire.sources.folder.files import Stamp, make_executable, raise_if_exhausted, read_file
 from skillwire.sources.folder.ignore import Ignored
 
@@ -68,10 +68,10 @@ class ArchiveFetcher(Fetcher):
         self._seen: Stamp | None = None
         """The file at the last look; None while there is none."""
 
-    async def fetch(self) -> Copy:
+    async def fetch(self) -> Snapshot:
         return await anyio.to_thread.run_sync(self._fetch)
 
-    def last(self) -> Copy | None:
+    def last(self) -> Snapshot | None:
         return self._copies.last()
 
     async def changes(self, every: float) -> AsyncGenerator[None]:
@@ -83,7 +83,7 @@ class ArchiveFetcher(Fetcher):
                 self._seen = now
                 yield
 
-    def _fetch(self) -> Copy:
+    def _fetch(self) -> Snapshot:
         name = self._path.name
         self._seen = _stamp(self._path)  # before it is read: what is written meanwhile is a change
         if (form := archive_form(name)) is None:
@@ -109,7 +109,7 @@ class ArchiveFetcher(Fetcher):
             raise_if_exhausted(error)
             reason = (error.strerror or type(error).__name__).lower()
             raise SourceError(f"{quoted(name)} cannot be unpacked into the cache: {reason}") from error
-        return Copy(root, digest, folder=root.parent)
+        return Snapshot(root, digest, folder=root.parent)
 
 
 def _stamp(path: Path) -> Stamp | None:
@@ -160,9 +160,9 @@ class _Copies:
         except OSError:
             return None
 
-    def last(self) -> Copy | None:
+    def last(self) -> Snapshot | None:
         found = ((self.find(digest), digest) for digest in _noted(self._note))
-        copies = (Copy(root, digest, folder=root.parent) for root, digest in found if root is not None)
+        copies = (Snapshot(root, digest, folder=root.parent) for root, digest in found if root is not None)
         return next(copies, None)
 
     def add(

@@ -60,12 +60,12 @@ def ignore_progress(_seen: int) -> None:
 
 
 class Validator(ABC):
-    """Put on something that was read: tells later, at next to no cost, whether it is still that."""
+    """Cheap check that something read earlier is unchanged."""
 
     __slots__ = ()
 
     @abstractmethod
-    def holds(self) -> bool:
+    def is_current(self) -> bool:
         """Whether nothing has changed since."""
 
 
@@ -74,7 +74,7 @@ class _NeverChanges(Validator):
 
     __slots__ = ()
 
-    def holds(self) -> bool:
+    def is_current(self) -> bool:
         return True
 
 
@@ -126,7 +126,7 @@ class Source(ABC):
         Raises `SourceError` where there is nothing to return.
         """
 
-    def seal(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:  # noqa: ARG002 - for sources that can
+    def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:  # noqa: ARG002 - for sources that can
         """Return what tells whether `file` still has the bytes that it has now, if anything can.
 
         Whoever takes it before a read, and sees that it holds, need not read again.
@@ -181,8 +181,8 @@ class WrappedSource(Source):
     async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         return await self.source.read(entry, file)
 
-    def seal(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
-        return self.source.seal(entry, file)
+    def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
+        return self.source.validator(entry, file)
 
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
         return await self.source.rescan(where)

@@ -35,7 +35,7 @@ _START_SECONDS = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class Snapshot:
     """A fetched folder. It is complete, and never written to again."""
 
     root: Path
@@ -54,14 +54,14 @@ class Fetcher(ABC):
     """What the operator calls it. Never holds a secret."""
 
     @abstractmethod
-    async def fetch(self) -> Copy:
+    async def fetch(self) -> Snapshot:
         """Return a copy of what is there now; the one before, if nothing changed. Raises `SourceError`.
 
         The copy before stays on disk for as long as somebody may read from it: until the next but one.
         """
 
     @abstractmethod
-    def last(self) -> Copy | None:
+    def last(self) -> Snapshot | None:
         """Return the last good copy, of this run or an earlier one, without asking anybody."""
 
     async def changes(self, every: float) -> AsyncGenerator[None]:
@@ -94,7 +94,7 @@ class FetchedSource(Source):
         self._every = every
         self._live = live
         self._asked = self._begun = False
-        self._copy: Copy | None = None
+        self._copy: Snapshot | None = None
         self._folder: FolderSource | None = None
         self._trouble: SourceError | None = None
         self._fetched: datetime | None = None
@@ -105,7 +105,7 @@ class FetchedSource(Source):
     def place(self) -> str:
         return self._mirror.place
 
-    async def sync(self) -> Copy:
+    async def sync(self) -> Snapshot:
         """Fetch, and serve what was fetched from the next scan on. Raises `SourceError`."""
         self._asked = True
         try:
@@ -126,7 +126,7 @@ class FetchedSource(Source):
         await self.sync()
 
     @property
-    def last(self) -> Copy | None:
+    def last(self) -> Snapshot | None:
         """What would be served if nobody could be asked."""
         return self._copy or self._mirror.last()
 
@@ -162,8 +162,8 @@ class FetchedSource(Source):
             raise SourceError("nothing was fetched yet")
         return await self._folder.read(entry, file)
 
-    def seal(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
-        return None if self._folder is None else self._folder.seal(entry, file)
+    def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
+        return None if self._folder is None else self._folder.validator(entry, file)
 
     async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:
         if only is not None:  # whoever wants the skills to stay as they are does not ask for newer ones
@@ -198,7 +198,7 @@ class FetchedSource(Source):
             await self.sync()
         return before != (self._copy, str(self._trouble))
 
-    def _mount(self, copy: Copy) -> None:
+    def _mount(self, copy: Snapshot) -> None:
         if self._copy is None or copy.root != self._copy.root:
             if (lock := mark_in_use(copy.folder or copy.root)) is not None:
                 self._in_use.append(lock)

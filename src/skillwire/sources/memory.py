@@ -48,7 +48,7 @@ class _ContentValidator(Validator):
     def __init__(self, skills: Mapping[str, MemorySkill], skill: str, path: str, content: Content) -> None:
         self._skills, self._skill, self._path, self._content = skills, skill, path, content
 
-    def holds(self) -> bool:
+    def is_current(self) -> bool:
         skill = self._skills.get(self._skill)
         return skill is not None and skill.files.get(self._path) is self._content
 
@@ -112,7 +112,7 @@ class MemorySource(Source):
         except Exception as error:
             raise SourceError(f"the function that makes {file.path} failed") from error
 
-    def seal(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
+    def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
         """Return what tells whether a file was replaced. What a function makes is made for each read."""
         skill = self._skills.get(path := entry.origin.location)
         content = None if skill is None else skill.files.get(file.path)

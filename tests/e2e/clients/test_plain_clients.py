@@ -41,11 +41,11 @@ in_both_eras = pytest.mark.parametrize("version", VERSIONS[:2])
 
 @over_both
 @in_both_eras
-@pytest.mark.parametrize("lane", [[], ["--no-lane"]])
+@pytest.mark.parametrize("response_cache", [[], ["--no-cache"]])
 def test_a_folder_names_each_of_its_files(
-    transport: str, version: str, lane: list[str], skills: Path
+    transport: str, version: str, response_cache: list[str], skills: Path
 ) -> None:
-    with served(transport, version, skills, "--no-config", *lane) as peer:
+    with served(transport, version, skills, "--no-config", *response_cache) as peer:
         arguments = {"skill": "refunds", "path": "refs"}
         result = peer.result("tools/call", {"name": "skill-resource", "arguments": arguments})
         again = peer.result("tools/call", {"name": "skill-resource", "arguments": arguments})

@@ -109,7 +109,7 @@ def test_the_help_of_a_verb_mentions_every_option(cli: Cli, verb: str) -> None:
         assert re.search(rf"{option}\b", done.out)
     switches = {
         "login": ["--no-browser"],
-        "serve": ["--no-drafts", "--no-config", "--no-lane", "--no-well-known"],
+        "serve": ["--no-drafts", "--no-config", "--no-cache", "--no-well-known"],
         "verify": ["--no-drafts"],
         "bridge": ["--no-drafts", "--no-well-known"],
     }

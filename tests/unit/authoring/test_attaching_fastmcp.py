@@ -182,7 +182,7 @@ async def test_all_skills_together_name_no_tool_that_one_server_lacks(
     parent.mount(child, namespace="team")
     view = await view_of(parent, None)
     await view.catch_up()
-    instructions = all_instructions(None, view.surfaces) or ""
+    instructions = all_instructions(None, view.features) or ""
     assert "resources/list" in instructions
     assert ("load-skill" in instructions) is (SkillTools.NEVER not in (first, second))
 

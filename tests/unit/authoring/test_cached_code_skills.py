@@ -57,12 +57,12 @@ def memory() -> Iterator[tuple[MemorySource, Both]]:
 def asked(served: Both, method: str, **params: str) -> tuple[Any, int]:
     """Return an answer that is the same with the cache and without, and how often the cache gave it."""
     message = modern(method, **params)
-    line, before = json.dumps(message).encode(), served.lane.answered
+    line, before = json.dumps(message).encode(), served.response_cache.answered
     expected = served.without.ask(line)
-    assert [served.with_lane.ask(line) for _ in range(3)] == [expected] * 3
+    assert [served.with_cache.ask(line) for _ in range(3)] == [expected] * 3
     posted = served.posts_without.post(headers_for(message), line)[2]
     assert [served.posts_with_lane.post(headers_for(message), line)[2] for _ in range(2)] == [posted] * 2
-    return expected["result"], served.lane.answered - before
+    return expected["result"], served.response_cache.answered - before
 
 
 @pytest.mark.rule("S12", "S19")
@@ -82,9 +82,9 @@ def test_lists_and_entries_of_skills_in_code_are_cached(in_code: Both) -> None:
 
 def test_live_text_is_made_anew_for_each_read(in_code: Both) -> None:
     line = json.dumps(modern("resources/read", uri="skill://clock/SKILL.md")).encode()
-    texts = {in_code.with_lane.ask(line)["result"]["contents"][0]["text"] for _ in range(4)}
+    texts = {in_code.with_cache.ask(line)["result"]["contents"][0]["text"] for _ in range(4)}
     assert len(texts) == 4
-    assert in_code.lane.answered == 0
+    assert in_code.response_cache.answered == 0
 
 
 def test_a_skill_behind_a_pattern_is_not_cached(in_code: Both) -> None:
@@ -102,7 +102,7 @@ def test_a_replaced_file_in_memory_is_never_answered_from_the_cache(
     assert (result["contents"][0]["text"], cached) == ("first", 5)
     source.put(in_memory("second"))
     line = json.dumps(modern("resources/read", uri="skill://notes/more.md")).encode()
-    assert served.with_lane.ask(line)["result"]["contents"][0]["text"] == "second"
+    assert served.with_cache.ask(line)["result"]["contents"][0]["text"] == "second"
     assert asked(served, "resources/read", uri="skill://notes/more.md")[0]["contents"][0]["text"] == "second"
 
 
@@ -113,4 +113,4 @@ def test_a_removed_skill_in_memory_is_not_answered_from_the_cache(
     asked(served, "resources/read", uri="skill://notes/SKILL.md")
     source.remove("notes")
     line = json.dumps(modern("resources/read", uri="skill://notes/SKILL.md")).encode()
-    assert "error" in served.with_lane.ask(line)
+    assert "error" in served.with_cache.ask(line)

@@ -269,14 +269,14 @@ async def test_a_skill_is_followed_while_any_subscription_wants_it() -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(library.follow)
         await source.begun.wait()
-        library.attend([one])
-        library.attend([one, group, "skill://nothing/here"])
+        library.subscribe([one])
+        library.subscribe([one, group, "skill://nothing/here"])
         assert source.followed == {"one", "two"}
-        library.neglect([one])
+        library.unsubscribe([one])
         assert source.followed == {"one", "two"}
-        library.neglect([group])
+        library.unsubscribe([group])
         assert source.followed == {"one"}
-        library.neglect([one, "skill://nothing/here"])
+        library.unsubscribe([one, "skill://nothing/here"])
         assert (source.followed, list(library.asked_for)) == (set(), [])
         tasks.cancel_scope.cancel()
 

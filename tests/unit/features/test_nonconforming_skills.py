@@ -142,8 +142,8 @@ class Served:
     def __init__(self, root: Path, *, list_nonconforming: bool = False) -> None:
         self.library = Library([FolderSource(root)])
         anyio.run(self.library.load)
-        self.surfaces = all_features(self.library, ServeOptions(list_nonconforming=list_nonconforming))
-        self._methods = all_methods(self.surfaces)
+        self.features = all_features(self.library, ServeOptions(list_nonconforming=list_nonconforming))
+        self._methods = all_methods(self.features)
 
     def ask(self, method: str, **params: object) -> dict[str, object]:
         async def asked() -> Answer:
@@ -207,7 +207,7 @@ def test_it_is_listed_as_soon_as_it_is_fixed(tmp_path: Path, fault: str) -> None
     changes = list[bool]()
     server.library.listen(
         lambda change: changes.append(
-            any(True for each in server.surfaces for _ in each.lists_changed(change))
+            any(True for each in server.features for _ in each.lists_changed(change))
         )
     )
     for text, expected in ((odd(), EVERYTHING), (odd(fault), GOOD_ONES), (odd(), EVERYTHING)):

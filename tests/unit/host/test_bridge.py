@@ -97,11 +97,13 @@ async def test_a_number_that_is_too_long_for_many_hides_no_other_skill(mode: str
         assert [each["url"] for each in index["skills"]].count(ONE) == 1
         assert len(index["skills"]) == 4
         assert index["skills"][0]["frontmatter"]["number"] == 10**30
-        lane = ResponseCache(
+        response_cache = ResponseCache(
             all_features(bridge.library, bridge.options), Freshness(0), name="b", version="1"
         )
-        assert await lane.prepare(Question("skills/get", ONE, modern=True)) is None  # the SDK knows how
-        assert await lane.prepare(Question("skills/get", TWO, modern=True)) is not None
+        assert (
+            await response_cache.prepare(Question("skills/get", ONE, modern=True)) is None
+        )  # the SDK knows how
+        assert await response_cache.prepare(Question("skills/get", TWO, modern=True)) is not None
 
 
 @pytest.mark.rule("H27")

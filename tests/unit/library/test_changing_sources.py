@@ -205,7 +205,7 @@ async def test_while_frozen_what_somebody_subscribed_to_before_is_followed(tmp_p
     folder = write_skill(tmp_path, "one")
     library = Library([FolderSource(tmp_path)])
     async with followed(library):
-        library.attend([ONE])
+        library.subscribe([ONE])
         await library.freeze(frozen=True)
         told = Told(library)
         before = library.catalog.entries[ONE]

@@ -14,7 +14,6 @@ from skillwire.errors import SourceBusyError
 from skillwire.server import skills_server
 from skillwire.sources import (
     EVERYWHERE,
-    Copy,
     FetchedSource,
     Fetcher,
     Locations,
@@ -22,6 +21,7 @@ from skillwire.sources import (
     Progress,
     Rule,
     Scan,
+    Snapshot,
     ignore_progress,
 )
 from tests.support.clients import skill
@@ -176,14 +176,14 @@ class Exhausting(Fetcher):
         self._failures = failures
         self._fetched = 0
 
-    async def fetch(self) -> Copy:
+    async def fetch(self) -> Snapshot:
         self._fetched += 1
         if 1 < self._fetched <= 1 + self._failures:
             raise SourceBusyError("too many open files")
         folder = next(self._folders)
-        return Copy(folder, folder.name)
+        return Snapshot(folder, folder.name)
 
-    def last(self) -> Copy | None:
+    def last(self) -> Snapshot | None:
         return None
 
     async def changes(self, every: float) -> AsyncGenerator[None]:

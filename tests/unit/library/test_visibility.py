@@ -230,8 +230,8 @@ async def test_an_edit_that_hides_a_skill_counts_before_anybody_noticed_it(tmp_p
     folder = on_disk(tmp_path / "skills", skill("both"))
     library = Library([FolderSource(folder)])
     await library.load()
-    surfaces = all_features(library, ServeOptions())
-    methods = all_methods(surfaces)
+    features = all_features(library, ServeOptions())
+    methods = all_methods(features)
     hidden = "disable-model-invocation: true\nuser-invocable: false\n"
     main = skill("both", hidden).files["SKILL.md"]
     assert isinstance(main, bytes)

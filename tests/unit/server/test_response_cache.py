@@ -1,4 +1,4 @@
-"""The lane answers what the SDK would answer, or leaves it to the SDK: the same JSON in every case."""
+"""The cache answers what the SDK would answer, or leaves it to the SDK: the same JSON each time."""
 
 import hashlib
 import json
@@ -65,17 +65,17 @@ def settled() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def served(tree: Path) -> Iterator[Both]:
     with both(tree) as served:
-        for pipes in (served.with_lane, served.without):
+        for pipes in (served.with_cache, served.without):
             pipes.ask(json.dumps(modern("server/discover")).encode())  # both know the client's era
         yield served
 
 
 def same_answers(served: Both, message: dict[str, Any], *, raw: bytes | None = None) -> Any:
-    """Return the answer to a message, having seen that it is the same with the lane and without."""
+    """Return the answer to a message, having seen that it is the same with the response cache and without."""
     line = json.dumps(message).encode() if raw is None else raw
     expected = served.without.ask(line)
     for _ in range(3):  # made, made and kept, kept
-        assert served.with_lane.ask(line) == expected
+        assert served.with_cache.ask(line) == expected
     headers = headers_for(message)
     answer = comparable(served.posts_without.post(headers, line))
     for _ in range(2):
@@ -102,7 +102,7 @@ def every_page(served: Both) -> Iterator[tuple[dict[str, Any], Any]]:
 
 @pytest.mark.rule("S12")
 def test_every_page_every_entry_and_every_file_is_the_same_with_the_lane(served: Both) -> None:
-    before = served.lane.answered
+    before = served.response_cache.answered
     asked = 0
     for _, result in every_page(served):
         asked += 1
@@ -116,7 +116,7 @@ def test_every_page_every_entry_and_every_file_is_the_same_with_the_lane(served:
                 ]
                 assert content["uri"] == resource["uri"]
                 asked += 1
-    assert served.lane.answered >= before + 5 * asked  # it was the lane that answered
+    assert served.response_cache.answered >= before + 5 * asked  # it was the response cache that answered
 
 
 ODD_MESSAGES = [
@@ -232,7 +232,7 @@ def test_an_id_that_is_spelled_twice_is_the_last_one_each_time(served: Both) -> 
             rb'{"jsonrpc":"2.0","id":%d,"id":%d,%b}' % (first, last, rest),
             rb'{"jsonrpc":"2.0","\u0069d":%d,%b,"id":%d}' % (first, rest, last),
         ):
-            assert served.with_lane.ask(line)["id"] == served.without.ask(line)["id"] == last, line
+            assert served.with_cache.ask(line)["id"] == served.without.ask(line)["id"] == last, line
 
 
 @pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")], ids=["dense", "spaced"])
@@ -247,7 +247,7 @@ def test_a_request_is_known_again_wherever_its_id_stands(served: Both, separator
             line = json.dumps(
                 {name: (asked | {"id": identity})[name] for name in names}, separators=separators
             )
-            answer = served.with_lane.ask(line.encode())
+            answer = served.with_cache.ask(line.encode())
             assert answer == served.without.ask(line.encode())
             assert answer["id"] == identity
 
@@ -267,18 +267,18 @@ def test_lines_that_come_in_one_go_are_each_answered_once(served: Both) -> None:
     uris = ["skill://odd/SKILL.md", "skill://outer/notes.md", "skill://outer/inner/help.md"]
     known = [json.dumps(modern("resources/read", each, uri=uri)).encode() for each, uri in enumerate(uris)]
     for line in known * 2:
-        assert served.with_lane.ask(line)["result"]
+        assert served.with_cache.ask(line)["result"]
     others = [b"", b"  ", json.dumps(modern("tools/list", 3)).encode()]
     for lines in (known, [*known, *others], [*others, *known], [known[0], *others, *known[1:]]):
-        served.with_lane.send(b"\n".join(lines))
+        served.with_cache.send(b"\n".join(lines))
         expected = {0, 1, 2, 3} if others[-1] in lines else {0, 1, 2}
-        assert {served.with_lane.receive()["id"] for _ in expected} == expected
+        assert {served.with_cache.receive()["id"] for _ in expected} == expected
     for at in (1, 100, len(known[0])):
-        served.with_lane.write(known[0][:at])
-        served.with_lane.write(known[0][at:] + b"\n" + known[1] + b"\n" + known[2][:at])
-        assert [served.with_lane.receive()["id"] for _ in range(2)] == [0, 1]
-        served.with_lane.write(known[2][at:] + b"\n")
-        assert served.with_lane.receive()["id"] == 2
+        served.with_cache.write(known[0][:at])
+        served.with_cache.write(known[0][at:] + b"\n" + known[1] + b"\n" + known[2][:at])
+        assert [served.with_cache.receive()["id"] for _ in range(2)] == [0, 1]
+        served.with_cache.write(known[2][at:] + b"\n")
+        assert served.with_cache.receive()["id"] == 2
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_a_line_that_is_not_quite_one_that_is_known_is_no_request(
     asked = modern("resources/read", 12, uri="skill://odd/SKILL.md")
     line = json.dumps({name: asked[name] for name in names}, separators=(",", ":")).encode()
     for _ in range(3):
-        assert served.with_lane.ask(line)["result"]
+        assert served.with_cache.ask(line)["result"]
     for wrong in (
         line + b"x",
         line[:-1],
@@ -299,9 +299,9 @@ def test_a_line_that_is_not_quite_one_that_is_known_is_no_request(
         line.replace(b":12", b":012"),
         line.replace(b":12", b":"),
     ):
-        served.with_lane.write(wrong)  # and its end comes later
-        assert "error" in served.with_lane.ask(b"")
-        assert "error" in served.with_lane.ask(wrong)
+        served.with_cache.write(wrong)  # and its end comes later
+        assert "error" in served.with_cache.ask(b"")
+        assert "error" in served.with_cache.ask(wrong)
 
 
 def test_of_lines_that_come_in_one_go_only_the_changed_file_is_read_anew(tmp_path: Path) -> None:
@@ -312,10 +312,10 @@ def test_of_lines_that_come_in_one_go_only_the_changed_file_is_read_anew(tmp_pat
     ]
     with both(tmp_path) as served:
         for line in lines * 3:
-            assert served.with_lane.ask(line)["result"]
+            assert served.with_cache.ask(line)["result"]
         (skill / "b.md").write_text("other words")
-        served.with_lane.send(b"\n".join(lines))
-        answers = {answer["id"]: answer for answer in (served.with_lane.receive() for _ in lines)}
+        served.with_cache.send(b"\n".join(lines))
+        answers = {answer["id"]: answer for answer in (served.with_cache.receive() for _ in lines)}
         texts = [answers[each]["result"]["contents"][0]["text"] for each in range(3)]
         assert texts == ["a.md", "other words", "c.md"]
 
@@ -324,12 +324,14 @@ def test_a_client_that_reads_nothing_is_given_little(served: Both) -> None:
     """However much it asks for in one go: what is unread has to be kept for it."""
     large = modern("resources/read", uri="skill://acme/refunds/large.txt")
     for identity in range(3):  # made, made and kept, kept
-        assert served.with_lane.ask(json.dumps(large | {"id": identity}).encode())["result"]
-    before = served.lane.answered
-    served.with_lane.send(b"\n".join(json.dumps(large | {"id": each}).encode() for each in range(40)))
-    identities = {served.with_lane.receive()["id"]}
-    assert served.lane.answered - before <= 4  # one that was read, a mebibyte, and what was just begun
-    identities |= {served.with_lane.receive()["id"] for _ in range(39)}
+        assert served.with_cache.ask(json.dumps(large | {"id": identity}).encode())["result"]
+    before = served.response_cache.answered
+    served.with_cache.send(b"\n".join(json.dumps(large | {"id": each}).encode() for each in range(40)))
+    identities = {served.with_cache.receive()["id"]}
+    assert (
+        served.response_cache.answered - before <= 4
+    )  # one that was read, a mebibyte, and what was just begun
+    identities |= {served.with_cache.receive()["id"] for _ in range(39)}
     assert identities == set(range(40))
 
 
@@ -432,7 +434,7 @@ def _is_answered(message: dict[str, Any]) -> bool:
 @given(message=requests().filter(_is_answered))
 def test_whatever_is_asked_the_answers_are_the_same(served: Both, message: dict[str, Any]) -> None:
     line = json.dumps(message).encode()
-    assert served.with_lane.ask(line) == served.without.ask(line)
+    assert served.with_cache.ask(line) == served.without.ask(line)
     headers = headers_for(message)
     answers = [posts.post(headers, line) for posts in (served.posts_with_lane, served.posts_without)]
     assert comparable(answers[0]) == comparable(answers[1])
@@ -459,8 +461,8 @@ def test_earlier_versions_get_the_same_answers_once_the_handshake_is_done(tree: 
             line = json.dumps(message).encode()
             expected = served.without.ask(line)
             for _ in range(1 if message is hello else 3):
-                assert served.with_lane.ask(line) == expected
-        assert served.lane.answered >= 12
+                assert served.with_cache.ask(line) == expected
+        assert served.response_cache.answered >= 12
 
 
 def test_a_connection_that_the_lane_opened_stays_one_of_its_era(tree: Path) -> None:
@@ -470,8 +472,8 @@ def test_a_connection_that_the_lane_opened_stays_one_of_its_era(tree: Path) -> N
     with both(tree) as served:
         for message in [modern("skills/list"), hello, bare, modern("skills/list"), modern("tools/list")]:
             line = json.dumps(message).encode()
-            assert served.with_lane.ask(line) == served.without.ask(line)
-        assert served.lane.answered == 2
+            assert served.with_cache.ask(line) == served.without.ask(line)
+        assert served.response_cache.answered == 2
 
 
 def test_what_is_sent_along_with_the_handshake_waits_for_it(tree: Path) -> None:
@@ -479,11 +481,11 @@ def test_what_is_sent_along_with_the_handshake_waits_for_it(tree: Path) -> None:
     hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client}
     lines = [hello, modern("skills/list", 1), {"jsonrpc": "2.0", "id": 2, "method": "skills/list"}]
     with both(tree) as served:
-        for pipes in (served.with_lane, served.without):
+        for pipes in (served.with_cache, served.without):
             pipes.send(b"\n".join(json.dumps(line).encode() for line in lines))
         answers = [
             sorted((pipes.receive() for _ in lines), key=lambda answer: answer["id"])
-            for pipes in (served.with_lane, served.without)
+            for pipes in (served.with_cache, served.without)
         ]
     assert answers[0] == answers[1]
 
@@ -496,11 +498,11 @@ def test_an_edit_is_seen_at_once_and_bytes_and_entry_agree(tmp_path: Path) -> No
     def answers(served: Both) -> tuple[str, str]:
         read = json.dumps(modern("resources/read", uri=uri)).encode()
         get = json.dumps(modern("skills/get", uri="skill://notes/SKILL.md")).encode()
-        (content,) = served.with_lane.ask(read)["result"]["contents"]
-        entry = served.with_lane.ask(get)["result"]["skill"]
+        (content,) = served.with_cache.ask(read)["result"]["contents"]
+        entry = served.with_cache.ask(get)["result"]["skill"]
         (digest,) = (each["digest"] for each in entry["resources"] if each["uri"] == uri)
         assert digest == "sha256:" + hashlib.sha256(content["text"].encode()).hexdigest()
-        listed = served.with_lane.ask(json.dumps(modern("skills/list")).encode())["result"]["skills"]
+        listed = served.with_cache.ask(json.dumps(modern("skills/list")).encode())["result"]["skills"]
         assert entry in listed
         return content["text"], digest
 
@@ -523,32 +525,32 @@ def test_a_file_that_was_just_written_is_read_anew(tmp_path: Path, monkeypatch: 
     with both(tmp_path) as served:
         for text in ("other", "words", "again"):
             (skill / "a.md").write_text(text)
-            assert served.with_lane.ask(read)["result"]["contents"][0]["text"] == text
-        assert served.lane.answered == 0
+            assert served.with_cache.ask(read)["result"]["contents"][0]["text"] == text
+        assert served.response_cache.answered == 0
 
 
 def test_a_skill_that_is_gone_is_not_answered_from_memory(tmp_path: Path) -> None:
     skill = write_skill(tmp_path, "notes", {"a.md": "first"})
     read = json.dumps(modern("resources/read", uri="skill://notes/a.md")).encode()
     with both(tmp_path) as served:
-        assert "result" in served.with_lane.ask(read)
+        assert "result" in served.with_cache.ask(read)
         (skill / "a.md").unlink()
-        assert "error" in served.with_lane.ask(read)
+        assert "error" in served.with_cache.ask(read)
         (skill / "a.md").write_text("back")
         (skill / "SKILL.md").unlink()
-        assert served.with_lane.ask(read) == served.without.ask(read)
+        assert served.with_cache.ask(read) == served.without.ask(read)
 
 
 def test_what_is_asked_once_is_not_kept_and_pushes_nothing_out(tree: Path) -> None:
     with both(tree) as served:
         often = json.dumps(modern("resources/read", uri="skill://odd/SKILL.md")).encode()
-        assert served.with_lane.ask(often) == served.with_lane.ask(often)
-        kept = served.lane.kept
+        assert served.with_cache.ask(often) == served.with_cache.ask(often)
+        kept = served.response_cache.kept
         assert kept > 0
         for identity in range(2):
-            assert served.lane.kept == kept
-            served.with_lane.ask(json.dumps(modern("skills/list", identity)).encode())
-        assert served.lane.kept > kept
+            assert served.response_cache.kept == kept
+            served.with_cache.ask(json.dumps(modern("skills/list", identity)).encode())
+        assert served.response_cache.kept > kept
 
 
 def test_the_lane_keeps_no_more_than_its_budget(tree: Path) -> None:
@@ -557,7 +559,7 @@ def test_the_lane_keeps_no_more_than_its_budget(tree: Path) -> None:
             for _, result in every_page(served):
                 for skill in result["skills"][:8]:
                     same_answers(served, modern("resources/read", uri=skill["uri"]))
-        assert 0 <= served.lane.kept <= 60_000
+        assert 0 <= served.response_cache.kept <= 60_000
 
 
 def test_what_the_contract_adds_to_a_read_is_there_with_the_lane(tree: Path) -> None:
@@ -575,7 +577,7 @@ class ForOneClient(Feature):
     def methods(self) -> Mapping[str, Method]:
         return {"skills/list": self.list}
 
-    def seal(self, method: str, call: Call) -> Validator | None:
+    def validator(self, method: str, call: Call) -> Validator | None:
         return Lasting()
 
     async def list(self, _call: Call) -> Answer:
@@ -583,19 +585,19 @@ class ForOneClient(Feature):
 
 
 class Lasting(Validator):
-    def holds(self) -> bool:
+    def is_current(self) -> bool:
         return True
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("is_modern", [True, False])
 async def test_an_answer_for_one_client_is_left_to_the_sdk(*, is_modern: bool) -> None:
-    lane = ResponseCache([ForOneClient()], Freshness(), name="x", version="1")
+    response_cache = ResponseCache([ForOneClient()], Freshness(), name="x", version="1")
     question = Question("skills/list", None, is_modern)
     for _ in range(3):
-        assert await lane.prepare(question) is None
-        assert lane.ready(question) is None
-    assert lane.kept == 0
+        assert await response_cache.prepare(question) is None
+        assert response_cache.ready(question) is None
+    assert response_cache.kept == 0
 
 
 @pytest.mark.parametrize(

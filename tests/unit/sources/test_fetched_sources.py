@@ -9,7 +9,7 @@ import pytest
 from skillwire import Library
 from skillwire.errors import SourceError
 from skillwire.server import skills_server
-from skillwire.sources import Copy, FetchedSource, Fetcher
+from skillwire.sources import FetchedSource, Fetcher, Snapshot
 from skillwire.sources.git.address import Repository
 from skillwire.sources.git.source import GitFetcher
 from skillwire.sources.web.source import WebFetcher
@@ -63,20 +63,20 @@ class Scripted(Fetcher):
 
     place = "elsewhere"
 
-    def __init__(self, last: Copy | None = None) -> None:
+    def __init__(self, last: Snapshot | None = None) -> None:
         self._last = last
-        self.next: Copy | SourceError = SourceError("not yet")
+        self.next: Snapshot | SourceError = SourceError("not yet")
         self.fetched = 0
         self.may_fetch = anyio.Event()
 
-    async def fetch(self) -> Copy:
+    async def fetch(self) -> Snapshot:
         self.fetched += 1
         await self.may_fetch.wait()
         if isinstance(self.next, SourceError):
             raise self.next
         return self.next
 
-    def last(self) -> Copy | None:
+    def last(self) -> Snapshot | None:
         return self._last
 
     async def changes(self, every: float) -> AsyncGenerator[None]:
@@ -87,12 +87,12 @@ class Scripted(Fetcher):
 async def test_a_live_start_serves_the_last_copy_at_once_and_asks_then(tmp_path: Path) -> None:
     write_skill(tmp_path / "1", "old")
     write_skill(tmp_path / "2", "new")
-    mirror = Scripted(last=Copy(tmp_path / "1", "1"))
+    mirror = Scripted(last=Snapshot(tmp_path / "1", "1"))
     library = Library([FetchedSource(mirror, label="x", live=True)])
     with anyio.fail_after(PATIENCE):
         assert list((await library.load()).entries) == ["skill://old/SKILL.md"]
     assert mirror.fetched == 0
-    mirror.next = Copy(tmp_path / "2", "2")
+    mirror.next = Snapshot(tmp_path / "2", "2")
     changed = anyio.Event()
     library.listen(lambda _: changed.set())
     with anyio.fail_after(PATIENCE):
@@ -107,8 +107,8 @@ async def test_a_live_start_serves_the_last_copy_at_once_and_asks_then(tmp_path:
 async def test_who_looks_once_asks_first(tmp_path: Path) -> None:
     write_skill(tmp_path / "1", "old")
     write_skill(tmp_path / "2", "new")
-    mirror = Scripted(last=Copy(tmp_path / "1", "1"))
-    mirror.next = Copy(tmp_path / "2", "2")
+    mirror = Scripted(last=Snapshot(tmp_path / "1", "1"))
+    mirror.next = Snapshot(tmp_path / "2", "2")
     mirror.may_fetch.set()
     scan = await FetchedSource(mirror, label="x").scan()
     assert [entry.name for entry in scan.entries] == ["new"]
@@ -124,7 +124,7 @@ async def test_a_slow_first_fetch_does_not_hold_up_the_others(
     with anyio.fail_after(PATIENCE):
         (problem,) = (await library.load()).problems
         assert "it is still being fetched" in problem.message
-        mirror.next = Copy(tmp_path / "1", "1")
+        mirror.next = Snapshot(tmp_path / "1", "1")
         mirror.may_fetch.set()
         changed = anyio.Event()
         library.listen(lambda _: changed.set())

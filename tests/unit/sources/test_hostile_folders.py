@@ -13,7 +13,7 @@ from skillwire.errors import SourceError
 from skillwire.sources import Limits, Rule, Severity
 from skillwire.sources.folder.facts import FactCache
 from skillwire.sources.folder.ignore import Ignored
-from skillwire.sources.folder.walk import Look
+from skillwire.sources.folder.walk import FolderWalk
 from tests.support.peers import MODERN, StdioPeer, skillwire
 from tests.support.scans import catalog, faults, scan, uris
 from tests.support.scans import problems as problems_of
@@ -157,7 +157,7 @@ def test_a_folder_swapped_for_a_link_after_it_was_judged_shows_nothing(tmp_path:
     secret = write(tmp_path / "outside", {"secret.md": "SECRET"})
     root = tmp_path / "root"
     write_skill(root, "one", {"inner/a.md": "x"})
-    look = Look(str(root), limits=Limits(), ignored=Ignored(), follow_links=False)
+    look = FolderWalk(str(root), limits=Limits(), ignored=Ignored(), follow_links=False)
     (one,) = look.into(look.start()).folders
     (inner,) = look.into(one).folders
     (root / "one/inner/a.md").unlink()
@@ -170,7 +170,7 @@ def test_a_file_swapped_for_another_after_it_was_judged_is_not_read(tmp_path: Pa
     secret = write(tmp_path / "outside", {"secret.md": "SECRET"})
     root = tmp_path / "root"
     write_skill(root, "one", {"a.md": "x"})
-    look = Look(str(root), limits=Limits(), ignored=Ignored(), follow_links=False)
+    look = FolderWalk(str(root), limits=Limits(), ignored=Ignored(), follow_links=False)
     (one,) = look.into(look.start()).folders
     file = next(file for file in look.into(one).files if file.name == "a.md")
     (root / "one/a.md").unlink()

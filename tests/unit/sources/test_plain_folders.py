@@ -18,7 +18,7 @@ from skillwire.sources.folder.facts import FactCache
 from skillwire.sources.folder.files import PACKED
 from skillwire.sources.folder.ignore import Ignored
 from skillwire.sources.folder.tree import Tree
-from skillwire.sources.folder.walk import Look
+from skillwire.sources.folder.walk import FolderWalk
 from skillwire.sources.folder.watch_plan import WatchPlan
 from tests.support.skills import make_fifo, skill_md, write, write_skill
 
@@ -34,7 +34,7 @@ def scan_of(root: Path, limits: Limits) -> Scan:
 
 
 def tree_of(root: Path, limits: Limits) -> Tree:
-    look = Look(str(root), limits=limits, ignored=Ignored(), follow_links=False)
+    look = FolderWalk(str(root), limits=limits, ignored=Ignored(), follow_links=False)
     tree = Tree(FactCache())
     tree.walk(look, look.start())
     return tree

@@ -11,13 +11,13 @@ from skillwire.sources import Limits
 from skillwire.sources.folder.facts import FactCache
 from skillwire.sources.folder.ignore import Ignored
 from skillwire.sources.folder.tree import Tree
-from skillwire.sources.folder.walk import Look
+from skillwire.sources.folder.walk import FolderWalk
 from skillwire.sources.folder.watch_plan import WatchPlan
 from tests.support.skills import skill_md, write, write_skill
 
 
 def plan(root: Path, *, follow_links: bool = False) -> WatchPlan:
-    look = Look(str(root), limits=Limits(), ignored=Ignored.at(root), follow_links=follow_links)
+    look = FolderWalk(str(root), limits=Limits(), ignored=Ignored.at(root), follow_links=follow_links)
     tree = Tree(FactCache())
     tree.walk(look, look.start())
     return WatchPlan.of(root, tree)
@@ -120,7 +120,7 @@ def test_a_plan_for_some_skills_leaves_the_others_alone(tmp_path: Path) -> None:
     write_skill(tmp_path, "two")
     source = FolderSource(tmp_path)
     entry = anyio.run(source.scan).entries[0]
-    look = Look(str(tmp_path), limits=Limits(), ignored=Ignored(), follow_links=False)
+    look = FolderWalk(str(tmp_path), limits=Limits(), ignored=Ignored(), follow_links=False)
     tree = Tree(FactCache())
     tree.walk(look, look.start())
     found = WatchPlan.for_units(tree.units.values(), frozenset({entry.origin.location}))

@@ -57,7 +57,7 @@ class _Inner(Source):
         self.asked.append("read")
         return b"content"
 
-    def seal(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
+    def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
         self.asked.append("seal")
         return None
 
@@ -82,7 +82,7 @@ async def test_what_is_asked_of_the_wrapper_reaches_the_source(
     await outer.scan()
     await outer.rescan(frozenset({"a"}))
     assert await outer.read(entry, file) == b"content"
-    outer.seal(entry, file)
+    outer.validator(entry, file)
     assert [where async for where in outer.changes()] == [frozenset({"here"})]
     assert inner.asked == ["prepare", "fetch", "scan", "rescan ['a']", "read", "seal", "changes"]
     assert (outer.label, outer.place, outer.fetched) == ("inner", "somewhere", inner.fetched)

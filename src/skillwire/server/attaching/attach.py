@@ -58,14 +58,14 @@ class Attached:
         bus: SubscriptionBus | None,
     ) -> None:
         self._server = server
-        self._surfaces = all_features(library, options, prompts)
-        self._extensions = all_extensions(self._surfaces)
+        self._features = all_features(library, options, prompts)
+        self._extensions = all_extensions(self._features)
         if taken := self._extensions.keys() & server.extensions.keys():
             raise ConflictError(f"the server declares `{min(taken)}` already; {ONE_CALL}")
         self._taken = TakenNames()
-        show_taken_names(self._surfaces, self._taken)
-        self._merger = Merger(self._surfaces, PRIVATE, self._taken)
-        self._announcer = Announcer(library, self._surfaces, bus or _bus_of(server))
+        show_taken_names(self._features, self._taken)
+        self._merger = Merger(self._features, PRIVATE, self._taken)
+        self._announcer = Announcer(library, self._features, bus or _bus_of(server))
         self._taken.on_change = self._tell_of_problems
         self._theirs: dict[str, OriginalHandler] = {}
         self._ours: dict[str, Handler] = {}
@@ -76,7 +76,7 @@ class Attached:
 
     def install(self) -> None:
         """Put our handlers before those that the server has now."""
-        methods = all_methods(self._surfaces)
+        methods = all_methods(self._features)
         for method in (*methods, SUBSCRIBE, UNSUBSCRIBE, LISTEN):
             entry = self._server.get_request_handler(method)
             if entry is not None and entry.handler is not self._ours.get(method):
@@ -143,13 +143,13 @@ class Attached:
             if "resources" in capabilities and (SUBSCRIBE not in self._theirs):
                 capabilities["resources"]["subscribe"] = reaches(ctx)
         ours = await self._merger.has_skill_tools(self._theirs, ctx)
-        surfaces = self._surfaces if ours else without_tools(self._surfaces)
-        if text := all_instructions(result.get("instructions"), surfaces):
+        features = self._features if ours else without_tools(self._features)
+        if text := all_instructions(result.get("instructions"), features):
             result["instructions"] = text
         return result
 
     def _tell_of_problems(self) -> None:
-        problems_changed(self._surfaces, self._announcer)
+        problems_changed(self._features, self._announcer)
 
 
 def _bus_of(server: Server[Any]) -> SubscriptionBus | None:

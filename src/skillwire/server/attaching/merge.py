@@ -66,9 +66,9 @@ class OriginalHandler:
 class Merger:
     """Makes one handler of two. What the server had keeps working: its names come before ours."""
 
-    def __init__(self, surfaces: Iterable[Feature], freshness: Freshness, taken: TakenNames) -> None:
+    def __init__(self, features: Iterable[Feature], freshness: Freshness, taken: TakenNames) -> None:
         """`taken` is told the names that both have."""
-        self._surfaces = tuple(surfaces)
+        self._features = tuple(features)
         self._freshness = freshness
         self._taken = taken
 
@@ -175,13 +175,13 @@ class Merger:
         )
 
     def _claimed(self, method: str, call: Call) -> bool:
-        return any(surface.claims(method, call) for surface in self._surfaces)
+        return any(feature.claims(method, call) for feature in self._features)
 
     def _claims_resource(self, resource: Mapping[str, Any]) -> bool:
         return self._claimed(RESOURCES_READ, Call({"uri": resource.get("uri")}))
 
     def _serves(self, resource: Mapping[str, Any]) -> bool:
-        return any(surface.serves(str(resource.get("uri"))) for surface in self._surfaces)
+        return any(feature.serves(str(resource.get("uri"))) for feature in self._features)
 
 
 async def _names(theirs: OriginalHandler, listing: Listing, context: Context) -> set[str]:

@@ -1,4 +1,4 @@
-"""The lane on HTTP: inside authentication, before everything that the SDK does with a request."""
+"""The response cache on HTTP: inside authentication, before everything that the SDK does with a request."""
 
 from collections import deque
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _UNKNOWN = frozenset({b"mcp-session-id", b"content-encoding"})
 
 
 class ResponseCacheMiddleware:
-    """Answers what the lane knows; gives the rest to `app` as it came."""
+    """Answers what the response cache knows; gives the rest to `app` as it came."""
 
     def __init__(
         self,

@@ -128,32 +128,32 @@ class HttpMount:
     """Lines that tell the operator of it, once the server listens."""
 
 
-def join_mounts(annexes: Sequence[HttpMount]) -> HttpMount:
-    """Return one annex that holds all of `annexes`. Of two routes for one request, the first answers."""
+def join_mounts(mounts: Sequence[HttpMount]) -> HttpMount:
+    """Return one annex that holds all of `mounts`. Of two routes for one request, the first answers."""
 
     def vouches(scope: Scope) -> bool:
-        return any(each.vouches(scope) for each in annexes)
+        return any(each.vouches(scope) for each in mounts)
 
     @asynccontextmanager
     async def running() -> AsyncGenerator[None]:
         async with AsyncExitStack() as stack:
-            for each in annexes:
+            for each in mounts:
                 await stack.enter_async_context(each.running())
             yield
 
     def close() -> None:
-        for each in annexes:
+        for each in mounts:
             each.close()
 
-    sizes = [each.message_bytes for each in annexes if each.message_bytes is not None]
+    sizes = [each.message_bytes for each in mounts if each.message_bytes is not None]
     return HttpMount(
-        tuple(route for each in annexes for route in each.routes),
-        open_paths=frozenset[str]().union(*(each.open_paths for each in annexes)),
+        tuple(route for each in mounts for route in each.routes),
+        open_paths=frozenset[str]().union(*(each.open_paths for each in mounts)),
         vouches=vouches,
-        credentials=any(each.credentials for each in annexes),
-        connections=sum(each.connections for each in annexes),
+        credentials=any(each.credentials for each in mounts),
+        connections=sum(each.connections for each in mounts),
         message_bytes=max(sizes, default=None),
         running=running,
         close=close,
-        announced=tuple(line for each in annexes for line in each.announced),
+        announced=tuple(line for each in mounts for line in each.announced),
     )

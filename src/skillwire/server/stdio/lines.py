@@ -79,8 +79,8 @@ class RequestMemo:
     another whole number in its place, a line is the same request with another id.
     """
 
-    def __init__(self, lane: ResponseCache) -> None:
-        self._lane = lane
+    def __init__(self, response_cache: ResponseCache) -> None:
+        self._lane = response_cache
         self._known: dict[bytes, Question] = {}
 
     def answered(self, chunk: bytes, enough: int) -> tuple[bytes, bytes]:

@@ -1,7 +1,7 @@
 """An MCP server on standard input and output: stdout carries the protocol and nothing else.
 
-What the lane knows is answered on the spot. The SDK, which takes longer to load than most folders of skills,
-is loaded when the first line comes that the lane leaves to it.
+What the cache knows is answered on the spot. The SDK, which takes longer to load than most folders of skills,
+is loaded when the first line comes that the cache leaves to it.
 """
 
 import os
@@ -81,19 +81,24 @@ async def serve_following(
         raise unread
 
 
-async def serve_lazily(make_server: "Callable[[], Server[Any]]", lane: ResponseCache | None = None) -> None:
-    """Do the same with a server that is made, in a thread, when a request comes that `lane` leaves to it."""
+async def serve_lazily(
+    make_server: "Callable[[], Server[Any]]", response_cache: ResponseCache | None = None
+) -> None:
+    """Do the same with a server that is made when `response_cache` leaves a request to it, in a thread."""
     with _private_pipes() as (source, sink):
-        await serve_pipes(source, sink, make_server, lane)
+        await serve_pipes(source, sink, make_server, response_cache)
 
 
 async def serve_pipes(
-    source: int, sink: int, make_server: "Callable[[], Server[Any]]", lane: ResponseCache | None = None
+    source: int,
+    sink: int,
+    make_server: "Callable[[], Server[Any]]",
+    response_cache: ResponseCache | None = None,
 ) -> None:
     """Do the same on two descriptors. They stay open: a thread may still read from one."""
     unread = 0
     async with anyio.create_task_group() as tasks:
-        wire = _StdioConnection(source, sink, make_server, lane, tasks)
+        wire = _StdioConnection(source, sink, make_server, response_cache, tasks)
         try:
             await wire.run()
         finally:
@@ -112,14 +117,14 @@ class _StdioConnection:
         source: int,
         sink: int,
         make_server: "Callable[[], Server[Any]]",
-        lane: ResponseCache | None,
+        response_cache: ResponseCache | None,
         tasks: anyio.abc.TaskGroup,
     ) -> None:
         self._make_server = make_server
-        self._lane = lane
+        self._lane = response_cache
         self._tasks = tasks
         self._lines = LineSplitter()
-        self._repeated = None if lane is None else RequestMemo(lane)
+        self._repeated = None if response_cache is None else RequestMemo(response_cache)
         self._waiting: deque[Line] = deque()
         """Lines that could not be answered on the spot."""
         self._taking = False
@@ -131,7 +136,7 @@ class _StdioConnection:
         self._sdk: Conversation | None = None
         self._sdk_ended = anyio.Event()
         self._modern = False
-        """Whether the lane has seen a request of protocol 2026-07-28 before the SDK saw any."""
+        """Whether the response cache has seen a request of protocol 2026-07-28 before the SDK saw any."""
         self._outlet = open_writer(sink, tasks.cancel_scope.cancel)
         self._inlet = open_reader(source, self._arrived, self._ended)
 
@@ -238,7 +243,7 @@ class _StdioConnection:
         await self._outlet.accepted(self._is_over, _CLOGGED)
 
     def _on_the_spot(self, line: Line) -> bytes | None:
-        """Return the answer to a line that just came, if the lane has it."""
+        """Return the answer to a line that just came, if the response cache has it."""
         if self._repeated is None or isinstance(line, LineTooLongError):
             return None
         if answer := self._repeated.answered(line + b"\n", 0)[0]:
@@ -253,7 +258,7 @@ class _StdioConnection:
         return self._kept(*asked)
 
     def _kept(self, identity: bytes, question: Question) -> bytes | None:
-        """Return the answer to a question, if the lane has it ready."""
+        """Return the answer to a question, if the response cache has it ready."""
         if self._lane is None or (result := self._lane.ready(question)) is None:
             return None
         self._modern = question.modern
@@ -265,7 +270,7 @@ class _StdioConnection:
         return True if self._modern else None if self._sdk is None else self._sdk.modern
 
     def _asked(self, line: Line) -> tuple[bytes, Question] | None:
-        """Return the id, as JSON, and the question of a line that is one for the lane at this point."""
+        """Return the id, as JSON, and the question of a line that is one for the cache at this point."""
         if self._lane is None or isinstance(line, LineTooLongError) or len(line) > LONGEST:
             return None
         era = self._era

@@ -22,7 +22,7 @@ from skillwire.sources.folder.last_good import LastGood, SpillFile
 from skillwire.sources.folder.listing import Folder, identity_of, is_executable
 from skillwire.sources.folder.scan_cache import CachedSkill
 from skillwire.sources.folder.skill_folder import NOTHING, SkillDraft
-from skillwire.sources.folder.walk import Inside, Look
+from skillwire.sources.folder.walk import FolderWalk, Inside
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*").fullmatch
 _FILE_FLAGS = OPEN_FLAGS | getattr(os, "O_NOFOLLOW", 0)
@@ -42,7 +42,7 @@ class _NotPlainError(Exception):
 
 
 def read_plain_skill(
-    look: Look, inside: Inside, before: CachedSkill | None, spool: SpillFile | None
+    look: FolderWalk, inside: Inside, before: CachedSkill | None, spool: SpillFile | None
 ) -> CachedSkill | None:
     """Read the skill in a folder that was entered; None if it is not as plain as it should be.
 
@@ -75,7 +75,7 @@ def _is_plain(name: str) -> bool:
 class _Listing:
     """Every folder of a skill, open, and every file. Nothing is read before all is known to be plain."""
 
-    def __init__(self, look: Look, folder: Folder) -> None:
+    def __init__(self, look: FolderWalk, folder: Folder) -> None:
         self._look, self._folder = look, folder
         self.folders: list[str] = []
         self.statuses: list[os.stat_result] = []
@@ -142,7 +142,7 @@ class _Reader:
     """Reads the files of one skill."""
 
     def __init__(
-        self, look: Look, folder: Folder, before: CachedSkill | None, spool: SpillFile | None
+        self, look: FolderWalk, folder: Folder, before: CachedSkill | None, spool: SpillFile | None
     ) -> None:
         if before is not None and before.draft.location != folder.location:
             before = None  # it moved: what its document says may be judged by another name

@@ -150,7 +150,7 @@ class FileValidator(Validator):
         whole = stat.S_ISREG(status.st_mode) and stamp.size == size
         return cls(location, stamp) if whole and stamp.settled(time.time_ns()) else None
 
-    def holds(self) -> bool:
+    def is_current(self) -> bool:
         try:
             now = os.stat(self._location)  # noqa: PTH116 - a hot path, so field by field
         except OSError:

@@ -25,13 +25,13 @@ from skillwire.sources.folder.skill_folder import (
     listing_nested_skills,
     misplaced,
 )
-from skillwire.sources.folder.walk import Look, must_be_readable
+from skillwire.sources.folder.walk import FolderWalk, must_be_readable
 
 _READABLE = "check its permissions, or remove it"
 
 
 def read_skill_folder(
-    look: Look,
+    look: FolderWalk,
     facts: FactCache,
     folder: Folder,
     listed: Listed,
@@ -98,13 +98,15 @@ class _Node(NamedTuple):
                 yield from child.own()
 
 
-def _walk(look: Look, folder: Folder, listed: Listed) -> _Node:
-    # At most `limits.depth` deep: `Look` does not hand out deeper folders.
+def _walk(look: FolderWalk, folder: Folder, listed: Listed) -> _Node:
+    # At most `limits.depth` deep: `FolderWalk` does not hand out deeper folders.
     children = tuple(_walk(look, child, look.into(child, inside_skill=True)) for child in listed.folders)
     return _Node(folder, listed, children, tuple(node for child in children for node in child.all()))
 
 
-def _held(look: Look, facts: FactCache, tree: _Node, before: SkillFolder | None) -> dict[str, SkillDraft]:
+def _held(
+    look: FolderWalk, facts: FactCache, tree: _Node, before: SkillFolder | None
+) -> dict[str, SkillDraft]:
     """Return the skills whose `SKILL.md` was good before and is broken now, by where that file is."""
     held: dict[str, SkillDraft] = {}
     for node in tree.all() if before is not None else ():
@@ -118,7 +120,7 @@ def _held(look: Look, facts: FactCache, tree: _Node, before: SkillFolder | None)
     return held
 
 
-def _document(look: Look, facts: FactCache, main: File) -> SkillDocument | Problem:
+def _document(look: FolderWalk, facts: FactCache, main: File) -> SkillDocument | Problem:
     """Return the document in `main`, or why it cannot be read."""
     try:
         document = facts.of(main, limit=look.limits.bytes).document
@@ -131,7 +133,7 @@ def _document(look: Look, facts: FactCache, main: File) -> SkillDocument | Probl
 
 
 def _read_skill(
-    look: Look, facts: FactCache, node: _Node, *, unit: Folder, held: Mapping[str, SkillDraft]
+    look: FolderWalk, facts: FactCache, node: _Node, *, unit: Folder, held: Mapping[str, SkillDraft]
 ) -> SkillDraft | list[Problem]:
     where = node.folder.path_of(str(node.listed.marker))
     warnings = [problem for part in node.own() for problem in part.listed.problems]
@@ -188,7 +190,7 @@ def _published(node: _Node, main: File, warnings: list[Problem]) -> dict[str, Fi
 
 
 def _read_files(
-    look: Look,
+    look: FolderWalk,
     facts: FactCache,
     files: dict[str, File],
     held: Mapping[str, SkillDraft],
@@ -271,7 +273,7 @@ def read_whole(root: Path, limits: Limits | None = None) -> WholeSkill:
     """
     must_be_readable(os.fspath(root))
     ignored = Ignored.at(root)
-    look = Look(os.fspath(root), limits=limits or Limits(), ignored=ignored, follow_links=False)
+    look = FolderWalk(os.fspath(root), limits=limits or Limits(), ignored=ignored, follow_links=False)
     folder = look.start()
     listed = look.into(folder)
     if listed.marker is None:

@@ -52,7 +52,7 @@ class CachedSkill(NamedTuple):
     def unit(self, folder: Folder) -> SkillFolder:
         return SkillFolder(folder, (self.draft,), (), entered_all=True, seen=self.seen, held=NOTHING)
 
-    def holds(self) -> bool:
+    def is_current(self) -> bool:
         """Whether nothing has changed since: not one file or folder has another stamp."""
         location = self.draft.location
         inside = chain(self.draft.directories, (file.path for file in self.draft.files))

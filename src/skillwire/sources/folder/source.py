@@ -34,7 +34,7 @@ from skillwire.sources.folder.last_good import LastGood, SpillFile
 from skillwire.sources.folder.scan_cache import ScanCache
 from skillwire.sources.folder.skill_folder import Placement
 from skillwire.sources.folder.tree import Recall, Tree
-from skillwire.sources.folder.walk import Look, must_be_readable
+from skillwire.sources.folder.walk import FolderWalk, must_be_readable
 from skillwire.sources.folder.watch import watch
 from skillwire.sources.folder.watch_plan import WatchPlan
 
@@ -104,7 +104,7 @@ class FolderSource(Source):
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
         return await anyio.to_thread.run_sync(self._rescan, where)
 
-    def seal(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
+    def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
         location = self._location(entry, file)
         if isinstance(file, LiveFile) or location in self._held:
             return None
@@ -199,7 +199,7 @@ class FolderSource(Source):
         )
         return around or os.path.join(root, IGNORE_FILE) in where  # noqa: PTH118
 
-    def _look(self, progress: Progress, seen: int = 0) -> Look | Scan:
+    def _look(self, progress: Progress, seen: int = 0) -> FolderWalk | Scan:
         """Return what a look at the root takes, or all that there is to say of a root that is not served."""
         must_be_readable(os.fspath(self.root))
         try:
@@ -210,7 +210,7 @@ class FolderSource(Source):
             self._tree = Tree(self._facts)
             return _closed(error)
         self._facts.begin()
-        return Look(
+        return FolderWalk(
             os.fspath(self.root),
             limits=self._limits,
             ignored=ignored,

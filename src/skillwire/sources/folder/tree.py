@@ -15,7 +15,7 @@ from skillwire.sources.folder.listing import Folder, Listed, identity_of, joined
 from skillwire.sources.folder.reader import read_skill_folder
 from skillwire.sources.folder.scan_cache import CachedSkill
 from skillwire.sources.folder.skill_folder import SkillFolder
-from skillwire.sources.folder.walk import Look
+from skillwire.sources.folder.walk import FolderWalk
 
 _BEHIND_SEP = chr(ord(os.sep) + 1)
 """What sorts right behind everything that begins with the separator."""
@@ -65,7 +65,7 @@ class Tree:
             yield from part.problems
 
     def walk(
-        self, look: Look, start: Folder, before: "Tree | None" = None, recall: Recall | None = None
+        self, look: FolderWalk, start: Folder, before: "Tree | None" = None, recall: Recall | None = None
     ) -> None:
         """Look at `start` and everything below it. What was good in the tree `before` is not lost.
 
@@ -85,14 +85,14 @@ class Tree:
                 pending.extend(reversed(self._visit(look, folder, last, known)))
         self.cut = self.cut or look.exhausted
 
-    def _is_unchanged(self, look: Look, folder: Folder, known: CachedSkill) -> bool:
+    def _is_unchanged(self, look: FolderWalk, folder: Folder, known: CachedSkill) -> bool:
         if look.has_patterns or look.seen + known.seen > look.limits.entries:
             return False
         same_place = folder.target == folder.location == known.draft.location
-        return same_place and look.trusts_times_of(folder) and known.holds()
+        return same_place and look.trusts_times_of(folder) and known.is_current()
 
     def _visit(
-        self, look: Look, folder: Folder, last: SkillFolder | None, known: CachedSkill | None
+        self, look: FolderWalk, folder: Folder, last: SkillFolder | None, known: CachedSkill | None
     ) -> list[Folder]:
         """Look into a folder, and put what it is; return the folders that are still to be looked into."""
         already = look.seen
@@ -103,10 +103,10 @@ class Tree:
         self._put_skill(look, folder, found, last, already)
         return []
 
-    def _look_into(self, look: Look, folder: Folder, known: CachedSkill | None) -> CachedSkill | Listed:
+    def _look_into(self, look: FolderWalk, folder: Folder, known: CachedSkill | None) -> CachedSkill | Listed:
         return look.take(folder, lambda inside: read_plain_skill(look, inside, known, self._facts.spool))
 
-    def look_again(self, look: Look, where: Locations) -> set[str]:
+    def look_again(self, look: FolderWalk, where: Locations) -> set[str]:
         """Look again at what stands at these real locations; return the paths of units that may differ."""
         for location in where:
             self._facts.forget(location)
@@ -149,7 +149,7 @@ class Tree:
                 folders |= {location, *known[slice(*below)]}
         return {path for folder in folders for path in self._paths_at(folder)}
 
-    def _revisit(self, look: Look, passage: GroupFolder) -> None:
+    def _revisit(self, look: FolderWalk, passage: GroupFolder) -> None:
         """List a passage again; walk what is new in it, and drop what is gone."""
         folder = passage.folder
         look.seen -= passage.seen
@@ -169,7 +169,7 @@ class Tree:
                 look.seen -= self._drop(path)
                 self.walk(look, each)
 
-    def _reread(self, look: Look, unit: SkillFolder, where: Locations) -> None:
+    def _reread(self, look: FolderWalk, unit: SkillFolder, where: Locations) -> None:
         """Read a unit again. A folder that is no skill any more may hold some."""
         known = self.plain.get(unit.folder.path)
         if unit.folder.target in where:  # all of it
@@ -183,7 +183,7 @@ class Tree:
 
     def _put_skill(
         self,
-        look: Look,
+        look: FolderWalk,
         folder: Folder,
         found: CachedSkill | Listed,
         before: SkillFolder | None,

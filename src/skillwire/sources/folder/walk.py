@@ -73,7 +73,7 @@ class Inside(NamedTuple):
     """All that stands in it, sorted by name."""
 
 
-class Look:
+class FolderWalk:
     """One walk over a root: its rules, and how much of its budget is left."""
 
     def __init__(

@@ -13,7 +13,7 @@ from skillwire.core.record import Limits
 from skillwire.errors import SourceError
 from skillwire.safe_text import quoted
 from skillwire.sources.cache_folder import cache_folder_from
-from skillwire.sources.fetched import POLL_SECONDS, Copy, FetchedSource, Fetcher
+from skillwire.sources.fetched import POLL_SECONDS, FetchedSource, Fetcher, Snapshot
 from skillwire.sources.git.address import Repository
 from skillwire.sources.git.cache import GitCache, LastServed
 from skillwire.sources.git.clone import FolderSize, GitClone, GitFolder
@@ -74,21 +74,21 @@ class GitFetcher(Fetcher):
         self._cache = GitCache(cache.absolute(), repository.url)
         self._remote = GitRemote(repository, token)
         self._usable = False
-        self._copy: Copy | None = None
+        self._copy: Snapshot | None = None
 
-    def last(self) -> Copy | None:
+    def last(self) -> Snapshot | None:
         record = self._cache.record(self._repository.ref, self._repository.path)
         if record is None:
             return None
         root = self._root(record.commit)
         left_out = tuple(map(_left_out, record.submodules))
         folder = self._cache.checkout(record.commit, self._repository.path)
-        copy = Copy(root, record.commit, left_out, folder)
+        copy = Snapshot(root, record.commit, left_out, folder)
         if copy != self._copy:
             self._copy = copy
         return self._copy if root.is_dir() else None
 
-    async def fetch(self) -> Copy:
+    async def fetch(self) -> Snapshot:
         if self._repository.pinned and (last := self.last()) is not None:
             return last  # exactly that commit, for ever: there is nothing to ask
         try:
@@ -99,7 +99,7 @@ class GitFetcher(Fetcher):
             reason = (error.strerror or type(error).__name__).lower()
             raise SourceError(f"the folder for copies cannot be written: {reason}") from error
 
-    async def _fetch(self) -> Copy:
+    async def _fetch(self) -> Snapshot:
         self._cache.make()
         if not self._usable:
             await Git.local().must_be_new_enough(self._cache.folder)

@@ -15,7 +15,7 @@ from skillwire.core.atomic_write import remove_abandoned, replace_file, staging_
 from skillwire.core.file_lock import is_in_use
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Digest
-from skillwire.sources.fetched import Copy
+from skillwire.sources.fetched import Snapshot
 from skillwire.sources.folder.files import make_executable
 from skillwire.sources.web.client import HttpValidators
 
@@ -161,11 +161,11 @@ class WebCache:
                     _link_tree(self._skills / held.key, staged / name)
         return version
 
-    def copy(self, state: VisitState) -> Copy | None:
+    def copy(self, state: VisitState) -> Snapshot | None:
         """Return the newest copy that is still here."""
         for version in state.versions:
             if (root := self._root(version)).is_dir():
-                return Copy(root, version, state.problems)
+                return Snapshot(root, version, state.problems)
         return None
 
     def save(self, state: VisitState, index: bytes) -> None:

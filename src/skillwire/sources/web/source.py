@@ -25,7 +25,7 @@ from skillwire.protocol.discovery import (
 )
 from skillwire.safe_text import quoted
 from skillwire.sources.cache_folder import cache_folder_from
-from skillwire.sources.fetched import POLL_SECONDS, Copy, FetchedSource, Fetcher
+from skillwire.sources.fetched import POLL_SECONDS, FetchedSource, Fetcher, Snapshot
 from skillwire.sources.web.address import WebAddress, allowed_origin
 from skillwire.sources.web.cache import FetchedSkill, VisitState, WebCache
 from skillwire.sources.web.client import Fetched, HttpStatusError, WebClient
@@ -94,10 +94,10 @@ class WebFetcher(Fetcher):
         self._shelf = WebCache(cache / "publishers" / name)
         self._fetching = anyio.Lock()
 
-    def last(self) -> Copy | None:
+    def last(self) -> Snapshot | None:
         return self._shelf.copy(self._shelf.state())
 
-    async def fetch(self) -> Copy:
+    async def fetch(self) -> Snapshot:
         async with self._fetching:
             try:
                 return await self._fetch()
@@ -107,7 +107,7 @@ class WebFetcher(Fetcher):
                     f"the cache {quoted(str(self._shelf.folder))} cannot be used: {reason}"
                 ) from error
 
-    async def _fetch(self) -> Copy:
+    async def _fetch(self) -> Snapshot:
         before = await anyio.to_thread.run_sync(self._shelf.state)
         async with WebClient(self._home, allowed_origins=self._allowed, token=self._token) as fetcher:
             asked, fetched, content = await self._fetch_index(fetcher, before)

@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillwire.sources import Copy, Rule
+from skillwire.sources import Rule, Snapshot
 from skillwire.sources.git.address import Repository
 from skillwire.sources.git.source import GitFetcher
 from tests.support.git_fetchers import made, mirror, refused, scanned, skill, skills
@@ -130,7 +130,7 @@ async def test_the_copy_before_stays_and_older_ones_go(
     server: GitServer, origin: Origin, tmp_path: Path
 ) -> None:
     followed = mirror(server, origin, tmp_path / "cache")
-    copies: list[Copy] = []
+    copies: list[Snapshot] = []
     for number in range(4):
         origin.commit(skill(f"skill-{number}"))
         with anyio.fail_after(PATIENCE):

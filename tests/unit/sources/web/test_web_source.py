@@ -11,7 +11,7 @@ from skillwire import Problem
 from skillwire.errors import SourceError
 from skillwire.protocol.delivery import ArchiveForm, Delivery
 from skillwire.protocol.discovery import Artifact, FileListSkill
-from skillwire.sources import Copy, Digest, FetchedSource, Rule, Scan, SkillFile
+from skillwire.sources import Digest, FetchedSource, Rule, Scan, SkillFile, Snapshot
 from skillwire.sources.web.address import WebAddress
 from skillwire.sources.web.source import WebFetcher
 from tests.support.fetched import held, names, told
@@ -170,7 +170,7 @@ async def test_a_removed_skill_vanishes_and_old_copies_are_pruned(
     site: Publisher, mirror: WebFetcher
 ) -> None:
     refunds = site.offer("refunds", REFUNDS, form=ArchiveForm.TAR_GZ)
-    copies: list[Copy] = []
+    copies: list[Snapshot] = []
     for number in range(4):
         name = f"skill-{number}"
         site.index(refunds, site.offer(name, {"SKILL.md": skill_md(name)}))

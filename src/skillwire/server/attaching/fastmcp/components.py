@@ -1,4 +1,4 @@
-"""What a surface of ours answers, as components that FastMCP lists, hides, renames and asks by itself."""
+"""What a feature of ours answers, as components that FastMCP lists, hides, renames and asks by itself."""
 
 import base64
 from collections.abc import Mapping

@@ -133,7 +133,7 @@ class Hooks:
 
     async def _complete(self, theirs: OriginalHandler | None, context: Context, _params: Any) -> Any:
         (_, seen, _), call = await self._seen(), Call(context.params or {})
-        if theirs is None or any(surface.claims(COMPLETE, call) for surface in seen.surfaces):
+        if theirs is None or any(feature.claims(COMPLETE, call) for feature in seen.features):
             return await respond(COMPLETE, seen.methods[COMPLETE], PRIVATE, context)
         return await theirs(context, call.params)
 
@@ -151,11 +151,11 @@ class Hooks:
             capabilities.setdefault("resources", {})["subscribe"] = reaches(ctx)
             capabilities.setdefault("completions", {})
         view, _, hidden = await self._seen()
-        surfaces: list[Feature] = []
+        features: list[Feature] = []
         for holder in view.own:
-            shown = (await holder.selections.without(hidden)).surfaces
-            surfaces += shown if await self._has_skill_tools(holder) else without_tools(shown)
-        if text := all_instructions(told.get("instructions"), surfaces):
+            shown = (await holder.selections.without(hidden)).features
+            features += shown if await self._has_skill_tools(holder) else without_tools(shown)
+        if text := all_instructions(told.get("instructions"), features):
             told["instructions"] = text
         return told
 

@@ -69,12 +69,12 @@ class SkillsProvider(SkillHolder):
         self.library = library
         self.prompts = prompts
         self.options = options
-        self.surfaces = all_features(self.library, options, self.prompts)
+        self.features = all_features(self.library, options, self.prompts)
         self.taken = TakenNames()
-        show_taken_names(self.surfaces, self.taken)
+        show_taken_names(self.features, self.taken)
         self._neighbours: Callable[[], Sequence[Provider]] = lambda: ()
-        self.selections = Selections(self.library, self.surfaces, options, self.prompts)
-        self._methods = all_methods(self.surfaces)
+        self.selections = Selections(self.library, self.features, options, self.prompts)
+        self._methods = all_methods(self.features)
         self._known: dict[str, tuple[Catalog, Sequence[Any]]] = {}
 
     def required_extensions(self) -> Sequence[ServerExtension]:
@@ -104,7 +104,7 @@ class SkillsProvider(SkillHolder):
         if (found := next(listed, None)) is not None:
             return found
         known = uri not in catalog.directories and not any(each.match(uri) for each in catalog.templates)
-        if known and any(surface.serves(uri) for surface in self.surfaces):  # an archive, or an old address
+        if known and any(feature.serves(uri) for feature in self.features):  # an archive, or an old address
             return SkillResource.of({"uri": uri, "name": uri}, read)
         return None
 

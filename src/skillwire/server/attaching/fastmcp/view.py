@@ -47,12 +47,12 @@ class Selection:
     """Some skills of a library, and every way in to them."""
 
     library: Library
-    surfaces: Sequence[Feature]
+    features: Sequence[Feature]
     source: LibrarySource | None = None
 
     @property
     def methods(self) -> dict[str, Method]:
-        return all_methods(self.surfaces)
+        return all_methods(self.features)
 
     async def catch_up(self) -> None:
         await self.library.ready()
@@ -66,11 +66,11 @@ class Selections:
     def __init__(
         self,
         library: Library,
-        surfaces: Sequence[Feature],
+        features: Sequence[Feature],
         options: ServeOptions,
         prompts: Mapping[str, Skill],
     ) -> None:
-        self._everything = Selection(library, surfaces)
+        self._everything = Selection(library, features)
         self._options = options
         self._prompts = prompts
         self._known: OrderedDict[frozenset[str], Selection] = OrderedDict()
@@ -99,7 +99,7 @@ class SkillHolder(Provider):
     library: Library
     prompts: Mapping[str, Skill]
     options: ServeOptions
-    surfaces: Sequence[Feature]
+    features: Sequence[Feature]
     selections: Selections
     taken: TakenNames
 
@@ -165,7 +165,7 @@ class View:
 
     places: Sequence[Place]
     library: Library
-    surfaces: Sequence[Feature]
+    features: Sequence[Feature]
     announcer: Announcer
     selections: Selections
     nested: Sequence[tuple[Source, LibrarySource]] = ()
@@ -173,11 +173,11 @@ class View:
 
     @property
     def resources(self) -> ResourcesFeature:
-        return next(surface for surface in self.surfaces if isinstance(surface, ResourcesFeature))
+        return next(feature for feature in self.features if isinstance(feature, ResourcesFeature))
 
     @property
     def methods(self) -> dict[str, Method]:
-        return all_methods(self.surfaces)
+        return all_methods(self.features)
 
     @property
     def own(self) -> Sequence[SkillHolder]:
@@ -218,9 +218,9 @@ async def view_of(server: FastMCP[Any], before: View | None) -> View:
         return before
     match found:
         case [Place(holder, "")]:  # the usual case: its own library, so that no two can differ
-            announcer = Announcer(holder.library, holder.surfaces)
-            _tell_of_taken_names(holder, holder.surfaces, announcer)
-            return View(found, holder.library, holder.surfaces, announcer, holder.selections)
+            announcer = Announcer(holder.library, holder.features)
+            _tell_of_taken_names(holder, holder.features, announcer)
+            return View(found, holder.library, holder.features, announcer, holder.selections)
         case _:
             return _composed(found)
 
@@ -242,20 +242,20 @@ def _composed(found: Sequence[Place]) -> View:
         prompt_content=_prompt_content(all_options),
         skill_tools=_skill_tools(all_options),
     )
-    surfaces = all_features(library, options)
-    selections = Selections(library, surfaces, options, {})
-    announcer = Announcer(library, surfaces)
+    features = all_features(library, options)
+    selections = Selections(library, features, options, {})
+    announcer = Announcer(library, features)
     for place in found:
-        show_taken_names(surfaces, place.holder.taken)
-        _tell_of_taken_names(place.holder, surfaces, announcer)
-    return View(found, library, surfaces, announcer, selections, sources)
+        show_taken_names(features, place.holder.taken)
+        _tell_of_taken_names(place.holder, features, announcer)
+    return View(found, library, features, announcer, selections, sources)
 
 
-def _tell_of_taken_names(holder: SkillHolder, surfaces: Sequence[Feature], announcer: Announcer) -> None:
+def _tell_of_taken_names(holder: SkillHolder, features: Sequence[Feature], announcer: Announcer) -> None:
     """Have clients hear when the document of problems shows another name that is taken."""
 
     def tell() -> None:
-        problems_changed(surfaces, announcer)
+        problems_changed(features, announcer)
 
     holder.taken.on_change = tell
 
