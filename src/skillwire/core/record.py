@@ -118,7 +118,7 @@ class Origin:
     path: str
     """Its `SKILL.md`, relative to the root of the source: what problems call it."""
     foreign: bool = False
-    """Whether somebody else's server wrote it: then it is framed, and described as shown (H20, H27)."""
+    """Whether somebody else's server wrote it: hosts frame its text and describe it as shown (H20, H27)."""
 
 
 class Trust(StrEnum):

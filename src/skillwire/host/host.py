@@ -30,7 +30,7 @@ from skillwire.host.servers.source import ServerSource
 from skillwire.host.session.session import Session
 from skillwire.host.store.state import State
 from skillwire.safe_text import quoted
-from skillwire.sources.base import Source
+from skillwire.sources.base import Source, WrappedSource
 from skillwire.sources.folder.source import FolderSource
 
 PATIENCE = 60.0
@@ -81,8 +81,11 @@ class Host:
         everything = [*own, *map(ServerSource, self._links), *sources]
         if state is not None:
             for each in everything:
-                if isinstance(each, FolderSource):  # or what was fetched would be taken for their own (H24)
-                    state.keep_apart(each.root)
+                inner = each
+                while isinstance(inner, WrappedSource):
+                    inner = inner.source
+                if isinstance(inner, FolderSource):  # or what was fetched would be taken for their own (H24)
+                    state.keep_apart(inner.root)
         self._keeping = ApprovalStore(state)
         self._places = Places(everything, self._keeping, limits, patience, self._notice)
         if state is not None and state.damaged is not None:

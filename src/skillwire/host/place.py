@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from anyio.to_thread import run_sync
@@ -90,22 +90,30 @@ class OwnPlace(Place):
                 found.findings.add(server_problem(problem.path, Rule.ENTRY_SHAPE, problem.message))
         for uri in catalog.listing:
             try:
-                found.skills.append(_own(catalog.entries[uri]))
+                found.skills.append(_own(catalog.entries[uri], self.label))
             except VerificationError as error:
                 found.findings.add(*error.problems)
         return found
 
     async def get(self, uri: str) -> HostedSkill:
         await self._library.load()  # it may have changed: nobody watches it
-        return _own(await self._library.skill(uri))
+        return _own(await self._library.skill(uri), self.label)
 
     async def read(self, uri: str, size: int | None = None) -> bytes:  # noqa: ARG002 - the library bounds what it reads
         await self._library.ready()
-        return (await self._library.read(uri)).content
+        reading = await self._library.read(uri)
+        _own(reading.served.entry, self.label)
+        return reading.content
 
     async def children(self, uri: str) -> "list[str]":
         await self._library.ready()
-        return list(self._library.catalog.children(uri))
+        catalog = self._library.catalog
+        foreign = [each.root for each in catalog.entries.values() if not _is_own(each)]
+        return [
+            child
+            for child in catalog.children(uri)
+            if not any(child == root or child.startswith(f"{root}/") for root in foreign)
+        ]
 
 
 class ServerPlace(Place):
@@ -142,14 +150,21 @@ class ServerPlace(Place):
         return [HostedSkill(hosted_record(self.label, claim), claim) for claim in claims]
 
 
-def _own(record: SkillRecord) -> HostedSkill:
-    """Return a skill of the person's own. Raises `VerificationError` for one that a server wrote.
+def _is_own(record: SkillRecord) -> bool:
+    return not record.origin.foreign and record.trust is Trust.OWN
 
-    It would need an approval, and there is nothing here that one could be bound to.
+
+def _own(record: SkillRecord, label: str) -> HostedSkill:
+    """Return a skill of the person's own, under the label of its place, whatever its record calls the source.
+
+    Raises `VerificationError` for one that a server wrote. It would need an approval, and there is nothing
+    here that one could be bound to.
     """
-    if record.origin.foreign or record.trust is not Trust.OWN:
+    if not _is_own(record):
         told = "a server wrote it; give the host the server itself, so that a person is asked"
         raise VerificationError("", server_problem(record.uri, Rule.ENTRY_SHAPE, told))
+    if record.origin.source != label:
+        record = replace(record, origin=replace(record.origin, source=label))
     return HostedSkill(record)
 
 

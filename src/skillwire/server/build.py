@@ -78,7 +78,11 @@ def may_change(context: Context) -> bool:
 
 
 def _has_shown_token(context: Context) -> bool:
-    scope: Mapping[str, Any] = getattr(context.request, "scope", {})
+    return shows_token(getattr(context.request, "scope", {}))
+
+
+def shows_token(scope: Mapping[str, Any]) -> bool:
+    """Return whether an HTTP request has shown the token of this server, or one that the SDK has verified."""
     return TOKEN_SHOWN in scope or isinstance(scope.get("user"), AuthenticatedUser)
 
 

@@ -81,6 +81,11 @@ class ResponseCache:
         """The hashes of questions that were asked. Two that have the same do no harm."""
 
     @property
+    def private(self) -> bool:
+        """Whether its answers are marked as private to one client."""
+        return self._freshness.private
+
+    @property
     def kept(self) -> int:
         """How many bytes of answers are kept."""
         return self._budget - self._room

@@ -1,6 +1,7 @@
 """Any source is a place of a host: a server needs approval, and all others are the person's own."""
 
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -8,11 +9,12 @@ import pytest
 from mcp import Client
 
 from skillwire import FolderSource, Host, Library, MemorySource, ServerSource, State
-from skillwire.errors import StateError, VerificationError
+from skillwire.errors import HostError, StateError, VerificationError
 from skillwire.host import Answer, ConnectedServer, Trust
 from skillwire.library.library_source import LibrarySource
 from skillwire.server import skills_server
-from skillwire.sources import EVERYWHERE, PrefixedSource, SkillFile
+from skillwire.sources import EVERYWHERE, PrefixedSource, Progress, Scan, SkillFile, ignore_progress
+from skillwire.sources.base import WrappedSource
 from tests.support.clients import skill
 from tests.support.hosts import Person, honest, hosting
 from tests.support.links import Wire
@@ -64,6 +66,41 @@ async def test_a_server_inside_another_source_is_not_taken_for_the_persons_own()
             assert len(registry) == 0
             assert [each.label for each in registry.problems] == ["upstream", "library"]
             assert all("a server wrote it" in str(each) for each in registry.problems)
+
+
+@pytest.mark.parametrize("wrapped", ["prefix", "library"])
+async def test_a_server_inside_another_source_is_not_read_as_own(wrapped: str) -> None:
+    wire = Wire(skills_server(Library([MemorySource([skill("refunds")])])))
+    async with wire.link() as link:
+        inside = ServerSource(link, trusted=True)
+        prefixed = wrapped == "prefix"
+        source = PrefixedSource(inside, "mine") if prefixed else LibrarySource(Library([inside]), "library")
+        (record,) = (await source.scan()).entries
+        async with Host(sources=[source], approve=Person(Answer.NO)) as host:
+            await host.discover()
+            with pytest.raises(HostError, match="a server wrote it"):
+                await host.session().read_resource(source.label, record.uri)
+
+
+class Mislabelled(WrappedSource):
+    """An own source whose records name a server as their source."""
+
+    async def scan(self, progress: Progress = ignore_progress) -> Scan:
+        scan = await self.source.scan(progress)
+        entries = tuple(replace(each, origin=replace(each.origin, source="acme")) for each in scan.entries)
+        return replace(scan, entries=entries)
+
+
+async def test_an_own_skill_goes_by_the_label_of_its_place() -> None:
+    source = Mislabelled(MemorySource([skill("refunds")], label="mine"))
+    async with Host(sources=[source]) as host:
+        (found,) = await host.discover()
+        assert (found.label, found.local) == ("mine", True)
+
+
+def test_a_wrapped_folder_inside_the_state_is_refused(tmp_path: Path) -> None:
+    with State.open(tmp_path) as state, pytest.raises(StateError):
+        Host(sources=[PrefixedSource(FolderSource(tmp_path / "files"), "x")], state=state)
 
 
 async def test_the_record_of_a_server_shows_what_was_decided(tmp_path: Path) -> None:

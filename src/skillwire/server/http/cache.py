@@ -8,6 +8,7 @@ import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skillwire.protocol.messages import RESOURCES_READ
+from skillwire.server.build import shows_token
 from skillwire.server.http.byte_budget import UNCOUNTED, ByteBudget, refuse
 from skillwire.server.response_cache import LONGEST, MODERN, ResponseCache, envelope, modern_question
 
@@ -28,7 +29,7 @@ class ResponseCacheMiddleware:
         path: str,
         budget: ByteBudget,
     ) -> None:
-        """`cache` may be found with the first request: only then nothing is added to a server any more."""
+        """`cache` may find it for each request: a server may get a middleware at any time."""
         self._app = app
         self._cache = cache
         self._path = path
@@ -43,11 +44,11 @@ class ResponseCacheMiddleware:
         ):
             await self._app(scope, receive, send)
             return
-        if not isinstance(cache := self._cache, ResponseCache):
-            if (cache := cache()) is None:
-                await self._app(scope, receive, send)
-                return
-            self._cache = cache
+        cache = self._cache if isinstance(self._cache, ResponseCache) else self._cache()
+        # An answer to somebody who showed a token is private, and must say so (S12).
+        if cache is None or (shows_token(scope) and not cache.private):
+            await self._app(scope, receive, send)
+            return
         message = await receive()
         answer = await _answer(cache, message, said)
         if answer is None:
