@@ -31,7 +31,7 @@ from skillwire.errors import SourceError, UsageError
 from skillwire.safe_text import quoted, visible
 from skillwire.sources.base import Source
 from skillwire.sources.fetched import FetchedSource
-from skillwire.sources.placeholder import DeferredSource, UnavailableSource
+from skillwire.sources.placeholder import UnavailableSource
 from skillwire.sources.prefix import PrefixedSource
 from skillwire.terminal.messages import counted
 from skillwire.terminal.output import data, print_error, print_json, print_line, talk
@@ -52,7 +52,7 @@ class _Row:
         source = inner_source(opened.source)
         unavailable = isinstance(source, UnavailableSource)
         kind = "" if unavailable else kind_of(opened.wanted.argument).name
-        return cls(source.label, kind, source.place, opened.wanted.given_by, state_of(source))
+        return cls(source.label, kind, source.place, opened.wanted.given_by, source.status)
 
     def to_json(self) -> dict[str, str]:
         return {
@@ -67,19 +67,6 @@ class _Row:
 def inner_source(source: Source) -> Source:
     """Return the source behind a prefix, or the source itself."""
     return source.source if isinstance(source, PrefixedSource) else source
-
-
-def state_of(source: Source) -> str:
-    """Return whether there is anything to serve of a source, without asking anybody."""
-    if isinstance(source, UnavailableSource):
-        return f"unavailable: {source.reason}"
-    if isinstance(source, FetchedSource):
-        last = source.last
-        version = "" if last is None else last.version.removeprefix("sha256:")[:12]
-        return f"fetched, {version}" if version else "not fetched yet"
-    if isinstance(source, DeferredSource):
-        return "asked when it is served"
-    return "there" if Path(source.place).exists() else "missing"
 
 
 def print_sources(opened: list[OpenedSource], *, as_json: bool) -> int:
@@ -229,10 +216,10 @@ def _sync(opened: list[OpenedSource], *, as_json: bool) -> int:
     fetched = [source for source in mounted if source.label not in failures]
     if as_json:
         told = [source for source in sources if source in mounted or source.label in failures]
-        print_json([{"label": s.label, "state": state_of(s), "error": failures.get(s.label)} for s in told])
+        print_json([{"label": s.label, "state": s.status, "error": failures.get(s.label)} for s in told])
     else:
         for source in fetched:
-            print_line(f"{source.label}\t{state_of(source)}")
+            print_line(f"{source.label}\t{source.status}")
     for label, reason in failures.items():
         print_error(f"{quoted(label)} cannot be fetched: {reason}")
     talk().print(f"{counted(len(fetched), 'source')} fetched")

@@ -105,6 +105,11 @@ class Source(ABC):
         return self.label
 
     @property
+    def status(self) -> str:
+        """Whether there is anything to serve, in a few words for `skillwire sources`. Asks no one."""
+        return "there"
+
+    @property
     def fetched(self) -> datetime | None:
         """When what is served was fetched, or found unchanged, the last time; None where nothing is."""
         return None
@@ -164,6 +169,10 @@ class WrappedSource(Source):
     @property
     def place(self) -> str:
         return self.source.place
+
+    @property
+    def status(self) -> str:
+        return self.source.status
 
     @property
     def fetched(self) -> datetime | None:

@@ -105,6 +105,11 @@ class FetchedSource(Source):
     def place(self) -> str:
         return self._mirror.place
 
+    @property
+    def status(self) -> str:
+        version = "" if self.last is None else self.last.version.removeprefix("sha256:")[:12]
+        return f"fetched, {version}" if version else "not fetched yet"
+
     async def sync(self) -> Snapshot:
         """Fetch, and serve what was fetched from the next scan on. Raises `SourceError`."""
         self._asked = True

@@ -22,6 +22,10 @@ class DeferredSource(WrappedSource):
         return self._place
 
     @property
+    def status(self) -> str:
+        return "asked when it is served"
+
+    @property
     def fetched(self) -> datetime | None:
         return None if self._made is None else self._made.fetched
 
@@ -45,6 +49,10 @@ class UnavailableSource(Source):
     @property
     def place(self) -> str:
         return self._place
+
+    @property
+    def status(self) -> str:
+        return f"unavailable: {self.reason}"
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:  # noqa: ARG002 - there is nothing to see
         raise SourceError(self._told)

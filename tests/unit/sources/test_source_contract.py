@@ -232,9 +232,12 @@ async def test_every_file_reads_as_it_was_listed(made: Made) -> None:
 
 
 async def test_directories_are_listed_at_every_level(source: Source) -> None:
-    scan = await source.scan()
-    (refunds,) = (entry for entry in scan.entries if entry.name == "refunds")
-    assert refunds.directories == ("assets", "references")
+    for entry in (await source.scan()).entries:
+        folders = {parent for file in entry.files for parent in Path(file.path).parents if parent != Path()}
+        assert {folder.as_posix() for folder in folders} <= set(entry.directories)
+        assert list(entry.directories) == sorted(entry.directories)
+        if entry.name == "refunds":  # it has an empty folder, too, wherever the source can hold one
+            assert entry.directories == ("assets", "references")
 
 
 async def test_two_scans_of_the_same_skills_are_equal(source: Source) -> None:

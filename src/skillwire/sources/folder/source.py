@@ -98,6 +98,10 @@ class FolderSource(Source):
     def place(self) -> str:
         return str(self.root)
 
+    @property
+    def status(self) -> str:
+        return "there" if self.root.exists() else "missing"
+
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
         return await anyio.to_thread.run_sync(self._scan, progress)
 
