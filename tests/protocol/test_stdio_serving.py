@@ -206,7 +206,7 @@ import os, subprocess, sys
 import anyio
 from skillwire import Library
 from skillwire.server import skills_server
-from skillwire.server.stdio import serve_stdio
+from skillwire.server import serve_stdio
 from skillwire.sources import MemorySkill, MemorySource
 
 document = b"---\\nname: chatty\\ndescription: x\\n---\\n"
