@@ -13,11 +13,10 @@ from functools import partial
 import anyio
 from grades import NEWEST, NO_PREFETCH
 
+from skillwire import Host, ServerSource, Target
 from skillwire.errors import VerificationError
 from skillwire.host.approvals.questions import Answer, Request
 from skillwire.host.connections.connect import connected
-from skillwire.host.connections.target import Target
-from skillwire.host.host import Host
 from skillwire.host.hosted_skill import HostedSkill
 from skillwire.host.servers.link import ServerLink
 
@@ -30,7 +29,8 @@ async def main(url: str) -> None:
     newest = os.environ["MCP_CONFORMANCE_PROTOCOL_VERSION"] == NEWEST
     target = Target("suite", url=url)
     connect = partial(connected, target, "auto" if newest else "legacy")
-    async with ServerLink(target, connect=connect) as link, Host(providers=[link], approve=approve) as host:
+    link = ServerLink(target, connect=connect)
+    async with link, Host(sources=[ServerSource(link)], approve=approve) as host:
         registry = await host.discover()
         print(f"listed: {len(registry.skills)}")
         if os.environ["MCP_CONFORMANCE_SCENARIO"] != NO_PREFETCH:
@@ -43,11 +43,11 @@ async def load(host: Host, skill: HostedSkill) -> None:
     session = host.session()
     try:
         await session.load(skill.handle)
-        for file in skill.skill.files or ():
+        for file in skill.files or ():
             await session.read_file(skill.handle, file.uri)
     except VerificationError as error:
-        for finding in error.findings:
-            print(f"found: {finding.fault}")
+        for problem in error.problems:
+            print(f"found: {problem.rule}")
 
 
 if __name__ == "__main__":
