@@ -19,7 +19,7 @@ from benchmarks.plan import Plan
 from benchmarks.results import Growth, Series, Table, Unit, ratio, series_of
 from skillwire.config.library import load
 from skillwire.contract.folders import all_problems, check_folders
-from skillwire.contract.options import BLOCK_KEY
+from skillwire.contract.rules.skill import BLOCK_KEY
 from skillwire.library.library import Library
 from skillwire.sources.folder.source import FolderSource
 

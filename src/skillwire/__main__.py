@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 
-from skillwire.core.collector import gc_paused
+from skillwire.core.process import gc_paused
 
 
 def main() -> None:

@@ -80,6 +80,8 @@ class SkillwireError(Exception):
     def __init__(self, message: str = "", hint: str = "") -> None:
         self.hint = hint
         super().__init__(message)
+        if hint:
+            self.add_note(f"hint: {hint}")  # for those who read the traceback
 
 
 class RequestError(SkillwireError):

@@ -7,9 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from skillwire import Problem
-from skillwire.contract.options import BLOCK_KEY
 from skillwire.contract.repository import CheckedSkill, Repository, check_one, check_repository
-from skillwire.contract.rules.skill import SkillFacts
+from skillwire.contract.rules.skill import BLOCK_KEY, SkillFacts
 from skillwire.frontmatter.rules import check_fields
 from skillwire.frontmatter.values import Fields
 from skillwire.frontmatter.writer import scalar

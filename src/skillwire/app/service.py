@@ -11,17 +11,18 @@ import anyio
 from skillwire import __version__
 from skillwire.app.process import run_loop
 from skillwire.config.settings import DEFAULT_ADDRESS, DEFAULT_PORT
-from skillwire.core.collector import freeze_survivors
-from skillwire.core.process import is_ours
+from skillwire.core.problem import Rule
+from skillwire.core.process import freeze_survivors, is_ours
 from skillwire.errors import UnreadError, UsageError
 from skillwire.features.base import Feature
 from skillwire.library.library import Library
 from skillwire.protocol.messages import Freshness
+from skillwire.safe_text import quoted, visible
 from skillwire.server.response_cache import ResponseCache
 from skillwire.server.serve_options import NAME, ServeOptions, all_features
 from skillwire.server.signals import on_stop_signal
 from skillwire.server.stdio.serve import serve_following
-from skillwire.terminal.messages import say
+from skillwire.terminal.messages import counted, say
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel.server import Server
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from skillwire.app.gateway import ServedLibrary
     from skillwire.app.http import Endpoint
     from skillwire.authoring.skill import Skill
+
+
+_SHOWN_PROBLEMS = 10
+"""Problems that are printed at the start of a program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +182,7 @@ def serve_service(
 
     async def load() -> None:
         await service.library.ready()
+        _report_problems(service.library)
         if is_ours():
             freeze_survivors()
 
@@ -185,6 +191,17 @@ def serve_service(
         await serve_at(endpoint, service)
 
     run_loop(serving)
+
+
+def _report_problems(library: Library) -> None:
+    """Print what is wrong with the skills of a program, for its author. Nothing is left out in silence."""
+    for source in library.waited_for:
+        say(f"waiting for {quoted(source.place)}, which does not exist")
+    problems = [each for each in library.catalog.problems if each.rule is not Rule.SOURCE_WAITING]
+    for problem in problems[:_SHOWN_PROBLEMS]:
+        say(f"{problem.severity}: {problem}" + (f"; {visible(problem.hint)}" if problem.hint else ""))
+    if (more := len(problems) - _SHOWN_PROBLEMS) > 0:
+        say(f"and {counted(more, 'more problem')}")
 
 
 async def serve_at(endpoint: "Endpoint | None", service: Service) -> None:

@@ -17,9 +17,8 @@ from skillwire import __version__
 from skillwire.app.areas import area_commands, area_options
 from skillwire.area import Command
 from skillwire.config.settings import DEFAULT_ADDRESS, DEFAULT_PORT
-from skillwire.core.collector import gc_paused
 from skillwire.core.names import closest
-from skillwire.core.process import owned
+from skillwire.core.process import gc_paused, owned
 from skillwire.core.system import require_posix
 from skillwire.errors import InvalidValueError, SkillwireError, UsageError
 from skillwire.safe_text import quoted

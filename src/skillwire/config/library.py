@@ -9,7 +9,7 @@ import anyio
 
 from skillwire.config.file import ConfigFile, default_config
 from skillwire.config.source_config import LibraryOptions, open_sources
-from skillwire.core.collector import gc_paused
+from skillwire.core.process import gc_paused
 from skillwire.library.catalog import Catalog
 from skillwire.library.library import Library
 from skillwire.safe_text import visible

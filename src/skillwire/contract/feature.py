@@ -3,9 +3,9 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from skillwire.contract.options import BLOCK_KEY
 from skillwire.contract.publishing import ContractPublisher, ContractResource, PublishedSkills
 from skillwire.contract.rules.skill import (
+    BLOCK_KEY,
     CARD_TEMPLATE,
     DOCUMENT_TEMPLATE,
     INDEX,

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from skillwire.contract.options import BLOCK_KEY
 from skillwire.contract.rules.check import check_skill
 from skillwire.contract.rules.references import MIME_TYPE
 from skillwire.contract.rules.skill import (
+    BLOCK_KEY,
     ContractSkill,
     SkillFacts,
     stripped,

@@ -11,9 +11,8 @@ from typing import Any
 
 from skillwire.contract.folders import is_folder
 from skillwire.contract.frontmatter import allowed_tools, metadata_of
-from skillwire.contract.options import STANDARD
 from skillwire.contract.repository import check_one, check_repository, shown_path, skill_facts
-from skillwire.contract.rules.skill import SEVERITIES
+from skillwire.contract.rules.skill import SEVERITIES, STANDARD
 from skillwire.core.conformance import MAX_COMPATIBILITY
 from skillwire.core.names import SKILL_FILE
 from skillwire.core.output_folder import LIST_OF_OURS, SiteFolder

@@ -7,10 +7,9 @@ from functools import cached_property
 
 from skillwire.contract.frontmatter import Reference, SkillFrontmatter
 from skillwire.contract.graph import Graph
-from skillwire.contract.options import BLOCK_KEY
 from skillwire.contract.repository import CheckedCatalog, CheckedSkill, check_catalog
 from skillwire.contract.rules.references import MIME_TYPE
-from skillwire.contract.rules.skill import INDEX, card_uri, document_uri, reference_uri
+from skillwire.contract.rules.skill import BLOCK_KEY, INDEX, card_uri, document_uri, reference_uri
 from skillwire.core.mime import JSON
 from skillwire.core.names import SKILL_FILE
 from skillwire.core.record import Json, SkillRecord

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from skillwire.area import ServeFlags, ServePart, ServerContext, ServeRequest
 from skillwire.contract.commands.options import BlockKey
-from skillwire.contract.options import BLOCK_KEY
+from skillwire.contract.rules.skill import BLOCK_KEY
 from skillwire.errors import SourceError, UsageError
 from skillwire.features.addition import AddedFeatures
 from skillwire.library.library import Library

@@ -4,6 +4,7 @@ import gc
 import json
 import subprocess
 import sys
+import traceback
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
@@ -292,3 +293,21 @@ def test_a_token_guards_a_server_in_code_and_its_answers_are_private(folder: Pat
         finally:
             process.terminate()
             assert process.wait(PATIENCE) == 0
+
+
+def test_serve_reports_broken_skills_and_missing_folders_on_stderr(folder: Path) -> None:
+    write_skill(folder, "broken", name="Broken Name")
+    source = "import skillwire, sys\nskillwire.serve(sys.argv[1], sys.argv[1] + '-missing')\n"
+    done = subprocess.run(
+        program(source, folder), input=b"", capture_output=True, timeout=PATIENCE, check=True
+    )
+    told = done.stderr.decode()
+    assert f"waiting for `{folder}-missing`, which does not exist" in told
+    assert "`Broken Name` is not lowercase letters" in told
+    assert done.stdout == b""
+
+
+def test_a_traceback_shows_the_hint_of_an_error() -> None:
+    with pytest.raises(UsageError) as caught:
+        skillwire.serve("skills", http="0.0.0.0:0")
+    assert f"hint: {caught.value.hint}" in "".join(traceback.format_exception(caught.value))

@@ -9,9 +9,9 @@ import pytest
 from skills_ref import validate  # pyright: ignore[reportMissingTypeStubs] - it has annotations, but no marker
 
 from skillwire.config.library import load_library
-from skillwire.contract.options import BLOCK_KEY
 from skillwire.contract.projection import plan_for, restored
 from skillwire.contract.projection import write as write_projection
+from skillwire.contract.rules.skill import BLOCK_KEY
 from skillwire.core.output_folder import LIST_OF_OURS, SiteFolder
 from skillwire.frontmatter.document import read_document
 from tests.support.command_line import Cli

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skillwire.contract import ContractError, validate_skill_frontmatter
-from skillwire.contract.options import BLOCK_KEY
+from skillwire.contract.rules.skill import BLOCK_KEY
 from skillwire.sources import Rule
 from tests.support.contracts import block, check, errors, frontmatter, repository
 

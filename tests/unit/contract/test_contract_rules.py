@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from skillwire import Problem
-from skillwire.contract.options import BLOCK_KEY
 from skillwire.contract.projection import projection_problems
 from skillwire.contract.repository import check_repository
 from skillwire.contract.rules.body import SkillBody, check_text, names_in, read_body
-from skillwire.contract.rules.skill import SEVERITIES
+from skillwire.contract.rules.skill import BLOCK_KEY, SEVERITIES
 from skillwire.frontmatter.yaml12 import load
 from skillwire.sources import Rule
 from tests.support.contracts import POLICY, block, check, frontmatter

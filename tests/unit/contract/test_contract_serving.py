@@ -13,9 +13,9 @@ from mcp import Client
 from skillwire import FolderSource, Library, MemorySource, ServeOptions
 from skillwire.contract import ContractOptions
 from skillwire.contract.feature import as_resource
-from skillwire.contract.options import BLOCK_KEY
 from skillwire.contract.publishing import ContractPublisher, ContractResource, PublishedSkills
 from skillwire.contract.repository import check_repository
+from skillwire.contract.rules.skill import BLOCK_KEY
 from skillwire.server import skills_server
 from skillwire.sources import MemorySkill
 from tests.support.clients import ERAS

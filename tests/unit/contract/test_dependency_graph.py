@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillwire.contract.graph import Graph, as_dot, as_json, as_mermaid, as_tree
-from skillwire.contract.options import BLOCK_KEY
+from skillwire.contract.rules.skill import BLOCK_KEY
 from skillwire.sources import Rule
 from tests.support.contracts import errors, repository
 

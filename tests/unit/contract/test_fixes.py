@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillwire.contract.fixes import FIXES, fixed
-from skillwire.contract.options import BLOCK_KEY
+from skillwire.contract.rules.skill import BLOCK_KEY
 from skillwire.frontmatter.document import read_document
 from skillwire.frontmatter.split import split
 from tests.support.contracts import skill_md as as_skill_md

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 
 from skillwire.contract import ContractError, SkillFrontmatter, validate_skill_frontmatter
-from skillwire.contract.options import BLOCK_KEY
 from skillwire.contract.rules.block import is_semver
+from skillwire.contract.rules.skill import BLOCK_KEY
 from skillwire.contract.rules.standard import CLAUDE_FIELDS
 from skillwire.errors import FieldError, SkillwireError
 from skillwire.sources import Rule, Severity

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from skills_ref import validate  # pyright: ignore[reportMissingTypeStubs] - it has annotations, but no marker
 
-from skillwire.contract.options import BLOCK_KEY, STANDARD
 from skillwire.contract.projection import project, projection_problems, restored
+from skillwire.contract.rules.skill import BLOCK_KEY, STANDARD
 from skillwire.frontmatter.document import read_document
 from skillwire.sources import Rule, Severity
 from tests.support.contracts import block, check, frontmatter, skill_md, sound_frontmatters

@@ -17,8 +17,8 @@ from skillwire.contract.changes import changed_since, problems_of_skills
 from skillwire.contract.commands.options import BlockKey
 from skillwire.contract.fixes import FIXES, fixed
 from skillwire.contract.folders import all_problems, check_folders
-from skillwire.contract.options import BLOCK_KEY
 from skillwire.contract.report import print_contract_text
+from skillwire.contract.rules.skill import BLOCK_KEY
 from skillwire.core.atomic_write import remove_abandoned, replace_file
 from skillwire.core.problem import Problem, Rule
 from skillwire.errors import UsageError

@@ -8,7 +8,7 @@ from skillwire.config.library import load_library
 from skillwire.contract.commands.options import BlockKey
 from skillwire.contract.folders import check_folders
 from skillwire.contract.graph import DRAWINGS, Graph, as_json
-from skillwire.contract.options import BLOCK_KEY
+from skillwire.contract.rules.skill import BLOCK_KEY
 from skillwire.safe_text import visible
 from skillwire.terminal.messages import NO_SKILLS, counted
 from skillwire.terminal.options import FollowLinks

@@ -8,8 +8,7 @@ from cyclopts import Parameter
 
 from skillwire.contract.commands.options import BlockKey
 from skillwire.contract.frontmatter import validate_skill_frontmatter
-from skillwire.contract.options import BLOCK_KEY
-from skillwire.contract.rules.skill import document_uri
+from skillwire.contract.rules.skill import BLOCK_KEY, document_uri
 from skillwire.core.names import NAME_RULE, SKILL_FILE, is_skill_name, suggest_name
 from skillwire.errors import ContractError, UsageError
 from skillwire.frontmatter.split import UnreadableError, split

@@ -1,10 +1,10 @@
-"""Arguments and options that several verbs share, in the same words."""
+"""The option `--block-key`, which several commands share."""
 
 from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
 
-from skillwire.contract.options import BLOCK_KEY, STANDARD
+from skillwire.contract.rules.skill import BLOCK_KEY, STANDARD
 from skillwire.errors import UsageError
 from skillwire.safe_text import quoted
 

@@ -8,8 +8,8 @@ from cyclopts import Parameter
 
 from skillwire.config.library import load_library
 from skillwire.contract.commands.options import BlockKey
-from skillwire.contract.options import BLOCK_KEY
 from skillwire.contract.projection import Plan, check_out_is_separate, differences, plan_for, write
+from skillwire.contract.rules.skill import BLOCK_KEY
 from skillwire.core.output_folder import SiteFolder
 from skillwire.core.problem import Severity
 from skillwire.errors import SourceError

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from skillwire.contract.commands.options import BlockKey
-from skillwire.contract.options import BLOCK_KEY
 from skillwire.contract.rules.block import PATTERN as SEMVER
+from skillwire.contract.rules.skill import BLOCK_KEY
 from skillwire.contract.rules.standard import RESERVED_WORDS
 from skillwire.core.conformance import MAX_COMPATIBILITY, MAX_DESCRIPTION
 from skillwire.core.names import NAME_LENGTH

@@ -11,6 +11,11 @@ from skillwire.core.record import Json
 from skillwire.frontmatter.positions import Way, spelled
 from skillwire.safe_text import quoted
 
+BLOCK_KEY = "x-personal-mcp"
+"""The key of the block, unless a team has chosen another."""
+
+STANDARD = ("name", "description", "license", "compatibility", "allowed-tools", "metadata")
+"""The fields that every skill may have; none of them can be the block."""
 _ERROR, _WARNING = Severity.ERROR, Severity.WARNING
 
 SEVERITIES: Mapping[Rule, Severity] = {

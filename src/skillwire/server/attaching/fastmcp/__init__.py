@@ -1,1 +1,1 @@
-"""TODO skillwire.server.attaching.fastmcp"""
+"""Skills inside a server of FastMCP: a provider, an extension, and the view that both share."""
