@@ -58,7 +58,7 @@ def test_every_source_passes_the_contract_suite() -> None:
     contract = (ROOT / "tests/unit/sources/test_source_contract.py").read_text(encoding="utf-8")
     sources = classes("sources", "Source") | classes("sources", "Fetcher") | classes("authoring", "Source")
     sources |= classes("host", "Source")
-    sources -= {"UnavailableSource", "_WithoutState"}  # which serve nothing, on purpose
+    sources -= {"UnavailableSource", "_UnavailableState"}  # which serve nothing, on purpose
     assert len(sources) > 6
     assert all(f"{name}(" in contract for name in sources)
 
