@@ -111,7 +111,7 @@ def test_every_client_whose_files_are_read_is_in_the_docs_and_in_the_tests() -> 
 
 
 def test_every_kind_of_source_is_in_the_docs() -> None:
-    page = (ROOT / "docs/skills.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/sources.md").read_text(encoding="utf-8")
     assert [kind.name for kind in KINDS if kind.name not in page] == []
 
 
