@@ -1,4 +1,4 @@
-"""The documentation site: every page has its place, and search finds it. `scripts/test` builds it strictly."""
+"""The documentation site: every page has its place, and search finds it."""
 
 import json
 import re
@@ -18,16 +18,15 @@ SETTINGS = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))
 PAGES = {path.name for path in (ROOT / "docs").glob("*.md")}
 
 
-def leaves(nav: Any) -> Iterator[str]:
-    if isinstance(nav, str):
-        yield nav
-    else:
-        for each in nav.values() if isinstance(nav, dict) else nav:
-            yield from leaves(each)
+def pages_of(nav: list[Any]) -> Iterator[str]:
+    """Yield the pages of a navigation, which is a list of `{title: page}` and `{title: list}`."""
+    for entry in nav:
+        for page in entry.values():
+            yield from [page] if isinstance(page, str) else pages_of(page)
 
 
 def test_navigation_lists_every_page_once() -> None:
-    listed = list(leaves(SETTINGS["nav"]))
+    listed = list(pages_of(SETTINGS["nav"]))
     assert len(listed) == len(set(listed))
     assert set(listed) == PAGES
 
