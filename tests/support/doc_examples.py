@@ -27,8 +27,8 @@ TITLE = re.compile(r'title="([^"]+)"')
 SERVER = re.compile(r"^(skillwire (serve|bridge)\b.*--http|python \S+.* # server$)", re.MULTILINE)
 """How the last command of a fence looks that starts a server, in a terminal of its own."""
 READY = "serving on"
-PORT = "8765"
-"""The port in every example. A free one takes its place."""
+PORT = re.compile(r"\b876[5-9]\b")
+"""The ports in examples. Free ones take their place."""
 SECONDS = 60
 _PARSERS = {"json": json.loads, "toml": tomllib.loads, "yaml": yaml.safe_load}
 
@@ -71,8 +71,8 @@ class Reader:
         self._folder, home = folder / "work", folder / "home"
         self._folder.mkdir()
         home.mkdir()
-        self._port = _free_port()
-        self._servers: list[subprocess.Popen[str]] = []
+        self._ports: dict[str, str] = {}
+        self._servers: dict[str, subprocess.Popen[str]] = {}
         self._environment = {
             "HOME": str(home),
             "PATH": os.pathsep.join([str(program_folder), os.environ["PATH"]]),
@@ -90,14 +90,12 @@ class Reader:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for server in self._servers:
-            if server.poll() is None:
-                os.killpg(server.pid, signal.SIGKILL)
-            server.communicate()
+        for server in self._servers.values():
+            _stop(server)
 
     def try_out(self, fence: Fence) -> None:
         """Do with an example what a reader does. Raises `AssertionError` if it does not work."""
-        body = fence.body.replace(PORT, self._port)
+        body = PORT.sub(lambda port: self._ports.setdefault(port[0], _free_port()), fence.body)
         if fence.title is not None:
             path = self._folder / fence.title
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -116,8 +114,10 @@ class Reader:
         if not SERVER.match(last):
             self._run(["bash", "-ec", body], exit_code)
             return
-        server = self._start(["bash", "-ec", body])
-        self._servers.append(server)
+        port = next((port for port in self._ports.values() if port in last), "")
+        if (earlier := self._servers.pop(port, None)) is not None:
+            _stop(earlier)  # as the reader does, to use its port again
+        server = self._servers[port] = self._start(["bash", "-ec", body])
         shown: list[str] = []
         assert server.stdout is not None
         deadline = threading.Timer(SECONDS, os.killpg, (server.pid, signal.SIGKILL))
@@ -152,6 +152,12 @@ class Reader:
             text=True,
             start_new_session=True,
         )
+
+
+def _stop(server: subprocess.Popen[str]) -> None:
+    if server.poll() is None:
+        os.killpg(server.pid, signal.SIGKILL)
+    server.communicate()
 
 
 def _free_port() -> str:
