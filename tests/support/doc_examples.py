@@ -100,6 +100,8 @@ class Reader:
             path = self._folder / fence.title
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(body, encoding="utf-8")
+        if fence.language == "python":
+            compile(body, fence.title or "example", "exec")
         if fence.language in _PARSERS:
             _PARSERS[fence.language](body)
         elif fence.is_skipped or (fence.title is not None and fence.language != "sh"):
