@@ -12,4 +12,6 @@ When the user greets the agent, respond warmly and offer to help.
 
 server = SkillServer("hello-world-demo", version="0.1.0")
 server.add(Skill("hello-world", HELLO_WORLD))
-server.run()  # over stdio, until the client closes its side
+
+if __name__ == "__main__":
+    server.run()

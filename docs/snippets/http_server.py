@@ -1,14 +1,11 @@
 import os
-from pathlib import Path
 
 import anyio
 
 from skillwire import FolderSource, Library
 from skillwire.server import Address, HostPolicy, http_app, skills_server
 
-SKILLS = Path(__file__).parents[2] / "examples/skills"
-
-library = Library([FolderSource(SKILLS)])
+library = Library([FolderSource("skills")])
 anyio.run(library.load)
 
 app = http_app(

@@ -7,30 +7,27 @@ from skillwire.sources import LiveFile, MemorySkill, Progress, Scan, SkillFile, 
 
 
 class TableSource(Source):
-    """Skills from rows of a table: a path and the text of its `SKILL.md`."""
+    """Skills from a table: a path, and the text of its `SKILL.md`."""
 
     def __init__(self, rows: Mapping[str, str], *, label: str = "table") -> None:
         self.label = label
         self._rows = rows
-        self._held = MemorySource(label=label)
+        self._skills = MemorySource(label=label)
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
         skills = [MemorySkill(path, {"SKILL.md": text.encode()}) for path, text in self._rows.items()]
-        self._held = MemorySource(skills, label=self.label)
-        return await self._held.scan(progress)
+        self._skills = MemorySource(skills, label=self.label)
+        return await self._skills.scan(progress)
 
     async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
-        return await self._held.read(entry, file)
+        return await self._skills.read(entry, file)
 
 
 async def main() -> None:
-    rows = {
-        "greeting": "---\nname: greeting\ndescription: Greets people.\n---\n",
-        "broken": "no frontmatter\n",
-    }
+    rows = {"hello": "---\nname: hello\ndescription: Greets people.\n---\n", "broken": "no frontmatter\n"}
     catalog = await Library([TableSource(rows)]).load()
-    assert list(catalog.entries) == ["skill://greeting/SKILL.md"]
-    assert [problem.rule for problem in catalog.problems] == ["frontmatter-missing"]
+    print(*catalog.entries)
+    print(*catalog.problems)
 
 
 anyio.run(main)

@@ -19,7 +19,6 @@ server.add(refunds.with_reference("references/policy.md", "text/markdown", POLIC
 async def main() -> None:
     listed = [resource["uri"] for resource in await server.list_resources()]
     assert "skill://acme/billing/refunds/SKILL.md" in listed
-    assert "skill://acme/billing/refunds/references/policy.md" not in listed
 
     (policy,) = await server.read("skill://acme/billing/refunds/references/policy.md")
     assert (policy["mimeType"], policy["text"]) == ("text/markdown", POLICY)

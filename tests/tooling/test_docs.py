@@ -346,16 +346,6 @@ def test_every_variable_that_the_settings_read_is_on_the_serving_page() -> None:
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=named)
-def test_a_snippet_runs(snippet: Path) -> None:
-    command = [sys.executable, "-I", snippet]
-    done = subprocess.run(
-        command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == ""
-
-
-@pytest.mark.parametrize("snippet", SNIPPETS, ids=named)
 def test_a_snippet_is_quoted_word_for_word(snippet: Path) -> None:
     quoted = [body for page in PAGES for body in fences(text_of(page), "python")]
     assert text_of(snippet) in quoted
