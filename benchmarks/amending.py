@@ -53,7 +53,7 @@ class _Told(FolderSource):
         self.tell, self._told = anyio.create_memory_object_stream[Locations](1)
         self.looks: list[Cost] = []
 
-    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
+    async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
         async for where in self._told:
             yield where
 

@@ -17,6 +17,8 @@ SLOW = (
     "e2e/clients/test_plain_clients.py",
     "e2e/command_line/test_login.py",
     "e2e/pages/",
+    "e2e/test_documentation_runs.py",
+    "e2e/test_package.py",
     "protocol/test_stdio_serving.py",
     "security/test_http_limits.py",
     "tooling/test_benchmarks.py",

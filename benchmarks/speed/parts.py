@@ -246,14 +246,34 @@ def _read(ground: Ground, transport: str, asked: _Question) -> None:
                 _note_stat(ground, asked.what)
 
 
-def _note(ground: Ground, running: Running, what: str, turn: Turn) -> None:
+def first_reads(ground: Ground) -> None:
+    """`resources/read` of every skill, once, by servers that have just started: no answer is cached."""
+    tree = ground.tree(ground.middle)
+    uris = [tree.uri(index) for index in range(tree.size)]
+    what = f"`resources/read` of {SKILL_BYTES // 1024} KB, each file once, {IN_FLIGHT} in flight"
+    for transport in (STDIO, HTTP):
+        entered = [
+            each
+            for each in contestants()
+            if transport in each.transports and tree.size <= each.most and not each.is_floor
+        ]
+        for turn in range(ground.scale.reads):
+            for each in entered if turn % 2 == 0 else reversed(entered):
+                with Running(each, transport, tree.root, ground.cache("kept")) as running:
+                    running.ask("skills/list")  # it has started
+                    questions = [running.question("resources/read", uri=uri) for uri in uris]
+                    made = running.turn(questions, IN_FLIGHT, len(uris), PATIENCE)
+                    _note(ground, running, what, made, part="first-reads")
+
+
+def _note(ground: Ground, running: Running, what: str, turn: Turn, part: str = "reading") -> None:
     for name, unit, figure in (
         ("requests a second", Unit.COUNT, turn.per_second),
         ("CPU a request", Unit.SECONDS, turn.cpu_each),
         ("p50", Unit.SECONDS, turn.percentile(50)),
         ("p99", Unit.SECONDS, turn.percentile(99)),
     ):
-        of = Measure("reading", f"{what}: {name}", running.name, running.transport, ground.middle, unit)
+        of = Measure(part, f"{what}: {name}", running.name, running.transport, ground.middle, unit)
         ground.measures.add(of, figure)
 
 
@@ -299,6 +319,7 @@ PARTS: dict[str, Callable[[Ground], None]] = {
     "starting": starting,
     "listing": listing,
     "reading": reading,
+    "first-reads": first_reads,
     "noticing": noticing_edits,
     "scanning": scanning,
 }

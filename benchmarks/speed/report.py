@@ -145,7 +145,7 @@ class SpeedReport:
         yield ""
 
     def _reads(self) -> Iterator[str]:
-        chosen = [each for each in self.measures if each.part == "reading"]
+        chosen = [each for each in self.measures if each.part in {"reading", "first-reads"}]
         yield row(["", "transport", "contestant", *_READING])
         yield row(["---", "---", "---", *["---:"] * len(_READING)])
         kinds = dict.fromkeys(

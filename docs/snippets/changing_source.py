@@ -45,7 +45,7 @@ class TableSource(Source):
     async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         return await self._held.read(entry, file)
 
-    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
+    async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
         seen = -1  # so that the first look finds what was written before anybody followed
         while True:
             if (now := self._table.version) != seen:

@@ -30,7 +30,7 @@ SkillwireError                  anything that Skillwire raises on purpose
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Self, cast
 
-from skillwire.safe_text import quoted, visible
+from skillwire.safe_text import escape_invisible, quoted
 
 if TYPE_CHECKING:
     from skillwire.core.problem import Problem
@@ -204,7 +204,7 @@ class HostError(SkillwireError):
 
     def __init__(self, origin: str, message: str) -> None:
         """`origin` names the server in messages; empty until a host adds it."""
-        self.origin, self.told = origin, message
+        self.origin, self.message = origin, message
         super().__init__(f"{origin}: {message}" if origin else message)
 
 
@@ -226,7 +226,7 @@ class VerificationError(HostError):
     def __init__(self, origin: str, *problems: "Problem") -> None:
         self.problems = problems
         told = [
-            visible(str(each), _MAX_PROBLEM_LENGTH) for each in problems[:_SHOWN_PROBLEMS]
+            escape_invisible(str(each), _MAX_PROBLEM_LENGTH) for each in problems[:_SHOWN_PROBLEMS]
         ]  # for the model to read, too
         more = len(problems) - _SHOWN_PROBLEMS
         super().__init__(origin, "; ".join(told) + (f"; and {more:,} more" if more > 0 else ""))

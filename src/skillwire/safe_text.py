@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-SHOWN = 200
+MAX_SHOWN_CHARACTERS = 200
 """How many characters of a foreign value an error repeats."""
 
 # Control, format (bidi overrides, invisible tags), surrogate, private use, unassigned.
@@ -38,7 +38,7 @@ _BLANKS = frozenset(
 )
 
 
-def visible(text: str, limit: int | None = None, *, keep: str = "") -> str:
+def escape_invisible(text: str, limit: int | None = None, *, keep: str = "") -> str:
     """Return `text` on one line, with what the eye cannot see spelled as an escape, cut at `limit`.
 
     The characters in `keep` stay as they are.
@@ -49,28 +49,28 @@ def visible(text: str, limit: int | None = None, *, keep: str = "") -> str:
     return "".join(character if character in keep else _escape(character) for character in cut)
 
 
-def one_line(text: str) -> str:
+def collapse_lines(text: str) -> str:
     """Return a longer text on one line, for a list or a menu: runs of spaces and line breaks are a space."""
-    return visible(" ".join(text.split()))
+    return escape_invisible(" ".join(text.split()))
 
 
-def quoted(text: str, limit: int | None = SHOWN) -> str:
+def quoted(text: str, limit: int | None = MAX_SHOWN_CHARACTERS) -> str:
     """Return `text` as a literal in a sentence: visible, capped, in backticks.
 
     A backtick in it is spelled as an escape, so that no text can end its own quotation.
     """
-    return f"`{visible(text, limit).replace('`', _BACKTICK)}`"
+    return f"`{escape_invisible(text, limit).replace('`', _BACKTICK)}`"
 
 
-def bare(text: str) -> str:
+def quote_if_needed(text: str) -> str:
     """Return an address or a name as it is if it is one word, else as a literal.
 
     One word cannot pass for a part of the sentence around it.
     """
-    return text if len(text) <= SHOWN and _WORD.fullmatch(text) else quoted(text)
+    return text if len(text) <= MAX_SHOWN_CHARACTERS and _WORD.fullmatch(text) else quoted(text)
 
 
-def without_secrets(text: str) -> str:
+def redact_secrets(text: str) -> str:
     """Return an address, or a message with one in backticks, without the parts that people put keys in."""
     cut = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
     return _QUERY.sub(r"\1?…", _USER.sub("…@", cut))
@@ -86,7 +86,7 @@ def _escape(character: str) -> str:
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
-def plain(text: str, limit: int) -> str:
+def strip_invisible(text: str, limit: int) -> str:
     """Return `text` on one line, without anything invisible, cut at `limit` characters."""
     line = " ".join(text[: 8 * limit].split())
     seen = line

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 
 from skillwire import Library, Problem, ServeOptions, State
-from skillwire.host.bridge import bridged
+from skillwire.host.bridge import bridge_library
 from skillwire.host.session.model_text import bridged_text
 from skillwire.library import Change
 from skillwire.protocol.remote import RemoteSkill
@@ -78,7 +78,7 @@ class Bridge:
 
 
 @asynccontextmanager
-async def bridging(
+async def open_bridge(
     wires: dict[str, Wire],
     state: State | None = None,
     trusted: Collection[str] = (),
@@ -87,7 +87,7 @@ async def bridging(
     """Yield a bridge in front of these servers, by their labels."""
     async with AsyncExitStack() as stack:
         links = [await stack.enter_async_context(wire.link(label=label)) for label, wire in wires.items()]
-        library = await bridged(links, state, trusted)
+        library = await bridge_library(links, state, trusted)
         await library.load()
         options = ServeOptions(channel, frame=bridged_text)
         yield Bridge(library, options, state)

@@ -27,7 +27,7 @@ def chromium() -> str:
 
 
 @asynccontextmanager
-async def launched() -> AsyncGenerator[Browser]:
+async def launch_browser() -> AsyncGenerator[Browser]:
     """Yield a browser. As root it has no sandbox of its own; it sees nothing but our loopback servers."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
@@ -44,29 +44,29 @@ class Watch:
 
     def __init__(self, page: Page, base: str) -> None:
         self.errors: list[str] = []
-        self.strangers: list[str] = []
+        self.foreign_requests: list[str] = []
         self.dialogs: list[str] = []
         self._home = urlsplit(base).netloc
         page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("console", self._said)
-        page.on("request", self._asked)
-        page.on("dialog", self._asked_a_person)
+        page.on("console", self._on_console)
+        page.on("request", self._on_request)
+        page.on("dialog", self._on_dialog)
 
-    def _said(self, message: ConsoleMessage) -> None:
+    def _on_console(self, message: ConsoleMessage) -> None:
         if message.type == "error" and "Failed to load resource" not in message.text:
             self.errors.append(message.text)
 
-    def _asked(self, request: Request) -> None:
+    def _on_request(self, request: Request) -> None:
         address = urlsplit(request.url)
         if address.scheme not in {"data", "about", "blob"} and address.netloc != self._home:
-            self.strangers.append(request.url)
+            self.foreign_requests.append(request.url)
 
-    async def _asked_a_person(self, dialog: Dialog) -> None:
+    async def _on_dialog(self, dialog: Dialog) -> None:
         self.dialogs.append(dialog.message)
         await dialog.dismiss()
 
-    def nothing_happened(self) -> None:
-        assert (self.errors, self.strangers, self.dialogs) == ([], [], [])
+    def assert_clean(self) -> None:
+        assert (self.errors, self.foreign_requests, self.dialogs) == ([], [], [])
 
 
 @asynccontextmanager
@@ -87,6 +87,6 @@ async def page_of(
     try:
         yield page
         if watch:
-            watched.nothing_happened()
+            watched.assert_clean()
     finally:
         await context.close()

@@ -29,23 +29,23 @@ FRESHNESS = Freshness(1234, private=True)
 Headers = Sequence[tuple[bytes, bytes]]
 
 
-class WatchedLane(ResponseCache):
+class CountingCache(ResponseCache):
     """A response cache that counts what it answered."""
 
     answered = 0
 
-    def ready(self, question: Question) -> bytes | None:
-        found = super().ready(question)
+    def get_cached(self, cache_key: Question) -> bytes | None:
+        found = super().get_cached(cache_key)
         self.answered += found is not None
         return found
 
-    async def prepare(self, question: Question) -> bytes | None:
-        made = await super().prepare(question)
+    async def prepare(self, cache_key: Question) -> bytes | None:
+        made = await super().prepare(cache_key)
         self.answered += made is not None
         return made
 
 
-class Pipes:
+class PipeClient:
     """A client of a server on pipes. It sends the very bytes that a test wants sent."""
 
     def __init__(
@@ -84,14 +84,14 @@ class Pipes:
             os.close(descriptor)
 
 
-class Posts:
+class AsgiClient:
     """A client of a whole HTTP application, without the network."""
 
     def __init__(self, portal: BlockingPortal, app: Application) -> None:
         self._portal, self._app = portal, app
         self._ending = anyio.Event()
         self._started = False
-        self._done = portal.start_task_soon(self._live)
+        self._done = portal.start_task_soon(self._run_lifespan)
         while not self._started:
             portal.call(anyio.lowlevel.checkpoint)
 
@@ -130,7 +130,7 @@ class Posts:
         content = b"".join(each.get("body", b"") for each in sent)
         return sent[0]["status"], dict(sent[0]["headers"]), json.loads(content) if content else None
 
-    async def _live(self) -> None:
+    async def _run_lifespan(self) -> None:
         begun = False
 
         async def receive() -> Any:
@@ -149,15 +149,15 @@ class Posts:
 
 
 @dataclass(frozen=True, slots=True)
-class Both:
+class ServerPair:
     """The two servers, and the response cache of the first."""
 
     library: Library
-    response_cache: WatchedLane
-    with_cache: Pipes
-    without: Pipes
-    posts_with_lane: Posts
-    posts_without: Posts
+    response_cache: CountingCache
+    with_cache: PipeClient
+    without: PipeClient
+    posts_with_lane: AsgiClient
+    posts_without: AsgiClient
 
     def close(self) -> None:
         for each in (self.with_cache, self.without, self.posts_with_lane, self.posts_without):
@@ -165,25 +165,27 @@ class Both:
 
 
 @contextmanager
-def both(root: Path | Source, options: ServeOptions | None = None, budget: int = 1 << 24) -> Generator[Both]:
+def both(
+    root: Path | Source, options: ServeOptions | None = None, budget: int = 1 << 24
+) -> Generator[ServerPair]:
     """Serve a folder, or another source, twice."""
     with start_blocking_portal() as portal:
         library = Library([FolderSource(root) if isinstance(root, Path) else root])
         portal.call(library.load)
         features = all_features(library, options or ServeOptions())
-        response_cache = WatchedLane(features, FRESHNESS, name=NAME, version=__version__, budget=budget)
+        response_cache = CountingCache(features, FRESHNESS, name=NAME, version=__version__, budget=budget)
 
         def server() -> Server[Any]:
             return skills_server(library, freshness=FRESHNESS, features=features)
 
         policy = HostPolicy(Address("127.0.0.1", 8765))
-        served = Both(
+        served = ServerPair(
             library,
             response_cache,
-            Pipes(portal, server(), response_cache),
-            Pipes(portal, server(), None),
-            Posts(portal, http_app(server(), policy, cache=response_cache)),
-            Posts(portal, http_app(server(), policy, cache=False)),
+            PipeClient(portal, server(), response_cache),
+            PipeClient(portal, server(), None),
+            AsgiClient(portal, http_app(server(), policy, cache=response_cache)),
+            AsgiClient(portal, http_app(server(), policy, cache=False)),
         )
         yield served
         served.close()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from skillwire.config.clients.known import Known, KnownServer, known_servers
+from skillwire.config.clients.known import KnownServer, KnownServers, known_servers
 
 PROGRAM: Mapping[str, Any] = {"command": "acme-server", "args": ["--stdio"]}
 
@@ -34,7 +34,7 @@ class Machine:
         """Write a file of the repository."""
         return _write(self.repository / path, content)
 
-    def known(self, folder: Path | None = None) -> Known:
+    def known(self, folder: Path | None = None) -> KnownServers:
         return known_servers(self.environment, folder or self.repository)
 
     def server(self, label: str) -> KnownServer:

@@ -17,7 +17,7 @@ from typing import Any
 from skillwire.cli.main import all_commands, run
 from tests.support.peers import PATIENCE, skillwire
 
-__all__ = ["ANSI", "BLOB", "COMMANDS", "PROBLEM_KEYS", "Cli", "Ran", "on_terminal", "run"]
+__all__ = ["ANSI", "BLOB", "COMMANDS", "PROBLEM_KEYS", "Cli", "CommandResult", "on_terminal", "run"]
 
 COMMANDS = all_commands()
 BLOB = bytes(range(256))
@@ -26,7 +26,7 @@ ANSI = re.compile(rb"\x1b\[")
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CommandResult:
     """What a command line did."""
 
     code: int
@@ -42,7 +42,7 @@ class Ran:
         return json.loads(self.raw)
 
 
-Cli = Callable[..., Ran]
+Cli = Callable[..., CommandResult]
 
 
 def on_terminal(*arguments: str | Path, columns: int = 100, typed: bytes = b"") -> tuple[int, bytes]:

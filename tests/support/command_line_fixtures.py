@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import BLOB, Cli, Ran, run
+from tests.support.command_line import BLOB, Cli, CommandResult, run
 from tests.support.skills import write, write_skill
 
 
@@ -13,10 +13,10 @@ from tests.support.skills import write, write_skill
 def cli(capsysbinary: pytest.CaptureFixture[bytes]) -> Cli:
     """Runs a command line in this process, its output in a pipe."""
 
-    def call(*arguments: str | Path) -> Ran:
+    def call(*arguments: str | Path) -> CommandResult:
         code = run([str(argument) for argument in arguments])
         captured = capsysbinary.readouterr()
-        return Ran(code, captured.out, captured.err.decode())
+        return CommandResult(code, captured.out, captured.err.decode())
 
     return call
 

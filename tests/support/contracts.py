@@ -11,7 +11,7 @@ from skillwire.contract.repository import CheckedSkill, Repository, check_one, c
 from skillwire.contract.rules.skill import BLOCK_KEY, SkillFacts
 from skillwire.frontmatter.rules import check_fields
 from skillwire.frontmatter.values import Fields
-from skillwire.frontmatter.writer import scalar
+from skillwire.frontmatter.writer import format_scalar
 from skillwire.sources import Severity
 from tests.support.skills import write
 
@@ -69,9 +69,9 @@ def as_yaml(value: Any, indent: str = "") -> str:
     lines: list[str] = []
     for key, item in value.items():
         if isinstance(item, dict) and item:
-            lines.append(f"{indent}{scalar(key)}:\n{as_yaml(item, indent + '  ')}")
+            lines.append(f"{indent}{format_scalar(key)}:\n{as_yaml(item, indent + '  ')}")
         else:
-            lines.append(f"{indent}{scalar(key)}: {_flow(item)}\n")
+            lines.append(f"{indent}{format_scalar(key)}: {_flow(item)}\n")
     return "".join(lines)
 
 
@@ -82,7 +82,7 @@ def _flow(value: Any) -> str:
         case bool():
             return str(value).lower()
         case str():
-            return "'" + value.replace("'", "''") + "'" if value.isprintable() else scalar(value)
+            return "'" + value.replace("'", "''") + "'" if value.isprintable() else format_scalar(value)
         case list():
             return "[" + ", ".join(map(_flow, value)) + "]"  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
         case dict():

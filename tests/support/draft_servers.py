@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from skillwire.protocol.delivery import ArchiveForm
+from skillwire.protocol.delivery import ArchiveFormat
 from skillwire.protocol.packing import pack
 from skillwire.sources import Digest
 from tests.support.scripted import ScriptedServer, entry_of, files_of
@@ -17,7 +17,7 @@ MAIN = "skill://good/SKILL.md"
 ROOT = "skill://good"
 
 
-def packed(form: ArchiveForm, files: Mapping[str, bytes] = FILES) -> bytes:
+def packed(form: ArchiveFormat, files: Mapping[str, bytes] = FILES) -> bytes:
     """Return the files of a skill, by their URIs, as an archive."""
     return pack({path_of(uri): content for uri, content in files.items()}, form)
 
@@ -47,7 +47,7 @@ def entry_b(**changed: Any) -> dict[str, Any]:
     return {key: value for key, value in {**entry, **changed}.items() if value is not None}
 
 
-def archive_b(form: ArchiveForm, content: bytes | None = None, **changed: Any) -> dict[str, Any]:
+def archive_b(form: ArchiveFormat, content: bytes | None = None, **changed: Any) -> dict[str, Any]:
     made = packed(form) if content is None else content
     return {
         "url": f"{ROOT}{form.suffix}",
@@ -62,7 +62,7 @@ def entry_a(**changed: Any) -> dict[str, Any]:
     return {key: value for key, value in {**entry, **changed}.items() if value is not None}
 
 
-def archive_a(form: ArchiveForm, content: bytes | None = None, **changed: Any) -> dict[str, Any]:
+def archive_a(form: ArchiveFormat, content: bytes | None = None, **changed: Any) -> dict[str, Any]:
     made = packed(form) if content is None else content
     return entry_a(type="archive", url=f"{ROOT}{form.suffix}", digest=digest(made), **changed)
 
@@ -73,7 +73,7 @@ def index_of(*entries: Any) -> bytes:
 
 def indexed(*entries: Any, files: Mapping[str, bytes] = FILES) -> ScriptedServer:
     """Return a server of the spring of 2026: an index, and no method of its own."""
-    archives = {f"{ROOT}{form.suffix}": packed(form) for form in ArchiveForm}
+    archives = {f"{ROOT}{form.suffix}": packed(form) for form in ArchiveFormat}
     return ScriptedServer(files={INDEX: index_of(*entries), **archives, **files}, declared=None)
 
 

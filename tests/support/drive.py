@@ -15,7 +15,7 @@ from skillwire import Library, ServeOptions
 from skillwire.drive import DriveLimits, Hooks, LiveSkills, bridge_tools, drive_mount
 from skillwire.drive.hub import Hub
 from skillwire.server import Address, HostPolicy, http_app, listen, skills_server
-from skillwire.server.http.app import Serving
+from skillwire.server.http.app import GracefulServer
 from skillwire.server.http.connections import HttpLimits
 from tests.support.peers import PATIENCE
 
@@ -73,7 +73,7 @@ class Drive:
 
 
 @asynccontextmanager
-async def driving(
+async def drive_server(
     *,
     limits: DriveLimits | None = None,
     hooks: Hooks | None = None,
@@ -94,7 +94,7 @@ async def driving(
     policy = HostPolicy(bound, origins=origins)
     app = http_app(skills_server(library, options=options), policy, token, mount, limits=http_limits)
     ready, ended = anyio.Event(), anyio.Event()
-    serving = Serving(app, mount, ready.set)
+    serving = GracefulServer(app, mount, ready.set)
 
     async def serve() -> None:
         await serving.serve(sockets=[listening])

@@ -8,7 +8,7 @@ import pytest
 from skillwire.errors import SourceError
 from skillwire.sources import FetchedSource, Limits, Scan
 from skillwire.sources.git.address import Repository
-from skillwire.sources.git.source import MOST_BYTES, GitFetcher
+from skillwire.sources.git.source import MAX_BYTES, GitFetcher
 from tests.support.git_server import GitServer, Origin
 from tests.support.peers import PATIENCE
 from tests.support.scans import uris
@@ -42,7 +42,7 @@ def mirror(
     *,
     token: str | None = None,
     entries: int = Limits().entries,
-    most_bytes: int = MOST_BYTES,
+    most_bytes: int = MAX_BYTES,
 ) -> GitFetcher:
     """Return a mirror of a repository. `rest` stands after its URL."""
     repository = Repository.parse(f"git+{server.url}/{origin.folder.name}{rest}")

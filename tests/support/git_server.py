@@ -58,7 +58,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ReceivedRequest:
     """A request that arrived."""
 
     path: str
@@ -72,7 +72,7 @@ class GitServer:
 
     def __init__(self, root: Path, *, login: tuple[str, str] | None = None) -> None:
         self.root = root
-        self.seen: list[Seen] = []
+        self.seen: list[ReceivedRequest] = []
         self.offline = False
         """Whether connections are closed without a word."""
         self.old_protocol = False
@@ -129,7 +129,7 @@ class GitServer:
     def answer(self, request: BaseHTTPRequestHandler) -> None:
         given = request.headers.get("Authorization")
         body = request.rfile.read(int(request.headers.get("Content-Length", "0")))
-        seen = Seen(request.path, given, fetch=b"want " in body)
+        seen = ReceivedRequest(request.path, given, fetch=b"want " in body)
         self.seen.append(seen)
         self.on_request()
         if self.offline:

@@ -42,7 +42,7 @@ class Person:
 
 
 @asynccontextmanager
-async def hosting(
+async def open_host(
     mode: Any = "auto",
     approve: Person | None = None,
     state: State | None = None,

@@ -21,7 +21,7 @@ from tests.support.peers import PATIENCE
 LISTS = ("tools", "prompts", "resources")
 
 
-class Heard:
+class NotificationLog:
     """Collects what a client was told: `tools`, `prompts`, `resources`, or the URI that was updated."""
 
     def __init__(self) -> None:
@@ -79,9 +79,9 @@ class Heard:
 @asynccontextmanager
 async def listening(
     server: Any, mode: Any, uris: Collection[str] = ()
-) -> AsyncGenerator[tuple[Client, Heard]]:
+) -> AsyncGenerator[tuple[Client, NotificationLog]]:
     """Yield a connected client that wants to hear of every list and of `uris`, and what it hears."""
-    heard = Heard()
+    heard = NotificationLog()
     # On 2026-07-28 the client hands its notifications to both; one of them is enough.
     handler = heard.handle if mode == "legacy" else None
     async with Client(server, mode=mode, message_handler=handler) as client:

@@ -141,7 +141,7 @@ class LoginServer(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshTok
         )
 
 
-class _Watched:
+class _RecordingApp:
     """Records the bearer tokens that come, and answers as `control` said."""
 
     def __init__(self, app: ASGIApp, login: LoginServer, who: str) -> None:
@@ -207,7 +207,7 @@ def login_app(login: LoginServer, issuer: str) -> ASGIApp:
         Route("/seen", seen),
         Route("/control", control, methods=["POST"]),
     ]
-    return _Watched(Starlette(routes=routes), login, "login")
+    return _RecordingApp(Starlette(routes=routes), login, "login")
 
 
 def resource_app(login: LoginServer, library: Library, issuer: str, resource: str) -> ASGIApp:
@@ -218,7 +218,7 @@ def resource_app(login: LoginServer, library: Library, issuer: str, resource: st
         validate_token_resource=True,
     )
     app = skills_server(library).streamable_http_app(json_response=True, auth=settings, token_verifier=login)
-    return _Watched(app, login, "server")
+    return _RecordingApp(app, login, "server")
 
 
 async def main(folder: str) -> None:

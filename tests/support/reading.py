@@ -9,7 +9,7 @@ import pytest
 
 
 @contextmanager
-def noted_reads(root: Path) -> Generator[set[str]]:
+def record_reads(root: Path) -> Generator[set[str]]:
     """Give a set to which the path of every file below `root` is added that is read meanwhile."""
     found: set[str] = set()
     read = os.read

@@ -13,7 +13,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from skillwire.protocol.messages import EXTENSION
 from skillwire.server.build import (
     Params,
-    _introduce,  # pyright: ignore[reportPrivateUsage]
+    _complete_handshake,  # pyright: ignore[reportPrivateUsage]
 )
 from skillwire.sources import Digest
 
@@ -118,7 +118,7 @@ class ScriptedServer:
             server.add_request_handler(method, Params, self._handler(method, answer))
         if self.declared is not None:
             server.extensions[EXTENSION] = self.declared
-        server.middleware.append(_introduce(server, [], None))
+        server.middleware.append(_complete_handshake(server, [], None))
         server.middleware.append(self._declare)
         return server
 

@@ -10,20 +10,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from skillwire.protocol.delivery import ArchiveForm, Delivery
+from skillwire.protocol.delivery import ArchiveFormat, Delivery
 from skillwire.protocol.discovery import (
-    FOLDER,
-    OLDER_FOLDER,
+    LEGACY_WELL_KNOWN_FOLDER,
+    WELL_KNOWN_FOLDER,
     Artifact,
     FileListSkill,
-    Published,
+    PublishedSkill,
     render_index,
 )
 from skillwire.protocol.packing import pack
 from skillwire.sources import Digest
 
-NEWER = f"/{FOLDER}/"
-OLDER = f"/{OLDER_FOLDER}/"
+NEWER = f"/{WELL_KNOWN_FOLDER}/"
+OLDER = f"/{LEGACY_WELL_KNOWN_FOLDER}/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class _Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)  # pyright: ignore[reportArgumentType] - as given
 
 
-class Publisher:
+class PublishingSite:
     """Serves `pages` by path, and keeps a log. A port of its own; closed at the end of the `with` block."""
 
     def __init__(self, *, etags: bool = True, token: str | None = None) -> None:
@@ -113,11 +113,11 @@ class Publisher:
     def redirect(self, path: str, target: str, status: int = 302) -> None:
         self.pages[path] = Answer(status=status, headers={"Location": target})
 
-    def index(self, *skills: Published, at: str = NEWER) -> None:
+    def index(self, *skills: PublishedSkill, at: str = NEWER) -> None:
         """Publish an index of these skills."""
         self.show(f"{at}index.json", render_index(skills))
 
-    def offer(self, name: str, files: Mapping[str, bytes], *, form: ArchiveForm | None = None) -> Artifact:
+    def offer(self, name: str, files: Mapping[str, bytes], *, form: ArchiveFormat | None = None) -> Artifact:
         """Show a download of these files, and return the entry that tells of it."""
         if form is None:
             content, path, delivery = files["SKILL.md"], f"{name}/SKILL.md", Delivery.SKILL_MD

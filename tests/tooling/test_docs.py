@@ -409,14 +409,49 @@ def test_the_readme_leads_to_every_page() -> None:
     assert set(LINK.findall(text_of(ROOT / "README.md"))) >= {f"docs/{page.name}" for page in PAGES}
 
 
-def test_the_client_configurations_start_the_server() -> None:
-    text = text_of(ROOT / "README.md")
-    desktop, editor = (json.loads(body) for body in fences(text, "json"))
-    (codex,) = (tomllib.loads(body) for body in fences(text, "toml"))
-    for server in (
-        desktop["mcpServers"]["skills"],
-        editor["servers"]["skills"],
-        codex["mcp_servers"]["skills"],
-    ):
-        assert server["command"].endswith("/skillwire")
-        assert server["args"][0] == "serve"
+CLIENT_PAGES = [ROOT / "README.md", DOCS / "clients.md"]
+SERVER_TABLES = ("mcpServers", "servers", "mcp_servers", "extensions")
+READERS = {"json": json.loads, "toml": tomllib.loads, "yaml": yaml.safe_load}
+
+
+def client_commands() -> list[Any]:
+    """Return the command of each client configuration that a page shows."""
+    found = [
+        (page.name, language, server)
+        for page in CLIENT_PAGES
+        for language, read in READERS.items()
+        for body in fences(text_of(page), language)
+        for table in SERVER_TABLES
+        for server in read(body).get(table, {}).values()
+    ]
+    return [
+        pytest.param(
+            [server.get("command") or server["cmd"], *server["args"]], id=f"{page}-{language}-{number}"
+        )
+        for number, (page, language, server) in enumerate(found)
+    ]
+
+
+def test_the_page_on_clients_shows_every_format() -> None:
+    shown = {param.id for param in client_commands() if str(param.id).startswith("clients.md-")}
+    assert len(shown) == len(SERVER_TABLES)
+
+
+@pytest.mark.parametrize("command", client_commands())
+def test_a_client_configuration_starts_the_server(command: list[str], tmp_path: Path) -> None:
+    program, *arguments = command
+    assert program == "/path/to/skillwire"
+    folder = re.compile(r"^(/path/to|\$\{workspaceFolder\})/skills$")
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    done = subprocess.run(
+        [Path(sys.executable).with_name("skillwire"), *(folder.sub(str(SKILLS), each) for each in arguments)],
+        input=json.dumps(request) + "\n",
+        env={**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "hello-world" in json.loads(done.stdout)["result"]["instructions"]

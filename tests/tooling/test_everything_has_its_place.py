@@ -58,7 +58,7 @@ def test_every_source_passes_the_contract_suite() -> None:
     contract = (ROOT / "tests/unit/sources/test_source_contract.py").read_text(encoding="utf-8")
     sources = classes("sources", "Source") | classes("sources", "Fetcher") | classes("authoring", "Source")
     sources |= classes("host", "Source")
-    sources -= {"UnavailableSource", "_WithoutState"}  # which serve nothing, on purpose
+    sources -= {"UnavailableSource", "_UnavailableState"}  # which serve nothing, on purpose
     assert len(sources) > 6
     assert all(f"{name}(" in contract for name in sources)
 
@@ -111,7 +111,7 @@ def test_every_client_whose_files_are_read_is_in_the_docs_and_in_the_tests() -> 
 
 
 def test_every_kind_of_source_is_in_the_docs() -> None:
-    page = (ROOT / "docs/skills.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/sources.md").read_text(encoding="utf-8")
     assert [kind.name for kind in KINDS if kind.name not in page] == []
 
 

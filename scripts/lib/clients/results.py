@@ -120,8 +120,8 @@ def render(clients: Sequence[Client], results: Mapping[str, Any]) -> str:
         rows.append(f"| {client.shown} | {kept['version']} | {' | '.join(cells)} | {told} | {kept['date']} |")
     head = ["client", "version", *COLUMNS.values(), "checked", "last run"]
     lines = [BEGIN, "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *rows, ""]
-    for mark, note in zip(MARKS, notes, strict=False):
-        lines += [f"{mark} {note}", ""]
+    if notes:  # one paragraph, a line each
+        lines += ["\\\n".join(f"{mark} {note}" for mark, note in zip(MARKS, notes, strict=False)), ""]
     return "\n".join([*lines, END])
 
 

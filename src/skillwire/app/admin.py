@@ -13,7 +13,7 @@ from skillwire.config.file import (
     SourceSettings,
     add_source,
     decide,
-    overrides_in,
+    read_overrides,
     remove_source,
     write_allowed_origins,
     write_static,
@@ -31,7 +31,7 @@ from skillwire.config.source_kinds import canonical_place, is_local, is_on_githu
 from skillwire.errors import SourceError, UsageError
 from skillwire.library.library import Library
 from skillwire.library.visibility import VisibilityPolicy
-from skillwire.safe_text import quoted, visible, without_secrets
+from skillwire.safe_text import escape_invisible, quoted, redact_secrets
 from skillwire.server.admin import ServerSettings, SourceFacts
 from skillwire.sources.base import Source
 from skillwire.sources.placeholder import UnavailableSource
@@ -84,7 +84,7 @@ class AdminService:
             self._library.frozen,
             "command line" if self._static_by_flag else "",
             self._origins,
-            "" if self._file is None else visible(str(self._file.path)),
+            "" if self._file is None else escape_invisible(str(self._file.path)),
         )
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
@@ -129,7 +129,7 @@ class AdminService:
                 f"{quoted(label)} cannot be fetched: {error}", hint="what was fetched last is served"
             ) from error
         finally:
-            await self._library.look_again(source)
+            await self._library.rescan_source(source)
             self._tell()
 
     async def set_visibility(self, uri: str, sides: Mapping[str, bool | None]) -> None:
@@ -138,7 +138,7 @@ class AdminService:
             raise UsageError(f"there is no skill {quoted(uri)}", hint="perhaps it was removed meanwhile")
         async with self._changing:
             await anyio.to_thread.run_sync(decide, file, uri, sides)
-            await self._library.decide(VisibilityPolicy(overrides_in(file)))
+            await self._library.decide(VisibilityPolicy(read_overrides(file)))
             self._tell()
 
     async def set_allowed_origins(self, origins: Sequence[str]) -> None:
@@ -207,7 +207,7 @@ def _facts(opened: OpenedSource, *, editable: bool) -> SourceFacts:
     return SourceFacts(
         source.label,
         "unavailable" if unavailable else kind_of(wanted.argument).name,
-        visible(source.place if is_local(wanted.argument) else without_secrets(source.place)),
+        escape_invisible(source.place if is_local(wanted.argument) else redact_secrets(source.place)),
         _origin(wanted.argument, source.label),
         wanted.given_by,
         removable=editable and wanted.given_by is SpecOrigin.CONFIGURATION,
@@ -218,7 +218,7 @@ def _facts(opened: OpenedSource, *, editable: bool) -> SourceFacts:
 def _origin(argument: str, label: str) -> str:
     if is_on_github(argument) and not is_local(argument):
         place = canonical_place(argument).removeprefix(_GITHUB)
-        return visible("/".join(place.partition("@")[0].split("/")[:2]))
+        return escape_invisible("/".join(place.partition("@")[0].split("/")[:2]))
     return label
 
 

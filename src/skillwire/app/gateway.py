@@ -6,7 +6,7 @@ from itertools import chain, count
 
 from skillwire.app.admin import AdminService
 from skillwire.area import AddedSource, ServePart, ServerContext
-from skillwire.config.file import ConfigFile, SourceSettings, overrides_in
+from skillwire.config.file import ConfigFile, SourceSettings, read_overrides
 from skillwire.config.library import check_command, load
 from skillwire.config.source_config import LibraryOptions, open_sources
 from skillwire.core.problem import Rule, Severity
@@ -15,10 +15,10 @@ from skillwire.features.addition import AddedFeatures
 from skillwire.features.resources import catalog_problems
 from skillwire.library.library import Library
 from skillwire.library.visibility import VisibilityPolicy
-from skillwire.safe_text import quoted, visible
+from skillwire.safe_text import escape_invisible, quoted
 from skillwire.sources.base import Source
 from skillwire.sources.placeholder import UnavailableSource
-from skillwire.terminal.messages import NO_SKILLS, counted, say
+from skillwire.terminal.messages import NO_SKILLS, pluralize, print_notice
 
 _OF_A_SOURCE = {Rule.SOURCE_FAILED, Rule.SOURCE_STALE}
 """What is said of a source at the start, in full: it concerns all of its skills."""
@@ -48,7 +48,7 @@ def open_served_library(
 ) -> ServedLibrary:
     """Return all that is wanted, not loaded yet. Raises `UsageError`."""
     wanted = [each for part in parts for each in part.sources]
-    opened = open_sources(arguments, replace(options, may_be_none=options.may_be_none or bool(wanted)), file)
+    opened = open_sources(arguments, replace(options, allow_empty=options.allow_empty or bool(wanted)), file)
     sources = [each.source for each in opened]
     more: list[tuple[Source, AddedSource]] = []
     for each in wanted:
@@ -58,13 +58,13 @@ def open_served_library(
     library = Library(
         sources,
         frozen=options.frozen or (configured.static and not more),
-        visibility=None if file is None else VisibilityPolicy(overrides_in(file)),
+        visibility=None if file is None else VisibilityPolicy(read_overrides(file)),
     )
     steering = AdminService(
         library,
         opened,
         arguments=arguments,
-        options=replace(options, may_be_none=True),
+        options=replace(options, allow_empty=True),
         file=file,
         editable=editable,
         more=more,
@@ -97,11 +97,11 @@ async def start(gateway: ServedLibrary) -> None:
     catalog = await load(library)
     for part in gateway.parts:
         part.loaded(gateway.context)
-    say(counted(len(catalog.entries), "skill"))
+    print_notice(pluralize(len(catalog.entries), "skill"))
     _tell_of_sources(gateway)
     for problem in catalog.problems:
         if problem.rule in _OF_A_SOURCE:
-            say(visible(problem.message))
+            print_notice(escape_invisible(problem.message))
     # Static mode that was chosen in a page must not lock that page out.
     by_flag = bool(gateway.steering.settings().static_fixed)
     if by_flag and any(problem.rule is Rule.SOURCE_FAILED for problem in catalog.problems):
@@ -111,20 +111,24 @@ async def start(gateway: ServedLibrary) -> None:
     errors = sum(problem.severity is Severity.ERROR for problem in told)
     warnings = len(told) - errors
     if errors or warnings:
-        counts = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
-        say(f"{counts}; {check_command(library)} them")
-    elif not catalog.entries and not library.waited_for and not any(part.sources for part in gateway.parts):
-        say(NO_SKILLS if library.sources else "no source is configured; add one in the page")
+        counts = f"{pluralize(errors, 'error')}, {pluralize(warnings, 'warning')}"
+        print_notice(f"{counts}; {check_command(library)} them")
+    elif (
+        not catalog.entries
+        and not library.pending_sources
+        and not any(part.sources for part in gateway.parts)
+    ):
+        print_notice(NO_SKILLS if library.sources else "no source is configured; add one in the page")
 
 
 def _tell_of_sources(gateway: ServedLibrary) -> None:
     library = gateway.library
-    for source in library.waited_for:
-        say(f"waiting for {quoted(source.place)}, which does not exist")
+    for source in library.pending_sources:
+        print_notice(f"waiting for {quoted(source.place)}, which does not exist")
     for source in library.sources:
         if isinstance(source, UnavailableSource):
-            say(f"{quoted(source.place)} is not served: {visible(source.reason)}")
+            print_notice(f"{quoted(source.place)} is not served: {escape_invisible(source.reason)}")
     for facts in gateway.steering.sources():
         if facts.kind == "server":  # not everybody knows the difference to `skillwire bridge` (H30)
             told = "its skills go to models and people unapproved; `skillwire bridge` asks you first"
-            say(f"{quoted(facts.label)} is a server that you trust: {told}")
+            print_notice(f"{quoted(facts.label)} is a server that you trust: {told}")

@@ -13,7 +13,7 @@ from skillwire.server.http.app import MCP_PATH, http_app, serve_http
 from skillwire.server.http.connections import HttpLimits
 from skillwire.server.http.routes import HttpMount, join_mounts
 from skillwire.server.http.well_known import well_known_mount
-from skillwire.terminal.messages import say
+from skillwire.terminal.messages import print_notice
 
 if TYPE_CHECKING:
     from skillwire.app.service import HttpOptions, Service
@@ -97,7 +97,7 @@ async def serve_over_http(service: "Service", endpoint: Endpoint) -> None:
 
     def announce() -> None:
         for line in mount.announced:
-            say(line)
-        say(f"serving on http://{policy.bound.authority}{MCP_PATH}")
+            print_notice(line)
+        print_notice(f"serving on http://{policy.bound.authority}{MCP_PATH}")
 
     await serve_http(app, endpoint.listening, announce, mount)

@@ -17,12 +17,12 @@ from skillwire.errors import UnreadError, UsageError
 from skillwire.features.base import Feature
 from skillwire.library.library import Library
 from skillwire.protocol.messages import Freshness
-from skillwire.safe_text import quoted, visible
+from skillwire.safe_text import escape_invisible, quoted
 from skillwire.server.response_cache import ResponseCache
 from skillwire.server.serve_options import NAME, ServeOptions, all_features
 from skillwire.server.signals import on_stop_signal
 from skillwire.server.stdio.serve import serve_following
-from skillwire.terminal.messages import counted, say
+from skillwire.terminal.messages import pluralize, print_notice
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel.server import Server
@@ -181,7 +181,7 @@ def serve_service(
     """
 
     async def load() -> None:
-        await service.library.ready()
+        await service.library.ensure_loaded()
         _report_problems(service.library)
         if is_ours():
             freeze_survivors()
@@ -195,18 +195,20 @@ def serve_service(
 
 def _report_problems(library: Library) -> None:
     """Print what is wrong with the skills of a program, for its author. Nothing is left out in silence."""
-    for source in library.waited_for:
-        say(f"waiting for {quoted(source.place)}, which does not exist")
+    for source in library.pending_sources:
+        print_notice(f"waiting for {quoted(source.place)}, which does not exist")
     problems = [each for each in library.catalog.problems if each.rule is not Rule.SOURCE_WAITING]
     for problem in problems[:_SHOWN_PROBLEMS]:
-        say(f"{problem.severity}: {problem}" + (f"; {visible(problem.hint)}" if problem.hint else ""))
+        print_notice(
+            f"{problem.severity}: {problem}" + (f"; {escape_invisible(problem.hint)}" if problem.hint else "")
+        )
     if (more := len(problems) - _SHOWN_PROBLEMS) > 0:
-        say(f"and {counted(more, 'more problem')}")
+        print_notice(f"and {pluralize(more, 'more problem')}")
 
 
 async def serve_at(endpoint: "Endpoint | None", service: Service) -> None:
     """Serve over HTTP at the endpoint, else on stdio. The library is loaded first, unless somebody did."""
-    await service.library.ready()
+    await service.library.ensure_loaded()
     forget = service.library.listen(lambda _: freeze_survivors()) if is_ours() else None
     try:
         if endpoint is None:
@@ -221,7 +223,7 @@ async def serve_at(endpoint: "Endpoint | None", service: Service) -> None:
 async def _over_stdio(service: Service) -> None:
     if sys.stdin.isatty():
         add = "To look around, add `--http 8765`" if service.gateway else "To look around, serve over HTTP"
-        say(f"waiting for an MCP client on stdin; end with Ctrl-D. {add}")
+        print_notice(f"waiting for an MCP client on stdin; end with Ctrl-D. {add}")
     unread: UnreadError | None = None
     with anyio.CancelScope() as scope:
         async with on_stop_signal(scope.cancel):

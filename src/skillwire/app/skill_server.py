@@ -55,7 +55,7 @@ class InProcessClient:
         return cast("list[PromptMessage]", result["messages"])
 
     async def _ask(self, method: str, **params: object) -> dict[str, Json] | None:
-        await self._library.ready()
+        await self._library.ensure_loaded()
         answer = self._methods.get(method)
         return None if answer is None else (await answer(Call(params))).result
 

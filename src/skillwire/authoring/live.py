@@ -14,7 +14,7 @@ from skillwire.authoring.rules import (
 )
 from skillwire.core.names import SKILL_FILE, file_uri, root_uri
 from skillwire.core.record import Json
-from skillwire.core.template import parameter_of, parameters_of
+from skillwire.core.template import parse_parameter, parse_parameters
 from skillwire.errors import InvalidValueError
 from skillwire.frontmatter.document import SkillDocument, read_document
 from skillwire.frontmatter.writer import write_frontmatter
@@ -64,7 +64,7 @@ class LiveSkill:
         check_timeout(self.timeout)
         check_fields(self.frontmatter)
         last = self.path.rpartition("/")[2]
-        name = (parameter_of(last) or last).replace("_", "-")
+        name = (parse_parameter(last) or last).replace("_", "-")
         where = f"{self.path}/{SKILL_FILE}"
         try:
             written = write_frontmatter(self.fields(name, self.description)).encode()
@@ -73,7 +73,7 @@ class LiveSkill:
                 "the frontmatter of", self.path, f"is no YAML: {error}", "mend it"
             ) from error
         document = read_document(written, where, name)
-        if not document.servable:
+        if not document.is_servable:
             problem = document.problems[0]
             raise InvalidValueError("the skill", self.path, f"cannot be: {problem.message}", problem.hint)
         object.__setattr__(self, "document", document)
@@ -84,7 +84,7 @@ class LiveSkill:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        return parameters_of(self.path)
+        return parse_parameters(self.path)
 
     @property
     def name(self) -> str:

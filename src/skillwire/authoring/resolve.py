@@ -15,8 +15,8 @@ import anyio.from_thread
 import anyio.lowlevel
 
 from skillwire.authoring.live import LiveSkill, SkillRequest, Text
-from skillwire.authoring.rules import takes
-from skillwire.core.json_text import same
+from skillwire.authoring.rules import accepts_arguments
+from skillwire.core.json_text import json_equal
 from skillwire.core.problem import Rule
 from skillwire.core.record import Json, Limits
 from skillwire.core.template import Suggest
@@ -25,7 +25,7 @@ from skillwire.frontmatter.document import read_document
 from skillwire.frontmatter.writer import write_frontmatter
 from skillwire.safe_text import quoted
 
-MOST = 64
+MAX_THREADS = 64
 """Functions that run at once. A function that never ends keeps one of these places for ever."""
 
 
@@ -36,17 +36,17 @@ class _Outcome:
     error: BaseException | None = None
 
 
-class Threads:
+class FunctionThreads:
     """Runs functions beside the event loop. Not where the transports have their threads: those never wait."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_THREADS) -> None:
         self._free = threading.Semaphore(most)
         self._gone: set[anyio.Event] = set()
 
     async def run(self, function: Callable[[], Any]) -> Any:
         """Return what a function returns, or raise what it raises. If we are cancelled, it is left alone."""
         while not self._free.acquire(blocking=False):
-            await self._place()
+            await self._wait_for_slot()
         outcome, token = _Outcome(), anyio.lowlevel.current_token()
 
         def work() -> None:
@@ -57,7 +57,7 @@ class Threads:
             finally:
                 self._free.release()
                 with suppress(anyio.RunFinishedError):  # nobody waits any more
-                    anyio.from_thread.run_sync(self._tell, outcome.done, token=token)
+                    anyio.from_thread.run_sync(self._notify, outcome.done, token=token)
 
         # A daemon: a function that does not end must not keep the program from ending.
         threading.Thread(target=work, daemon=True, name="skillwire-resolver").start()
@@ -66,7 +66,7 @@ class Threads:
             raise outcome.error
         return outcome.value
 
-    async def _place(self) -> None:
+    async def _wait_for_slot(self) -> None:
         """Wait until some function has ended."""
         gone = anyio.Event()
         self._gone.add(gone)
@@ -75,7 +75,7 @@ class Threads:
         finally:
             self._gone.discard(gone)
 
-    def _tell(self, done: anyio.Event) -> None:
+    def _notify(self, done: anyio.Event) -> None:
         done.set()
         for waiting in tuple(self._gone):
             waiting.set()
@@ -83,7 +83,7 @@ class Threads:
 
 _log = logging.getLogger(__name__)
 
-_THREADS = Threads()
+_THREADS = FunctionThreads()
 
 
 async def resolve(
@@ -95,38 +95,38 @@ async def resolve(
     and `NotServedError` where it says that there is no such skill.
     """
     with anyio.move_on_after(skill.timeout) as bound:
-        made = await _made(skill, request)
+        made = await _call_resolver(skill, request)
         return _document(_as_bytes(made, request), request, listed, limits)
     assert bound.cancelled_caught, "nothing else ends it early"
     raise SourceError(f"the text of {quoted(request.uri)} was not made within {skill.timeout:g} s")
 
 
-async def _made(skill: LiveSkill, request: SkillRequest) -> object:
+async def _call_resolver(skill: LiveSkill, request: SkillRequest) -> object:
     """Return what the author's function returns. Whatever it raises is its own trouble, and nobody else's."""
     try:
         return await (
-            _called(skill.resolver, request) if takes(skill.resolver, 1) else _called(skill.resolver)
+            _call(skill.resolver, request) if accepts_arguments(skill.resolver, 1) else _call(skill.resolver)
         )
     except asyncio.CancelledError as error:
         if (task := asyncio.current_task()) is None or task.cancelling():
             raise  # we are cancelled, and not something that the function waited for
-        raise _failed(request) from error
+        raise _resolver_error(request) from error
     except (Exception, SystemExit) as error:
-        raise _failed(request) from error
+        raise _resolver_error(request) from error
 
 
-def _failed(request: SkillRequest) -> SourceError:
+def _resolver_error(request: SkillRequest) -> SourceError:
     _log.exception("the function that makes %s failed", quoted(request.uri))
     return SourceError(f"the function that makes {quoted(request.uri)} failed; the server's log says more")
 
 
-def suggestions(values: Callable[[str], object]) -> Suggest:
+def make_suggester(values: Callable[[str], object]) -> Suggest:
     """Return the function behind a parameter, made safe to ask."""
 
     async def suggest(typed: str) -> Sequence[str]:
         try:
             with anyio.fail_after(5):
-                return list(await _called(values, typed))
+                return list(await _call(values, typed))
         except Exception:  # noqa: BLE001 - somebody's code: without it, there are no suggestions
             _log.exception("the function that completes a parameter failed")
             return ()
@@ -134,7 +134,7 @@ def suggestions(values: Callable[[str], object]) -> Suggest:
     return suggest
 
 
-async def _called(function: Callable[..., Any], *arguments: object) -> Any:
+async def _call(function: Callable[..., Any], *arguments: object) -> Any:
     """Call a function of either kind. A plain one runs in a thread, and is left alone there if it is late."""
     if inspect.iscoroutinefunction(function):
         return await function(*arguments)
@@ -173,10 +173,10 @@ def _document(made: bytes, request: SkillRequest, listed: Mapping[str, Json], li
             f"the frontmatter of {quoted(request.uri)} cannot be read: {document.problems[0].message}"
         )
     found = document.frontmatter
-    if not same(dict(found), dict(listed)):
+    if not json_equal(dict(found), dict(listed)):
         missing = found.keys() ^ listed.keys()
         fields = sorted(
-            missing | {key for key in found.keys() & listed.keys() if not same(found[key], listed[key])}
+            missing | {key for key in found.keys() & listed.keys() if not json_equal(found[key], listed[key])}
         )
         differing = ", ".join(fields)
         raise SourceError(f"the text of {quoted(request.uri)} has another {differing} than the listing")

@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
-from skillwire.core.names import NAME_RULE, SKILL_FILE, folded, is_skill_name, prefixes
-from skillwire.core.template import PARAMETER_RULE, VALUE_RULE, parameter_of, parameters_of, value_fault
+from skillwire.core.names import NAME_RULE, SKILL_FILE, fold_path, is_skill_name, parent_paths
+from skillwire.core.template import PARAMETER_RULE, VALUE_RULE, parse_parameter, parse_parameters, value_fault
 from skillwire.errors import InvalidValueError
 
 _WORD = r"[A-Za-z0-9!#$&^_.+-]+"
@@ -37,13 +37,13 @@ def check_live_path(path: str) -> None:
     if fault := _fault(path):
         raise InvalidValueError("the path of a skill", path, fault, fix)
     for segment in path.split("/"):
-        if ("{" in segment or "}" in segment) and parameter_of(segment) is None:
+        if ("{" in segment or "}" in segment) and parse_parameter(segment) is None:
             raise InvalidValueError("the segment", segment, f"is not {PARAMETER_RULE}", fix)
-    named = parameters_of(path)
+    named = parse_parameters(path)
     if len(set(named)) < len(named):
         rule = "has a parameter twice"
         raise InvalidValueError("the path of a skill", path, rule, "give each parameter a name of its own")
-    if parameter_of(last := path.rpartition("/")[2]) is None:
+    if parse_parameter(last := path.rpartition("/")[2]) is None:
         check_name(last)
 
 
@@ -63,13 +63,15 @@ def check_file_paths(paths: Iterable[str]) -> None:
     folders: dict[str, str] = {}
     fix = "give each file a path of its own"
     for path in paths:
-        name = folded(path)
+        name = fold_path(path)
         if (other := files.get(name)) is not None:
             same = "is taken in this skill" if other == path else f"is for many hosts the same as `{other}`"
             raise InvalidValueError("the path of a reference", path, same, fix)
         files[name] = path
-        folders |= dict.fromkeys(prefixes(name), path)
-        clash = folders.get(name) or next((files[above] for above in prefixes(name) if above in files), None)
+        folders |= dict.fromkeys(parent_paths(name), path)
+        clash = folders.get(name) or next(
+            (files[above] for above in parent_paths(name) if above in files), None
+        )
         if clash is not None:
             rule = f"cannot stand beside `{clash}`: a file is no folder"
             raise InvalidValueError("the path of a reference", path, rule, fix)
@@ -104,14 +106,14 @@ def check_function(path: str, function: object) -> None:
     if not callable(function):
         rule = f"is to be made by `{function!r}`, which is no function"
         raise InvalidValueError("the skill", path, rule, "give a function that takes a `SkillRequest`")
-    if not takes(function, 1) and not takes(function, 0):
+    if not accepts_arguments(function, 1) and not accepts_arguments(function, 0):
         rule = "is to be made by a function that wants other arguments than a `SkillRequest`"
         raise InvalidValueError(
             "the skill", path, rule, "write it as in `def daily(request)` or `def daily()`"
         )
 
 
-def takes(function: Callable[..., object], arguments: int) -> bool:
+def accepts_arguments(function: Callable[..., object], arguments: int) -> bool:
     """Whether a function can be called with so many arguments."""
     try:
         inspect.signature(function).bind(*range(arguments))
@@ -141,11 +143,11 @@ def check_fields(fields: Mapping[str, object]) -> None:
 
 def check_values(path: str, values: Mapping[str, object]) -> None:
     """Raise `InvalidValueError` if the parameters of `path` cannot have these values."""
-    known = parameters_of(path)
+    known = parse_parameters(path)
     if unknown := values.keys() - set(known):
         fix = f"its parameters are {', '.join(known) or 'none'}"
         raise InvalidValueError("the parameter", min(map(str, unknown)), "is not in the path", fix)
-    names = parameter_of(path.rpartition("/")[2])
+    names = parse_parameter(path.rpartition("/")[2])
     for name, given in values.items():
         if not callable(given):
             _check_known(name, given, is_name=name == names)

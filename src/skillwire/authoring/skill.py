@@ -20,8 +20,8 @@ from skillwire.core.names import SKILL_FILE, file_uri, root_uri
 from skillwire.core.problem import Problem
 from skillwire.errors import InvalidValueError, SourceError
 from skillwire.frontmatter.document import SkillDocument, read_document
-from skillwire.protocol.prompt_text import stitch
-from skillwire.sources.folder.reader import BrokenSkillError, WholeSkill, read_whole
+from skillwire.protocol.prompt_text import join_files
+from skillwire.sources.folder.reader import BrokenSkillError, SkillContents, read_skill_contents
 
 _PATHS = frozenset({"Path", "PurePath", "PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath"})
 DOCUMENT_TYPE = MARKDOWN
@@ -51,17 +51,17 @@ def returns_path(function: Callable[..., object]) -> bool:
 
     Raises `InvalidValueError` if it says that it returns a path or something else.
     """
-    said = _said(function)
-    if _is_path(said):
+    annotation = _return_annotation(function)
+    if _is_path(annotation):
         return True
-    if _mentions_path(said):
+    if _mentions_path(annotation):
         name = getattr(function, "__name__", repr(function))
         fix = "write `-> Path` for a folder that is always there, or return a text"
         raise InvalidValueError("the function", name, "may return a path, or something else", fix)
     return False
 
 
-def _said(function: Callable[..., object]) -> object:
+def _return_annotation(function: Callable[..., object]) -> object:
     """Return what a function is annotated to return: as text, where that means nothing here."""
     try:
         return get_type_hints(function).get("return")
@@ -69,22 +69,22 @@ def _said(function: Callable[..., object]) -> object:
         return getattr(function, "__annotations__", {}).get("return")
 
 
-def _is_path(said: object) -> bool:
-    if isinstance(said, str):
-        return said.rpartition(".")[2] in _PATHS
-    return isinstance(said, type) and issubclass(said, PurePath)
+def _is_path(annotation: object) -> bool:
+    if isinstance(annotation, str):
+        return annotation.rpartition(".")[2] in _PATHS
+    return isinstance(annotation, type) and issubclass(annotation, PurePath)
 
 
-def _mentions_path(said: object) -> bool:
-    if isinstance(said, str):
-        return not _PATHS.isdisjoint(re.findall(r"\w+", said))
-    return _is_path(said) or any(map(_mentions_path, get_args(said)))
+def _mentions_path(annotation: object) -> bool:
+    if isinstance(annotation, str):
+        return not _PATHS.isdisjoint(re.findall(r"\w+", annotation))
+    return _is_path(annotation) or any(map(_mentions_path, get_args(annotation)))
 
 
-def folder_skill(folder: Path) -> WholeSkill:
+def folder_skill(folder: Path) -> SkillContents:
     """Read the skill in `folder`. Raises `InvalidValueError`."""
     try:
-        return read_whole(folder)
+        return read_skill_contents(folder)
     except BrokenSkillError as error:
         told = "; ".join(f"{problem}, {problem.hint}" for problem in error.problems)
         fix = f"`skillwire check {folder}` shows it, too"
@@ -195,8 +195,8 @@ class Skill:
         Raises `InvalidValueError` for a file that is not text.
         """
         for path, content in [(SKILL_FILE, self.content), *self._contents()]:
-            _must_be_text(path, content)
-        return stitch(self.content, self._contents()).decode()
+            _check_text(path, content)
+        return join_files(self.content, self._contents()).decode()
 
     def _contents(self) -> Iterator[tuple[str, bytes]]:
         return ((reference.path, reference.content) for reference in self.references)
@@ -222,7 +222,7 @@ def _bytes(body: str | bytes) -> bytes:
         raise InvalidValueError("the text", body, rule, "give it as bytes, or mend it") from error
 
 
-def _must_be_text(path: str, content: bytes) -> None:
+def _check_text(path: str, content: bytes) -> None:
     try:
         content.decode()
     except UnicodeDecodeError as error:

@@ -12,14 +12,14 @@ from typing import Self, TypeAlias, cast
 from skillwire.authoring.live import LiveSkill
 from skillwire.authoring.rules import check_live_path
 from skillwire.authoring.skill import Skill, function_folder
-from skillwire.core.template import parameter_of, parameters_of, value_fault
+from skillwire.core.template import parse_parameter, parse_parameters, value_fault
 from skillwire.errors import ConflictError, InvalidValueError
 from skillwire.safe_text import quoted
 
-Authored: TypeAlias = Skill | LiveSkill
+AuthoredSkill: TypeAlias = Skill | LiveSkill
 
 
-def overlaps(skills: Iterable[Authored]) -> Iterator[str]:
+def find_overlaps(skills: Iterable[AuthoredSkill]) -> Iterator[str]:
     """Yield what is wrong with each pattern that is never reached, or that leads into another's folder."""
     every = list(skills)
     patterns = [each for each in every if isinstance(each, LiveSkill) and each.parameters]
@@ -40,7 +40,7 @@ def overlaps(skills: Iterable[Authored]) -> Iterator[str]:
 
 
 def _shape(skill: LiveSkill) -> list[str]:
-    return ["{}" if parameter_of(part) is not None else part for part in skill.path.split("/")]
+    return ["{}" if parse_parameter(part) is not None else part for part in skill.path.split("/")]
 
 
 def _covers(first: LiveSkill, second: LiveSkill) -> bool:
@@ -61,7 +61,7 @@ def _reaches_below(pattern: LiveSkill, path: str) -> bool:
 
 def _possible(skill: LiveSkill, part: str) -> Sequence[str] | None:
     """Return what can stand for a part of a path, or None if much can."""
-    if (name := parameter_of(part)) is None:
+    if (name := parse_parameter(part)) is None:
         return [part]
     known = skill.values.get(name)
     return None if known is None or callable(known) else known
@@ -78,11 +78,11 @@ def _takes_all(skill: LiveSkill, part: str, segments: Sequence[str] | None) -> b
 class Skills:
     """An immutable collection of skills, and the prompts of some of them."""
 
-    skills: tuple[Authored, ...] = ()
+    skills: tuple[AuthoredSkill, ...] = ()
     prompts: Mapping[str, Skill] = field(default_factory=dict[str, Skill])
     """By the name of the prompt."""
 
-    def add(self, *skills: Authored, prompt: str | None = None) -> Self:
+    def add(self, *skills: AuthoredSkill, prompt: str | None = None) -> Self:
         """Return the collection with these skills behind the others; with `prompt`, one that is both."""
         for each in skills:
             _check_is_skill(each)
@@ -130,11 +130,11 @@ class Skills:
             for outer, inner in _nested(self.skills)
             if isinstance(outer, LiveSkill) or isinstance(inner, LiveSkill)
         ]
-        told += overlaps(self.skills)
+        told += find_overlaps(self.skills)
         if told:
             raise ConflictError(f"{'; '.join(told)}; move skills with `with_path` or by their path")
 
-    def __iter__(self) -> Iterator[Authored]:
+    def __iter__(self) -> Iterator[AuthoredSkill]:
         return iter(self.skills)
 
     def __len__(self) -> int:
@@ -157,7 +157,7 @@ def _check_is_skill(value: object) -> None:
     raise InvalidValueError("the value", repr(cast("object", value)), "is no skill", fix)
 
 
-def _nested(skills: Iterable[Authored]) -> Iterator[tuple[Authored, Authored]]:
+def _nested(skills: Iterable[AuthoredSkill]) -> Iterator[tuple[AuthoredSkill, AuthoredSkill]]:
     """Yield each skill that stands below another, behind that one, where neither has parameters."""
     fixed = {skill.path: skill for skill in skills if not (isinstance(skill, LiveSkill) and skill.parameters)}
     for path, inner in fixed.items():
@@ -179,7 +179,7 @@ class NamedFolder:
 
     def __post_init__(self) -> None:
         check_live_path(self.path)
-        if parameters_of(self.path):
+        if parse_parameters(self.path):
             fix = "return its text instead, or a folder without parameters in the path"
             raise InvalidValueError("the path", self.path, "has parameters, and a folder is one skill", fix)
         if inspect.iscoroutinefunction(self.function):
@@ -199,9 +199,9 @@ class NamedFolder:
         return Skills().add(Skill.from_dir(folder).with_path(self.path))
 
 
-def check_no_options(path: str, said: Mapping[str, object]) -> None:
+def check_no_options(path: str, options: Mapping[str, object]) -> None:
     """Raise `InvalidValueError` if somebody says of a folder what stands in its `SKILL.md`."""
-    given = [name for name, value in said.items() if value is not None]
+    given = [name for name, value in options.items() if value is not None]
     if given:
         rule = f"is a folder, and `{given[0]}` is for content that is made when it is read"
         raise InvalidValueError("the skill", path, rule, "leave it out: what stands in the folder counts")

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from skillwire.authoring.live import LiveSkill, SkillRequest
-from skillwire.authoring.resolve import resolve, suggestions
+from skillwire.authoring.resolve import make_suggester, resolve
 from skillwire.authoring.rules import check_file_paths
 from skillwire.authoring.skill import DOCUMENT_TYPE, Skill
 from skillwire.authoring.skills import Skills
-from skillwire.core.names import SKILL_FILE, prefixes
+from skillwire.core.names import SKILL_FILE, parent_paths
 from skillwire.core.problem import Problem, Severity
 from skillwire.core.record import Digest, Limits, LiveFile, Origin, SkillFile, SkillRecord, Trust
 from skillwire.core.template import SkillTemplate
@@ -31,9 +31,9 @@ class CodeSource(Source):
         live = [each for each in skills if isinstance(each, LiveSkill)]
         self._live = {each.path: each for each in live if not each.parameters}
         self._patterns = [(each, self._template(each)) for each in live if each.parameters]
-        self._inner = _inner(self._skills.values())
+        self._nested_skills = _nested_skills(self._skills.values())
         self._contents = {path: dict(self._all_files(skill)) for path, skill in self._skills.items()}
-        self._scan = self._scanned()
+        self._scan = self._build_scan()
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
         progress(len(self._registered))
@@ -42,7 +42,7 @@ class CodeSource(Source):
     async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         path = entry.origin.location
         if isinstance(file, LiveFile):
-            return await self._made(entry)
+            return await self._resolve_live(entry)
         try:
             return self._contents[path][file.path][1]
         except KeyError as error:
@@ -53,7 +53,7 @@ class CodeSource(Source):
         known = file.path in self._contents.get(entry.origin.location, ())
         return NEVER_CHANGES if known and isinstance(file, SkillFile) else None
 
-    async def _made(self, entry: SkillRecord) -> bytes:
+    async def _resolve_live(self, entry: SkillRecord) -> bytes:
         """Return the text of a live skill, found by its path here: it may be published elsewhere."""
         path = entry.origin.location
         if (skill := self._live.get(path)) is not None:
@@ -66,7 +66,7 @@ class CodeSource(Source):
             skill, values = found
         return await resolve(skill, SkillRequest(entry.uri, values), entry.frontmatter, self._limits)
 
-    def _scanned(self) -> Scan:
+    def _build_scan(self) -> Scan:
         entries: list[SkillRecord] = []
         for skill in self._registered:
             where = f"{skill.path}/{SKILL_FILE}"
@@ -87,7 +87,7 @@ class CodeSource(Source):
         yield SKILL_FILE, (DOCUMENT_TYPE, skill.content)
         for reference in skill.references:
             yield reference.path, (reference.mime_type, reference.content)
-        for inner in self._inner.get(skill.path, ()):
+        for inner in self._nested_skills.get(skill.path, ()):
             below = inner.path.removeprefix(f"{skill.path}/")
             yield f"{below}/{SKILL_FILE}", (DOCUMENT_TYPE, inner.content)
             for reference in inner.references:
@@ -95,16 +95,16 @@ class CodeSource(Source):
 
     def _entry(self, skill: Skill, where: str) -> SkillRecord:
         files = self._contents[skill.path]
-        servable = skill.document.servable and skill.document.frontmatter is not None
-        found = skill.document.problems if servable else tuple(_unlisted(skill.document.problems))
+        is_servable = skill.document.is_servable and skill.document.frontmatter is not None
+        found = skill.document.problems if is_servable else tuple(_unlisted_warnings(skill.document.problems))
         return SkillRecord(
             uri=skill.uri,
-            frontmatter=(skill.document.frontmatter or {}) if servable else {},
+            frontmatter=(skill.document.frontmatter or {}) if is_servable else {},
             files=tuple(
                 SkillFile(path, mime_type, Digest.of(content), len(content))
                 for path, (mime_type, content) in files.items()
             ),
-            directories=tuple(sorted({folder for path in files for folder in prefixes(path)})),
+            directories=tuple(sorted({folder for path in files for folder in parent_paths(path)})),
             origin=Origin(self.label, skill.path, where),
             problems=(*found, *skill.warnings),
             label=skill.name,
@@ -131,20 +131,20 @@ class CodeSource(Source):
             location=skill.path,
             fields=skill.frontmatter,
             values={name: tuple(known) for name, known in skill.values.items() if not callable(known)},
-            suggest={name: suggestions(known) for name, known in skill.values.items() if callable(known)},
+            suggest={name: make_suggester(known) for name, known in skill.values.items() if callable(known)},
         )
 
 
-def _inner(skills: Iterable[Skill]) -> Mapping[str, Sequence[Skill]]:
+def _nested_skills(skills: Iterable[Skill]) -> Mapping[str, Sequence[Skill]]:
     """Return the skills that stand below each path."""
     found: defaultdict[str, list[Skill]] = defaultdict(list)
     for skill in skills:
-        for above in prefixes(skill.path):
+        for above in parent_paths(skill.path):
             found[above].append(skill)
     return found
 
 
-def _unlisted(problems: tuple[Problem, ...]) -> Iterator[Problem]:
+def _unlisted_warnings(problems: tuple[Problem, ...]) -> Iterator[Problem]:
     """Yield what keeps a skill out of the list of skills; as a resource it is served all the same."""
     for problem in problems:
         message = f"{problem.message}; it is served as a resource, and in no list of skills"

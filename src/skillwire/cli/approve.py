@@ -9,38 +9,50 @@ from rich.table import Table
 from rich.text import Text
 
 from skillwire.cli.diff import print_changes
-from skillwire.cli.remote import find, hosting, print_files
-from skillwire.cli.state import open_state, remembered
+from skillwire.cli.remote import find, open_host, print_files
+from skillwire.cli.state import open_existing_state, open_state
 from skillwire.cli.targets import Allow, TokenEnv, skill_targets
 from skillwire.errors import UsageError
 from skillwire.host.approvals.questions import Inspection
 from skillwire.host.connections.target import Target
 from skillwire.host.hosted_skill import HostedSkill
 from skillwire.host.store.approvals import Approval, ApprovalStatus
-from skillwire.safe_text import bare, quoted, visible
+from skillwire.safe_text import escape_invisible, quote_if_needed, quoted
 from skillwire.terminal.options import AsJson, FromServers, Yes
-from skillwire.terminal.output import agreed, data, is_interactive, print_json, print_line, talk
+from skillwire.terminal.output import (
+    confirm,
+    is_interactive,
+    print_json,
+    print_line,
+    stderr_console,
+    stdout_console,
+)
 
 
 def print_approvals(*, as_json: bool) -> int:
     """Print everything that was approved and not forgotten."""
-    with remembered() as state:
+    with open_existing_state() as state:
         found = [] if state is None else state.approvals.all()
-    console = data()
+    console = stdout_console()
     if as_json:
         print_json([_approval_row(each) for each in found])
     elif not found:
-        talk().print("nothing is approved")
+        stderr_console().print("nothing is approved")
     elif not console.is_terminal:  # one line each, for `grep` and `cut`
         for each in found:
-            print_line(f"{each.standing.value}\t{each.label}\t{visible(each.uri)}\t{each.when.isoformat()}")
+            print_line(
+                f"{each.approval_status.value}\t{each.label}\t{escape_invisible(each.uri)}\t{each.when.isoformat()}"
+            )
     else:
         table = Table(box=None, header_style="bold", pad_edge=False)
         for column in ("state", "server", "uri", "approved"):
             table.add_column(column, style="cyan" if column == "server" else "")
         for each in found:
             table.add_row(
-                each.standing.value, each.label, Text(visible(each.uri)), f"{each.when:%Y-%m-%d %H:%M}"
+                each.approval_status.value,
+                each.label,
+                Text(escape_invisible(each.uri)),
+                f"{each.when:%Y-%m-%d %H:%M}",
             )
         console.print(table, soft_wrap=False)
     return 0
@@ -50,7 +62,7 @@ def _approval_row(approval: Approval) -> dict[str, object]:
     return {
         "origin": approval.label,
         "uri": approval.uri,
-        "approval": approval.standing.value,
+        "approval": approval.approval_status.value,
         "approved_at": approval.when.isoformat(),
         "tools": list(approval.tools),
     }
@@ -104,65 +116,69 @@ async def _approve(
 ) -> dict[str, object] | None:
     """Return the approval; None if the person refused."""
     with open_state() as state:
-        async with hosting(targets, state) as host:
+        async with open_host(targets, state) as host:
             found = await find(host, skill)
-            missed = host.why_not_bridged(found)
-            if found.standing is ApprovalStatus.APPROVED:
-                talk().print(f"{found.quoted} is approved already, as it is now")
-                _warn_of_bridge(missed)
-                return _row(found, missed)
+            bridge_problem = host.why_not_bridged(found)
+            if found.approval_status is ApprovalStatus.APPROVED:
+                stderr_console().print(f"{found.quoted} is approved already, as it is now")
+                _warn_of_bridge(bridge_problem)
+                return _row(found, bridge_problem)
             if not found.claimed.lasting:
                 raise UsageError(
                     f"no approval of {found.quoted} can be kept: not all its files have digests",
-                    hint=_hint_without_digests(found, missed),
+                    hint=_hint_without_digests(found, bridge_problem),
                 )
             target = next(each for each in targets if each.label == found.label)
             if not as_json:
                 _print_request(await host.inspect(found), target)
-            _warn_of_bridge(missed)
+            _warn_of_bridge(bridge_problem)
             if not yes and not is_interactive():
                 raise UsageError("nobody is there who could be asked", hint="if you agree, add `--yes`")
-            if not yes and not agreed("approve exactly this?"):
-                talk().print("nothing was approved")
+            if not yes and not confirm("approve exactly this?"):
+                stderr_console().print("nothing was approved")
                 return None
             await host.approve(found)
-            talk().print(f"approved {found.quoted}")
-            return _row(found, missed)
+            stderr_console().print(f"approved {found.quoted}")
+            return _row(found, bridge_problem)
 
 
-def _hint_without_digests(found: HostedSkill, missed: str) -> str:
+def _hint_without_digests(found: HostedSkill, bridge_problem: str) -> str:
     bridge = (
-        f"`skillwire bridge` cannot pass it on: {missed}"
-        if missed
+        f"`skillwire bridge` cannot pass it on: {bridge_problem}"
+        if bridge_problem
         else f"`skillwire bridge` offers it with `--trust {found.label}` only"
     )
     return f"hosts ask for approval each time it is used; {bridge}"
 
 
-def _warn_of_bridge(missed: str) -> None:
+def _warn_of_bridge(bridge_problem: str) -> None:
     """Warn that a bridge cannot use the approval."""
-    if missed:
-        told = f"`skillwire bridge` cannot pass it on: {missed}. Hosts can use it with your approval."
-        talk().print(Text(visible(told), style="yellow"))
+    if bridge_problem:
+        message = (
+            f"`skillwire bridge` cannot pass it on: {bridge_problem}. Hosts can use it with your approval."
+        )
+        stderr_console().print(Text(escape_invisible(message), style="yellow"))
 
 
-def _row(found: HostedSkill, missed: str) -> dict[str, object]:
+def _row(found: HostedSkill, bridge_problem: str) -> dict[str, object]:
     return {
         "origin": found.label,
         "uri": found.uri,
         "approval": ApprovalStatus.APPROVED.value,
-        "bridge": {"passed_on": not missed, "reason": visible(missed) or None},
+        "bridge": {"passed_on": not bridge_problem, "reason": escape_invisible(bridge_problem) or None},
     }
 
 
 def _print_request(request: Inspection, target: Target) -> None:
     """Print all that a person should know before they say yes."""
-    console, found = data(), request.skill
+    console, found = stdout_console(), request.skill
     console.print(Text.assemble((found.handle, "bold cyan"), f"  {quoted(found.description, None)}"))
-    console.print(Text.assemble(("server: ", "bold"), visible(f"{found.label}, {target.spelled}", 2000)))
-    console.print(Text.assemble(("uri: ", "bold"), bare(found.uri)))
-    for wish in request.wishes:
-        console.print(Text.assemble(("asks for: ", "bold yellow"), quoted(wish), "  (not granted by this)"))
+    console.print(
+        Text.assemble(("server: ", "bold"), escape_invisible(f"{found.label}, {target.spelled}", 2000))
+    )
+    console.print(Text.assemble(("uri: ", "bold"), quote_if_needed(found.uri)))
+    for effect in request.effects:
+        console.print(Text.assemble(("asks for: ", "bold yellow"), quoted(effect), "  (not granted by this)"))
     print_files(request)
     if request.changes:
         console.print(Text("changed since it was approved:", style="bold yellow"))

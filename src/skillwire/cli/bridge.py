@@ -15,24 +15,24 @@ from skillwire.app.http import Endpoint
 from skillwire.app.process import log_to_stderr, run_loop
 from skillwire.app.service import HttpOptions, Service, serve_at
 from skillwire.cli.state import state_or_error
-from skillwire.cli.targets import Allow, reached
-from skillwire.config.clients.known import Known, is_address, known_servers
+from skillwire.cli.targets import Allow, resolve_targets
+from skillwire.config.clients.known import KnownServers, is_address, known_servers
 from skillwire.config.library import load
 from skillwire.config.settings import BRIDGES, max_file_bytes_from
 from skillwire.core.problem import Rule
 from skillwire.errors import StateError, UsageError
 from skillwire.features.catalog_text import DEFAULT_TOKENS
 from skillwire.features.prompts import PromptContent
-from skillwire.host.bridge import approve_command, bridged
+from skillwire.host.bridge import approve_command, bridge_library
 from skillwire.host.connections.target import Target
 from skillwire.host.servers.link import ServerLink
 from skillwire.host.session.model_text import bridged_text
 from skillwire.host.store.state import State
 from skillwire.library.catalog import Catalog
 from skillwire.protocol.messages import LIVE_TTL_MS, Freshness
-from skillwire.safe_text import quoted, visible
+from skillwire.safe_text import escape_invisible, quoted
 from skillwire.server.serve_options import Channel, ServeOptions
-from skillwire.terminal.messages import counted
+from skillwire.terminal.messages import pluralize
 from skillwire.terminal.options import (
     AllowHost,
     AllowOrigin,
@@ -42,11 +42,11 @@ from skillwire.terminal.options import (
     Http,
     ListNonconforming,
     NoWellKnown,
-    checked_budget,
+    validate_budget,
 )
-from skillwire.terminal.output import talk
+from skillwire.terminal.output import stderr_console
 
-_MOST_BRIDGES = 4
+_MAX_BRIDGES = 4
 """Bridges in front of each other. One that leads back to itself would start without end."""
 _SHOWN = 5
 """Skills that are not approved, and are named at the start. All are in `skillwire://problems`."""
@@ -104,7 +104,7 @@ def bridge(
     trusted = _trusted(trust or [], targets)
     serve_options = ServeOptions(
         Channel(catalog),
-        checked_budget(catalog_tokens),
+        validate_budget(catalog_tokens),
         max_file_bytes_from(os.environ),
         prompt_content=PromptContent(prompt_content),
         drafts=not no_drafts,
@@ -133,10 +133,10 @@ class _Bridge:
     async def run(self) -> None:
         async with AsyncExitStack() as stack:
             links = [await stack.enter_async_context(ServerLink(target)) for target in self.targets]
-            approving = _approving(known_servers(os.environ))
-            state, trouble = (self.state, None) if isinstance(self.state, State) else (None, self.state)
-            library = await bridged(links, state, self.trusted, approving, trouble)
-            _tell(await load(library), len(links))
+            format_command = _approve_command_for(known_servers(os.environ))
+            state, failure = (self.state, None) if isinstance(self.state, State) else (None, self.state)
+            library = await bridge_library(links, state, self.trusted, format_command, failure)
+            _print_summary(await load(library), len(links))
             # Who may see what, the servers know: nothing of it is for a cache that others share.
             freshness = Freshness(LIVE_TTL_MS, private=True)
             service = Service.of(
@@ -155,21 +155,23 @@ def _targets(
     if server_token_env is not None and (len(servers) > 1 or not is_address(servers[0])):
         hint = "name one URL, or write the headers of each server into the file that names it"
         raise UsageError("`--server-token-env` is for one URL: a token is sent to nobody else", hint=hint)
-    if len(os.environ.get(BRIDGES, "")) >= _MOST_BRIDGES:
+    if len(os.environ.get(BRIDGES, "")) >= _MAX_BRIDGES:
         hint = "a server that you named is this bridge itself, or leads back to it: leave it out"
-        raise UsageError(f"this is the bridge of a bridge of {_MOST_BRIDGES - 1} others", hint=hint)
-    return reached(servers, allow, server_token_env)
+        raise UsageError(f"this is the bridge of a bridge of {_MAX_BRIDGES - 1} others", hint=hint)
+    return resolve_targets(servers, allow, server_token_env)
 
 
 def _trusted(labels: Sequence[str], targets: Sequence[Target]) -> frozenset[str]:
     known = [target.label for target in targets]
     if unknown := next((label for label in labels if label not in known), None):
         named = ", ".join(map(quoted, known))
-        raise UsageError(f"`--trust {visible(unknown)}` means none of the servers", hint=f"there is {named}")
+        raise UsageError(
+            f"`--trust {escape_invisible(unknown)}` means none of the servers", hint=f"there is {named}"
+        )
     return frozenset(labels)
 
 
-def _approving(known: Known) -> Callable[[Target, str], str]:
+def _approve_command_for(known: KnownServers) -> Callable[[Target, str], str]:
     """Return who knows the command that approves a skill: with its address, if no file names the server."""
 
     def command(target: Target, skill: str) -> str:
@@ -185,17 +187,17 @@ def _approving(known: Known) -> Callable[[Target, str], str]:
     return command
 
 
-def _tell(catalog: Catalog, servers: int) -> None:
+def _print_summary(catalog: Catalog, servers: int) -> None:
     """Say what there is, and what keeps the rest from models and people."""
-    console = talk()
+    console = stderr_console()
     withheld = [catalog.withheld_report(entry) for entry in catalog.withheld]
     offered = len(catalog.entries) - len(withheld)
-    every = f"{counted(len(catalog.entries), 'skill')} of {counted(servers, 'server')}"
+    every = f"{pluralize(len(catalog.entries), 'skill')} of {pluralize(servers, 'server')}"
     console.print(f"{every}; {offered} offered to models and people")
     for problem in catalog.problems:
         if problem.rule in {Rule.SOURCE_FAILED, Rule.SERVER_LIST, Rule.STATE_FAILED}:
-            console.print(Text(visible(f"{problem.path}: {problem.message}")))
+            console.print(Text(escape_invisible(f"{problem.path}: {problem.message}")))
     for told in withheld[:_SHOWN]:
-        console.print(Text(visible(f"{told['path']}: {told['message']}; {told['hint']}")))
+        console.print(Text(escape_invisible(f"{told['path']}: {told['message']}; {told['hint']}")))
     if len(withheld) > _SHOWN:
         console.print(f"and {len(withheld) - _SHOWN:,} more, all in `skillwire://problems`")

@@ -6,13 +6,13 @@ from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
 
-from skillwire.cli.state import remembered
+from skillwire.cli.state import open_existing_state
 from skillwire.errors import UsageError
-from skillwire.host.store.cache import Cached
-from skillwire.safe_text import quoted, visible
-from skillwire.terminal.messages import counted
+from skillwire.host.store.cache import CachedFile
+from skillwire.safe_text import escape_invisible, quoted
+from skillwire.terminal.messages import pluralize
 from skillwire.terminal.options import AsJson
-from skillwire.terminal.output import data, print_json, print_line, talk
+from skillwire.terminal.output import print_json, print_line, stderr_console, stdout_console
 
 Action: TypeAlias = Literal["ls", "purge"]
 
@@ -36,8 +36,8 @@ def cache(
     skillwire cache purge github
     ```
     """
-    with remembered() as state:
-        kept = [] if state is None else state.cache.ls()
+    with open_existing_state() as state:
+        kept = [] if state is None else state.cache.list_files()
         if (
             label is not None
             and state is not None
@@ -46,19 +46,19 @@ def cache(
             raise UsageError(f"nothing is kept of {quoted(label)}", hint="`skillwire cache` lists what is")
         if action == "purge":
             count = 0 if state is None else state.cache.purge(label)
-            talk().print(f"{counted(count, 'file')} thrown away")
+            stderr_console().print(f"{pluralize(count, 'file')} thrown away")
             return 0
     _print([each for each in kept if label in {None, each.label}], as_json=json)
     return 0
 
 
-def _print(kept: list[Cached], *, as_json: bool) -> None:
-    console = data()
+def _print(kept: list[CachedFile], *, as_json: bool) -> None:
+    console = stdout_console()
     if as_json:
         print_json([_row(each) for each in kept])
     elif not console.is_terminal:  # one line a file, for `grep` and `cut`
         for each in kept:
-            print_line(f"{each.label}\t{visible(each.uri)}\t{each.size}\t{each.used.isoformat()}")
+            print_line(f"{each.label}\t{escape_invisible(each.uri)}\t{each.size}\t{each.used.isoformat()}")
     elif kept:
         table = Table(box=None, header_style="bold", pad_edge=False)
         table.add_column("server", style="cyan")
@@ -66,20 +66,25 @@ def _print(kept: list[Cached], *, as_json: bool) -> None:
         table.add_column("bytes", justify="right")
         table.add_column("used")
         for each in kept:
-            row = (each.label, Text(visible(each.uri)), f"{each.size:,}", f"{each.used:%Y-%m-%d %H:%M}")
+            row = (
+                each.label,
+                Text(escape_invisible(each.uri)),
+                f"{each.size:,}",
+                f"{each.used:%Y-%m-%d %H:%M}",
+            )
             table.add_row(*row)
         console.print(table, soft_wrap=False)
     if not as_json:
         total = sum(each.size for each in kept)
-        talk().print(f"{counted(len(kept), 'file')}, {counted(total, 'byte')}")
+        stderr_console().print(f"{pluralize(len(kept), 'file')}, {pluralize(total, 'byte')}")
 
 
-def _row(cached: Cached) -> dict[str, object]:
+def _row(cached: CachedFile) -> dict[str, object]:
     return {
         "origin": cached.label,
         "uri": cached.uri,
         "digest": cached.digest.text,
         "size": cached.size,
         "used_at": cached.used.isoformat(),
-        "path": visible(str(cached.path)),
+        "path": escape_invisible(str(cached.path)),
     }

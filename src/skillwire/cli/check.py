@@ -9,9 +9,9 @@ from cyclopts import Parameter
 from skillwire.area import CheckFlags
 from skillwire.config.report import FORMATS, CheckRequest, CheckResult
 from skillwire.core.problem import Severity
-from skillwire.terminal.messages import NO_SKILLS, counted
+from skillwire.terminal.messages import NO_SKILLS, pluralize
 from skillwire.terminal.options import FollowLinks
-from skillwire.terminal.output import talk
+from skillwire.terminal.output import stderr_console
 
 
 def check(
@@ -60,10 +60,10 @@ def _summarise(found: CheckResult, *, strict: bool) -> int:
     """Say in one line what was found, and return the exit code for it."""
     errors = sum(problem.severity is Severity.ERROR for problem in found.problems)
     warnings = len(found.problems) - errors
-    good = f"{counted(found.good, 'skill')} {found.verdict[found.good != 1]}"
+    good = f"{pluralize(found.good, 'skill')} {found.verdict[found.good != 1]}"
     if hidden := len(found.library.catalog.nonconforming):
         good += f", {hidden} of them not listed to clients"
-    talk().print(f"{good}; {counted(errors, 'error')}, {counted(warnings, 'warning')}")
+    stderr_console().print(f"{good}; {pluralize(errors, 'error')}, {pluralize(warnings, 'warning')}")
     if not found.good and not found.problems:
-        talk().print(NO_SKILLS)
+        stderr_console().print(NO_SKILLS)
     return 1 if errors or (strict and (warnings or not found.good)) else 0

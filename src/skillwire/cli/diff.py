@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import anyio
 from rich.text import Text
 
-from skillwire.cli.remote import find, hosting
+from skillwire.cli.remote import find, open_host
 from skillwire.cli.state import open_state
 from skillwire.cli.targets import Allow, TokenEnv, skill_targets
 from skillwire.host.approvals.questions import Changes
 from skillwire.host.connections.target import Target
 from skillwire.host.hosted_skill import HostedSkill
-from skillwire.safe_text import bare
+from skillwire.safe_text import quote_if_needed
 from skillwire.terminal.options import AsJson, FromServers, ServerSkill
-from skillwire.terminal.output import data, print_json, talk
+from skillwire.terminal.output import print_json, stderr_console, stdout_console
 
 
 def diff(
@@ -40,44 +40,48 @@ def diff(
     if json:
         print_json(_as_json(found, changes))
     elif changes is None:
-        talk().print(f"nothing of {found.quoted} was approved; `skillwire approve {found.handle}` shows it")
+        stderr_console().print(
+            f"nothing of {found.quoted} was approved; `skillwire approve {found.handle}` shows it"
+        )
     elif changes:
         print_changes(changes)
     else:
-        talk().print(f"{found.quoted} is what was approved")
+        stderr_console().print(f"{found.quoted} is what was approved")
     return 0 if changes is not None and not changes else 1
 
 
 async def _diff(skill: str, targets: Sequence[Target]) -> tuple[HostedSkill, Changes | None]:
     with open_state() as state:
-        async with hosting(targets, state) as host:
+        async with open_host(targets, state) as host:
             found = await find(host, skill)
             return found, await host.diff(found)
 
 
 def print_changes(changes: Changes) -> None:
     """Print a line for each difference."""
-    marks = (("+", "green", changes.added), ("-", "red", changes.removed), ("~", "yellow", changes.rotated))
+    marks = (("+", "green", changes.added), ("-", "red", changes.removed), ("~", "yellow", changes.modified))
     for mark, style, paths in marks:
         for path in paths:
-            data().print(Text(f"{mark} {bare(path)}", style=style))
+            stdout_console().print(Text(f"{mark} {quote_if_needed(path)}", style=style))
     for field in changes.fields:
-        data().print(Text(f"~ {bare(field)}, a field of its frontmatter", style="yellow"))
+        stdout_console().print(
+            Text(f"~ {quote_if_needed(field)}, a field of its frontmatter", style="yellow")
+        )
     if changes.integrity:
-        data().print(Text("~ whether it has digests", style="yellow"))
+        stdout_console().print(Text("~ whether it has digests", style="yellow"))
 
 
 def _as_json(found: HostedSkill, changes: Changes | None) -> dict[str, object]:
     return {
         "uri": found.uri,
         "origin": found.label,
-        "approval": found.standing.value,
+        "approval": found.approval_status.value,
         "changes": None
         if changes is None
         else {
             "added": changes.added,
             "removed": changes.removed,
-            "rotated": changes.rotated,
+            "rotated": changes.modified,
             "fields": changes.fields,
         },
     }

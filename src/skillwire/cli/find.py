@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from skillwire.config.clients.known import Known, known_servers, label_in
+from skillwire.config.clients.known import KnownServers, known_servers, parse_label
 from skillwire.config.file import ConfigFile, SourceSettings, default_config
 from skillwire.config.library import load_library
 from skillwire.config.settings import SKILLS_DIR
@@ -18,15 +18,15 @@ from skillwire.host.connections.labels import is_label
 from skillwire.host.connections.target import COMMAND
 from skillwire.library.library import Library
 from skillwire.library.names import AmbiguousNameError, Names, UnknownNameError, did_you_mean
-from skillwire.protocol.delivery import archive_form
-from skillwire.safe_text import quoted, visible
+from skillwire.protocol.delivery import detect_archive_format
+from skillwire.safe_text import escape_invisible, quoted
 from skillwire.terminal.messages import NoSuchSkillError
 
 _SERVERS = (COMMAND, "mcp+http://", "mcp+https://")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundSkill:
     """A skill, and the library that it can be read from."""
 
     library: Library
@@ -35,18 +35,19 @@ class Found:
 
 def find_skill(
     skill: str, sources: Sequence[str], *, follow_links: bool = False, config: ConfigFile | None = None
-) -> Found:
+) -> FoundSkill:
     """Return the skill that `skill` names. Raises `NoSuchSkillError` or `UsageError`."""
     if local_path(skill).is_file():
-        raise UsageError(f"{quoted(skill)} is a file", hint=_instead_of(skill))
+        raise UsageError(f"{quoted(skill)} is a file", hint=_skill_hint(skill))
     if skill.startswith((".", "/", "~")):
         return _in_folder(skill, follow_links=follow_links)
     is_folder = Path(skill).is_dir()
-    named = sources or _anything_served(config)
+    named = sources or _has_default_sources(config)
     if not is_folder and not named:
         raise UsageError(
             f"it is not said where to look for {quoted(skill)}",
-            hint=f"add `--from SOURCE`, or set `{SKILLS_DIR}`; a folder is written `./{visible(skill)}`, "
+            hint=f"add `--from SOURCE`, or set `{SKILLS_DIR}`; a folder is "
+            f"`./{escape_invisible(skill)}`, "
             "a server's skill `LABEL:NAME`",
         )
     if is_folder and not named:
@@ -61,23 +62,23 @@ def find_skill(
     except UnknownNameError:
         if is_folder:
             return _in_folder(skill, follow_links=follow_links)
-        raise _none_found(library, skill) from None
+        raise _not_found_error(library, skill) from None
     if is_folder:
         raise UsageError(
             f"{quoted(skill)} is both a folder and the name of a skill",
             hint=f"write `./{skill}` for the folder, or {quoted(entry.uri)} for the skill",
         )
-    return Found(library, entry)
+    return FoundSkill(library, entry)
 
 
-def _instead_of(file: str) -> str:
+def _skill_hint(file: str) -> str:
     """Return how to name a skill instead of a file."""
-    if archive_form(file) is not None:
+    if detect_archive_format(file) is not None:
         return f"name a skill in it, and add `--from {file}`"
     return f"name its folder, {quoted(str(local_path(file).parent))}"
 
 
-def _anything_served(config: ConfigFile | None) -> bool:
+def _has_default_sources(config: ConfigFile | None) -> bool:
     """Whether there is anything to look in that nobody named."""
     if os.environ.get(SKILLS_DIR, "").strip():
         return True
@@ -92,7 +93,7 @@ def find_served(
     A folder on its own does not know what stands above it where it is served. Raises as `find_skill`.
     """
     entry = find_skill(skill, sources, follow_links=follow_links, config=config).entry
-    if not sources and not _anything_served(config):
+    if not sources and not _has_default_sources(config):
         return entry
     library = load_library(sources, follow_links=follow_links, config=config)
     served = _at(library, entry.origin.location)
@@ -107,7 +108,7 @@ def _at(library: Library, location: str) -> SkillRecord | None:
     return next((entry for entry in entries if entry.origin.location == location), None)
 
 
-def _in_folder(folder: str, *, follow_links: bool) -> Found:
+def _in_folder(folder: str, *, follow_links: bool) -> FoundSkill:
     library = load_library([folder], follow_links=follow_links)
     entry = _at(library, str(local_path(folder).resolve()))
     if entry is None:
@@ -120,10 +121,10 @@ def _in_folder(folder: str, *, follow_links: bool) -> Found:
         raise NoSuchSkillError(
             f"the folder {quoted(folder)} is no skill that can be served", hint=hint, problems=errors
         )
-    return Found(library, entry)
+    return FoundSkill(library, entry)
 
 
-def _none_found(library: Library, skill: str) -> NoSuchSkillError:
+def _not_found_error(library: Library, skill: str) -> NoSuchSkillError:
     catalog = library.catalog
     if (served := catalog.files.get(skill)) is not None:
         return NoSuchSkillError(
@@ -154,7 +155,7 @@ class Places:
         return cls(tuple(each for each in arguments or () if each not in servers), tuple(servers))
 
 
-def _is_server(argument: str, known: Callable[[], Known]) -> bool:
+def _is_server(argument: str, known: Callable[[], KnownServers]) -> bool:
     """Whether an argument means a server.
 
     What begins with `.`, `/` or `~`, or exists, is a source, and so is an address that does not say that it
@@ -162,7 +163,7 @@ def _is_server(argument: str, known: Callable[[], Known]) -> bool:
     """
     if argument.startswith(_SERVERS):
         return True
-    label, meant = label_in(argument), argument.endswith(":")
+    label, meant = parse_label(argument), argument.endswith(":")
     if label is None or argument.startswith((".", "/", "~")):
         return False
     if not meant and SCHEME.match(argument):
@@ -173,7 +174,7 @@ def _is_server(argument: str, known: Callable[[], Known]) -> bool:
             f"{quoted(argument)} is both a folder and a server",
             hint=f"write `./{argument}` for the folder, or `{argument}:` for the server",
         )
-    if exists or archive_form(argument) is not None:
+    if exists or detect_archive_format(argument) is not None:
         return False
     if label not in known().labels and not meant:
         raise UsageError(
@@ -185,7 +186,7 @@ def _is_server(argument: str, known: Callable[[], Known]) -> bool:
 
 def find_local_or_servers(
     skill: str, arguments: Sequence[str] | None, *, follow_links: bool = False
-) -> Found | tuple[str, ...]:
+) -> FoundSkill | tuple[str, ...]:
     """Return a skill of a source, or the servers to look for it on.
 
     A server's skill never stands in for one of the person's own (H10). Raises `UsageError` or

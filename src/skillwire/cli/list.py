@@ -8,15 +8,15 @@ from rich.table import Table
 from rich.text import Text
 
 from skillwire.cli.find import Places
-from skillwire.cli.targets import Allow, TokenEnv, reached
+from skillwire.cli.targets import Allow, TokenEnv, resolve_targets
 from skillwire.config.library import check_command, load_library
 from skillwire.core.problem import Severity
 from skillwire.core.record import SkillRecord
 from skillwire.library.catalog import Catalog
-from skillwire.safe_text import visible
-from skillwire.terminal.messages import NO_SKILLS, counted
+from skillwire.safe_text import escape_invisible
+from skillwire.terminal.messages import NO_SKILLS, pluralize
 from skillwire.terminal.options import AsJson, FollowLinks
-from skillwire.terminal.output import data, print_json, print_line, talk
+from skillwire.terminal.output import print_json, print_line, stderr_console, stdout_console
 
 
 def list_skills(
@@ -53,7 +53,7 @@ def list_skills(
         return _list_sources(places.sources, follow_links=follow_links, as_json=json)
     from skillwire.cli.remote import list_servers  # noqa: PLC0415 - it loads the SDK
 
-    targets = reached(places.servers, allow, token_env)
+    targets = resolve_targets(places.servers, allow, token_env)
     if not json:
         if places.sources:
             _list_sources(places.sources, follow_links=follow_links, as_json=False)
@@ -75,10 +75,10 @@ def _list_sources(sources: Sequence[str], *, follow_links: bool, as_json: bool) 
     errors = sum(problem.severity is Severity.ERROR for problem in catalog.problems)
     if errors:
         keep = "keeps" if errors == 1 else "keep"
-        told = f"{counted(errors, 'problem')} {keep} skills from being served"
-        talk().print(f"{told}; {check_command(library)} them")
+        message = f"{pluralize(errors, 'problem')} {keep} skills from being served"
+        stderr_console().print(f"{message}; {check_command(library)} them")
     elif not catalog.entries:
-        talk().print(NO_SKILLS)
+        stderr_console().print(NO_SKILLS)
     return 0
 
 
@@ -88,17 +88,17 @@ def _row(catalog: Catalog, entry: SkillRecord) -> dict[str, object]:
         "description": entry.description,
         "type": "dynamic" if entry.dynamic else "skill-md",
         "uri": entry.uri,
-        "origin": visible(entry.origin.location),
+        "origin": escape_invisible(entry.origin.location),
         "dialect": "folder",
         "problems": [problem.to_json() for problem in catalog.problems_of(entry)],
     }
 
 
 def _print_table(catalog: Catalog) -> None:
-    console = data()
+    console = stdout_console()
     if not console.is_terminal:  # one line a skill, for `grep` and `cut`
         for entry in catalog.entries.values():
-            print_line(f"{entry.name}\t{entry.uri}\t{visible(entry.description)}")
+            print_line(f"{entry.name}\t{entry.uri}\t{escape_invisible(entry.description)}")
         return
     table = Table(box=None, header_style="bold", pad_edge=False, expand=True)
     table.add_column("name", style="cyan", no_wrap=True)
@@ -109,6 +109,9 @@ def _print_table(catalog: Catalog) -> None:
         mark = "!" if catalog.problems_of(entry) else ""
         files = "live" if entry.dynamic else str(len(entry.files))
         table.add_row(
-            Text(f"{entry.name}{mark}"), Text(visible(entry.path)), files, Text(visible(entry.description))
+            Text(f"{entry.name}{mark}"),
+            Text(escape_invisible(entry.path)),
+            files,
+            Text(escape_invisible(entry.description)),
         )
     console.print(table, soft_wrap=False)

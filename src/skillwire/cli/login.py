@@ -11,8 +11,8 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from skillwire.cli.state import open_state
-from skillwire.cli.targets import Allow, reached
-from skillwire.config.clients.known import is_address, label_in
+from skillwire.cli.targets import Allow, resolve_targets
+from skillwire.config.clients.known import is_address, parse_label
 from skillwire.config.settings import state_folder_from, token_from
 from skillwire.errors import KeyringStateError, LoginError, StateError, UsageError
 from skillwire.host.connections.target import Target
@@ -23,8 +23,8 @@ from skillwire.host.login.tokens import keep_login
 from skillwire.host.store.login_record import LoginRecord, LoginServerError
 from skillwire.host.store.logins import Logins
 from skillwire.host.store.state import State
-from skillwire.safe_text import quoted, visible
-from skillwire.terminal.output import print_error, print_line, talk
+from skillwire.safe_text import escape_invisible, quoted
+from skillwire.terminal.output import print_error, print_line, stderr_console
 
 _LAST_PORT = 65535
 
@@ -79,7 +79,7 @@ def login(
         )
     asked = checked_scopes(scope or ())
     client = _client(client_id, client_secret_env)
-    (target,) = reached([server], allow)
+    (target,) = resolve_targets([server], allow)
     _check(target)
     with open_state() as state:
         show = _show(browser=not no_browser and has_browser())
@@ -104,7 +104,7 @@ def logout(
     ```
     """
     target = Target.parse(server) if is_address(server) else None
-    label = (label_in(server) if target is None else target.login_label) or ""
+    label = (parse_label(server) if target is None else target.login_label) or ""
     logins = Logins(state_folder_from(os.environ))
     return anyio.run(_log_out, logins, label, target, server)
 
@@ -129,8 +129,8 @@ def _client(name: str | None, secret_env: str | None) -> KnownClient | None:
 
 def _show(*, browser: bool) -> Show:
     def show(request: LoginRequest) -> None:
-        console = talk()
-        console.print(Text(f"server: {quoted(request.label)}, {visible(request.server)}"))
+        console = stderr_console()
+        console.print(Text(f"server: {quoted(request.label)}, {escape_invisible(request.server)}"))
         console.print(Text(f"login server: {quoted(request.issuer)}"))
         if request.sites:
             sites = ", ".join(quoted(each) for each in request.sites)
@@ -138,11 +138,11 @@ def _show(*, browser: bool) -> Show:
         if request.scope:
             console.print(Text(f"scopes: {quoted(request.scope)}"))
         if browser:
-            console.print(Text(f"opening in your browser: {visible(request.url)}"))
+            console.print(Text(f"opening in your browser: {escape_invisible(request.url)}"))
             open_in_browser(request)
         else:
             console.print("open this address in a browser on this machine:")
-            print_line(visible(request.url))
+            print_line(escape_invisible(request.url))
             sys.stdout.flush()
 
     return show
@@ -159,11 +159,11 @@ class _Login:
     allow_private: bool
     show: Show
     port: int
-    patience: float
+    timeout_seconds: float
 
     async def run(self) -> None:
         target, logins = self.target, self.state.logins
-        async with browser_login(self.show, port=self.port, patience=self.patience) as handler:
+        async with browser_login(self.show, port=self.port, timeout_seconds=self.timeout_seconds) as handler:
             record = await log_in(
                 target,
                 handler,
@@ -173,7 +173,7 @@ class _Login:
             )
         kept = await keep_login(logins, record)
         where = "the system keyring" if kept.in_keyring else quoted(str(logins.folder))
-        talk().print(Text(f"logged in to {quoted(kept.label)}; the tokens are in {where}"))
+        stderr_console().print(Text(f"logged in to {quoted(kept.label)}; the tokens are in {where}"))
 
     def _with_earlier(self) -> str:
         """Return the scopes to request. A login with more scopes keeps those of the earlier one."""
@@ -195,12 +195,12 @@ async def _log_out(logins: Logins, label: str, target: Target | None, server: st
         except KeyringStateError as error:
             print_error(str(error), hint=error.hint)
             code = 1
-    talk().print(f"logged out of {quoted(label)}")
+    stderr_console().print(f"logged out of {quoted(label)}")
     if record is None or record.tokens is None:
         return code
     try:
         if not await revoke(record, record.server):
-            talk().print("the login server cannot revoke tokens; they are valid until they expire")
+            stderr_console().print("the login server cannot revoke tokens; they are valid until they expire")
     except (LoginServerError, LoginError) as error:
         print_error(f"the login server did not confirm that the tokens are revoked: {error}")
         return 1

@@ -17,7 +17,7 @@ from skillwire import __version__
 from skillwire.app.areas import area_commands, area_options
 from skillwire.area import Command
 from skillwire.config.settings import DEFAULT_ADDRESS, DEFAULT_PORT
-from skillwire.core.names import closest
+from skillwire.core.names import find_close_matches
 from skillwire.core.process import gc_paused, owned
 from skillwire.core.system import require_posix
 from skillwire.errors import InvalidValueError, SkillwireError, UsageError
@@ -176,7 +176,7 @@ def with_command(arguments: Sequence[str]) -> list[str]:
 
 def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) -> int:
     """Say what went wrong, and return the exit code for it."""
-    from skillwire.terminal.output import print_error, print_problems, talk  # noqa: PLC0415 - colours are slow to load
+    from skillwire.terminal.output import print_error, print_problems, stderr_console  # noqa: PLC0415 - colours are slow to load
 
     match error:
         case UnusedCliTokensError(unused_tokens=[unexpected, *_]):
@@ -191,7 +191,7 @@ def _explain(error: CycloptsError | SkillwireError, arguments: Sequence[str]) ->
             return EXIT_USAGE
         case NoSuchSkillError():
             print_error(str(error), hint=error.hint)
-            print_problems(talk(), error.problems)
+            print_problems(stderr_console(), error.problems)
         case _:
             print_error(str(error), hint=error.hint)
     return EXIT_PROBLEMS
@@ -213,7 +213,7 @@ def _run(arguments: Sequence[str]) -> int:
     if name is None:
         return _parsed(arguments, all_commands())
     if command is None:  # the parser would load every command to say so
-        close = closest(name, all_commands(), 1)
+        close = find_close_matches(name, all_commands(), 1)
         meant = f"did you mean `skillwire {close[0]}`?" if close else "`skillwire --help` lists the verbs"
         raise UsageError(f"there is no verb {quoted(name)}", hint=meant)
     if _asks_for_help(arguments):
@@ -296,9 +296,9 @@ def _loaded(module: str) -> ModuleType:
 
 def _manual() -> "Console":
     """Return what the parser prints on. Where nobody asks it to, it needs none."""
-    from skillwire.terminal.output import manual  # noqa: PLC0415 - as above
+    from skillwire.terminal.output import help_console  # noqa: PLC0415 - as above
 
-    return manual()
+    return help_console()
 
 
 def _help_hint(arguments: Sequence[str]) -> str:

@@ -11,13 +11,19 @@ from skillwire.config.library import load_library
 from skillwire.core.output_folder import SiteFolder
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.errors import SourceError
-from skillwire.features.website import Choice, LeftOut, choose, index_of, page_of
+from skillwire.features.website import (
+    PublishableSkills,
+    SkippedSkill,
+    build_page,
+    choose_skills,
+    render_site_index,
+)
 from skillwire.library.library import Library
-from skillwire.protocol.discovery import FOLDER, INDEX_FILE, Artifact
+from skillwire.protocol.discovery import INDEX_FILE, WELL_KNOWN_FOLDER, Artifact
 from skillwire.safe_text import quoted
-from skillwire.terminal.messages import NO_SKILLS, counted
+from skillwire.terminal.messages import NO_SKILLS, pluralize
 from skillwire.terminal.options import AsJson, FollowLinks
-from skillwire.terminal.output import print_error, print_json, print_problems, talk
+from skillwire.terminal.output import print_error, print_json, print_problems, stderr_console
 
 
 def publish(
@@ -48,18 +54,20 @@ def publish(
     """
     library = load_library(sources or [], follow_links=follow_links)
     errors = [problem for problem in library.catalog.problems if _matters(problem)]
-    choice = choose(library.catalog)
-    _must_be_worth_it(errors, choice)
-    site = SiteFolder(out, "publish", FOLDER)
+    choice = choose_skills(library.catalog)
+    _require_complete(errors, choice)
+    site = SiteFolder(out, "publish", WELL_KNOWN_FOLDER)
     artifacts, left_out = anyio.run(_write, library, choice, site)
     if json:
-        print_json(_told(site, artifacts, left_out, errors))
-    print_problems(talk(), errors)
+        print_json(_result_to_json(site, artifacts, left_out, errors))
+    print_problems(stderr_console(), errors)
     for each in left_out:
         print_error(f"{quoted(each.path)} is not published: {each.message}", hint=each.hint)
     where = "serve this folder at the root of your web site"
-    removed = f", {counted(len(site.removed), 'old file')} removed" if site.removed else ""
-    talk().print(f"{counted(len(artifacts), 'skill')} published to {quoted(str(out))}{removed}; {where}")
+    removed = f", {pluralize(len(site.removed), 'old file')} removed" if site.removed else ""
+    stderr_console().print(
+        f"{pluralize(len(artifacts), 'skill')} published to {quoted(str(out))}{removed}; {where}"
+    )
     return 1 if errors or left_out else 0
 
 
@@ -69,38 +77,40 @@ def _matters(problem: Problem) -> bool:
     return problem.severity is Severity.ERROR or problem.rule in not_as_it_is
 
 
-def _must_be_worth_it(errors: list[Problem], choice: Choice) -> None:
+def _require_complete(errors: list[Problem], choice: PublishableSkills) -> None:
     """Raise if the site would lose what nobody removed."""
     failed = next((problem for problem in errors if problem.rule is Rule.SOURCE_FAILED), None)
     if failed is not None:
         raise SourceError(f"nothing is published: {failed.message}")
     if not choice.entries:
-        print_problems(talk(), errors)
+        print_problems(stderr_console(), errors)
         raise SourceError(
             "nothing is published: " + ("no skill can be" if errors or choice.left_out else NO_SKILLS)
         )
 
 
-async def _write(library: Library, choice: Choice, site: SiteFolder) -> tuple[list[Artifact], list[LeftOut]]:
+async def _write(
+    library: Library, choice: PublishableSkills, site: SiteFolder
+) -> tuple[list[Artifact], list[SkippedSkill]]:
     """Write the downloads, then the index that names them, and only then remove what no index names."""
     try:
         artifacts, left_out = await _write_skills(library, choice, site)
-        site.write(INDEX_FILE, index_of(artifacts))
+        site.write(INDEX_FILE, render_site_index(artifacts))
     except BaseException:
-        site.note()
+        site.save_manifest()
         raise
     site.finish()
     return artifacts, left_out
 
 
 async def _write_skills(
-    library: Library, choice: Choice, site: SiteFolder
-) -> tuple[list[Artifact], list[LeftOut]]:
+    library: Library, choice: PublishableSkills, site: SiteFolder
+) -> tuple[list[Artifact], list[SkippedSkill]]:
     artifacts: list[Artifact] = []
     left_out = list(choice.left_out)
     for entry in choice.entries:
-        page = await page_of(library, entry)
-        if isinstance(page, LeftOut):
+        page = await build_page(library, entry)
+        if isinstance(page, SkippedSkill):
             left_out.append(page)
             continue
         site.plan(page.files)
@@ -112,8 +122,8 @@ async def _write_skills(
     return artifacts, left_out
 
 
-def _told(
-    site: SiteFolder, artifacts: list[Artifact], left_out: list[LeftOut], errors: list[Problem]
+def _result_to_json(
+    site: SiteFolder, artifacts: list[Artifact], left_out: list[SkippedSkill], errors: list[Problem]
 ) -> dict[str, object]:
     return {
         "folder": str(site.folder),

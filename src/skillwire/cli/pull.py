@@ -9,18 +9,18 @@ import anyio
 import anyio.to_thread
 from cyclopts import Parameter
 
-from skillwire.cli.remote import find, hosting
-from skillwire.cli.state import remembered
+from skillwire.cli.remote import find, open_host
+from skillwire.cli.state import open_existing_state
 from skillwire.cli.targets import Allow, TokenEnv, skill_targets
-from skillwire.core.atomic_write import MOVED_AWAY, staging_folder
+from skillwire.core.atomic_write import MOVED_ASIDE_NAME, staging_folder
 from skillwire.errors import UsageError
 from skillwire.host.connections.target import Target
 from skillwire.host.host import Host
 from skillwire.host.hosted_skill import HostedSkill
-from skillwire.safe_text import quoted, visible
-from skillwire.terminal.messages import counted
+from skillwire.safe_text import escape_invisible, quoted
+from skillwire.terminal.messages import pluralize
 from skillwire.terminal.options import AsJson, FromServers, ServerSkill
-from skillwire.terminal.output import print_json, print_line, talk
+from skillwire.terminal.output import print_json, print_line, stderr_console
 
 
 def pull(
@@ -48,22 +48,22 @@ def pull(
     """
     found, folder = anyio.run(_pull, skill, dest, skill_targets(skill, servers, allow, token_env), force)
     if json:
-        print_json({"folder": visible(str(folder)), "uri": found.uri, "origin": found.label})
+        print_json({"folder": escape_invisible(str(folder)), "uri": found.uri, "origin": found.label})
         return 0
-    print_line(visible(str(folder)))
-    files = counted(len(found.files or ()), "file")
-    talk().print(f"{files} of {found.quoted}, as listed; nobody vouches for what they say")
+    print_line(escape_invisible(str(folder)))
+    files = pluralize(len(found.files or ()), "file")
+    stderr_console().print(f"{files} of {found.quoted}, as listed; nobody vouches for what they say")
     return 0
 
 
 async def _pull(skill: str, dest: Path, targets: Sequence[Target], force: bool) -> tuple[HostedSkill, Path]:  # noqa: FBT001 - `anyio.run` names nothing
-    with remembered() as state:
-        async with hosting(targets, state) as host:
+    with open_existing_state() as state:
+        async with open_host(targets, state) as host:
             found = await find(host, skill)
-            return found, await (_replacing(host, found, dest) if force else host.pull(found, dest))
+            return found, await (_pull_and_replace(host, found, dest) if force else host.pull(found, dest))
 
 
-async def _replacing(host: Host, found: HostedSkill, dest: Path) -> Path:
+async def _pull_and_replace(host: Host, found: HostedSkill, dest: Path) -> Path:
     """Pull beside what is there, and exchange the two when all of it has come."""
     if not await anyio.Path(dest).exists():  # there is nothing yet that could be replaced
         return await host.pull(found, dest)
@@ -72,11 +72,11 @@ async def _replacing(host: Host, found: HostedSkill, dest: Path) -> Path:
             aside = stack.enter_context(staging_folder(dest))
         except OSError as error:
             reason = (error.strerror or type(error).__name__).lower()
-            told = f"{quoted(str(dest))} cannot be written: {reason}"
-            raise UsageError(told, hint="choose another") from error
+            message = f"{quoted(str(dest))} cannot be written: {reason}"
+            raise UsageError(message, hint="choose another") from error
         pulled = await host.pull(found, aside)
         folder = dest / pulled.relative_to(aside)
-        return await anyio.to_thread.run_sync(_exchange, pulled, folder, aside / MOVED_AWAY)
+        return await anyio.to_thread.run_sync(_exchange, pulled, folder, aside / MOVED_ASIDE_NAME)
 
 
 def _exchange(pulled: Path, folder: Path, old: Path) -> Path:
@@ -94,6 +94,6 @@ def _exchange(pulled: Path, folder: Path, old: Path) -> Path:
             raise
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
-        told = f"{quoted(str(folder))} cannot be replaced: {reason}"
-        raise UsageError(told, hint="choose another folder") from error
+        message = f"{quoted(str(folder))} cannot be replaced: {reason}"
+        raise UsageError(message, hint="choose another folder") from error
     return folder

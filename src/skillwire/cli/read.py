@@ -6,8 +6,8 @@ from typing import Annotated
 import anyio
 from cyclopts import Parameter
 
-from skillwire.cli.find import Found, find_local_or_servers
-from skillwire.cli.targets import Allow, TokenEnv, reached
+from skillwire.cli.find import FoundSkill, find_local_or_servers
+from skillwire.cli.targets import Allow, TokenEnv, resolve_targets
 from skillwire.core.names import SKILL_FILE
 from skillwire.errors import NotServedError
 from skillwire.features.content import with_meta
@@ -43,10 +43,10 @@ def read(
     ```
     """
     found = find_local_or_servers(skill, sources, follow_links=follow_links)
-    if not isinstance(found, Found):
+    if not isinstance(found, FoundSkill):
         from skillwire.cli.remote import read_remote  # noqa: PLC0415 - it loads the SDK
 
-        return read_remote(skill, path, reached(found, allow, token_env), as_json=json, raw=raw)
+        return read_remote(skill, path, resolve_targets(found, allow, token_env), as_json=json, raw=raw)
     uri = found.entry.uri_of(path.replace("\\", "/"))
     try:
         reading = anyio.run(found.library.read, uri)

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from skillwire.cli.server_table import Probe
-from skillwire.cli.state import remembered
+from skillwire.cli.state import open_existing_state
 from skillwire.core.json_text import json_bytes
 from skillwire.core.mime import is_text, mime_type
 from skillwire.core.problem import Problem, Rule, Severity
@@ -29,9 +29,9 @@ from skillwire.library.names import AmbiguousNameError, UnknownNameError
 from skillwire.protocol.messages import SERVER_META
 from skillwire.protocol.remote import Dialect, Integrity
 from skillwire.protocol.translate import contents
-from skillwire.safe_text import bare, quoted, visible
-from skillwire.terminal.messages import NoSuchSkillError, counted
-from skillwire.terminal.output import data, print_content, print_json, print_line, talk
+from skillwire.safe_text import escape_invisible, quote_if_needed, quoted
+from skillwire.terminal.messages import NoSuchSkillError, pluralize
+from skillwire.terminal.output import print_content, print_json, print_line, stderr_console, stdout_console
 
 _SHOWN_DIGEST = 19
 _INTEGRITY = {
@@ -46,12 +46,12 @@ APPROVAL = {
     ApprovalStatus.REVOKED: "revoked",
 }
 _AT_ONCE = 8
-_PATIENCE = 60.0
+_TIMEOUT = 60.0
 """Seconds for one server."""
 
 
 @asynccontextmanager
-async def hosting(targets: Sequence[Target], state: State | None = None) -> AsyncGenerator[Host]:
+async def open_host(targets: Sequence[Target], state: State | None = None) -> AsyncGenerator[Host]:
     """Yield a host of these servers. They may speak early drafts: the person sees which."""
     async with Host(targets, state=state, drafts=True) as host:
         yield host
@@ -60,7 +60,7 @@ async def hosting(targets: Sequence[Target], state: State | None = None) -> Asyn
 async def find(host: Host, skill: str) -> HostedSkill:
     """Return the skill that a person means, and tell what else was found. Raises `SkillwireError`."""
     await host.discover()
-    tell(host.registry.problems)
+    print_host_problems(host.registry.problems)
     try:
         return await host.find(_with_label(host, skill))
     except AmbiguousNameError as error:
@@ -79,34 +79,34 @@ async def find(host: Host, skill: str) -> HostedSkill:
         raise NoSuchSkillError(f"there is no skill {quoted(skill)} on {labels}", hint=hint) from error
 
 
-def tell(problems: Sequence[Problem]) -> None:
+def print_host_problems(problems: Sequence[Problem]) -> None:
     """Say what went wrong, server by server."""
     for problem in problems:
-        talk().print(visible(str(problem)), style="yellow")
+        stderr_console().print(escape_invisible(str(problem)), style="yellow")
 
 
 def _with_label(host: Host, skill: str) -> str:
     """Return a URI alone with the label of the server, where there is only one."""
     label, _, rest = skill.partition(":")
-    alone = rest.startswith("//") or (label not in host.labels and "://" in rest)
-    return f"{host.labels[0]}:{skill}" if alone and len(host.labels) == 1 else skill
+    is_bare_uri = rest.startswith("//") or (label not in host.labels and "://" in rest)
+    return f"{host.labels[0]}:{skill}" if is_bare_uri and len(host.labels) == 1 else skill
 
 
 def list_servers(targets: Sequence[Target], rows: list[dict[str, object]] | None = None) -> int:
     """Ask all servers at once; print what they list, behind `rows` as JSON if there are such."""
-    registry = anyio.run(_listed, targets)
+    registry = anyio.run(_discover, targets)
     if rows is not None:
         print_json([*rows, *map(_row, registry.skills)])
     elif registry.skills:
         _print_skills(registry.skills)
     else:
-        talk().print(f"no skills on {', '.join(quoted(target.label) for target in targets)}")
-    tell(registry.problems)
+        stderr_console().print(f"no skills on {', '.join(quoted(target.label) for target in targets)}")
+    print_host_problems(registry.problems)
     return 1 if any(problem.severity is Severity.ERROR for problem in registry.problems) else 0
 
 
-async def _listed(targets: Sequence[Target]) -> Registry:
-    async with hosting(targets) as host:
+async def _discover(targets: Sequence[Target]) -> Registry:
+    async with open_host(targets) as host:
         return await host.discover()
 
 
@@ -116,7 +116,7 @@ def _row(skill: HostedSkill) -> dict[str, object]:
         "name": skill.name,
         "description": skill.description,
         "type": "dynamic" if skill.files is None else "skill-md",
-        "uri": visible(skill.uri),
+        "uri": escape_invisible(skill.uri),
         "origin": skill.label,
         "dialect": skill.claimed.dialect.value,
         "problems": [],
@@ -125,10 +125,10 @@ def _row(skill: HostedSkill) -> dict[str, object]:
 
 def _print_skills(skills: Sequence[HostedSkill]) -> None:
     """Print each under its label: as a table for people, as lines for `grep` and `cut`."""
-    console = data()
+    console = stdout_console()
     if not console.is_terminal:
         for each in skills:
-            print_line(f"{each.handle}\t{visible(each.uri)}\t{each.description}")
+            print_line(f"{each.handle}\t{escape_invisible(each.uri)}\t{each.description}")
         return
     drafts = any(each.claimed.dialect is not Dialect.FINAL for each in skills)
     table = Table(box=None, header_style="bold", pad_edge=False, expand=True)
@@ -155,12 +155,14 @@ def read_remote(skill: str, path: str, targets: Sequence[Target], *, as_json: bo
         print_json({"contents": [contents(uri, kind, content)], "_meta": {SERVER_META: found.label}})
         return 0
     # Also where stdout is a pipe: whoever started this should know whose words they pass on (H20).
-    talk().print(f"from the server {quoted(found.label)}, which nobody vouches for:", style="yellow")
-    return print_content(content, visible(path), kind, raw=raw)
+    stderr_console().print(
+        f"from the server {quoted(found.label)}, which nobody vouches for:", style="yellow"
+    )
+    return print_content(content, escape_invisible(path), kind, raw=raw)
 
 
 async def _read(skill: str, path: str, targets: Sequence[Target]) -> tuple[HostedSkill, bytes]:
-    async with hosting(targets) as host:
+    async with open_host(targets) as host:
         found = await find(host, skill)
         if found.files is not None and listed_file(found, path) is None:
             hint = f"`skillwire show {found.handle}` lists its files"
@@ -175,8 +177,8 @@ def show_remote(skill: str, targets: Sequence[Target], *, as_json: bool) -> int:
 
 
 async def _show(skill: str, targets: Sequence[Target], as_json: bool) -> None:  # noqa: FBT001 - `anyio.run` names nothing
-    with remembered() as state:
-        async with hosting(targets, state) as host:
+    with open_existing_state() as state:
+        async with open_host(targets, state) as host:
             found = await find(host, skill)
             inspection = await host.inspect(found)
             declared = host.declared(found.label)
@@ -193,7 +195,7 @@ def _as_json(found: HostedSkill, declared: Mapping[str, Any] | None) -> dict[str
         "origin": found.label,
         "extension": declared,
         "dialect": found.claimed.dialect.value,
-        "approval": found.standing.value,
+        "approval": found.approval_status.value,
         "problems": [],
     }
 
@@ -206,7 +208,7 @@ def _entry(skill: HostedSkill) -> dict[str, object]:
 
 def print_inspection(inspection: Inspection, declared: Mapping[str, Any] | None, target: Target) -> None:
     """Print what is known of a skill, each line of it visible."""
-    console, found = data(), inspection.skill
+    console, found = stdout_console(), inspection.skill
     console.print(Text(found.handle, style="bold cyan"))
     console.print(Text(found.description))
     console.print()
@@ -216,11 +218,13 @@ def print_inspection(inspection: Inspection, declared: Mapping[str, Any] | None,
         ("extension", extension_text(declared)),
         ("dialect", found.claimed.dialect.value),
         ("integrity", _INTEGRITY[found.claimed.integrity]),
-        ("approval", APPROVAL[found.standing]),
+        ("approval", APPROVAL[found.approval_status]),
         *_fields(found),
     ]
     for label, value in lines:
-        console.print(Text.assemble((f"{visible(label, 100)}: ", "bold"), visible(value, 2000)))
+        console.print(
+            Text.assemble((f"{escape_invisible(label, 100)}: ", "bold"), escape_invisible(value, 2000))
+        )
     console.print()
     print_files(inspection)
 
@@ -234,16 +238,18 @@ def extension_text(declared: Mapping[str, Any] | None) -> str:
 
 def print_files(inspection: Inspection) -> None:
     """Print each file with its size and the beginning of its digest."""
-    console = data()
+    console = stdout_console()
     if inspection.files is None:
         console.print("files: not listed; they show when they are read")
         return
     total = "" if inspection.size is None else f", {inspection.size:,} bytes"
-    console.print(Text(f"{counted(len(inspection.files), 'file')}{total}", style="bold"))
+    console.print(Text(f"{pluralize(len(inspection.files), 'file')}{total}", style="bold"))
     sizes = ["?" if file.size is None else f"{file.size:,}" for file in inspection.files]
     width = max(map(len, sizes), default=0)
     for file, size in zip(inspection.files, sizes, strict=True):
-        console.print(Text(f"  {size:>{width}}  {file.digest[:_SHOWN_DIGEST]}…  {bare(file.path)}"))
+        console.print(
+            Text(f"  {size:>{width}}  {file.digest[:_SHOWN_DIGEST]}…  {quote_if_needed(file.path)}")
+        )
 
 
 def _fields(skill: HostedSkill) -> list[tuple[str, str]]:
@@ -277,15 +283,15 @@ async def _probe_all(targets: Sequence[Target]) -> dict[str, Probe]:
 async def _probe(target: Target) -> Probe:
     async with ServerLink(target, drafts=True) as link:
         try:
-            with anyio.fail_after(_PATIENCE):
-                return _told(link, await link.list())
+            with anyio.fail_after(_TIMEOUT):
+                return _probe_result(link, await link.list())
         except TimeoutError:
-            return Probe(link.declared, error=f"no list of skills in {_PATIENCE:g} seconds")
+            return Probe(link.declared, error=f"no list of skills in {_TIMEOUT:g} seconds")
         except (SkillwireError, MCPError) as error:
-            return Probe(link.declared, error=visible(str(error), 300))
+            return Probe(link.declared, error=escape_invisible(str(error), 300))
 
 
-def _told(link: ServerLink, listing: Listing) -> Probe:
+def _probe_result(link: ServerLink, listing: Listing) -> Probe:
     found = len(listing.findings.kept) + listing.findings.more
     if link.declared is None and not listing.skills:
         return Probe()

@@ -2,13 +2,13 @@
 
 from urllib.parse import unquote
 
-from skillwire.cli.state import remembered
+from skillwire.cli.state import open_existing_state
 from skillwire.core.names import SKILL_FILE
 from skillwire.errors import UsageError
 from skillwire.host.store.approvals import Approval, ApprovalStatus
 from skillwire.safe_text import quoted
 from skillwire.terminal.options import ServerSkill
-from skillwire.terminal.output import print_error, talk
+from skillwire.terminal.output import print_error, stderr_console
 
 
 def revoke(skill: ServerSkill, /) -> int:
@@ -21,9 +21,9 @@ def revoke(skill: ServerSkill, /) -> int:
     skillwire revoke github:skill://team/review/SKILL.md
     ```
     """
-    with remembered() as state:
+    with open_existing_state() as state:
         given = [] if state is None else [each for each in state.approvals.all() if skill in _names(each)]
-        found = [each for each in given if _stands(each)] or given
+        found = [each for each in given if _is_active(each)] or given
         if len(found) > 1:
             listed = ", ".join(quoted(f"{each.label}:{each.uri}") for each in found)
             raise UsageError(f"{quoted(skill)} is the name of several skills", hint=f"choose one of {listed}")
@@ -31,14 +31,18 @@ def revoke(skill: ServerSkill, /) -> int:
             hint = "`skillwire approve` lists what is approved"
             print_error(f"no skill {quoted(skill)} is approved", hint=hint)
             return 1
-        stood = state.approvals.revoke(found[0].label, found[0].uri)
-    told = "revoked" if stood else "what was allowed for a session is over; its approval was revoked before:"
-    talk().print(f"{told} {quoted(f'{found[0].label}:{found[0].uri}')}")
+        was_approved = state.approvals.revoke(found[0].label, found[0].uri)
+    message = (
+        "revoked"
+        if was_approved
+        else "what was allowed for a session is over; its approval was revoked before:"
+    )
+    stderr_console().print(f"{message} {quoted(f'{found[0].label}:{found[0].uri}')}")
     return 0
 
 
-def _stands(approval: Approval) -> bool:
-    return approval.standing is not ApprovalStatus.REVOKED
+def _is_active(approval: Approval) -> bool:
+    return approval.approval_status is not ApprovalStatus.REVOKED
 
 
 def _names(approval: Approval) -> set[str]:

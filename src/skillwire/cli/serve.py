@@ -22,9 +22,9 @@ from skillwire.features.catalog_text import DEFAULT_TOKENS
 from skillwire.features.prompts import PromptContent
 from skillwire.features.tools import SkillTools
 from skillwire.protocol.messages import LIVE_TTL_MS, STATIC_TTL_MS, Freshness
-from skillwire.safe_text import visible
+from skillwire.safe_text import escape_invisible
 from skillwire.server.serve_options import Channel, ServeOptions
-from skillwire.terminal.messages import say
+from skillwire.terminal.messages import print_notice
 from skillwire.terminal.options import (
     AllowHost,
     AllowOrigin,
@@ -34,7 +34,7 @@ from skillwire.terminal.options import (
     ListNonconforming,
     NoWellKnown,
     PromptContents,
-    checked_budget,
+    validate_budget,
 )
 
 
@@ -117,12 +117,12 @@ def serve(
         prefix=prefix,
         live=not static,
         frozen=static,
-        may_be_none=allow_config,
+        allow_empty=allow_config,
     )
     gateway = open_served_library(sources or [], options, file, parts=parts, editable=allow_config)
     serve_options = ServeOptions(
         Channel(choices.catalog),
-        checked_budget(catalog_tokens),
+        validate_budget(catalog_tokens),
         max_file_bytes_from(os.environ),
         skill_tools=SkillTools(choices.tools),
         prompt_content=PromptContent(prompt_content),
@@ -152,7 +152,7 @@ def _choices(*, static: bool, catalog: str | None, tools: str | None, http: str 
     """Return what the options and the environment say, and report what the latter changed."""
     choices = serve_choices(os.environ, static=static, catalog=catalog, tools=tools, http=http)
     for line in choices.told:
-        say(line)
+        print_notice(line)
     if choices.tools == "never" and choices.catalog == "tool-description":
         raise UsageError(
             "`--catalog tool-description` needs the tool `load-skill`, which `--tools never` removes",
@@ -171,5 +171,7 @@ def _configuration(config: Path | None, *, no_config: bool, allow_config: bool) 
     if no_config:
         return None
     if config is not None and not config.exists():
-        say(f"the configuration file `{visible(str(config))}` does not exist; nothing is configured")
+        print_notice(
+            f"the configuration file `{escape_invisible(str(config))}` does not exist; nothing is configured"
+        )
     return ConfigFile(config or default_config())

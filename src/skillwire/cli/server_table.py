@@ -14,9 +14,9 @@ from skillwire.errors import StateError
 from skillwire.host.connections.target import Target
 from skillwire.host.store.login_record import LoginRecord
 from skillwire.host.store.logins import Logins
-from skillwire.safe_text import quoted, visible
-from skillwire.terminal.messages import counted
-from skillwire.terminal.output import data, print_error, print_json, print_line, talk
+from skillwire.safe_text import escape_invisible, quoted
+from skillwire.terminal.messages import pluralize
+from skillwire.terminal.output import print_error, print_json, print_line, stderr_console, stdout_console
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,11 @@ class Probe:
             return self.error
         declared = "no extension" if self.extension is None else "extension"
         parts = [
-            counted(self.skills, "skill"),
+            pluralize(self.skills, "skill"),
             f"{declared}{', directoryRead' if self.directory_read else ''}",
         ]
         parts += [self.dialect] if self.dialect else []
-        parts += [counted(self.findings, "finding")] if self.findings else []
+        parts += [pluralize(self.findings, "finding")] if self.findings else []
         return ", ".join(parts)
 
     def to_json(self) -> dict[str, object]:
@@ -69,7 +69,7 @@ class ServerRow:
     transport: str
     address: str
     state: str
-    asks_first: bool = False
+    needs_consent: bool = False
     note: str = ""
     probe: Probe | None = None
     login: str = ""
@@ -89,11 +89,11 @@ class ServerRow:
             server.label,
             server.client.name,
             server.client.title,
-            visible(str(server.place.path)),
+            escape_invisible(str(server.place.path)),
             transport,
-            visible(address),
-            visible(server.state),
-            server.asks_first,
+            escape_invisible(address),
+            escape_invisible(server.state),
+            server.needs_consent,
             note,
         )
 
@@ -101,27 +101,36 @@ class ServerRow:
     def typed(cls, target: Target) -> "ServerRow":
         """Return the row of a server that was named by its address."""
         transport = "stdio" if target.url is None else "http"
-        return cls(target.label, "", "the command line", "", transport, visible(target.spelled), "ready")
+        return cls(
+            target.label, "", "the command line", "", transport, escape_invisible(target.spelled), "ready"
+        )
 
     @classmethod
     def of_login(cls, record: LoginRecord) -> "ServerRow":
         """Return the row of a login for a server that no file names."""
         login = _login_state(record)
         return cls(
-            record.label, "", "logins by URL", "", "http", visible(record.server), "ready", login=login
+            record.label,
+            "",
+            "logins by URL",
+            "",
+            "http",
+            escape_invisible(record.server),
+            "ready",
+            login=login,
         )
 
     def asked(self, probe: Probe) -> "ServerRow":
         return replace(self, probe=probe)
 
-    def is_asked(self, probes: Container[str]) -> bool:
+    def was_probed(self, probes: Container[str]) -> bool:
         return self.state in {"ready", "asks first"} and self.label in probes
 
     @property
-    def told(self) -> str:
+    def status_text(self) -> str:
         state = self.state if self.probe is None else str(self.probe)
-        told = f"{state}, {self.login}" if self.login else state
-        return f"{told} ({self.note})" if self.note else told
+        status_text = f"{state}, {self.login}" if self.login else state
+        return f"{status_text} ({self.note})" if self.note else status_text
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -131,7 +140,7 @@ class ServerRow:
             "transport": self.transport or None,
             "address": self.address,
             "state": self.state,
-            "asks_first": self.asks_first,
+            "asks_first": self.needs_consent,
             "login": self.login or None,
             "probe": None if self.probe is None else self.probe.to_json(),
         }
@@ -179,8 +188,8 @@ def print_servers(
         files = [
             {
                 "client": each.client.name,
-                "file": visible(str(each.place.path)),
-                "reason": visible(each.reason),
+                "file": escape_invisible(str(each.place.path)),
+                "reason": escape_invisible(each.reason),
             }
             for each in unreadable
         ]
@@ -189,21 +198,27 @@ def print_servers(
     elif rows:
         _print_rows(rows)
     else:
-        talk().print("no file on this machine names a server; a URL, or `--` and a command, will do as well")
+        stderr_console().print(
+            "no file on this machine names a server; a URL, or `--` and a command, will do as well"
+        )
     if remembered and not as_json:
         labels = ", ".join(map(quoted, remembered))
-        talk().print(f"remembered, and in no file: {labels}; `skillwire servers --forget LABEL` forgets one")
+        stderr_console().print(
+            f"remembered, and in no file: {labels}; `skillwire servers --forget LABEL` forgets one"
+        )
     for each in unreadable:
-        print_error(f"{quoted(str(each.place.path), None)} cannot be read: {visible(each.reason, 300)}")
+        print_error(
+            f"{quoted(str(each.place.path), None)} cannot be read: {escape_invisible(each.reason, 300)}"
+        )
     failed = any(row.probe is not None and row.probe.error for row in rows)
     return 1 if failed or unreadable else 0
 
 
 def _print_rows(rows: Sequence[ServerRow]) -> None:
-    console = data()
+    console = stdout_console()
     if not console.is_terminal:  # one line a server, for `grep` and `cut`
         for row in rows:
-            print_line("\t".join((row.label, row.client, row.told, row.address, row.file)))
+            print_line("\t".join((row.label, row.client, row.status_text, row.address, row.file)))
         return
     for number, ((title, file), group) in enumerate(groupby(rows, key=lambda row: (row.title, row.file))):
         if number:
@@ -214,7 +229,7 @@ def _print_rows(rows: Sequence[ServerRow]) -> None:
         table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
         table.add_column(overflow="fold", ratio=1)
         for row in group:
-            table.add_row(Text(f"  {row.label}"), Text(row.address), Text(row.told))
+            table.add_row(Text(f"  {row.label}"), Text(row.address), Text(row.status_text))
         console.print(table, soft_wrap=False)
 
 

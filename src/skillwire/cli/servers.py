@@ -8,16 +8,16 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from skillwire.cli.server_table import ServerRow, print_servers, with_logins
-from skillwire.cli.state import remembered
-from skillwire.cli.targets import Allow, TokenEnv, may_reach, reached
-from skillwire.config.clients.known import Known, KnownServer, MayReach, known_servers
+from skillwire.cli.state import open_existing_state
+from skillwire.cli.targets import Allow, TokenEnv, may_reach, resolve_targets
+from skillwire.config.clients.known import KnownServer, KnownServers, MayReach, known_servers
 from skillwire.config.settings import state_folder_from
 from skillwire.errors import UsageError
 from skillwire.host.login.tokens import with_login
 from skillwire.host.store.logins import Logins
 from skillwire.safe_text import quoted
 from skillwire.terminal.options import AsJson
-from skillwire.terminal.output import talk
+from skillwire.terminal.output import stderr_console
 
 
 def servers(
@@ -61,37 +61,42 @@ def servers(
         return _ask_named(known, names, allow, token_env, as_json=json)
     rows = [ServerRow.of(each) for each in known.servers]
     if probe:
-        rows = _probed(known.servers, allow or ())
+        rows = _probe_servers(known.servers, allow or ())
     rows = with_logins(rows, known.servers, Logins(state_folder_from(os.environ)))
     return print_servers(rows, known.unreadable, _remembered(known), as_json=json)
 
 
 def _forget(labels: Sequence[str]) -> int:
-    with remembered() as state:
+    with open_existing_state() as state:
         known = set[str]() if state is None else set(state.labels())
         if unknown := next((label for label in labels if label not in known), None):
             listed = ", ".join(map(quoted, sorted(known))) or "none"
-            told = f"nothing is remembered of a server {quoted(unknown)}"
-            raise UsageError(told, hint=f"remembered are: {listed}")
+            message = f"nothing is remembered of a server {quoted(unknown)}"
+            raise UsageError(message, hint=f"remembered are: {listed}")
         for label in labels:
             if state is not None:
                 state.forget(label)
-                talk().print(f"forgot {quoted(label)}: its approvals, grants, kept files and login")
+                stderr_console().print(f"forgot {quoted(label)}: its approvals, grants, kept files and login")
     return 0
 
 
-def _remembered(known: Known) -> list[str]:
+def _remembered(known: KnownServers) -> list[str]:
     """Return the labels that no file names any more, and of which something may be remembered (H24)."""
-    with remembered() as state:
+    with open_existing_state() as state:
         return [] if state is None else [label for label in state.labels() if label not in known.labels]
 
 
 def _ask_named(
-    known: Known, names: Sequence[str], allow: Sequence[str] | None, token_env: str | None, *, as_json: bool
+    known: KnownServers,
+    names: Sequence[str],
+    allow: Sequence[str] | None,
+    token_env: str | None,
+    *,
+    as_json: bool,
 ) -> int:
     from skillwire.cli.remote import probe_all  # noqa: PLC0415 - it loads the SDK
 
-    targets = reached(names, allow, token_env)
+    targets = resolve_targets(names, allow, token_env)
     probes = probe_all(targets)
     rows = [
         ServerRow.of(known.labels[target.label]) if target.label in known.labels else ServerRow.typed(target)
@@ -103,7 +108,7 @@ def _ask_named(
 
 def _may_be_probed(server: KnownServer, allow: Sequence[str], agrees: MayReach) -> bool:
     """Whether it may be asked with all others: whoever is told that somebody looks at a project is not."""
-    if server.asks_first:
+    if server.needs_consent:
         return agrees(server)
     return not server.place.in_repository or server.label in allow
 
@@ -112,7 +117,7 @@ def _must_be_public(server: KnownServer, allow: Sequence[str]) -> bool:
     return server.is_plain_in_repository and server.label not in allow
 
 
-def _probed(known: Sequence[KnownServer], allow: Sequence[str]) -> list[ServerRow]:
+def _probe_servers(known: Sequence[KnownServer], allow: Sequence[str]) -> list[ServerRow]:
     """Ask all that may be asked; who has to agree and does not is left alone."""
     from skillwire.cli.remote import probe_all  # noqa: PLC0415 - it loads the SDK
 
@@ -126,4 +131,4 @@ def _probed(known: Sequence[KnownServer], allow: Sequence[str]) -> list[ServerRo
     ]
     probes = probe_all(targets)
     rows = (ServerRow.of(each) for each in known)
-    return [row.asked(probes[row.label]) if row.is_asked(probes) else row for row in rows]
+    return [row.asked(probes[row.label]) if row.was_probed(probes) else row for row in rows]

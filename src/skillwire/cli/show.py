@@ -2,15 +2,15 @@
 
 from rich.text import Text
 
-from skillwire.cli.find import Found, find_local_or_servers
-from skillwire.cli.targets import Allow, TokenEnv, reached
+from skillwire.cli.find import FoundSkill, find_local_or_servers
+from skillwire.cli.targets import Allow, TokenEnv, resolve_targets
 from skillwire.core.json_text import json_bytes
 from skillwire.core.record import Json, SkillFile, SkillRecord
 from skillwire.protocol.translate import skill_entry
-from skillwire.safe_text import visible
-from skillwire.terminal.messages import counted
+from skillwire.safe_text import escape_invisible
+from skillwire.terminal.messages import pluralize
 from skillwire.terminal.options import AsJson, FollowLinks, FromAnywhere, SkillArgument
-from skillwire.terminal.output import data, print_json, print_problems
+from skillwire.terminal.output import print_json, print_problems, stdout_console
 
 
 def show(
@@ -37,21 +37,23 @@ def show(
     ```
     """
     found = find_local_or_servers(skill, sources, follow_links=follow_links)
-    if not isinstance(found, Found):
+    if not isinstance(found, FoundSkill):
         from skillwire.cli.remote import show_remote  # noqa: PLC0415 - it loads the SDK
 
-        return show_remote(skill, reached(found, allow, token_env), as_json=json)
+        return show_remote(skill, resolve_targets(found, allow, token_env), as_json=json)
     entry, problems = found.entry, found.library.catalog.problems_of(found.entry)
     if json:
         listed = [problem.to_json() for problem in problems]
-        print_json({**skill_entry(entry), "origin": visible(entry.origin.location), "problems": listed})
+        print_json(
+            {**skill_entry(entry), "origin": escape_invisible(entry.origin.location), "problems": listed}
+        )
         return 0
-    console = data()
+    console = stdout_console()
     console.print(Text(entry.name, style="bold cyan"))
-    console.print(Text(visible(entry.description)))
+    console.print(Text(escape_invisible(entry.description)))
     console.print()
     for label, value in (("uri", entry.uri), ("from", entry.origin.location), *_other_fields(entry)):
-        console.print(Text.assemble((f"{label}: ", "bold"), visible(value)))
+        console.print(Text.assemble((f"{label}: ", "bold"), escape_invisible(value)))
     console.print()
     _print_files(entry)
     if problems:
@@ -63,7 +65,7 @@ def show(
 def _other_fields(entry: SkillRecord) -> list[tuple[str, str]]:
     shown = {"name", "description"}
     fields = ((key, value) for key, value in entry.frontmatter.items() if key not in shown)
-    return [(visible(key), _plain(value)) for key, value in fields]
+    return [(escape_invisible(key), _plain(value)) for key, value in fields]
 
 
 def _plain(value: Json) -> str:
@@ -71,14 +73,14 @@ def _plain(value: Json) -> str:
 
 
 def _print_files(entry: SkillRecord) -> None:
-    console = data()
+    console = stdout_console()
     if entry.dynamic:
         console.print("files: made when they are read, without digests")
         return
     files = [file for file in entry.files if isinstance(file, SkillFile)]
     total = sum(file.size for file in files)
-    console.print(Text.assemble((f"{counted(len(files), 'file')}, {total:,} bytes", "bold")))
+    console.print(Text.assemble((f"{pluralize(len(files), 'file')}, {total:,} bytes", "bold")))
     width = max(len(f"{file.size:,}") for file in files)
     for file in files:
         facts = f"{file.size:>{width},}  {file.digest.text[:19]}…  {file.mime_type:<24}"
-        console.print(Text(f"  {facts} {visible(file.path)}"))
+        console.print(Text(f"  {facts} {escape_invisible(file.path)}"))

@@ -28,13 +28,13 @@ from skillwire.config.source_config import (
 )
 from skillwire.config.source_kinds import is_local, kind_of, local_path
 from skillwire.errors import SourceError, UsageError
-from skillwire.safe_text import quoted, visible
+from skillwire.safe_text import escape_invisible, quoted
 from skillwire.sources.base import Source
 from skillwire.sources.fetched import FetchedSource
 from skillwire.sources.placeholder import UnavailableSource
 from skillwire.sources.prefix import PrefixedSource
-from skillwire.terminal.messages import counted
-from skillwire.terminal.output import data, print_error, print_json, print_line, talk
+from skillwire.terminal.messages import pluralize
+from skillwire.terminal.output import print_error, print_json, print_line, stderr_console, stdout_console
 
 Action: TypeAlias = Literal["list", "add", "remove", "sync"]
 
@@ -58,7 +58,7 @@ class _Row:
         return {
             "label": self.label,
             "kind": self.kind,
-            "source": visible(self.source),
+            "source": escape_invisible(self.source),
             "given_by": self.given_by,
             "state": self.state,
         }
@@ -75,14 +75,14 @@ def print_sources(opened: list[OpenedSource], *, as_json: bool) -> int:
     if as_json:
         print_json([row.to_json() for row in rows])
     elif not rows:
-        talk().print("no sources; `skillwire sources add SOURCE` adds one")
+        stderr_console().print("no sources; `skillwire sources add SOURCE` adds one")
     else:
         _print_rows(rows)
     return 0
 
 
 def _print_rows(rows: list[_Row]) -> None:
-    console = data()
+    console = stdout_console()
     if not console.is_terminal:  # one line a source, for `grep` and `cut`
         for row in rows:
             print_line("\t".join(row.to_json().values()))
@@ -91,7 +91,7 @@ def _print_rows(rows: list[_Row]) -> None:
     columns: dict[str, Callable[[_Row], str]] = {
         "label": lambda row: row.label,
         "kind": lambda row: row.kind,
-        "source": lambda row: visible(row.source),
+        "source": lambda row: escape_invisible(row.source),
         "given by": lambda row: row.given_by,
         "state": lambda row: row.state,
     }
@@ -146,7 +146,7 @@ def sources(
         return _add(file, names or [], ConfiguredSource("", label, prefix, token_env))
     if action == "remove":
         return _remove(file, names or [])
-    opened = _chosen(_all(file, to_fetch=action == "sync"), names or [])
+    opened = _select_sources(_all(file, to_fetch=action == "sync"), names or [])
     return _sync(opened, as_json=json) if action == "sync" else print_sources(opened, as_json=json)
 
 
@@ -156,7 +156,7 @@ def _add(file: ConfigFile, names: Sequence[str], options: ConfiguredSource) -> i
     check_source_opens(replace(options, source=names[0]))
     added = replace(options, source=spelled(names[0]))
     add_source(file, added)
-    talk().print(f"added {quoted(added.source)} to `{visible(str(file.path))}`")
+    stderr_console().print(f"added {quoted(added.source)} to `{escape_invisible(str(file.path))}`")
     return 0
 
 
@@ -166,7 +166,7 @@ def _remove(file: ConfigFile, names: Sequence[str]) -> int:
     for name in names:
         at, source = _position(file, name)
         remove_source(file, at)
-        talk().print(f"removed {quoted(source.source)} from `{visible(str(file.path))}`")
+        stderr_console().print(f"removed {quoted(source.source)} from `{escape_invisible(str(file.path))}`")
     return 0
 
 
@@ -200,7 +200,7 @@ def _all(file: ConfigFile, *, to_fetch: bool) -> list[OpenedSource]:
         return []
 
 
-def _chosen(opened: list[OpenedSource], names: Sequence[str]) -> list[OpenedSource]:
+def _select_sources(opened: list[OpenedSource], names: Sequence[str]) -> list[OpenedSource]:
     chosen = [each for each in opened if not names or {each.source.label, each.wanted.argument} & set(names)]
     known = {name for each in chosen for name in (each.source.label, each.wanted.argument)}
     if unknown := next((name for name in names if name not in known), None):
@@ -222,7 +222,7 @@ def _sync(opened: list[OpenedSource], *, as_json: bool) -> int:
             print_line(f"{source.label}\t{source.status}")
     for label, reason in failures.items():
         print_error(f"{quoted(label)} cannot be fetched: {reason}")
-    talk().print(f"{counted(len(fetched), 'source')} fetched")
+    stderr_console().print(f"{pluralize(len(fetched), 'source')} fetched")
     return 1 if failures else 0
 
 

@@ -32,7 +32,7 @@ def state_or_error() -> Generator[State | StateError]:
 
 
 @contextmanager
-def remembered() -> Generator[State | None]:
+def open_existing_state() -> Generator[State | None]:
     """Yield what is remembered; None if there is nothing, and then nothing is made."""
     if not (state_folder_from(os.environ) / DATABASE).exists():
         yield None

@@ -14,8 +14,8 @@ from skillwire.errors import UsageError
 from skillwire.host.connections.target import Target
 from skillwire.host.login.tokens import with_login
 from skillwire.host.store.logins import Logins
-from skillwire.safe_text import quoted, visible
-from skillwire.terminal.output import agreed, is_interactive, talk
+from skillwire.safe_text import escape_invisible, quoted
+from skillwire.terminal.output import confirm, is_interactive, stderr_console
 
 Allow: TypeAlias = Annotated[
     list[str] | None,
@@ -31,7 +31,7 @@ TokenEnv: TypeAlias = Annotated[
 ]
 
 
-def reached(
+def resolve_targets(
     servers: Sequence[str], allow: Sequence[str] | None = None, token_env: str | None = None
 ) -> list[Target]:
     """Return how to reach each server, with the login that is kept of it, if any.
@@ -52,13 +52,13 @@ def skill_targets(
 ) -> list[Target]:
     """Return how to reach the servers to look for a skill on. Raises `UsageError`."""
     if servers:
-        return reached(servers, allow, token_env)
+        return resolve_targets(servers, allow, token_env)
     if (label := label_of(skill)) is None:
         raise UsageError(
             f"it is not said on which server {quoted(skill)} is",
             hint="write `LABEL:NAME`, or add `--from SERVER`; `skillwire servers` lists those that are known",
         )
-    return reached([f"{label}:"], allow, token_env)
+    return resolve_targets([f"{label}:"], allow, token_env)
 
 
 def may_reach(allowed: Sequence[str]) -> MayReach:
@@ -70,34 +70,34 @@ def may_reach(allowed: Sequence[str]) -> MayReach:
         if not is_interactive():
             return False
         _explain(server)
-        return agreed(_question(server))
+        return confirm(_question(server))
 
     return decide
 
 
 def _explain(server: KnownServer) -> None:
     """Say what a file wants to be done, whole, and as it stands there."""
-    console, said = talk(), server.declared
+    console, said = stderr_console(), server.declared
     console.print(
         Text(f"{quoted(str(server.place.path))} is part of a project. It names {quoted(server.label)},")
     )
-    if server.starts_a_program:
+    if server.starts_process:
         console.print("which is this program, run with all that you may do:")
-        console.print(Text(f"  {visible(said.spelled)}", style="bold"))
+        console.print(Text(f"  {escape_invisible(said.spelled)}", style="bold"))
         folder = None if server.target is None else server.target.cwd
-        console.print(Text(f"  in {visible(str(folder))}"))
+        console.print(Text(f"  in {escape_invisible(str(folder))}"))
         for variable in said.added:
-            console.print(Text(f"  with {visible(variable)}"))
+            console.print(Text(f"  with {escape_invisible(variable)}"))
         return
     if server.inside:
         console.print("which is plain `http` on this machine or in your own network:")
     if said.used:
         secrets = ", ".join(quoted(name) for name in sorted(said.used))
         console.print(Text(f"to which it would send what is in your {secrets}:"))
-    console.print(Text(f"  {visible(said.spelled)}", style="bold"))
+    console.print(Text(f"  {escape_invisible(said.spelled)}", style="bold"))
 
 
 def _question(server: KnownServer) -> str:
-    if server.starts_a_program:
+    if server.starts_process:
         return "run it?"
     return "send them?" if server.declared.used else "reach it?"

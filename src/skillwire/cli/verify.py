@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import anyio
 from cyclopts import Parameter
 
-from skillwire.cli.targets import Allow, TokenEnv, reached
+from skillwire.cli.targets import Allow, TokenEnv, resolve_targets
 from skillwire.core.problem import Problem, Rule
 from skillwire.errors import LoginRequiredError, UnavailableError, UsageError
 from skillwire.host.compare_prompts import PromptReport, compare_prompts
@@ -17,9 +17,9 @@ from skillwire.host.dialects.client import SkillsClient
 from skillwire.host.verify import Outcome, Report, SkillReport, verify_server
 from skillwire.protocol.findings import server_problem
 from skillwire.protocol.remote import Integrity
-from skillwire.safe_text import visible
-from skillwire.terminal.messages import counted
-from skillwire.terminal.output import data, print_error, print_json, talk
+from skillwire.safe_text import escape_invisible
+from skillwire.terminal.messages import pluralize
+from skillwire.terminal.output import print_error, print_json, stderr_console, stdout_console
 
 _TIMEOUT = 300.0
 _PROMISED = {Integrity.FULL: "", Integrity.PART: "digests in part, ", Integrity.NONE: "no digests, "}
@@ -82,7 +82,7 @@ def verify(
         raise UsageError(
             f"`--timeout {timeout}` is no number of seconds above zero", hint="as in `--timeout 60`"
         )
-    (target,) = reached([server], allow, token_env)
+    (target,) = resolve_targets([server], allow, token_env)
     found = _Found()
     try:
         anyio.run(_verify, target, found, surfaces, not no_drafts, timeout)
@@ -103,7 +103,7 @@ def verify(
         print_json(_as_json(target, found, outcome))
     else:
         _print(found)
-        talk().print(_summary(found, outcome))
+        stderr_console().print(_summary(found, outcome))
     return outcome
 
 
@@ -112,7 +112,7 @@ async def _verify(target: Target, found: _Found, surfaces: bool, drafts: bool, t
     with anyio.move_on_after(timeout):
         async with connected(target) as connection:
             found.answered = True
-            client = SkillsClient(connection, old_flags=drafts)
+            client = SkillsClient(connection, legacy_flags=drafts)
             await verify_server(client, found.report, drafts=drafts)
             if surfaces and client.declared is not None:
                 async for each in compare_prompts(client):
@@ -127,38 +127,42 @@ async def _verify(target: Target, found: _Found, surfaces: bool, drafts: bool, t
 def _print(found: _Found) -> None:
     for skill in found.report.skills:
         state = "dynamic, " if skill.dynamic else _PROMISED[skill.integrity]
-        told = f"{state}{counted(skill.files, 'file')}, {counted(skill.size, 'byte')} as listed"
+        told = f"{state}{pluralize(skill.files, 'file')}, {pluralize(skill.size, 'byte')} as listed"
         if not skill.conforms:
             told += ", but strict clients refuse it"
-        data().print(f"{visible(skill.uri)}: {told if skill.good else 'NOT as listed'}")
+        stdout_console().print(f"{escape_invisible(skill.uri)}: {told if skill.good else 'NOT as listed'}")
     for each in found.compared:
         if each.finding is None:
-            size = counted(each.size, "byte")
-            told = f"{size} of the prompt are those of {counted(each.resources, 'resource')}"
-            data().print(f"{visible(each.prompt)}: {told}")
+            size = pluralize(each.size, "byte")
+            told = f"{size} of the prompt are those of {pluralize(each.resources, 'resource')}"
+            stdout_console().print(f"{escape_invisible(each.prompt)}: {told}")
     for finding in found.report.all_findings():
-        data().print(f"{finding} ({finding.rule})")
+        stdout_console().print(f"{finding} ({finding.rule})")
 
 
 def _summary(found: _Found, outcome: Outcome) -> str:
     skills = found.report.skills
     good = sum(skill.good for skill in skills)
     pairs = sum(each.finding is None for each in found.compared)
-    surfaces = f", {counted(pairs, 'prompt')} equal to the resources" if found.compared else ""
+    surfaces = f", {pluralize(pairs, 'prompt')} equal to the resources" if found.compared else ""
     verdict = outcome.name.lower().replace("_", " ")
-    told = f"{verdict}: {good} of {counted(len(skills), 'skill')} as listed{surfaces}"
-    return "; ".join([told, *found.notes, counted(found.report.count, "finding")])
+    told = f"{verdict}: {good} of {pluralize(len(skills), 'skill')} as listed{surfaces}"
+    return "; ".join([told, *found.notes, pluralize(found.report.count, "finding")])
 
 
 def _as_json(target: Target, found: _Found, outcome: Outcome) -> Any:
     return {
         "server": target.label,
-        "address": visible(target.spelled),
+        "address": escape_invisible(target.spelled),
         "dialect": found.report.dialect,
         "outcome": outcome.name.lower().replace("_", "-"),
         "skills": [_skill(skill) for skill in found.report.skills],
         "surfaces": [
-            {"prompt": visible(each.prompt), "skill": visible(each.skill), "bytes": each.size}
+            {
+                "prompt": escape_invisible(each.prompt),
+                "skill": escape_invisible(each.skill),
+                "bytes": each.size,
+            }
             for each in found.compared
             if each.finding is None
         ],
@@ -169,7 +173,7 @@ def _as_json(target: Target, found: _Found, outcome: Outcome) -> Any:
 
 def _skill(skill: SkillReport) -> dict[str, Any]:
     return {
-        "uri": visible(skill.uri),
+        "uri": escape_invisible(skill.uri),
         "dynamic": skill.dynamic,
         "integrity": skill.integrity,
         "files": skill.files,
@@ -180,4 +184,8 @@ def _skill(skill: SkillReport) -> dict[str, Any]:
 
 def _finding(problem: Problem) -> dict[str, str]:
     """Return a problem under the keys that scripts know."""
-    return {"uri": visible(problem.path), "fault": problem.rule, "message": visible(problem.message)}
+    return {
+        "uri": escape_invisible(problem.path),
+        "fault": problem.rule,
+        "message": escape_invisible(problem.message),
+    }

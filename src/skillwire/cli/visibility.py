@@ -6,10 +6,10 @@ from typing import Annotated, Literal, TypeAlias
 from cyclopts import Parameter
 
 from skillwire.cli.find import find_served
-from skillwire.config.file import ConfigFile, decide, default_config, overrides_in
+from skillwire.config.file import ConfigFile, decide, default_config, read_overrides
 from skillwire.library.visibility import Override, VisibilityPolicy
 from skillwire.terminal.options import AsJson, FollowLinks
-from skillwire.terminal.output import data, print_json
+from skillwire.terminal.output import print_json, stdout_console
 
 Choice: TypeAlias = Literal["on", "off", "reset"]
 _DECISIONS: dict[str, bool | None] = {"on": True, "off": False, "reset": None}
@@ -53,7 +53,9 @@ def visibility(
     entry = find_served(skill, sources or [], follow_links=follow_links, config=file)
     chosen = {"assistant": assistant, "user": user}
     decided = {side: _DECISIONS[choice] for side, choice in chosen.items() if choice is not None}
-    override = decide(file, entry.uri, decided) if decided else overrides_in(file).get(entry.uri, Override())
+    override = (
+        decide(file, entry.uri, decided) if decided else read_overrides(file).get(entry.uri, Override())
+    )
     visible = VisibilityPolicy({entry.uri: override}).of(entry)
     customized = override != Override()
     if json:
@@ -63,7 +65,7 @@ def visibility(
         return 0
     origin = "decided by you" if customized else "by its frontmatter"
     sides = f"assistant {_on_off(visible.assistant)}, user {_on_off(visible.user)}"
-    data().print(f"{entry.uri}: {sides} ({origin})")
+    stdout_console().print(f"{entry.uri}: {sides} ({origin})")
     return 0
 
 

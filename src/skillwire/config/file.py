@@ -40,10 +40,10 @@ class ConfigFile:
         text = self._text()
         return self._parsed(text) if text else {}
 
-    def edit(self, *ways: "Change", check: Callable[[Mapping[str, object]], Any]) -> None:
+    def edit(self, *attempts: "Change", check: Callable[[Mapping[str, object]], Any]) -> None:
         """Change the file, keeping everything else in it as it was. Raises `UsageError`.
 
-        All `ways` make the same change, in other forms: the first is taken that changes nothing else.
+        All `attempts` make the same change, in other forms: the first is taken that changes nothing else.
         `check` looks at what it said before, and raises if that cannot be understood: what cannot be read
         must not be written over.
         """
@@ -56,7 +56,7 @@ class ConfigFile:
                 remove_abandoned(target.parent, {target.name}, seconds=0)  # no one else is writing
                 text = self._text()
                 check(self._parsed(text))
-                if (changed := self._changed(text, ways)) != text:
+                if (changed := self._changed(text, attempts)) != text:
                     replace_file(target, changed.encode())
         except OSError as error:
             raise UsageError(
@@ -71,10 +71,10 @@ class ConfigFile:
             hint="mend it, or name another with `--config FILE`; to serve without one, add `--no-config`",
         )
 
-    def _changed(self, text: str, ways: "Sequence[Change]") -> str:
+    def _changed(self, text: str, attempts: "Sequence[Change]") -> str:
         from skillwire.config.toml_edit import changed  # noqa: PLC0415 - as above
 
-        if (text_after := changed(text, ways)) is not None:
+        if (text_after := changed(text, attempts)) is not None:
             return text_after
         raise UsageError(
             f"the configuration file `{self.path}` is written in a way in which this cannot be changed alone",
@@ -248,7 +248,7 @@ def _key(name: str) -> str:
 Values = MutableMapping[str, Any]
 
 
-def overrides_in(file: ConfigFile) -> dict[str, Override]:
+def read_overrides(file: ConfigFile) -> dict[str, Override]:
     """Return what was decided, by the URI of the skill. Raises `UsageError`."""
     return _overrides(file, file.read())
 
@@ -281,7 +281,7 @@ def decide(file: ConfigFile, uri: str, sides: Mapping[str, bool | None]) -> Over
 
     inline = partial(change, make=tomlkit.inline_table)
     file.edit(change, inline, rewrite, check=lambda read: _overrides(file, read))
-    return overrides_in(file).get(uri, Override())
+    return read_overrides(file).get(uri, Override())
 
 
 def _write_override(entry: Values, values: Mapping[str, object]) -> None:

@@ -12,7 +12,7 @@ from skillwire.config.source_config import LibraryOptions, open_sources
 from skillwire.core.process import gc_paused
 from skillwire.library.catalog import Catalog
 from skillwire.library.library import Library
-from skillwire.safe_text import visible
+from skillwire.safe_text import escape_invisible
 from skillwire.sources.base import Progress as Report
 from skillwire.sources.base import ignore_progress
 
@@ -54,6 +54,6 @@ async def load(library: Library) -> Catalog:
 
 def check_command(library: Library) -> str:
     """Return the command that shows the problems of these sources, as the beginning of a sentence."""
-    there = (source for source in library.sources if source.place and source not in library.waited_for)
-    places = " ".join(visible(shlex.quote(source.place)) for source in there)
+    there = (source for source in library.sources if source.place and source not in library.pending_sources)
+    places = " ".join(escape_invisible(shlex.quote(source.place)) for source in there)
     return f"`skillwire check {places}` shows"

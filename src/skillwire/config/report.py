@@ -11,8 +11,8 @@ from skillwire.config.library import load_library
 from skillwire.config.source_kinds import is_local
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.library.library import Library
-from skillwire.safe_text import visible
-from skillwire.terminal.output import data, print_json, print_line, print_problems
+from skillwire.safe_text import escape_invisible
+from skillwire.terminal.output import print_json, print_line, print_problems, stdout_console
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: Mapping[Severity, str] = {Severity.ERROR: "error", Severity.WARNING: "warning"}
@@ -64,8 +64,8 @@ def _told(rule: Rule) -> str:
 
 def _text(problem: Problem) -> str:
     field = f"{problem.field}: " if problem.field else ""
-    hint = f"\nhint: {visible(problem.hint)}" if problem.hint else ""
-    return visible(f"{field}{problem.message}") + hint
+    hint = f"\nhint: {escape_invisible(problem.hint)}" if problem.hint else ""
+    return escape_invisible(f"{field}{problem.message}") + hint
 
 
 def _uri(path: str) -> str:
@@ -77,12 +77,12 @@ def _data(text: str) -> str:
 
 
 def _property(text: str) -> str:
-    return _data(visible(text)).replace(":", "%3A").replace(",", "%2C")
+    return _data(escape_invisible(text)).replace(":", "%3A").replace(",", "%2C")
 
 
 def print_text(problems: Sequence[Problem], library: Library) -> None:
     """Print each problem as `path:line: field: message`, with paths as the person would write them."""
-    print_problems(data(), located(problems, library))
+    print_problems(stdout_console(), located(problems, library))
 
 
 def _print_json(problems: Sequence[Problem], _library: Library) -> None:
@@ -90,11 +90,11 @@ def _print_json(problems: Sequence[Problem], _library: Library) -> None:
 
 
 def _print_sarif(problems: Sequence[Problem], library: Library) -> None:
-    print_json(sarif(list(_from_here(located(problems, library))), __version__))
+    print_json(sarif(list(_relative_to_cwd(located(problems, library))), __version__))
 
 
 def _print_github(problems: Sequence[Problem], library: Library) -> None:
-    for line in github(_from_here(located(problems, library))):
+    for line in github(_relative_to_cwd(located(problems, library))):
         print_line(line)
 
 
@@ -158,7 +158,7 @@ def located(problems: Iterable[Problem], library: Library) -> Iterator[Problem]:
         yield replace(problem, path=_joined(known.get(prefix, ""), problem.path.removeprefix(prefix)))
 
 
-def _from_here(problems: Iterable[Problem]) -> Iterator[Problem]:
+def _relative_to_cwd(problems: Iterable[Problem]) -> Iterator[Problem]:
     """Yield the problems with paths relative to the current folder, which others take for the repository."""
     for problem in problems:
         here = os.path.relpath(problem.path) if os.path.isabs(problem.path) else problem.path  # noqa: PTH117

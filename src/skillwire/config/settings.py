@@ -80,12 +80,12 @@ def serve_choices(
     told: list[str] = []
 
     def chosen(option: str, names: Sequence[str], values: Sequence[str], default: str) -> str:
-        variable, value = _word(names, environment, values) or ("", default)
+        variable, value = _choice_from(names, environment, values) or ("", default)
         if value != default:
             told.append(f"`{variable}` is set, which means `{option} {value}`")
         return value
 
-    if not static and (found := _word(STATIC, environment, (*_YES, *_NO))) is not None:
+    if not static and (found := _choice_from(STATIC, environment, (*_YES, *_NO))) is not None:
         static = found[1] in _YES
         if static:
             told.append(f"`{found[0]}` is set, which means `--static`")
@@ -97,16 +97,16 @@ def serve_choices(
     return ServeChoices(static, catalog, tools, http, tuple(told))
 
 
-def _set_in(names: Sequence[str], environment: Mapping[str, str]) -> tuple[str, str] | None:
+def _first_set(names: Sequence[str], environment: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the first variable that is set, and its value. An empty one counts as not set."""
     return next(((name, text) for name in names if (text := environment.get(name, "").strip())), None)
 
 
-def _word(
+def _choice_from(
     names: Sequence[str], environment: Mapping[str, str], values: Sequence[str]
 ) -> tuple[str, str] | None:
     """Return the variable that is set, and which of `values` it is, in any case. Raises `UsageError`."""
-    if (found := _set_in(names, environment)) is None:
+    if (found := _first_set(names, environment)) is None:
         return None
     variable, text = found
     if (value := text.lower()) not in values:
@@ -120,7 +120,7 @@ def _word(
 
 def _port(environment: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the variable with the port to serve at, and the port. Raises `UsageError`."""
-    if (found := _set_in(HTTP_PORT, environment)) is None:
+    if (found := _first_set(HTTP_PORT, environment)) is None:
         return None
     variable, text = found
     if not _WHOLE_NUMBER.fullmatch(text) or int(text) > _LARGEST_PORT:

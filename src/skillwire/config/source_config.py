@@ -21,7 +21,7 @@ from skillwire.config.source_kinds import (
 )
 from skillwire.core.names import name_fault, path_fault
 from skillwire.errors import InvalidValueError, UsageError
-from skillwire.safe_text import quoted, visible, without_secrets
+from skillwire.safe_text import escape_invisible, quoted, redact_secrets
 from skillwire.sources.base import Source
 from skillwire.sources.cache_folder import cache_folder_from
 from skillwire.sources.placeholder import UnavailableSource
@@ -64,7 +64,7 @@ def source_specs(
     configured: SourceSettings | None = None,
     prefix: str | None = None,
     *,
-    may_be_none: bool = False,
+    allow_empty: bool = False,
 ) -> list[SourceSpec]:
     """Return the sources named on the command line, else in `SKILLS_DIR`, and then those configured.
 
@@ -85,13 +85,13 @@ def source_specs(
         )
         for each in configured.sources
     )
-    if not wanted and not may_be_none:
+    if not wanted and not allow_empty:
         raise UsageError(
             "no source of skills is named",
             hint=f"name a folder, as in `./skills`, set `{SKILLS_DIR}`, or `skillwire sources add` one; "
             "`skillwire servers` lists the servers that you have",
         )
-    return list(_distinct(wanted))
+    return list(_deduplicate(wanted))
 
 
 def open_specs(
@@ -116,14 +116,14 @@ def open_specs(
             continue
         taken = labels if each.label is not None else labels | chosen
         try:
-            label = _free(_label(each), taken)
+            label = _unique_label(_label(each), taken)
             source = _open(each, label, options, to_fetch=to_fetch)
         except UsageError as error:
             if each.given_by is not SpecOrigin.CONFIGURATION:
                 raise
             # Others are configured beside it, and nobody is there who could say it differently.
-            label = _free("unavailable" if _label_fault(each.label) else str(each.label), taken)
-            source = _unavailable(each, label, error, tell=not options.serving)
+            label = _unique_label("unavailable" if _label_fault(each.label) else str(each.label), taken)
+            source = _unavailable(each, label, error, show_reason=not options.serving)
         labels.add(label)
         opened.append(OpenedSource(each, source))
     return opened
@@ -134,11 +134,11 @@ def _open(each: SourceSpec, label: str, options: SourceOptions, *, to_fetch: boo
     return _prefixed(open_source(Address(each.argument, label, token), options), each.prefix)
 
 
-def _unavailable(each: SourceSpec, label: str, error: UsageError, *, tell: bool) -> Source:
-    place = visible(each.argument)
+def _unavailable(each: SourceSpec, label: str, error: UsageError, *, show_reason: bool) -> Source:
+    place = escape_invisible(each.argument)
     # It is shown on pages and in logs, and a password belongs on none. No path holds one.
-    shown = place if is_local(each.argument) else without_secrets(place)
-    return UnavailableSource(label, shown, without_secrets(str(error)), tell=tell)
+    shown = place if is_local(each.argument) else redact_secrets(place)
+    return UnavailableSource(label, shown, redact_secrets(str(error)), show_reason=show_reason)
 
 
 def absolute(source: str, folder: Path) -> str:
@@ -178,7 +178,7 @@ def _prefixed(source: Source, prefix: str | None) -> Source:
     return PrefixedSource(source, prefix)
 
 
-def _distinct(wanted: Iterable[SourceSpec]) -> Iterator[SourceSpec]:
+def _deduplicate(wanted: Iterable[SourceSpec]) -> Iterator[SourceSpec]:
     """Yield each source once; two spellings of one folder are one."""
     seen: set[tuple[str, str | None]] = set()
     for each in wanted:
@@ -196,7 +196,7 @@ def _parts(argument: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _free(label: str, taken: set[str]) -> str:
+def _unique_label(label: str, taken: set[str]) -> str:
     number = 2
     free = label
     while free in taken:
@@ -216,7 +216,7 @@ class LibraryOptions:
     """Whether the skills stay those that are found first."""
     configured_sources: bool = True
     """Whether the sources of the configuration are wanted, too."""
-    may_be_none: bool = False
+    allow_empty: bool = False
     """Whether there is something to do without any source."""
 
     def for_sources(self, configured: SourceSettings) -> SourceOptions:
@@ -246,7 +246,7 @@ def open_sources(
     """
     configured = SourceSettings() if config is None else SourceSettings.read(config)
     also = configured if options.configured_sources else None
-    wanted = source_specs(arguments, os.environ, also, options.prefix, may_be_none=options.may_be_none)
+    wanted = source_specs(arguments, os.environ, also, options.prefix, allow_empty=options.allow_empty)
     return open_specs(wanted, options.for_sources(configured), to_fetch=to_fetch, known=known)
 
 

@@ -12,7 +12,7 @@ from skillwire.config.settings import state_folder_from
 from skillwire.core.names import name_fault
 from skillwire.core.record import Limits
 from skillwire.errors import InvalidValueError, SourceError, UsageError
-from skillwire.protocol.delivery import archive_form
+from skillwire.protocol.delivery import detect_archive_format
 from skillwire.safe_text import quoted
 from skillwire.sources.base import Source
 from skillwire.sources.cache_folder import cache_folder_from
@@ -108,7 +108,11 @@ def canonical_place(argument: str) -> str:
 
 
 def _is_archive(argument: str) -> bool:
-    return is_local(argument) and archive_form(argument) is not None and not local_path(argument).is_dir()
+    return (
+        is_local(argument)
+        and detect_archive_format(argument) is not None
+        and not local_path(argument).is_dir()
+    )
 
 
 def _local_label(argument: str) -> str:
@@ -145,7 +149,7 @@ def _open_archive(address: Address, options: SourceOptions) -> Source:
     path = local_path(address.text)
     if not path.exists() and not options.live:
         raise UsageError(f"the archive {quoted(address.text)} does not exist", hint="mend its name")
-    return _mounted(ArchiveFetcher(path, options.cache), address, options)
+    return _fetched_source(ArchiveFetcher(path, options.cache), address, options)
 
 
 def _repository_place(argument: str) -> str:
@@ -167,20 +171,20 @@ def _open_repository(address: Address, options: SourceOptions) -> Source:
     repository = Repository.parse(address.text)
     known = (options.environment.get(name) for name in _GITHUB_TOKENS if is_on_github(address.text))
     token = address.token or next((token for token in known if token), None)
-    mirror = GitFetcher(repository, options.cache, token, limits=options.limits)
-    return _mounted(mirror, address, options)
+    fetcher = GitFetcher(repository, options.cache, token, limits=options.limits)
+    return _fetched_source(fetcher, address, options)
 
 
-def _publisher_label(argument: str) -> str:
+def _web_label(argument: str) -> str:
     return re.sub(r"^https?://|[:/].*$", "", argument, flags=re.IGNORECASE) or "publisher"
 
 
-def _open_publisher(address: Address, options: SourceOptions) -> Source:
+def _open_web(address: Address, options: SourceOptions) -> Source:
     from skillwire.sources.web.source import WebFetcher  # noqa: PLC0415 - as above
 
     origins = options.allowed_origins
-    mirror = WebFetcher(address.text, options.cache, allowed_origins=origins, token=address.token)
-    return _mounted(mirror, address, options)
+    fetcher = WebFetcher(address.text, options.cache, allowed_origins=origins, token=address.token)
+    return _fetched_source(fetcher, address, options)
 
 
 def _server_label(argument: str) -> str:
@@ -215,10 +219,10 @@ def _open_server(address: Address, options: SourceOptions) -> Source:
     return DeferredSource(address.label, address.text.partition("?")[0], make)
 
 
-def _mounted(mirror: "Fetcher", address: Address, options: SourceOptions) -> Source:
+def _fetched_source(fetcher: "Fetcher", address: Address, options: SourceOptions) -> Source:
     from skillwire.sources.fetched import FetchedSource  # noqa: PLC0415 - as above
 
-    return FetchedSource(mirror, label=address.label, limits=options.limits, live=options.live)
+    return FetchedSource(fetcher, label=address.label, limits=options.limits, live=options.live)
 
 
 KINDS: tuple[Kind, ...] = (
@@ -235,8 +239,8 @@ KINDS: tuple[Kind, ...] = (
         "publisher",
         "https://example.com",
         lambda argument: argument.lower().startswith(("https://", "http://")),
-        _publisher_label,
-        _open_publisher,
+        _web_label,
+        _open_web,
     ),
     Kind(
         "server",

@@ -21,17 +21,17 @@ def table_in(
     return parent[key]
 
 
-def changed(text: str, ways: Sequence[Change]) -> str | None:
+def changed(text: str, attempts: Sequence[Change]) -> str | None:
     """Return `text` after the first of these ways that changes nothing else; None if each of them does."""
     wanted = _values(text)
-    ways[0](wanted)
+    attempts[0](wanted)
     if (meant := _plain(wanted)) == _values(text):
         return text
-    whole = _ended(text)
-    for way in ways:
+    whole = _with_final_newline(text)
+    for attempt in attempts:
         try:
             document = tomlkit.parse(whole)
-            way(document)
+            attempt(document)
             after = tomlkit.dumps(document)
             if _values(after) == meant:
                 return after
@@ -54,7 +54,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _ended(text: str) -> str:
+def _with_final_newline(text: str) -> str:
     """Return a text whose last line has an end, so that another can follow."""
     if not text or text.endswith("\n"):
         return text

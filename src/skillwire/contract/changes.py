@@ -17,15 +17,15 @@ from skillwire.safe_text import quoted
 from skillwire.sources.git.command import Git, Output, local_environment
 
 _SETTINGS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
-_MOST_NAMES = 64 * 1024 * 1024
-_MOST_TEXT = 16 * 1024 * 1024
+_MAX_NAMES = 64 * 1024 * 1024
+_MAX_TEXT = 16 * 1024 * 1024
 _LINK, _REPOSITORY = "120000", "160000"
 _NOT_CHECKED_OUT = "S"
 _SHA256_DIGITS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class CommittedEntry:
     """What a commit holds at one path."""
 
     mode: str
@@ -47,8 +47,8 @@ class Known:
     def _is_in(self, path: Path) -> bool:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            if size > _MOST_TEXT:
-                return self._names(size, iter(lambda: file.read(_MOST_TEXT), b""))
+            if size > _MAX_TEXT:
+                return self._names(size, iter(lambda: file.read(_MAX_TEXT), b""))
             content = file.read()
         # Where git writes text with the line ends of the machine, the commit still holds `\n`.
         spellings = (content, content.replace(b"\r\n", b"\n"))
@@ -84,7 +84,7 @@ class WorkingCopy:
             raise UsageError(f"{quoted(str(folder))} is in no git repository: {error}", hint=hint) from error
         return cls(_real(os.fsdecode(found.content.rstrip(b"\r\n"))))
 
-    async def parted_from(self, revision: str) -> str:
+    async def merge_base(self, revision: str) -> str:
         """Return the commit at which `revision` and this parted. Raises `SourceError`."""
         return (await _git(self.top, "merge-base", revision, "HEAD")).text
 
@@ -93,7 +93,7 @@ class WorkingCopy:
 
         Without a `base` every file is new. A file that git does not know is, too, unless git ignores it.
         """
-        before: Mapping[str, Known] = await self._known(base) if base is not None else {}
+        before: Mapping[str, CommittedEntry] = await self._known(base) if base is not None else {}
         now = await self._names()
         away = {name for tag, name in now if tag == _NOT_CHECKED_OUT}
         found: set[Path] = set()
@@ -107,13 +107,13 @@ class WorkingCopy:
                 found |= {path, _real(path)}
         return found
 
-    async def _known(self, base: str) -> Mapping[str, Known]:
+    async def _known(self, base: str) -> Mapping[str, CommittedEntry]:
         listed = await _git(self.top, "ls-tree", "-r", "-z", "--full-tree", base)
-        known: dict[str, Known] = {}
+        known: dict[str, CommittedEntry] = {}
         for line in _lines(listed):
             mode, _, rest = line.partition(" ")
             oid, _, name = rest.partition(" ")[2].partition("\t")
-            known[name] = Known(mode, oid)
+            known[name] = CommittedEntry(mode, oid)
         return known
 
     async def _names(self) -> list[tuple[str, str]]:
@@ -124,7 +124,7 @@ class WorkingCopy:
         return [(line[0], line[2:].rstrip("/")) for line in _lines(listed)]
 
 
-async def _changed_inside(folder: Path, known: Known | None, below: Sequence[Path]) -> set[Path]:
+async def _changed_inside(folder: Path, known: CommittedEntry | None, below: Sequence[Path]) -> set[Path]:
     """Return what changed in a repository inside another one, such as a submodule."""
     if not (folder / ".git").exists():
         return set()
@@ -143,7 +143,7 @@ async def _changed_inside(folder: Path, known: Known | None, below: Sequence[Pat
 
 async def _git(folder: Path, *arguments: str) -> Output:
     """Run git. Raises `SourceError`."""
-    output = await Git(_environment()).run(*_SETTINGS, *arguments, folder=folder, most=_MOST_NAMES)
+    output = await Git(_environment()).run(*_SETTINGS, *arguments, folder=folder, most=_MAX_NAMES)
     if output.cut:
         raise UsageError(
             f"the repository around {quoted(str(folder))} holds too many files to compare",
@@ -173,14 +173,14 @@ def _real(path: str | Path) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedFiles:
     """Every file that is not as it was, and every folder around one."""
 
     files: frozenset[Path]
     folders: frozenset[Path]
 
     @classmethod
-    def of(cls, files: Iterable[Path]) -> "Changed":
+    def of(cls, files: Iterable[Path]) -> "ChangedFiles":
         found = frozenset(files)
         return cls(found, frozenset(folder for file in found for folder in file.parents))
 
@@ -198,7 +198,7 @@ class Changed:
         return (file.parent.name for file in self.files if file.name == SKILL_FILE and not file.exists())
 
 
-async def changed_since(revision: str, library: Library, skills: SkillFolders) -> Changed:
+async def changed_since(revision: str, library: Library, skills: SkillFolders) -> ChangedFiles:
     """Return what differs from where `revision` and the working copy parted. Raises `UsageError`."""
     if revision.startswith("-"):
         raise _no_such_revision(revision, "it begins with `-`")
@@ -211,7 +211,7 @@ async def changed_since(revision: str, library: Library, skills: SkillFolders) -
                 hint="name a folder in a git repository",
             )
         files |= await _changed_in(Path(source.place), linked, revision)
-    return Changed.of(files)
+    return ChangedFiles.of(files)
 
 
 def problems_of_skills(
@@ -239,7 +239,7 @@ async def _changed_in(folder: Path, linked: set[Path], revision: str) -> set[Pat
     root = _real(folder)
     elsewhere = {each for each in linked if not each.is_relative_to(root) and each.is_relative_to(copy.top)}
     try:
-        base = await copy.parted_from(revision)
+        base = await copy.merge_base(revision)
         return await copy.changed(base, [root, *elsewhere])
     except SourceError as error:
         raise _no_such_revision(revision, str(error)) from error

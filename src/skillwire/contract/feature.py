@@ -20,7 +20,7 @@ from skillwire.core.record import Json, SkillRecord
 from skillwire.errors import NotServedError
 from skillwire.features.addition import AddedFeatures
 from skillwire.features.content import with_meta
-from skillwire.features.resources import Listed
+from skillwire.features.resources import ExtraResources
 from skillwire.library.catalog import Catalog, CatalogMemo
 from skillwire.library.change import Change
 from skillwire.library.library import Library
@@ -56,7 +56,7 @@ class ContractOptions:
         )
 
 
-class ContractResources(Listed):
+class ContractResources(ExtraResources):
     """Everything that is published, listed; files have the bytes of their `skill://` resources."""
 
     scheme = SKILLS
@@ -99,7 +99,7 @@ class ContractResources(Listed):
             )
         return {"contents": [{**block, "_meta": {**meta, **_meta(block)}}], "_meta": meta}
 
-    def updated(self, change: Change) -> Collection[str]:
+    def updated_uris(self, change: Change) -> Collection[str]:
         before, after = (self._published(catalog) for catalog in (change.before, change.after))
         files = {
             uri

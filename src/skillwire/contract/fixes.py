@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from skillwire.contract.rules.block import proposed_version, repeated
-from skillwire.contract.rules.skill import ContractSkill, SkillFacts, published
+from skillwire.contract.rules.skill import ContractSkill, SkillFacts, expected_uris
 from skillwire.core.problem import Rule
 from skillwire.core.record import Json
-from skillwire.frontmatter.positions import Place, Shape, Way, positions_in
-from skillwire.frontmatter.rules import tools_in
+from skillwire.frontmatter.positions import FieldPath, NodeStyle, Position, find_positions
+from skillwire.frontmatter.rules import parse_tools
 from skillwire.frontmatter.split import OPENING, UnreadableError, split
-from skillwire.frontmatter.writer import scalar
+from skillwire.frontmatter.writer import format_scalar
 from skillwire.frontmatter.yaml12 import load
 
 _COMMENT = re.compile(r"#.*")
@@ -31,21 +31,21 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class EditableFrontmatter:
     """The frontmatter of a file, ready to be edited."""
 
     content: bytes
     text: str
     values: Mapping[str, Json]
-    places: Mapping[Way, Place]
+    places: Mapping[FieldPath, Position]
 
     @classmethod
-    def of(cls, content: bytes) -> "Draft":
+    def of(cls, content: bytes) -> "EditableFrontmatter":
         """Read a file. Raises `UnreadableError`."""
         text = split(content).text
-        return cls(content, text, load(text).values, positions_in(text))
+        return cls(content, text, load(text).values, find_positions(text))
 
-    def edited(self, edits: Iterable[Edit]) -> bytes:
+    def apply_edits(self, edits: Iterable[Edit]) -> bytes:
         """Return the file with these edits, which do not overlap: every other byte is as it was."""
         parts = split(self.content)
         source = self.content[parts.start : parts.end].decode()
@@ -72,39 +72,39 @@ def _offsets(source: str) -> list[int]:
     return [*kept, len(source)]
 
 
-def fixed(content: bytes, rules: Iterable[Rule], key: str, folder: str | None) -> bytes:
+def apply_fixes(content: bytes, rules: Iterable[Rule], key: str, folder: str | None) -> bytes:
     """Return a `SKILL.md` in which faults against these rules are mended, where that can be done safely."""
     for rule in dict.fromkeys(rules):
         if (fix := FIXES.get(rule)) is not None:
-            content = _attempt(content, fix, key, folder)
+            content = _apply_fix(content, fix, key, folder)
     return content
 
 
-def _attempt(content: bytes, fix: "Fix", key: str, folder: str | None) -> bytes:
-    draft = Draft.of(content)
+def _apply_fix(content: bytes, fix: "Fix", key: str, folder: str | None) -> bytes:
+    draft = EditableFrontmatter.of(content)
     block = draft.values.get(key)
     subject = ContractSkill(
         SkillFacts("", folder, draft.values), key, block if isinstance(block, dict) else {}
     )
     wanted = deepcopy(dict(draft.values))
     edits = list(fix(draft, subject, wanted))
-    after = draft.edited(edits)
+    after = draft.apply_edits(edits)
     # Text that people wrote can be laid out in ways that nobody thought of: what an edit would turn into
     # anything else than was meant is left to them.
     try:
-        return after if load(Draft.of(after).text).values == wanted else content
+        return after if load(EditableFrontmatter.of(after).text).values == wanted else content
     except UnreadableError:
         return content
 
 
-def _tools(draft: Draft, subject: ContractSkill, wanted: dict[str, Json]) -> Iterator[Edit]:
+def _tools(draft: EditableFrontmatter, subject: ContractSkill, wanted: dict[str, Json]) -> Iterator[Edit]:
     value = subject.facts.frontmatter.get("allowed-tools")
     if isinstance(value, str):
-        wanted["allowed-tools"] = tools = " ".join(tools_in(value))
-        yield from _replaced(draft, ("allowed-tools",), scalar(tools))
+        wanted["allowed-tools"] = tools = " ".join(parse_tools(value))
+        yield from _replace_value(draft, ("allowed-tools",), format_scalar(tools))
 
 
-def _version(draft: Draft, subject: ContractSkill, wanted: dict[str, Json]) -> Iterator[Edit]:
+def _version(draft: EditableFrontmatter, subject: ContractSkill, wanted: dict[str, Json]) -> Iterator[Edit]:
     """Quote a number as it is written, with the parts that it leaves out: `1.10` is the version `1.10.0`."""
     value, way = subject.block.get("version"), subject.way("version")
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -112,17 +112,17 @@ def _version(draft: Draft, subject: ContractSkill, wanted: dict[str, Json]) -> I
         written = draft.text[place.start : place.end].strip()
         if _SHORT_VERSION.fullmatch(written):
             _block(wanted, subject)["version"] = version = proposed_version(written)
-            yield from _replaced(draft, way, f'"{version}"')
+            yield from _replace_value(draft, way, f'"{version}"')
 
 
-def _tags(draft: Draft, subject: ContractSkill, wanted: dict[str, Json]) -> Iterator[Edit]:
+def _tags(draft: EditableFrontmatter, subject: ContractSkill, wanted: dict[str, Json]) -> Iterator[Edit]:
     tags = subject.block.get("tags")
     if not isinstance(tags, list):
         return
     gone = [at for at, _ in repeated(tags)]
     _block(wanted, subject)["tags"] = [tag for at, tag in enumerate(tags) if at not in gone]
     way = subject.way("tags")
-    if draft.places[way].shape is Shape.FLOW:
+    if draft.places[way].shape is NodeStyle.FLOW:
         for at in gone:  # with the comma before it: a tag that is given again is never the first
             before, here = draft.places[*way, at - 1], draft.places[*way, at]
             if "#" not in draft.text[before.end : here.start]:
@@ -136,13 +136,15 @@ def _tags(draft: Draft, subject: ContractSkill, wanted: dict[str, Json]) -> Iter
         yield Edit(start, end, f"{indent}{comment}\n" if comment else "")
 
 
-def _capabilities(draft: Draft, subject: ContractSkill, wanted: dict[str, Json]) -> Iterator[Edit]:
+def _capabilities(
+    draft: EditableFrontmatter, subject: ContractSkill, wanted: dict[str, Json]
+) -> Iterator[Edit]:
     if not isinstance(subject.facts.frontmatter.get(subject.key), dict) or subject.block.get("capabilities"):
         return
-    addresses = list(published(subject))
+    addresses = list(expected_uris(subject))
     _block(wanted, subject)["capabilities"] = cast("list[Json]", addresses)
     place, empty = draft.places[subject.key,], draft.places.get(subject.way("capabilities"))
-    if place.shape is Shape.FLOW:
+    if place.shape is NodeStyle.FLOW:
         listed = "[" + ", ".join(addresses) + "]"
         if empty is not None:
             yield Edit(empty.start, empty.end, f" {listed}" if empty.start == empty.end else listed)
@@ -164,7 +166,7 @@ def _capabilities(draft: Draft, subject: ContractSkill, wanted: dict[str, Json])
         (
             each
             for way, each in draft.places.items()
-            if way[:1] == (subject.key,) and each.shape is not Shape.BLOCK
+            if way[:1] == (subject.key,) and each.shape is not NodeStyle.BLOCK
         ),
         key=lambda each: each.end,
     )
@@ -173,7 +175,7 @@ def _capabilities(draft: Draft, subject: ContractSkill, wanted: dict[str, Json])
     yield Edit(at, at, f"{indent}capabilities:{items}\n")
 
 
-Fix = Callable[[Draft, ContractSkill, dict[str, Json]], Iterable[Edit]]
+Fix = Callable[[EditableFrontmatter, ContractSkill, dict[str, Json]], Iterable[Edit]]
 """Yields the edits that mend a fault, and writes into the last argument what must come out of them."""
 
 FIXES: Mapping[Rule, Fix] = {
@@ -184,7 +186,7 @@ FIXES: Mapping[Rule, Fix] = {
 }
 
 
-def _replaced(draft: Draft, way: Way, text: str) -> Iterator[Edit]:
+def _replace_value(draft: EditableFrontmatter, way: FieldPath, text: str) -> Iterator[Edit]:
     place = draft.places[way]
     written = draft.text[place.start : place.end]
     # The first line of a block scalar may end in a comment, which must not go; its line break stays, too.
@@ -192,7 +194,7 @@ def _replaced(draft: Draft, way: Way, text: str) -> Iterator[Edit]:
         yield Edit(place.start, place.end, text + ("\n" if written.endswith("\n") else ""))
 
 
-def _ends_in_comma(draft: Draft, key: str, closing: int) -> bool:
+def _ends_in_comma(draft: EditableFrontmatter, key: str, closing: int) -> bool:
     """Whether a comma stands behind the last value of a block in braces, which ends at `closing`."""
     last = max(place.end for way, place in draft.places.items() if len(way) > 1 and way[0] == key)
     return "," in _COMMENT.sub("", draft.text[last:closing])

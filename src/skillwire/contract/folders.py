@@ -9,19 +9,19 @@ from pathlib import Path
 
 from skillwire.config.report import places
 from skillwire.config.source_kinds import is_local
-from skillwire.contract.repository import CheckedCatalog, CheckedSkill, check_catalog, shown_path
+from skillwire.contract.repository import CheckedCatalog, CheckedSkill, check_catalog, display_path
 from skillwire.contract.rules.body import SkillBody, check_text, names_in, read_body
 from skillwire.contract.rules.skill import ContractSkill, SkillFacts
 from skillwire.contract.rules.standard import METADATA_FILE, block_for_metadata_file, metadata_hint
-from skillwire.core.names import SKILL_FILE, prefixes
+from skillwire.core.names import SKILL_FILE, parent_paths
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.errors import SkillwireError
-from skillwire.frontmatter.positions import positions_in, spelled
+from skillwire.frontmatter.positions import find_positions, format_field_path
 from skillwire.frontmatter.split import UnreadableError, line_of, split
 from skillwire.frontmatter.yaml12 import load
 from skillwire.library.library import Library
 
-_MOST_FILES = 10_000
+_MAX_FILES = 10_000
 _READ_OF_A_FILE = 256 * 1024
 """How much of another file is searched for the names of files."""
 
@@ -30,7 +30,7 @@ def with_lines(problems: Iterable[Problem], text: str) -> Iterator[Problem]:
     """Yield the problems of one `SKILL.md` with the lines of their fields. `text` is its frontmatter."""
     if not (problems := tuple(problems)):
         return
-    lines = {spelled(way): place.line for way, place in positions_in(text).items()}
+    lines = {format_field_path(way): place.line for way, place in find_positions(text).items()}
     for problem in problems:
         line = problem.line or _nearest(lines, problem.field)
         yield problem if line == problem.line else replace(problem, line=line)
@@ -61,7 +61,7 @@ class SkillFolders:
 def check_folders(library: Library, key: str) -> SkillFolders:
     """Check every skill of a loaded library, also those that it cannot serve."""
     catalog = library.catalog
-    served = {shown_path(entry, catalog): entry for entry in catalog.entries.values() if entry.listed}
+    served = {display_path(entry, catalog): entry for entry in catalog.entries.values() if entry.listed}
     found = dict(_files_with_errors(library))
     broken = {path: file.parent for path, file in found.items() if path not in served and file.is_file()}
     more = [facts for path, folder in broken.items() if (facts := _facts(path, folder, catalog.problems))]
@@ -106,7 +106,7 @@ def _paths(folder: Path) -> Iterator[str]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in names:
             seen += 1
-            if seen > _MOST_FILES:
+            if seen > _MAX_FILES:
                 return
             if not name.startswith("."):
                 yield os.path.relpath(os.path.join(here, name), folder).replace(os.sep, "/")  # noqa: PTH118
@@ -162,7 +162,7 @@ def _text(skill: CheckedSkill, content: bytes, skills: SkillFolders) -> SkillBod
         line_of(content, start),
         read_body(content[start:].decode(errors="replace")),
         files,
-        frozenset(around for path in files for around in prefixes(path)),
+        frozenset(around for path in files for around in parent_paths(path)),
         executable=_executable(folder, files),
         declared=frozenset(str(reference.get("path")) for _, reference in subject.references()),
         names_elsewhere=lambda: _names(folder, others),

@@ -18,8 +18,8 @@ from skillwire.contract.rules.skill import (
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Json
 from skillwire.errors import ContractError
-from skillwire.frontmatter.positions import Way, spelled
-from skillwire.frontmatter.rules import check_fields, tools_in
+from skillwire.frontmatter.positions import FieldPath, format_field_path
+from skillwire.frontmatter.rules import check_fields, parse_tools
 from skillwire.frontmatter.values import Fields
 from skillwire.safe_text import quoted
 
@@ -30,22 +30,22 @@ def key_problems(raw: Mapping[Any, Any], path: str) -> Iterator[Problem]:
         message = f"{quoted(str(key))} is used as a key, and it is not text"
         hint = f"write it as text: {quoted(repr(str(key)))}"
         yield Problem(
-            path, Rule.YAML_KEY, Severity.ERROR, message, hint=hint, field=spelled((*way, str(key)))
+            path, Rule.YAML_KEY, Severity.ERROR, message, hint=hint, field=format_field_path((*way, str(key)))
         )
 
 
 def with_text_keys(raw: Mapping[Any, Any]) -> dict[str, Any]:
     """Return a copy in which every key is text, so that the other rules can be asked, too."""
-    return {str(key): _copied(value) for key, value in raw.items()}
+    return {str(key): _with_text_keys(value) for key, value in raw.items()}
 
 
-def _copied(value: Any) -> Any:
+def _with_text_keys(value: Any) -> Any:
     if isinstance(value, dict):
         return with_text_keys(cast("dict[Any, Any]", value))
-    return list(map(_copied, cast("list[Any]", value))) if isinstance(value, list) else value
+    return list(map(_with_text_keys, cast("list[Any]", value))) if isinstance(value, list) else value
 
 
-def _wrong_keys(value: Any, way: Way) -> Iterator[tuple[Way, Any]]:
+def _wrong_keys(value: Any, way: FieldPath) -> Iterator[tuple[FieldPath, Any]]:
     if isinstance(value, Mapping):
         for key, item in cast("Mapping[Any, Any]", value).items():
             if not isinstance(key, str):
@@ -105,10 +105,12 @@ def validate_skill_frontmatter(
     found = tuple(check_skill(SkillFacts(path, dir_name, fields, problems=problems), key))
     if errors := [problem for problem in found if problem.severity is Severity.ERROR]:
         raise ContractError(errors)
-    return typed(raw, key, found)
+    return build_frontmatter(raw, key, found)
 
 
-def typed(raw: Mapping[str, Json], key: str, warnings: tuple[Problem, ...] = ()) -> SkillFrontmatter:
+def build_frontmatter(
+    raw: Mapping[str, Json], key: str, warnings: tuple[Problem, ...] = ()
+) -> SkillFrontmatter:
     """Return a frontmatter in which no rule found an error. White space around texts is no part of them."""
     subject = ContractSkill.of(SkillFacts("", None, raw), key)
     block, fields = subject.block, cast("dict[str, Json]", stripped(dict(raw)))
@@ -134,7 +136,7 @@ def typed(raw: Mapping[str, Json], key: str, warnings: tuple[Problem, ...] = ())
 def allowed_tools(raw: Mapping[str, Json]) -> list[str]:
     """Return the tools that a frontmatter names, as text or as a list."""
     value = raw.get("allowed-tools")
-    return tools_in(value) if isinstance(value, str) else texts(value)
+    return parse_tools(value) if isinstance(value, str) else texts(value)
 
 
 def metadata_of(raw: Mapping[str, Json]) -> dict[str, str]:

@@ -21,7 +21,7 @@ class Graph:
         """Return the graph of skills and what each depends on; what is given twice counts once."""
         return cls({each: tuple(dict.fromkeys(needed)) for each, needed in sorted(dependencies.items())})
 
-    def needs(self, skill_id: str) -> tuple[str, ...]:
+    def dependencies_of(self, skill_id: str) -> tuple[str, ...]:
         """Return what a skill depends on, as far as it is known, without itself."""
         return tuple(each for each in self.edges[skill_id] if each in self.edges and each != skill_id)
 
@@ -35,14 +35,14 @@ class Graph:
         """For each skill those that depend on it, sorted."""
         found: dict[str, list[str]] = {each: [] for each in self.edges}
         for skill_id in self.edges:
-            for needed in self.needs(skill_id):
+            for needed in self.dependencies_of(skill_id):
                 found[needed].append(skill_id)
         return {each: tuple(others) for each, others in found.items()}
 
     @cached_property
     def order(self) -> tuple[str, ...]:
         """All skills, each behind what it depends on, else by name; without those that a cycle holds up."""
-        waiting = {each: len(self.needs(each)) for each in self.edges}
+        waiting = {each: len(self.dependencies_of(each)) for each in self.edges}
         ready = [each for each, number in waiting.items() if number == 0]
         heapq.heapify(ready)
         order: list[str] = []
@@ -61,28 +61,28 @@ class Graph:
     @cached_property
     def cycles(self) -> tuple[tuple[str, ...], ...]:
         """One short cycle for each knot of skills that depend on each other; the first is also the last."""
-        knots = (knot for knot in _components(self.edges, self.needs) if len(knot) > 1)
-        return tuple(sorted(self._shortest_round(knot) for knot in knots))
+        knots = (knot for knot in _components(self.edges, self.dependencies_of) if len(knot) > 1)
+        return tuple(sorted(self._shortest_cycle(knot) for knot in knots))
 
     def closure(self, skill_id: str) -> tuple[str, ...]:
         """Return all that a skill depends on, also at second hand: what is needed comes first."""
         found: set[str] = set()
         pending = [skill_id]
         while pending:
-            for needed in self.needs(pending.pop()):
+            for needed in self.dependencies_of(pending.pop()):
                 if needed not in found:
                     found.add(needed)
                     pending.append(needed)
         last = len(self.order)
         return tuple(sorted(found - {skill_id}, key=lambda each: (self.positions.get(each, last), each)))
 
-    def _shortest_round(self, knot: frozenset[str]) -> tuple[str, ...]:
+    def _shortest_cycle(self, knot: frozenset[str]) -> tuple[str, ...]:
         start = min(knot)
         came_from: dict[str, str] = {}
         pending = deque([start])
         while pending:
             here = pending.popleft()
-            for needed in self.needs(here):
+            for needed in self.dependencies_of(here):
                 if needed == start:
                     way = [here]
                     while way[-1] != start:
@@ -94,7 +94,9 @@ class Graph:
         raise AssertionError(f"`{start}` is in a knot and in no cycle")
 
 
-def _components(nodes: Iterable[str], needs: Callable[[str], Iterable[str]]) -> Iterator[frozenset[str]]:
+def _components(
+    nodes: Iterable[str], dependencies_of: Callable[[str], Iterable[str]]
+) -> Iterator[frozenset[str]]:
     """Yield the sets of nodes that can all reach each other, after Tarjan, without recursion."""
     number: dict[str, int] = {}
     low: dict[str, int] = {}
@@ -106,7 +108,7 @@ def _components(nodes: Iterable[str], needs: Callable[[str], Iterable[str]]) -> 
             if following is not None:
                 number[following] = low[following] = len(number)
                 unsettled[following] = None
-                walk.append((following, iter(needs(following))))
+                walk.append((following, iter(dependencies_of(following))))
             node, rest = walk[-1]
             following = None
             for each in rest:

@@ -11,17 +11,17 @@ from typing import Any
 
 from skillwire.contract.folders import is_folder
 from skillwire.contract.frontmatter import allowed_tools, metadata_of
-from skillwire.contract.repository import check_one, check_repository, shown_path, skill_facts
+from skillwire.contract.repository import check_one, check_repository, display_path, skill_facts
 from skillwire.contract.rules.skill import SEVERITIES, STANDARD
 from skillwire.core.conformance import MAX_COMPATIBILITY
 from skillwire.core.names import SKILL_FILE
-from skillwire.core.output_folder import LIST_OF_OURS, SiteFolder
+from skillwire.core.output_folder import MANIFEST_NAME, SiteFolder
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Json, SkillRecord
 from skillwire.errors import UsageError
-from skillwire.frontmatter.rules import separated_by_commas
+from skillwire.frontmatter.rules import has_commas
 from skillwire.frontmatter.split import OPENING, split
-from skillwire.frontmatter.writer import scalar
+from skillwire.frontmatter.writer import format_scalar
 from skillwire.frontmatter.yaml12 import load
 from skillwire.library.library import Library
 from skillwire.safe_text import quoted
@@ -42,7 +42,7 @@ class Projection:
 def project(content: bytes, key: str) -> Projection:
     """Return the projection of a `SKILL.md` that keeps the contract; of a projection, the same again."""
     parts = split(content)
-    raw = restored(load(parts.text).values, key)
+    raw = restore_block(load(parts.text).values, key)
     lines = "".join(_lines(standard_fields(raw, key)))
     body = content[parts.body :]
     closing = b"---\n" if body or content.endswith(b"\n") else b"---"
@@ -50,14 +50,14 @@ def project(content: bytes, key: str) -> Projection:
     return Projection(f"{OPENING}{lines}".encode() + closing + body, dropped)
 
 
-def restored(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def restore_block(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """Return a frontmatter with the block that a projection put into its metadata; others as they are."""
     metadata: Json = raw.get("metadata")
     if key in raw or not isinstance(metadata, dict) or f"{key}.id" not in metadata:
         return raw
     prefix = f"{key}."
     block = {
-        name.removeprefix(prefix): _unpacked(name.removeprefix(prefix), value)
+        name.removeprefix(prefix): _parse_packed(name.removeprefix(prefix), value)
         for name, value in metadata.items()
         if name.startswith(prefix)
     }
@@ -77,7 +77,7 @@ def standard_fields(raw: Mapping[str, Json], key: str) -> dict[str, str | dict[s
             fields[name] = value
     if tools := _tools(raw):
         fields["allowed-tools"] = tools
-    if metadata := metadata_of(raw) | dict(_packed_block(raw, key)):
+    if metadata := metadata_of(raw) | dict(_flatten_block(raw, key)):
         fields["metadata"] = metadata
     return fields
 
@@ -99,12 +99,12 @@ def projection_problems(raw: Mapping[str, Json], key: str, path: str) -> Iterato
 
 def _tools(raw: Mapping[str, Json]) -> str:
     value = raw.get("allowed-tools")
-    if isinstance(value, str) and not separated_by_commas(value):
+    if isinstance(value, str) and not has_commas(value):
         return value.strip()
     return " ".join(allowed_tools(raw))
 
 
-def _packed_block(raw: Mapping[str, Json], key: str) -> Iterator[tuple[str, str]]:
+def _flatten_block(raw: Mapping[str, Json], key: str) -> Iterator[tuple[str, str]]:
     block = raw.get(key)
     if not isinstance(block, dict):
         return
@@ -117,7 +117,7 @@ def _compact(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _unpacked(name: str, value: Json) -> Json:
+def _parse_packed(name: str, value: Json) -> Json:
     if name in _PLAIN or not isinstance(value, str):
         return value
     try:
@@ -129,14 +129,14 @@ def _unpacked(name: str, value: Json) -> Json:
 def _lines(fields: Mapping[str, str | Mapping[str, str]]) -> Iterator[str]:
     for name, value in fields.items():
         if isinstance(value, str):
-            yield f"{name}: {scalar(value)}\n"
+            yield f"{name}: {format_scalar(value)}\n"
         else:
             yield f"{name}:\n"
-            yield from (f"  {scalar(inner)}: {scalar(text)}\n" for inner, text in value.items())
+            yield from (f"  {format_scalar(inner)}: {format_scalar(text)}\n" for inner, text in value.items())
 
 
 @dataclass(frozen=True, slots=True)
-class Projected:
+class ProjectedSkill:
     """A skill in a projection."""
 
     id: str
@@ -146,7 +146,7 @@ class Projected:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedFile:
     """One file of a projection: where its bytes come from."""
 
     uri: str
@@ -159,8 +159,8 @@ class Plan:
     """What a projection would write, and what stands in its way."""
 
     key: str
-    skills: tuple[Projected, ...]
-    files: Mapping[str, Planned]
+    skills: tuple[ProjectedSkill, ...]
+    files: Mapping[str, PlannedFile]
     problems: tuple[Problem, ...]
 
 
@@ -176,21 +176,23 @@ def check_out_is_separate(library: Library, out: Path) -> None:
             )
 
 
-def plan_for(library: Library, key: str) -> Plan:
+def plan_projection(library: Library, key: str) -> Plan:
     """Check every skill, and plan the files of the projection. A projection itself is projected as it is."""
     catalog = library.catalog
-    entries = {shown_path(entry, catalog): entry for entry in catalog.entries.values()}
+    entries = {display_path(entry, catalog): entry for entry in catalog.entries.values()}
     known = [skill_facts(entry, catalog) for entry in entries.values()]
-    checked = [check_one(replace(each, frontmatter=restored(each.frontmatter, key)), key) for each in known]
+    checked = [
+        check_one(replace(each, frontmatter=restore_block(each.frontmatter, key)), key) for each in known
+    ]
     told = {problem for facts in known for problem in facts.problems}
     problems = [problem for problem in catalog.problems if problem not in told]
-    skills: list[Projected] = []
-    files: dict[str, Planned] = {}
+    skills: list[ProjectedSkill] = []
+    files: dict[str, PlannedFile] = {}
     for skill in check_repository(checked, key).skills:
         raw, entry = skill.facts.frontmatter, entries[skill.facts.path]
         problems.extend((*skill.problems, *projection_problems(raw, key, skill.facts.path)))
         folder = posixpath.dirname(entry.origin.path) or entry.name
-        skills.append(Projected(skill.id, folder, tuple(sorted(raw.keys() - {*STANDARD, key}))))
+        skills.append(ProjectedSkill(skill.id, folder, tuple(sorted(raw.keys() - {*STANDARD, key}))))
         _add(files, entry, folder)
     return Plan(key, tuple(skills), dict(sorted(files.items())), tuple(problems))
 
@@ -203,7 +205,7 @@ async def write(library: Library, plan: Plan, site: SiteFolder) -> None:
             site.write(path, content)
             _set_mode(site.folder / path, executable=plan.files[path].executable)
     except BaseException:
-        site.note()
+        site.save_manifest()
         raise
     site.finish()
 
@@ -217,23 +219,23 @@ async def differences(library: Library, plan: Plan, site: SiteFolder) -> dict[st
             found["missing"].append(path)
         elif there != content or _is_executable(site.folder / path) != plan.files[path].executable:
             found["differs"].append(path)
-    if not site.has_list:  # without it nobody knows what is left over
-        found["missing"].append(LIST_OF_OURS)
+    if not site.has_manifest:  # without it nobody knows what is left over
+        found["missing"].append(MANIFEST_NAME)
     elif site.unfinished:
-        found["differs"].append(LIST_OF_OURS)
+        found["differs"].append(MANIFEST_NAME)
     others = sorted(site.ours - plan.files.keys())
     found["left over"].extend(path for path in others if site.content(path) is not None)
     return found
 
 
-def _add(files: dict[str, Planned], entry: SkillRecord, folder: str) -> None:
+def _add(files: dict[str, PlannedFile], entry: SkillRecord, folder: str) -> None:
     for file in entry.files:
         main = file.path == SKILL_FILE
         path = f"{folder}/{file.path}"
         # A nested skill's document is among the files of the one around it, and projected all the same.
         if main or path not in files or not files[path].projected:
             executable = _is_executable(Path(entry.origin.location) / file.path)
-            files[path] = Planned(entry.uri_of(file.path), main, executable)
+            files[path] = PlannedFile(entry.uri_of(file.path), main, executable)
 
 
 async def _contents(library: Library, plan: Plan) -> AsyncIterator[tuple[str, bytes]]:

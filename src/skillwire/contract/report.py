@@ -8,21 +8,21 @@ from rich.text import Text
 
 from skillwire.core.problem import Problem
 from skillwire.library.library import Library
-from skillwire.safe_text import visible
-from skillwire.terminal.output import COLOURS, data
+from skillwire.safe_text import escape_invisible
+from skillwire.terminal.output import COLOURS, stdout_console
 
 
 def print_contract_text(problems: Sequence[Problem], _library: Library) -> None:
     """Print each problem as `path: field: message`, with paths below the folder that was given."""
-    print_contract_problems(data(), problems)
+    print_contract_problems(stdout_console(), problems)
 
 
 def print_contract_problems(console: Console, problems: Iterable[Problem]) -> None:
     """Print each problem as the contract spells it, and its hint below."""
     for problem in problems:
-        place, _, rest = visible(str(replace(problem, line=None))).partition(": ")
+        place, _, rest = escape_invisible(str(replace(problem, line=None))).partition(": ")
         line = "" if problem.line is None else f", line {problem.line}"
         kind = (f"{problem.severity}: {problem.rule}{line}", COLOURS[problem.severity])
         console.print(Text.assemble((place, "bold"), f": {rest} (", kind, ")"))
         if problem.hint:
-            console.print(Text.assemble(("hint", "cyan"), f": {visible(problem.hint)}"))
+            console.print(Text.assemble(("hint", "cyan"), f": {escape_invisible(problem.hint)}"))

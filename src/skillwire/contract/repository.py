@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from skillwire.contract.frontmatter import SkillFrontmatter, typed
+from skillwire.contract.frontmatter import SkillFrontmatter, build_frontmatter
 from skillwire.contract.graph import Graph
 from skillwire.contract.rules.check import check_skill
 from skillwire.contract.rules.skill import ContractSkill, SkillFacts, is_id, texts
@@ -27,7 +27,7 @@ class CheckedSkill:
     frontmatter: SkillFrontmatter | None
     """What it says of itself; None where there is an error."""
 
-    def with_more(self, problems: Sequence[Problem]) -> "CheckedSkill":
+    def with_problems(self, problems: Sequence[Problem]) -> "CheckedSkill":
         """Return this skill with further problems."""
         if not problems:
             return self
@@ -66,7 +66,7 @@ def check_one(facts: SkillFacts, key: str) -> CheckedSkill:
     problems = tuple(check_skill(facts, key))
     sound = not any(map(_is_error, problems))
     needed = tuple(dict.fromkeys(texts(subject.block.get("depends_on"))))
-    frontmatter = typed(facts.frontmatter, key, problems) if sound else None
+    frontmatter = build_frontmatter(facts.frontmatter, key, problems) if sound else None
     # A skill without an id still is something that others can depend on.
     known_as = subject.id or subject.name or facts.folder or facts.path
     return CheckedSkill(facts, known_as, subject.id is not None, needed, problems, frontmatter)
@@ -80,10 +80,10 @@ def check_repository(checked: Iterable[CheckedSkill], key: str) -> Repository:
         first.setdefault(skill.id, skill)
     graph = Graph.of({skill.id: skill.depends_on for skill in first.values()})
     cycles = {each: cycle for cycle in graph.cycles for each in cycle}
-    related = [skill.with_more([*_relations(skill, key, first, cycles)]) for skill in skills]
+    related = [skill.with_problems([*_relations(skill, key, first, cycles)]) for skill in skills]
     broken = {skill.id for skill in related if skill.frontmatter is None}
     broken -= {skill.id for skill in related if skill.frontmatter is not None}
-    return Repository(tuple(_warned(skill, key, broken) for skill in related), graph)
+    return Repository(tuple(_with_warnings(skill, key, broken) for skill in related), graph)
 
 
 def _relations(
@@ -109,7 +109,7 @@ def _relations(
         yield skill.facts.problem((key, "depends_on"), Rule.CONTRACT_DEPENDENCY_CYCLE, message, hint)
 
 
-def _warned(skill: CheckedSkill, key: str, broken: set[str]) -> CheckedSkill:
+def _with_warnings(skill: CheckedSkill, key: str, broken: set[str]) -> CheckedSkill:
     """Return a sound skill with a warning for each broken one that it depends on."""
     if skill.frontmatter is None:
         return skill
@@ -122,7 +122,7 @@ def _warned(skill: CheckedSkill, key: str, broken: set[str]) -> CheckedSkill:
         for needed in skill.depends_on
         if needed in broken
     )
-    return skill.with_more([*problems])
+    return skill.with_problems([*problems])
 
 
 def _way(skill: CheckedSkill, key: str, needed: str) -> tuple[str | int, ...]:
@@ -181,7 +181,7 @@ def check_catalog(
 
 def skill_facts(entry: SkillRecord, catalog: Catalog) -> SkillFacts:
     """Return what the contract looks at in a skill that can be served."""
-    path = shown_path(entry, catalog)
+    path = display_path(entry, catalog)
     return SkillFacts(
         path,
         _folder(entry),
@@ -192,13 +192,13 @@ def skill_facts(entry: SkillRecord, catalog: Catalog) -> SkillFacts:
     )
 
 
-def shown_path(entry: SkillRecord, catalog: Catalog) -> str:
+def display_path(entry: SkillRecord, catalog: Catalog) -> str:
     """Return what problems call the `SKILL.md` of a skill."""
     return _shown(entry, entry.origin.path, catalog)
 
 
 def _shown(entry: SkillRecord, path: str, catalog: Catalog) -> str:
-    return f"{entry.origin.source}/{path}" if catalog.several else path
+    return f"{entry.origin.source}/{path}" if catalog.has_several_sources else path
 
 
 def _folder(entry: SkillRecord) -> str:

@@ -11,7 +11,7 @@ from skillwire.contract.rules.skill import BLOCK_KEY
 from skillwire.errors import SourceError, UsageError
 from skillwire.features.addition import AddedFeatures
 from skillwire.library.library import Library
-from skillwire.terminal.messages import counted
+from skillwire.terminal.messages import pluralize
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +54,16 @@ def check_before_serving(library: Library, key: str, *, tolerant: bool) -> None:
     """Report every error; raise `SourceError` if there is one, unless broken skills may be left out."""
     from skillwire.contract.report import print_contract_problems  # noqa: PLC0415 - as above
     from skillwire.contract.repository import check_catalog  # noqa: PLC0415
-    from skillwire.terminal.output import talk  # noqa: PLC0415
+    from skillwire.terminal.output import stderr_console  # noqa: PLC0415
 
     found = check_catalog(library.catalog, key)
-    console = talk()
+    console = stderr_console()
     print_contract_problems(console, found.errors)
     good = sum(1 for _ in found.repository.sound)
     keep = "keeps" if good == 1 else "keep"
     if found.errors and not tolerant:
         raise SourceError(
-            f"nothing is served: {counted(len(found.errors), 'error')} against the contract, told above; "
+            f"nothing is served: {pluralize(len(found.errors), 'error')} against the contract, told above; "
             "`--tolerant` serves the skills that keep it"
         )
-    console.print(f"{counted(good, 'skill')} {keep} the contract; {counted(len(found.errors), 'error')}")
+    console.print(f"{pluralize(good, 'skill')} {keep} the contract; {pluralize(len(found.errors), 'error')}")

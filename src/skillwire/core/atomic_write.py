@@ -14,12 +14,12 @@ from skillwire.core.file_lock import FileLock, is_in_use, mark_in_use
 ABANDONED_SECONDS = 5.0
 """How old something unlocked must be to count as left behind: it is made a moment before it is locked."""
 
-_FOR_OTHERS = 0o644
+_DEFAULT_MODE = 0o644
 """Who may read a new file. One that exists keeps what it has."""
 _SUFFIX = ".skillwire-tmp"
 _TEMPORARY = re.compile(rf"\.(.+)\.[a-z0-9_]{{8}}{re.escape(_SUFFIX)}", re.DOTALL)
-_ASIDE = "pulling"
-MOVED_AWAY = "old"
+_STAGING_NAME = "pulling"
+MOVED_ASIDE_NAME = "old"
 """What a folder aside calls something that it is to replace. It may be the only copy, so it is kept."""
 
 
@@ -40,7 +40,7 @@ def staged_file(
     It is removed afterwards if it still has its name. `private` is for no one else to read; what is not
     `durable` may be lost in a crash of the machine.
     """
-    mode = 0o600 if private else path.stat().st_mode & 0o777 if path.exists() else _FOR_OTHERS
+    mode = 0o600 if private else path.stat().st_mode & 0o777 if path.exists() else _DEFAULT_MODE
     with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", suffix=_SUFFIX, delete=False) as file:
         written = Path(file.name)
         in_use = mark_in_use(written)
@@ -69,7 +69,7 @@ def replace_file(path: Path, content: bytes, *, private: bool = False, durable: 
 
 def temporary_folder(folder: Path) -> Path:
     """Return a new private folder in `folder`, which `remove_abandoned` knows. Raises `OSError`."""
-    return Path(mkdtemp(dir=folder, prefix=f".{_ASIDE}.", suffix=_SUFFIX))
+    return Path(mkdtemp(dir=folder, prefix=f".{_STAGING_NAME}.", suffix=_SUFFIX))
 
 
 @contextmanager
@@ -79,17 +79,17 @@ def staging_folder(folder: Path, *, abandoned_seconds: float = ABANDONED_SECONDS
     It stays after an error, if it holds what was moved away. What killed writers left here so many seconds
     ago is removed first.
     """
-    remove_abandoned(folder, {_ASIDE}, seconds=abandoned_seconds)
-    aside = temporary_folder(folder)
-    in_use = mark_in_use(aside)
+    remove_abandoned(folder, {_STAGING_NAME}, seconds=abandoned_seconds)
+    staging = temporary_folder(folder)
+    in_use = mark_in_use(staging)
     try:
-        yield aside
+        yield staging
     except BaseException:
-        if not (aside / MOVED_AWAY).exists():
-            shutil.rmtree(aside, ignore_errors=True)
+        if not (staging / MOVED_ASIDE_NAME).exists():
+            shutil.rmtree(staging, ignore_errors=True)
         raise
     else:
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(staging, ignore_errors=True)
     finally:
         if in_use is not None:
             in_use.release()
@@ -97,10 +97,10 @@ def staging_folder(folder: Path, *, abandoned_seconds: float = ABANDONED_SECONDS
 
 def remove_folder(folder: Path) -> None:
     """Remove a folder, if it is there. If this is cut short, no part keeps its name. Raises `OSError`."""
-    aside = temporary_folder(folder.parent)
+    staging = temporary_folder(folder.parent)
     with suppress(FileNotFoundError):
-        folder.rename(aside / "removed")
-    shutil.rmtree(aside, ignore_errors=True)
+        folder.rename(staging / "removed")
+    shutil.rmtree(staging, ignore_errors=True)
 
 
 def remove_abandoned(
@@ -108,14 +108,14 @@ def remove_abandoned(
 ) -> None:
     """Remove what killed writers left in `folder`: of files with these names, or of all."""
     with suppress(OSError):
-        for path in abandoned(folder, names, seconds=seconds):
+        for path in find_abandoned(folder, names, seconds=seconds):
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink(missing_ok=True)
 
 
-def abandoned(
+def find_abandoned(
     folder: Path, names: Container[str] | None = None, *, seconds: float = ABANDONED_SECONDS
 ) -> Iterator[Path]:
     """Yield what writers that were killed so many seconds ago left in `folder`.
@@ -126,7 +126,7 @@ def abandoned(
         found = _TEMPORARY.fullmatch(path.name)
         if found is None or (names is not None and found[1] not in names) or path.is_symlink():
             continue
-        if _age(path) >= seconds and not is_in_use(path) and not (path / MOVED_AWAY).exists():
+        if _age(path) >= seconds and not is_in_use(path) and not (path / MOVED_ASIDE_NAME).exists():
             yield path
 
 

@@ -5,20 +5,20 @@ from typing import TypeVar
 
 import anyio
 
-READS_AT_ONCE = 8
+MAX_CONCURRENT_READS = 8
 """Concurrent requests of one command to one server. Some servers need a sixth of a second for each file."""
-UNSIZED_AT_ONCE = 3
+MAX_CONCURRENT_UNSIZED_READS = 3
 """The same if the sizes of the answers are unknown: each may be as large as the limit."""
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
 
-async def in_order(
+async def process_in_order(
     items: Iterable[Item],
     ask: Callable[[Item], Awaitable[Value]],
     take: Callable[[Value], object],
-    at_once: int = READS_AT_ONCE,
+    at_once: int = MAX_CONCURRENT_READS,
 ) -> None:
     """Call `ask` for several items concurrently, and `take` with each answer in the order of the items.
 
@@ -34,7 +34,7 @@ async def in_order(
         try:
             value = await ask(item)
         except Exception as error:  # noqa: BLE001 - it is raised when its turn comes
-            waiting[number] = _raising(error)
+            waiting[number] = _make_raiser(error)
         else:
             waiting[number] = lambda: take(value)
         while not failures and turn in waiting:
@@ -56,7 +56,7 @@ async def in_order(
         raise failures[0]
 
 
-def _raising(error: Exception) -> Callable[[], object]:
+def _make_raiser(error: Exception) -> Callable[[], object]:
     def fail() -> None:
         raise error
 

@@ -26,7 +26,7 @@ _UNPORTABLE = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _RESERVED_FILE = ".skill-source.json"
-_NAMED = 3
+_MAX_NAMED_PATHS = 3
 """Files that a message names."""
 
 
@@ -45,10 +45,10 @@ def nonconformities(frontmatter: Mapping[str, object], paths: Collection[str]) -
     `paths` are those of the files that its entry names, relative to the skill's folder and decoded. The entry
     of a dynamic skill names none.
     """
-    return (*_in_frontmatter(frontmatter), *_in_paths(paths))
+    return (*_check_frontmatter(frontmatter), *_check_paths(paths))
 
 
-def _in_frontmatter(frontmatter: Mapping[str, object]) -> Iterator[Nonconformity]:
+def _check_frontmatter(frontmatter: Mapping[str, object]) -> Iterator[Nonconformity]:
     if isinstance(name := frontmatter.get("name"), str) and _DEVICE_NAME.fullmatch(name):
         yield Nonconformity(f"the name `{name}` is reserved on Windows", "choose another name", "name")
     for field, check in _FIELDS.items():
@@ -107,16 +107,16 @@ _FIELDS: Mapping[str, Callable[[object], tuple[str, str] | None]] = {
 }
 
 
-def _in_paths(paths: Collection[str]) -> Iterator[Nonconformity]:
+def _check_paths(paths: Collection[str]) -> Iterator[Nonconformity]:
     if _UNPORTABLE.search("/".join(paths)) is not None:
         bad = [path for path in paths if _UNPORTABLE.search(path)]
-        more = f" and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
-        named = ", ".join(map(_shown, bad[:_NAMED])) + more
+        more = f" and {len(bad) - _MAX_NAMED_PATHS} more" if len(bad) > _MAX_NAMED_PATHS else ""
+        named = ", ".join(map(_format_path, bad[:_MAX_NAMED_PATHS])) + more
         what = f"the files {named} have names" if len(bad) > 1 else f"the file {named} has a name"
         yield Nonconformity(f"{what} that Windows does not allow", "rename the files or their folders")
     for path in paths:
         if len(path) > MAX_FILE_PATH:
-            told = f"the path of {_shown(path)} has more than {MAX_FILE_PATH:,} characters"
+            told = f"the path of {_format_path(path)} has more than {MAX_FILE_PATH:,} characters"
             yield Nonconformity(told, "shorten the names of its folders")
             return
         if path.casefold() == _RESERVED_FILE:
@@ -124,7 +124,7 @@ def _in_paths(paths: Collection[str]) -> Iterator[Nonconformity]:
             return
 
 
-def _shown(path: str) -> str:
+def _format_path(path: str) -> str:
     from skillwire.safe_text import quoted  # noqa: PLC0415 - only who has something to report pays for it
 
     return quoted(path)

@@ -74,15 +74,15 @@ def json_bytes(value: object, *, indented: bool = False) -> bytes:
         return orjson.dumps(value, option=option)
     except orjson.JSONEncodeError:
         separators = None if indented else (",", ":")
-        text = json.dumps(_finite(value), indent=2 if indented else None, separators=separators)
+        text = json.dumps(_replace_non_finite(value), indent=2 if indented else None, separators=separators)
         return f"{text}\n".encode() if indented else text.encode()
 
 
-def _finite(value: Any) -> object:
+def _replace_non_finite(value: Any) -> object:
     if isinstance(value, dict):
-        return {key: _finite(each) for key, each in cast("dict[str, object]", value).items()}
+        return {key: _replace_non_finite(each) for key, each in cast("dict[str, object]", value).items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(each) for each in cast("list[object]", value)]
+        return [_replace_non_finite(each) for each in cast("list[object]", value)]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -104,12 +104,12 @@ def weight(value: object, most: int) -> int:
     return total
 
 
-def same(one: Json, other: Json) -> bool:
+def json_equal(one: Json, other: Json) -> bool:
     """Whether two JSON values are equal: a number is one however it is written, and never a boolean."""
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(json_equal(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
+        return len(one) == len(other) and all(map(json_equal, one, other))
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     return (type(one) is type(other) and one == other) or _both_numbers(one, other)

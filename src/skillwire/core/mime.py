@@ -128,10 +128,10 @@ def is_text(content: bytes) -> bool:
 
 def mime_type(path: str, *, text: bool) -> str:
     """Return the MIME type of the file at `path`; `text` decides where the name says nothing."""
-    return known_type(path) or (PLAIN_TEXT if text else BINARY)
+    return mime_type_from_name(path) or (PLAIN_TEXT if text else BINARY)
 
 
-def known_type(path: str) -> str | None:
+def mime_type_from_name(path: str) -> str | None:
     """Return the MIME type that the name of a file says, if it says one."""
     stem, dot, suffix = path.rpartition("/")[2].rpartition(".")
     return _BY_SUFFIX.get(f".{suffix.lower()}") if stem and dot else None

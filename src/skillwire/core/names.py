@@ -7,14 +7,14 @@ from heapq import nlargest
 from itertools import islice
 from urllib.parse import quote, unquote
 
-NAME_LENGTH = 64
+MAX_NAME_LENGTH = 64
 NAME_RULE = "lowercase letters, digits and single hyphens (1-64 characters)"
 
-_MISTYPED = 64
+_MAX_WORD_LENGTH = 64
 """Characters of a word that is compared with others. A longer one is no typing error."""
-_COMPARED = 20_000
+_MAX_COMPARED = 20_000
 """Names that a word is compared with."""
-_EXACTLY = 8
+_MAX_COMPARED_EXACTLY = 8
 """Names that are compared exactly."""
 _CUTOFF = 0.6
 """How similar a name must be, from 0 to 1."""
@@ -24,7 +24,7 @@ _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
 _PATH_BYTES = 1024
 _NAME_BYTES = 255
 _LEVELS = 64
-_NO_NAMES = {
+_FORBIDDEN_SEGMENTS = {
     "": "has an empty name in its path",
     ".": "has `.` in its path",
     "..": "has `..` in its path",
@@ -41,32 +41,32 @@ _SEGMENT = _REG_NAME + ":@"
 
 def is_skill_name(text: str) -> bool:
     """Whether `text` may name a skill: 1-64 of `a-z0-9-`, no leading, trailing or double hyphen."""
-    return len(text) <= NAME_LENGTH and _NAME.fullmatch(text) is not None
+    return len(text) <= MAX_NAME_LENGTH and _NAME.fullmatch(text) is not None
 
 
 def suggest_name(text: str) -> str:
     """Return the legal name nearest to `text`, or `` if nothing of it is left."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:NAME_LENGTH].rstrip("-")
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:MAX_NAME_LENGTH].rstrip("-")
 
 
-def closest(word: str, known: Iterable[str], number: int) -> list[str]:
+def find_close_matches(word: str, known: Iterable[str], number: int) -> list[str]:
     """Return at most `number` of the known names, those that `word` is most likely a typing error for.
 
     All names are compared by their pairs of letters, which is fast. Only the best are compared exactly.
     """
-    if len(word) > _MISTYPED:
+    if len(word) > _MAX_WORD_LENGTH:
         return []
     import difflib  # noqa: PLC0415 - only after a typing error
 
     pairs = _pairs(word)
     shortest, longest = len(word) * _CUTOFF / (2 - _CUTOFF), len(word) * (2 - _CUTOFF) / _CUTOFF
-    fitting = (name for name in islice(known, _COMPARED) if shortest <= len(name) <= longest)
+    fitting = (name for name in islice(known, _MAX_COMPARED) if shortest <= len(name) <= longest)
 
     def shared(name: str) -> float:
         own = _pairs(name)
         return len(pairs & own) / (len(pairs) + len(own))
 
-    best = nlargest(_EXACTLY, fitting, key=shared)
+    best = nlargest(_MAX_COMPARED_EXACTLY, fitting, key=shared)
     return difflib.get_close_matches(word, best, n=number, cutoff=_CUTOFF)
 
 
@@ -104,12 +104,12 @@ def portable_fault(path: str) -> str | None:
     if len(path.encode(errors="replace")) > _PATH_BYTES or path.count("/") >= _LEVELS:
         return f"is longer than {_PATH_BYTES:,} bytes or {_LEVELS} names"
     for name in path.split("/"):
-        if fault := _NO_NAMES.get(name) or name_fault(name) or _fault_elsewhere(name):
+        if fault := _FORBIDDEN_SEGMENTS.get(name) or name_fault(name) or _portability_fault(name):
             return fault
     return None
 
 
-def _fault_elsewhere(name: str) -> str | None:
+def _portability_fault(name: str) -> str | None:
     """Return why a name that is fine here is not on every machine."""
     if _DRIVE.match(name):
         return "names a drive"
@@ -122,13 +122,13 @@ def _fault_elsewhere(name: str) -> str | None:
     return None
 
 
-def prefixes(path: str) -> list[str]:
+def parent_paths(path: str) -> list[str]:
     """Return the folders on the way to `path`, outermost first."""
     parts = path.split("/")
     return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 
 
-def folded(path: str) -> str:
+def fold_path(path: str) -> str:
     """Return the spelling under which a host on another file system may see `path` (H7)."""
     return path.lower() if path.isascii() else unicodedata.normalize("NFC", path).casefold()
 
@@ -142,7 +142,9 @@ def root_uri(skill_path: Iterable[str]) -> str:
     first, *rest = skill_path = tuple(skill_path)
     if _needs_no_escape(joined := "/".join(skill_path)) and joined.count("/") == len(rest):
         return SCHEME + joined  # as most do
-    return "/".join([SCHEME + _quoted(first, _REG_NAME), *(_quoted(part, _SEGMENT) for part in rest)])
+    return "/".join(
+        [SCHEME + _quote_segment(first, _REG_NAME), *(_quote_segment(part, _SEGMENT) for part in rest)]
+    )
 
 
 def file_uri(root: str, path: str) -> str:
@@ -169,5 +171,5 @@ def last_segment(uri: str) -> str:
     return unquote(uri.rpartition("/")[2])
 
 
-def _quoted(segment: str, safe: str) -> str:
+def _quote_segment(segment: str, safe: str) -> str:
     return segment if "/" not in segment and _needs_no_escape(segment) else quote(segment, safe=safe)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import orjson
 
-from skillwire.core.atomic_write import abandoned, replace_file
-from skillwire.core.names import path_fault, prefixes
+from skillwire.core.atomic_write import find_abandoned, replace_file
+from skillwire.core.names import parent_paths, path_fault
 from skillwire.errors import UsageError
 from skillwire.safe_text import quoted
 
-LIST_OF_OURS = ".published-by-skillwire.json"
+MANIFEST_NAME = ".published-by-skillwire.json"
 
 
 class SiteFolder:
@@ -28,8 +28,8 @@ class SiteFolder:
         self.removed: list[str] = []
         self._out = out
         self._verb = verb
-        self._must_be_here(self.folder / LIST_OF_OURS)
-        self._ours, self.unfinished = _listed(self.folder / LIST_OF_OURS)
+        self._check_inside(self.folder / MANIFEST_NAME)
+        self._ours, self.unfinished = _read_manifest(self.folder / MANIFEST_NAME)
         self._earlier = frozenset(self._ours)
         self._current: set[str] = set()
         self._planned: set[str] = set()
@@ -40,15 +40,15 @@ class SiteFolder:
         return frozenset(self._ours)
 
     @property
-    def has_list(self) -> bool:
+    def has_manifest(self) -> bool:
         """Whether anybody knows which files were written an earlier time."""
-        return (self.folder / LIST_OF_OURS).is_file()
+        return (self.folder / MANIFEST_NAME).is_file()
 
     def content(self, path: str) -> bytes | None:
         """Return what is in a file of this folder; None if there is none, or only a link to one elsewhere."""
         target = self.folder / path
         try:
-            return target.read_bytes() if self._is_here(target) and not target.is_symlink() else None
+            return target.read_bytes() if self._is_inside(target) and not target.is_symlink() else None
         except OSError:
             return None
 
@@ -57,82 +57,84 @@ class SiteFolder:
         new = {path for path in paths if not os.path.lexists(self.folder / path)} - self._ours
         if new - self._planned:
             self._planned |= new
-            self._note(self._ours | self._current | self._planned, unfinished=True)
+            self._write_manifest(self._ours | self._current | self._planned, unfinished=True)
 
     def write(self, path: str, content: bytes) -> None:
         """Write a file in one step, unless it is there already. Raises `UsageError`."""
         target = self.folder / path
-        self._must_be_here(target)
+        self._check_inside(target)
         try:
-            self._make_way(path, target)
+            self._clear_path(path, target)
             if self.content(path) != content:
-                self._must_be_ours(path, target)
+                self._check_owned(path, target)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 replace_file(target, content)
                 self.written.append(path)
         except OSError as error:
-            raise _unwritable(target, error) from error
+            raise _write_error(target, error) from error
         self._current.add(path)
 
     def finish(self) -> None:
         """Remove what is left of earlier times, and write down what is ours."""
         for path in sorted(self._ours - self._current):
             self._remove(path)
-        self._sweep()
-        self.note()
+        self._remove_leftovers()
+        self.save_manifest()
 
-    def note(self) -> None:
+    def save_manifest(self) -> None:
         """Write down which files are ours, so that a later time can remove them."""
-        self._note(self._ours | self._current, unfinished=False)
+        self._write_manifest(self._ours | self._current, unfinished=False)
 
-    def _note(self, ours: set[str], *, unfinished: bool) -> None:
-        target = self.folder / LIST_OF_OURS
-        told = {"files": sorted(ours)} | ({"unfinished": True} if unfinished else {})
-        content = orjson.dumps(told, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    def _write_manifest(self, ours: set[str], *, unfinished: bool) -> None:
+        target = self.folder / MANIFEST_NAME
+        manifest = {"files": sorted(ours)} | ({"unfinished": True} if unfinished else {})
+        content = orjson.dumps(manifest, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
         try:
-            if (ours or target.exists()) and self.content(LIST_OF_OURS) != content:
+            if (ours or target.exists()) and self.content(MANIFEST_NAME) != content:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 replace_file(target, content)
         except OSError as error:
-            raise _unwritable(target, error) from error
+            raise _write_error(target, error) from error
 
-    def _sweep(self) -> None:
+    def _remove_leftovers(self) -> None:
         """Remove what an earlier time left half written when it was ended."""
         names: defaultdict[Path, set[str]] = defaultdict(set)
-        names[self.folder].add(LIST_OF_OURS)
+        names[self.folder].add(MANIFEST_NAME)
         if self.unfinished:
             for path in self._earlier | self._current:
                 target = self.folder / path
                 names[target.parent].add(target.name)
         ours = {self.folder / path for path in self._current}
         for folder, known in names.items():
-            for left in abandoned(folder, known, seconds=0) if self._is_here(folder / LIST_OF_OURS) else ():
+            for left in (
+                find_abandoned(folder, known, seconds=0) if self._is_inside(folder / MANIFEST_NAME) else ()
+            ):
                 if left not in ours:
                     left.unlink(missing_ok=True)
 
-    def _is_here(self, target: Path) -> bool:
+    def _is_inside(self, target: Path) -> bool:
         """Whether no link leads from `--out` to another place than the one that the path says."""
         parent = target.parent
         return os.path.realpath(parent) == os.path.join(  # noqa: PTH118 - compared as text
             os.path.realpath(self._out), *parent.relative_to(self._out).parts
         )
 
-    def _must_be_here(self, target: Path) -> None:
-        if not self._is_here(target):
+    def _check_inside(self, target: Path) -> None:
+        if not self._is_inside(target):
             raise UsageError(
                 f"{quoted(str(target))} is behind a link, and what that leads to is never written",
                 hint="remove the link, or choose another `--out`",
             )
 
-    def _make_way(self, path: str, target: Path) -> None:
+    def _clear_path(self, path: str, target: Path) -> None:
         """Remove a file of ours where a folder must be now, or the other way round."""
-        in_the_way = {above for above in prefixes(path) if above in self._ours}
+        in_the_way = {above for above in parent_paths(path) if above in self._ours}
         if target.is_dir() and not target.is_symlink():
             in_the_way |= {below for below in self._ours if below.startswith(f"{path}/")}
         for each in sorted(in_the_way):
             self._remove(each)
 
-    def _must_be_ours(self, path: str, target: Path) -> None:
+    def _check_owned(self, path: str, target: Path) -> None:
         if path not in self._ours and os.path.lexists(target):
             raise UsageError(
                 f"{quoted(str(target))} is there already, and was not written by `skillwire {self._verb}`",
@@ -141,32 +143,32 @@ class SiteFolder:
 
     def _remove(self, path: str) -> None:
         target = self.folder / path
-        if not self._is_here(target):  # somebody has put a link there: what is behind it was never ours
+        if not self._is_inside(target):  # somebody has put a link there: what is behind it was never ours
             self._ours.discard(path)
             return
         try:
             target.unlink(missing_ok=True)
-            for above in reversed(prefixes(path)):
+            for above in reversed(parent_paths(path)):
                 folder = self.folder / above
                 if folder.is_dir() and not any(folder.iterdir()):
                     folder.rmdir()
         except OSError as error:
-            raise _unwritable(target, error) from error
+            raise _write_error(target, error) from error
         self._ours.discard(path)
         self.removed.append(path)
 
 
-def _listed(path: Path) -> tuple[set[str], bool]:
+def _read_manifest(path: Path) -> tuple[set[str], bool]:
     """Return the paths on the list that can be below a folder, and whether whoever wrote it was ended."""
     try:
-        told = orjson.loads(path.read_bytes())
+        manifest = orjson.loads(path.read_bytes())
         return {
-            each for each in told["files"] if isinstance(each, str) and path_fault(each) is None
-        }, "unfinished" in told
+            each for each in manifest["files"] if isinstance(each, str) and path_fault(each) is None
+        }, "unfinished" in manifest
     except FileNotFoundError:
         return set(), False
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise _write_error(path, error) from error
     except (ValueError, TypeError, KeyError) as error:
         raise UsageError(
             f"{quoted(str(path))} is damaged, and without it nobody knows which files may be removed",
@@ -174,6 +176,6 @@ def _listed(path: Path) -> tuple[set[str], bool]:
         ) from error
 
 
-def _unwritable(path: Path, error: OSError) -> UsageError:
+def _write_error(path: Path, error: OSError) -> UsageError:
     reason = (error.strerror or type(error).__name__).lower()
     return UsageError(f"{quoted(str(path))} cannot be written: {reason}", hint="choose another `--out`")

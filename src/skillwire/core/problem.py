@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from skillwire.safe_text import bare, quoted, visible
+from skillwire.safe_text import escape_invisible, quote_if_needed, quoted
 
 
 class Severity(StrEnum):
@@ -217,7 +217,7 @@ class Problem:
     def to_json(self) -> dict[str, str | int | None]:
         """Return what `check --format json` prints, with the keys in a fixed order."""
         return {
-            "path": visible(self.path),  # a name on disk may hold what no JSON can
+            "path": escape_invisible(self.path),  # a name on disk may hold what no JSON can
             "line": self.line,
             "field": self.field,
             "rule": self.rule,
@@ -230,7 +230,7 @@ class Problem:
         label = f"{quoted(self.label)}: " if self.label else ""
         line = "" if self.line is None else f":{self.line}"
         # Words of a server must not pass for a part of the sentence.
-        path = bare(self.path) if self.rule in SERVER_RULES else visible(self.path)
+        path = quote_if_needed(self.path) if self.rule in SERVER_RULES else escape_invisible(self.path)
         field = f" {self.field}:" if self.field else ""
         place = f"{path}{line}:{field} " if self.path else ""
-        return f"{label}{place}{visible(self.message)}"
+        return f"{label}{place}{escape_invisible(self.message)}"

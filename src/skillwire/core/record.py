@@ -13,8 +13,8 @@ from skillwire.core.problem import Problem
 from skillwire.errors import IntegrityError, InvalidValueError
 
 _PREFIX = "sha256:"
-_SPELLING = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
-LENGTH = 32
+_DIGEST_PATTERN = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
+DIGEST_LENGTH = 32
 """Bytes of a digest."""
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 """A JSON value. What a catalogue holds is shared: read it, never change it."""
@@ -43,7 +43,7 @@ class Digest:
     """Half as long as its spelling: there may be very many."""
 
     def __init__(self, text: str) -> None:
-        if not _SPELLING.fullmatch(text):
+        if not _DIGEST_PATTERN.fullmatch(text):
             raise InvalidValueError("digest", text, "`sha256:` and 64 lower-case hex digits")
         object.__setattr__(self, "raw", bytes.fromhex(text[len(_PREFIX) :]))
 
@@ -55,8 +55,8 @@ class Digest:
     @classmethod
     def from_raw(cls, raw: bytes) -> Self:
         """Return the digest that somebody has as bytes."""
-        if len(raw) != LENGTH:
-            raise InvalidValueError("digest", raw.hex(), f"{LENGTH} bytes")
+        if len(raw) != DIGEST_LENGTH:
+            raise InvalidValueError("digest", raw.hex(), f"{DIGEST_LENGTH} bytes")
         digest = object.__new__(cls)
         object.__setattr__(digest, "raw", raw)
         return digest
@@ -64,7 +64,7 @@ class Digest:
     @classmethod
     def parse(cls, text: str) -> Self | None:
         """Return the digest that somebody wrote, or None if that is none."""
-        return cls(text) if _SPELLING.fullmatch(text) else None
+        return cls(text) if _DIGEST_PATTERN.fullmatch(text) else None
 
     @property
     def text(self) -> str:

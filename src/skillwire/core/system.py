@@ -13,7 +13,7 @@ from skillwire.errors import PlatformError
 WINDOWS = "win32"
 
 
-_HERE = {
+_AVAILABLE_FEATURES = {
     "file locks": find_spec("fcntl") is not None,
     "file permissions": hasattr(os, "geteuid"),
     "a way to read folders without following links": (
@@ -27,7 +27,7 @@ _HERE = {
 
 def missing_features() -> list[str]:
     """Return what this system does not have of what Skillwire needs."""
-    return [what for what, there in _HERE.items() if sys.platform == WINDOWS or not there]
+    return [what for what, there in _AVAILABLE_FEATURES.items() if sys.platform == WINDOWS or not there]
 
 
 def require_posix(what: str) -> None:

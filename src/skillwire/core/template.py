@@ -22,15 +22,15 @@ Suggest: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
 """Returns the values that come to mind for what somebody has begun to type."""
 
 
-def parameter_of(segment: str) -> str | None:
+def parse_parameter(segment: str) -> str | None:
     """Return the name of the parameter that a segment is, or None for one that stands for itself."""
     found = _PARAMETER.fullmatch(segment)
     return found[1] if found else None
 
 
-def parameters_of(path: str) -> tuple[str, ...]:
+def parse_parameters(path: str) -> tuple[str, ...]:
     """Return the names of the parameters in a path, in their order."""
-    return tuple(name for part in path.split("/") if (name := parameter_of(part)) is not None)
+    return tuple(name for part in path.split("/") if (name := parse_parameter(part)) is not None)
 
 
 def value_fault(value: str) -> str | None:
@@ -65,7 +65,7 @@ class SkillTemplate:
     """The same as `values`, to look a value up."""
 
     def __post_init__(self) -> None:
-        parts = tuple((part, parameter_of(part)) for part in self.path.split("/"))
+        parts = tuple((part, parse_parameter(part)) for part in self.path.split("/"))
         for segment, name in parts:
             if name is None and ("{" in segment or "}" in segment):
                 raise InvalidValueError("parameter", segment, PARAMETER_RULE)
@@ -73,8 +73,8 @@ class SkillTemplate:
             if value_fault(value) is not None:
                 raise InvalidValueError("value", value, VALUE_RULE)
         made = {
-            "uri": _pattern(parts),
-            "parameters": parameters_of(self.path),
+            "uri": _build_pattern_uri(parts),
+            "parameters": parse_parameters(self.path),
             "_parts": parts,
             "_known": {name: frozenset(known) for name, known in self.values.items()},
         }
@@ -97,7 +97,7 @@ class SkillTemplate:
         if (found := self._values(segments)) is None:
             return None
         ours = f"{root_uri(segments)}/{SKILL_FILE}"
-        expanded = filled(self.uri, {name: quote(value, safe="") for name, value in found.items()})
+        expanded = fill_parameters(self.uri, {name: quote(value, safe="") for name, value in found.items()})
         return found if uri in {ours, expanded} else None
 
     def match_path(self, path: str) -> dict[str, str] | None:
@@ -109,10 +109,14 @@ class SkillTemplate:
         values = self.match(uri)
         if values is None or not is_skill_name(name := uri.removesuffix(_SUFFIX).rpartition("/")[2]):
             return None
-        location = filled(self.location, values)
+        location = fill_parameters(self.location, values)
         return SkillRecord(
             uri=uri,
-            frontmatter={"name": name, "description": filled(self.description, values), **self.fields},
+            frontmatter={
+                "name": name,
+                "description": fill_parameters(self.description, values),
+                **self.fields,
+            },
             files=(LiveFile(SKILL_FILE, MARKDOWN),),
             directories=(),
             origin=Origin(self.label, location, f"{location}/{SKILL_FILE}"),
@@ -129,7 +133,7 @@ class SkillTemplate:
             if name is None:
                 if segment != part:
                     return None
-            elif not self._takes(name, segment) or found.setdefault(name, segment) != segment:
+            elif not self._accepts(name, segment) or found.setdefault(name, segment) != segment:
                 return None
         return found
 
@@ -140,7 +144,7 @@ class SkillTemplate:
             for (part, name), given in zip(self._parts, encoded, strict=True)
         )
 
-    def _takes(self, name: str, value: str) -> bool:
+    def _accepts(self, name: str, value: str) -> bool:
         known = self._known.get(name)
         return value_fault(value) is None if known is None else value in known
 
@@ -153,7 +157,7 @@ class TemplateIndex:
         self._by_shape: dict[tuple[int, str | None], list[tuple[int, SkillTemplate]]] = {}
         for place, template in enumerate(templates):
             first = template.path.partition("/")[0]
-            shape = template.path.count("/"), first if parameter_of(first) is None else None
+            shape = template.path.count("/"), first if parse_parameter(first) is None else None
             self._by_shape.setdefault(shape, []).append((place, template))
 
     def entry(self, uri: str) -> SkillRecord | None:
@@ -172,13 +176,13 @@ def _is_skill(uri: str) -> bool:
     return uri.startswith(SCHEME) and uri.endswith(_SUFFIX)
 
 
-def _pattern(parts: Sequence[tuple[str, str | None]]) -> str:
+def _build_pattern_uri(parts: Sequence[tuple[str, str | None]]) -> str:
     """Return the URI of a skill, with each parameter in braces."""
     encoded = root_uri(part if name is None else "_" for part, name in parts).removeprefix(SCHEME).split("/")
     spelled = (each if name is None else part for each, (part, name) in zip(encoded, parts, strict=True))
     return f"{SCHEME}{'/'.join(spelled)}{_SUFFIX}"
 
 
-def filled(text: str, values: Mapping[str, str]) -> str:
+def fill_parameters(text: str, values: Mapping[str, str]) -> str:
     """Return `text` with every parameter in braces replaced by its value."""
     return _PARAMETER.sub(lambda found: values.get(found[1], found[0]), text)

@@ -33,7 +33,7 @@ _R = TypeVar("_R", bound=Resolver)
 class ClientConnection:
     """Registers, answers calls, and tells of changes."""
 
-    carrier: Transport
+    transport: Transport
     exposures: ExposedPaths
     client_id: str
     registration: Callable[[], dict[str, Json]]
@@ -46,15 +46,15 @@ class ClientConnection:
     async def run(self) -> None:
         """Talk until the connection ends. Raises `ConnectionLostError` or `RefusedByServerError`."""
         self.exposures.changed = anyio.Event()
-        await self.carrier.send(self.registration())
+        await self.transport.send(self.registration())
         # The server acknowledges no registration. But it answers in order: the pong comes after it.
-        await self.carrier.send(ping(int(time.time() * 1000)))
+        await self.transport.send(ping(int(time.time() * 1000)))
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._guarded, tasks, self._tell)
-            await self._guarded(tasks, lambda: self._listen(tasks))
+            tasks.start_soon(self._run_guarded, tasks, self._send_updates)
+            await self._run_guarded(tasks, lambda: self._listen(tasks))
         raise self._failures[0]
 
-    async def _guarded(self, tasks: TaskGroup, work: Callable[[], Awaitable[None]]) -> None:
+    async def _run_guarded(self, tasks: TaskGroup, work: Callable[[], Awaitable[None]]) -> None:
         """Work until the connection fails; then everything that belongs to it ends."""
         try:
             await work()
@@ -64,28 +64,28 @@ class ClientConnection:
 
     async def _listen(self, tasks: TaskGroup) -> None:
         while True:
-            match _understood(await self.carrier.receive()):
+            match _parse_message(await self.transport.receive()):
                 case CallClient() as call:
-                    tasks.start_soon(self._guarded, tasks, lambda call=call: self._answer(call))
+                    tasks.start_soon(self._run_guarded, tasks, lambda call=call: self._answer(call))
                 case Ping(timestamp):
-                    await self.carrier.send(pong(timestamp))
+                    await self.transport.send(pong(timestamp))
                 case Pong():
                     self.registered()
 
     async def _answer(self, call: CallClient) -> None:
-        await self.carrier.send(await self.exposures.result(call))
+        await self.transport.send(await self.exposures.result(call))
 
-    async def _tell(self) -> None:
+    async def _send_updates(self) -> None:
         while True:
             await self.exposures.changed.wait()
             self.exposures.changed = anyio.Event()
             paths = self.exposures.descriptors()
-            await self.carrier.send(
+            await self.transport.send(
                 {"type": "updateClientCatalog", "clientId": self.client_id, "paths": paths}
             )
 
 
-def _understood(value: object) -> CallClient | Ping | Pong:
+def _parse_message(value: object) -> CallClient | Ping | Pong:
     try:
         return read_server_message(value)
     except ShapeError as error:
@@ -142,11 +142,11 @@ class DriveClient:
                 metadata=None if metadata is None else dict(metadata),
             ),
         }
-        _must_be_json("program", self._about)
+        _require_json("program", self._about)
         self._headers = {} if token is None else {"authorization": f"Bearer {token}"}
         self._auth = auth
         self._backoff = backoff or Backoff()
-        self._exposures = ExposedPaths()
+        self._exposed_paths = ExposedPaths()
         self._connected = anyio.Event()
         self._ended = anyio.Event()
         self._failure: RefusedByServerError | None = None
@@ -191,29 +191,29 @@ class DriveClient:
         """
         given = Options(description, content_type, method, input_schema, output_schema)
         if isinstance(content, str):
-            self._exposures.put_text(path, content, given)
+            self._exposed_paths.put_text(path, content, given)
             return None
         if isinstance(content, Options):
             if resolver is None:
                 hint = "give a function as the third argument, or use `@client.expose(path, description=…)`"
                 raise UsageError(f"`expose({path!r}, options)` has no resolver", hint=hint)
-            self._exposures.put(path, content, resolver)
+            self._exposed_paths.put(path, content, resolver)
             return None
 
         def decorate(function: _R) -> _R:
-            self._exposures.put(path, given, function)
+            self._exposed_paths.put(path, given, function)
             return function
 
         return decorate
 
     def unexpose(self, path: str, method: str | None = None) -> None:
         """Answer `path` no more; of an endpoint, this method. Raises `InvalidValueError` if it was not."""
-        self._exposures.remove(path, method)
+        self._exposed_paths.remove(path, method)
 
     @property
     def exposed(self) -> list[Json]:
         """What the server is told of the paths that are exposed now."""
-        return self._exposures.descriptors()
+        return self._exposed_paths.descriptors()
 
     # Being connected
 
@@ -261,10 +261,10 @@ class DriveClient:
         attempt = 0
         while True:
             try:
-                async with open_transport(self._address, self._headers) as carrier:
+                async with open_transport(self._address, self._headers) as transport:
                     await ClientConnection(
-                        carrier,
-                        self._exposures,
+                        transport,
+                        self._exposed_paths,
                         str(self._about["id"]),
                         self._registration,
                         self._connected.set,
@@ -284,12 +284,12 @@ class DriveClient:
                 return
 
     def _registration(self) -> dict[str, Json]:
-        client: dict[str, Json] = {**self._about, "paths": self._exposures.descriptors()}
+        client: dict[str, Json] = {**self._about, "paths": self._exposed_paths.descriptors()}
         auth = None if self._auth is None else self._auth.to_json()
         return {"type": "registerClient", "client": client, **without_none(auth=auth)}
 
 
-def _must_be_json(what: str, value: dict[str, Json]) -> None:
+def _require_json(what: str, value: dict[str, Json]) -> None:
     try:
         orjson.dumps(value)
     except TypeError as error:

@@ -17,16 +17,16 @@ from skillwire.drive.fields import JsonFields, ShapeError
 from skillwire.drive.paths import SKILL_LEAVES
 from skillwire.drive.transports import ServerAddress
 from skillwire.errors import SkillwireError
-from skillwire.safe_text import one_line, quoted
+from skillwire.safe_text import collapse_lines, quoted
 from skillwire.terminal.options import AsJson
-from skillwire.terminal.output import print_error, print_json, print_line, talk
+from skillwire.terminal.output import print_error, print_json, print_line, stderr_console
 
 _VERSION = "2026-07-28"
 _META = "io.modelcontextprotocol/"
 _TOOL = "listPaths"
 _DEEP = 1_000_000
-_MOST = 100_000
-_PATIENCE = 30.0
+_MAX_PATHS = 100_000
+_TIMEOUT = 30.0
 _MAX_ANSWER = 64 * 1024 * 1024
 """Bytes of a list: twice what `skillwire serve` sends, because the answer has it as text and as a value."""
 _MAX_VALUES = 1_000_000
@@ -93,8 +93,8 @@ def _lines(root: _Node) -> Iterator[str]:
     rows = [("", root), *_below(root, "")]
     width = max(len(indent) + len(node.label) for indent, node in rows)
     for indent, node in rows:
-        shown = f"{indent}{one_line(node.label)}"
-        yield f"{shown:<{width}}  {one_line(node.description)}".rstrip()
+        shown = f"{indent}{collapse_lines(node.label)}"
+        yield f"{shown:<{width}}  {collapse_lines(node.description)}".rstrip()
 
 
 def _below(node: _Node, indent: str) -> Iterator[tuple[str, _Node]]:
@@ -121,7 +121,7 @@ def listed_paths(address: ServerAddress, client_id: str | None, token: str | Non
     }
     try:
         with (
-            httpx2.Client(timeout=_PATIENCE, trust_env=not address.local) as http,
+            httpx2.Client(timeout=_TIMEOUT, trust_env=not address.local) as http,
             http.stream("POST", url, json=_request(client_id), headers=headers) as answer,
         ):
             content = _bounded(url, answer.iter_bytes())
@@ -162,7 +162,7 @@ def _paths(url: str, answer: bytes) -> list[ListedPath]:
         message = JsonFields.of(load_bounded_json(answer, max_values=_MAX_VALUES))
         content = message.part("result").part("structuredContent")
         left_out = content.text_or_none("leftOut")
-        paths = [ListedPath.read(part.values) for part in content.parts("paths", _MOST)]
+        paths = [ListedPath.read(part.values) for part in content.parts("paths", _MAX_PATHS)]
     except (orjson.JSONDecodeError, JsonTooLargeError, ShapeError) as error:
         hint = "is it an MCP server with live skills? `skillwire serve --http 8765 --drive` is one"
         raise ListingError(f"{quoted(url)} has no list of live paths", hint) from error
@@ -205,7 +205,9 @@ def drive(
     for line in tree_lines(paths):
         print_line(line)
     if not paths:
-        talk().print(f"no client `{client}` offers a path" if client else "no program offers a path")
+        stderr_console().print(
+            f"no client `{client}` offers a path" if client else "no program offers a path"
+        )
     return 0
 
 

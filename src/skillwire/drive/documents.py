@@ -12,21 +12,21 @@ from skillwire.core.record import Json
 from skillwire.drive.hub import Hub, OnlineClient
 from skillwire.drive.messages import Answer, Nothing
 from skillwire.drive.policy import PathRequest
-from skillwire.drive.registration import GET, Descriptor, PathType, described
+from skillwire.drive.registration import GET, Descriptor, PathType, first_paragraph
 from skillwire.errors import CallFailedError, ContentError
 from skillwire.frontmatter.split import UnreadableError, split
 from skillwire.frontmatter.writer import write_frontmatter
 from skillwire.frontmatter.yaml12 import load
 from skillwire.safe_text import quoted
 
-_TOLD = ("name", "description")
+_LISTED_FIELDS = ("name", "description")
 
 
 class MismatchError(ContentError):
     """The program's own frontmatter says something else than the list of skills."""
 
 
-def head(name: str, description: str) -> bytes:
+def minimal_frontmatter(name: str, description: str) -> bytes:
     """Return a frontmatter with nothing but name and description."""
     return write_frontmatter({"name": name, "description": description}).encode()
 
@@ -36,20 +36,20 @@ def document(name: str, description: str, data: Answer) -> bytes:
     text = _as_text(data)
     own, body = _parts(text)
     listed = {"name": name, "description": description}
-    for field in _TOLD:
+    for field in _LISTED_FIELDS:
         if field in own and own[field] != listed[field]:
             found, wanted = quoted(str(own[field])), quoted(listed[field])
             raise MismatchError(
                 f"its text says `{field}:` {found}, but it is listed with {wanted}; say the same"
             )
-    return head(name, description) + b"\n" + body.encode()
+    return minimal_frontmatter(name, description) + b"\n" + body.encode()
 
 
 def description_in(data: Answer) -> str:
     """Return the description that a text gives itself: in its frontmatter, or by its first paragraph."""
     own, body = _parts(_as_text(data))
     found = own.get("description")
-    return found if isinstance(found, str) and found.strip() else described(body)
+    return found if isinstance(found, str) and found.strip() else first_paragraph(body)
 
 
 def _as_text(data: Answer) -> str:
@@ -75,22 +75,22 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownClient:
     """What is known of one client as it is now."""
 
     online: OnlineClient
-    told: Mapping[str, str]
+    descriptions: Mapping[str, str]
     """Descriptions by path; an empty one where there is none to be had."""
 
 
 class DescriptionFetcher:
     """Asks each client for its texts, one after the other. One that does not answer is asked no more."""
 
-    def __init__(self, hub: Hub, learned: Callable[[], None]) -> None:
-        """`learned` is called when something is known that was not."""
+    def __init__(self, hub: Hub, on_change: Callable[[], None]) -> None:
+        """`on_change` is called when something is known that was not."""
         self._hub = hub
-        self._learned = learned
-        self._known: dict[str, _Known] = {}
+        self._on_change = on_change
+        self._known: dict[str, _KnownClient] = {}
         self._asking: set[str] = set()
         self._changed = anyio.Event()
         hub.listen(self._look)
@@ -100,7 +100,11 @@ class DescriptionFetcher:
         if descriptor.description and descriptor.description.strip():
             return descriptor.description
         known = self._known.get(online.info.id)
-        return known.told.get(descriptor.path.text) if known is not None and known.online is online else None
+        return (
+            known.descriptions.get(descriptor.path.text)
+            if known is not None and known.online is online
+            else None
+        )
 
     async def run(self) -> None:
         """Ask until cancelled."""
@@ -125,19 +129,19 @@ class DescriptionFetcher:
                 self._asking.add(name)
                 tasks.start_soon(self._ask, each, wanted)
             else:
-                self._known[name] = _Known(each, {})
+                self._known[name] = _KnownClient(each, {})
 
     async def _ask(self, online: OnlineClient, paths: list[str]) -> None:
-        name, told = online.info.id, dict.fromkeys(paths, "")
+        name, descriptions = online.info.id, dict.fromkeys(paths, "")
         try:
             for path in paths:
-                told[path] = await self._description(name, path)
+                descriptions[path] = await self._description(name, path)
         except CallFailedError:
             pass  # then these skills have none, and a problem says so
         finally:
             self._asking.discard(name)
-        self._known[name] = _Known(online, told)
-        self._learned()
+        self._known[name] = _KnownClient(online, descriptions)
+        self._on_change()
         self._look()  # it may have registered other paths meanwhile
 
     async def _description(self, name: str, path: str) -> str:

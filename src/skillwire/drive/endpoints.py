@@ -13,24 +13,24 @@ from starlette.responses import JSONResponse, Response
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from skillwire.core.json_text import JsonTooLargeError, load_bounded_json
-from skillwire.drive.errors import FullError, ProtocolViolationError, UnprovenError
+from skillwire.drive.errors import FullError, ProtocolViolationError, UnauthenticatedError
 from skillwire.drive.fields import JsonFields, ShapeError
 from skillwire.drive.hub import Hub
 from skillwire.drive.identity import Identities
 from skillwire.drive.messages import SESSION_HEADER
 from skillwire.drive.session import NORMAL, Closing, Mode, Session
-from skillwire.server.http.routes import JSON_TYPE, HttpError, json_response, queries, read_json
+from skillwire.server.http.routes import JSON_TYPE, HttpError, json_response, parse_query, read_json
 
 _DEFAULT_WAIT_MS = 25_000
 _MAX_WAIT_MS = 60_000
-UNPROVEN_WAIT_MS = 1_000
+UNAUTHENTICATED_WAIT_MS = 1_000
 """For a client that has not shown the server's token yet: it must not hold connections."""
 _CONNECT_BYTES = 4096
 """Of a body that says nothing."""
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _RADIX = re.compile(r"0(?:[xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)", re.ASCII)
 _NO_BINARY = Closing(1003, "Binary frames are not supported")
-_LAST_WORDS = 1.0
+_CLOSE_TIMEOUT = 1.0
 """Seconds that a client has to take what is left for it when its session ends."""
 
 
@@ -60,19 +60,19 @@ class LoopEndpoint:
         except ShapeError as error:
             raise HttpError(400, f"Invalid MDP client message: {error}") from error
         except (ProtocolViolationError, FullError) as error:
-            self._hub.leave(session, Closing(1008, str(error)))
-            raise HttpError(401 if isinstance(error, UnprovenError) else 400, str(error)) from error
+            self._hub.end_session(session, Closing(1008, str(error)))
+            raise HttpError(401 if isinstance(error, UnauthenticatedError) else 400, str(error)) from error
         return json_response({"ok": True}, 202)
 
     async def poll(self, request: Request) -> Response:
         """Answer `GET poll`: wait for the next message to the client, and give it out."""
         session = self._session(request)
         session.touch()
-        wait = _wait_ms(queries(request.scope)) if session.proven else UNPROVEN_WAIT_MS
+        wait = _wait_ms(parse_query(request.scope)) if session.authenticated else UNAUTHENTICATED_WAIT_MS
         message = await _next_message(session, request, wait / 1000)
         session.touch()
         if message is None and session.closing is not None:
-            raise self._over(session.id)
+            raise self._gone_error(session.id)
         if message is None:
             return Response(status_code=204)
         return Response(b'{"message":' + message + b"}", media_type=JSON_TYPE)
@@ -80,14 +80,14 @@ class LoopEndpoint:
     async def disconnect(self, request: Request) -> Response:
         """Answer `POST disconnect`: end a session. One that is over, or never was, is no error."""
         if (session := self._known(request)) is not None:
-            self._hub.leave(session)
+            self._hub.end_session(session)
         return Response(status_code=204)
 
     def _session(self, request: Request) -> Session:
         if (session := self._known(request)) is None:
-            raise self._over(_session_id(request))
+            raise self._gone_error(_session_id(request))
         before = session.connection
-        auth = self._identities.claimed(request.headers, before.introduced)
+        auth = self._identities.client_auth(request.headers, before.ticket_auth)
         if auth != before.auth:
             session.connection = replace(before, auth=auth)
         return session
@@ -95,7 +95,7 @@ class LoopEndpoint:
     def _known(self, request: Request) -> Session | None:
         return self._hub.session(_session_id(request), Mode.HTTP_LOOP)
 
-    def _over(self, name: str) -> HttpError:
+    def _gone_error(self, name: str) -> HttpError:
         ending = self._hub.ending(name)
         if ending is None:
             return HttpError(404, "there is no such session; begin another with `connect`")
@@ -103,7 +103,7 @@ class LoopEndpoint:
 
 
 def _session_id(request: Request) -> str:
-    return request.headers.get(SESSION_HEADER) or queries(request.scope).get("sessionId", "")
+    return request.headers.get(SESSION_HEADER) or parse_query(request.scope).get("sessionId", "")
 
 
 async def _next_message(session: Session, request: Request, seconds: float) -> bytes | None:
@@ -155,17 +155,17 @@ class SocketEndpoint:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._write, session, websocket, tasks.cancel_scope)
                 tasks.start_soon(self._read, session, websocket)
-                await session.over.wait()
+                await session.ended.wait()
                 # One that does not take what is left for it would keep the connection for ever.
-                tasks.cancel_scope.deadline = anyio.current_time() + _LAST_WORDS
+                tasks.cancel_scope.deadline = anyio.current_time() + _CLOSE_TIMEOUT
         finally:
-            self._hub.leave(session)
+            self._hub.end_session(session)
             session.discard()
 
     async def _read(self, session: Session, websocket: WebSocket) -> None:
-        self._hub.leave(session, await self._read_until_the_end(session, websocket))
+        self._hub.end_session(session, await self._read_until_closed(session, websocket))
 
-    async def _read_until_the_end(self, session: Session, websocket: WebSocket) -> Closing:
+    async def _read_until_closed(self, session: Session, websocket: WebSocket) -> Closing:
         """Take messages until the client goes or says something wrong; return how it ends."""
         while True:
             message = await websocket.receive()

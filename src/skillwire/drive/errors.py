@@ -30,7 +30,7 @@ class ProtocolViolationError(DriveError):
     """The message of a client cannot be taken."""
 
 
-class UnprovenError(ProtocolViolationError):
+class UnauthenticatedError(ProtocolViolationError):
     """The client has not shown the token of this server."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from skillwire.core.record import Json
 from skillwire.drive.fields import MAX_DEPTH, TOO_DEEP, JsonFields, ShapeError, too_deep
 from skillwire.drive.messages import CallClient, CallError, ErrorCode
 from skillwire.drive.paths import SKILL_LEAVES, LivePath, best_match
-from skillwire.drive.registration import GET, Auth, Descriptor, PathType, described, without_none
+from skillwire.drive.registration import GET, Auth, Descriptor, PathType, first_paragraph, without_none
 from skillwire.errors import InvalidValueError
 from skillwire.frontmatter.split import UnreadableError, split
 from skillwire.safe_text import quoted
@@ -22,9 +22,9 @@ from skillwire.safe_text import quoted
 MAX_RESULT = 1024 * 1000
 """Bytes of an answer: with what stands around it, as much as a server takes."""
 
-_AROUND = 2
+_WRAPPER_DEPTH = 2
 """Levels that stand around an answer when it is sent."""
-_AROUND_PATH = 3
+_PATH_WRAPPER_DEPTH = 3
 """Levels around what is said of a path: the list of paths, the client, the message."""
 Resolver: TypeAlias = Callable[..., "Json | Awaitable[Json]"]
 """Takes a `LiveRequest` and a `LiveContext`, or the first, or nothing; returns the answer, now or later.
@@ -83,11 +83,11 @@ class ExposedPath:
     descriptor: Mapping[str, Json]
     """What is sent to the server."""
     resolver: Resolver
-    takes: int
+    parameter_count: int
     """How many arguments the resolver wants."""
 
     async def answer(self, request: LiveRequest, context: LiveContext) -> Json:
-        found = self.resolver(*(request, context)[: self.takes])
+        found = self.resolver(*(request, context)[: self.parameter_count])
         return await found if inspect.isawaitable(found) else found
 
 
@@ -104,12 +104,12 @@ class ExposedPaths:
         """Expose a path, or replace what was exposed there. Raises `InvalidValueError`."""
         parsed = LivePath.parse(path)
         for text in (options.description or "", options.content_type or ""):
-            _must_be_sendable("description", text)
+            _require_sendable("description", text)
         kind = _type(parsed, options)
         descriptor = _descriptor(parsed, kind, options)
         method = options.method or GET
-        takes = _taken(path, resolver)
-        self._exposed[method, path] = ExposedPath(parsed, kind, method, descriptor, resolver, takes)
+        parameter_count = _count_parameters(path, resolver)
+        self._exposed[method, path] = ExposedPath(parsed, kind, method, descriptor, resolver, parameter_count)
         self.changed.set()
 
     def put_text(self, path: str, text: str, options: Options) -> None:
@@ -117,11 +117,11 @@ class ExposedPaths:
 
         One with frontmatter describes itself: the server, which has a parser for it, finds the words there.
         """
-        _must_be_sendable("text", text)
+        _require_sendable("text", text)
         kind = _type(LivePath.parse(path), options)
         if kind is PathType.ENDPOINT:
             raise InvalidValueError("path", path, "that of a skill or a prompt: an endpoint needs a resolver")
-        told = options.description or (None if _has_frontmatter(text) else described(text) or None)
+        told = options.description or (None if _has_frontmatter(text) else first_paragraph(text) or None)
         answer: Json = text if kind is PathType.SKILL else {"messages": [{"role": "user", "content": text}]}
         self.put(path, replace(options, description=told), lambda: answer)
 
@@ -141,9 +141,9 @@ class ExposedPaths:
         try:
             answer: dict[str, Json] = {"ok": True, **without_none(data=await self._answer(call))}
         except _NotExposedError as error:
-            answer = _failed(ErrorCode.NOT_FOUND, str(error))
+            answer = _failure_result(ErrorCode.NOT_FOUND, str(error))
         except Exception as error:  # noqa: BLE001 - the resolver is somebody's code: its failure is an answer
-            answer = _failed(ErrorCode.HANDLER_ERROR, str(error) or type(error).__name__)
+            answer = _failure_result(ErrorCode.HANDLER_ERROR, str(error) or type(error).__name__)
         result: dict[str, Json] = {"type": "callClientResult", "requestId": call.request_id}
         return {**result, **_sendable(answer)}
 
@@ -202,7 +202,7 @@ def _descriptor(path: LivePath, kind: PathType, options: Options) -> Mapping[str
             **{name: None if schema is None else dict(schema) for name, schema in schemas.items()},
         ),
     }
-    if too_deep(told, MAX_DEPTH - _AROUND_PATH):
+    if too_deep(told, MAX_DEPTH - _PATH_WRAPPER_DEPTH):
         raise InvalidValueError("path", path.text, f"one that a server takes: its schema is {TOO_DEEP}")
     try:
         Descriptor.read(JsonFields.of(told))
@@ -211,7 +211,7 @@ def _descriptor(path: LivePath, kind: PathType, options: Options) -> Mapping[str
     return orjson.loads(orjson.dumps(told))  # what is said of it does not change with what was given
 
 
-def _taken(path: str, resolver: Any) -> int:
+def _count_parameters(path: str, resolver: Any) -> int:
     """Return how many arguments a resolver wants: none, the request, or the context as well."""
     kinds = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
     try:
@@ -226,7 +226,7 @@ def _taken(path: str, resolver: Any) -> int:
     return min(len(positional), 2)
 
 
-def _failed(code: ErrorCode, message: str) -> dict[str, Json]:
+def _failure_result(code: ErrorCode, message: str) -> dict[str, Json]:
     return {"ok": False, "error": CallError(code, message).to_json()}
 
 
@@ -238,7 +238,7 @@ def _has_frontmatter(text: str) -> bool:
     return True
 
 
-def _must_be_sendable(what: str, text: str) -> None:
+def _require_sendable(what: str, text: str) -> None:
     """Refuse half of a surrogate pair, which no message can hold. Raises `InvalidValueError`."""
     try:
         text.encode()
@@ -251,21 +251,25 @@ def _sendable(answer: dict[str, Json]) -> dict[str, Json]:
     try:
         content = orjson.dumps(answer)
     except TypeError as error:
-        return _failed(ErrorCode.HANDLER_ERROR, f"the resolver returned what is no JSON: {error}")
+        return _failure_result(ErrorCode.HANDLER_ERROR, f"the resolver returned what is no JSON: {error}")
     size = len(content)
-    if too_deep(answer, MAX_DEPTH - _AROUND):
-        return _failed(ErrorCode.HANDLER_ERROR, f"the answer is {TOO_DEEP}")
-    if b"null" in content and _holds_no_number(answer):
-        return _failed(ErrorCode.HANDLER_ERROR, "the resolver returned NaN or an infinity, which is no JSON")
+    if too_deep(answer, MAX_DEPTH - _WRAPPER_DEPTH):
+        return _failure_result(ErrorCode.HANDLER_ERROR, f"the answer is {TOO_DEEP}")
+    if b"null" in content and _has_nonfinite_number(answer):
+        return _failure_result(
+            ErrorCode.HANDLER_ERROR, "the resolver returned NaN or an infinity, which is no JSON"
+        )
     if size > MAX_RESULT:
-        return _failed(ErrorCode.HANDLER_ERROR, f"the answer has {size:,} bytes; the limit is {MAX_RESULT:,}")
+        return _failure_result(
+            ErrorCode.HANDLER_ERROR, f"the answer has {size:,} bytes; the limit is {MAX_RESULT:,}"
+        )
     return answer
 
 
-def _holds_no_number(value: object) -> bool:
+def _has_nonfinite_number(value: object) -> bool:
     """Whether a float in `value` is none that JSON knows: it would be sent as null."""
     if isinstance(value, float):
         return not math.isfinite(value)
     if isinstance(value, dict):
-        return any(map(_holds_no_number, cast("dict[str, object]", value).values()))
-    return isinstance(value, (list, tuple)) and any(map(_holds_no_number, cast("list[object]", value)))
+        return any(map(_has_nonfinite_number, cast("dict[str, object]", value).values()))
+    return isinstance(value, (list, tuple)) and any(map(_has_nonfinite_number, cast("list[object]", value)))

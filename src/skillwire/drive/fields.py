@@ -95,7 +95,7 @@ class JsonFields:
             raise self.fault(name, "must be a whole number above zero")
         return found
 
-    def within(self, name: str, limit: int) -> None:
+    def require_max_size(self, name: str, limit: int) -> None:
         """Refuse a field that has more than `limit` bytes as JSON."""
         if (size := json_size(self.values.get(name))) > limit:
             raise self.fault(name, f"has {size:,} bytes; the limit is {limit:,}")
@@ -144,7 +144,7 @@ class JsonFields:
         except ValueError as error:
             raise ShapeError(f"{self.place(name)}: {error}") from error
 
-    def only(self, known: Collection[str]) -> None:
+    def reject_unknown(self, known: Collection[str]) -> None:
         """Refuse fields that nobody knows: they are usually misspelt."""
         unknown = next((each for each in self.values if each not in known), None)
         if unknown is not None:

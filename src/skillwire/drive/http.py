@@ -39,7 +39,7 @@ def drive_routes(hub: Hub, token: str | None = None, headers: HeaderRule | None 
     `headers` are those of a reader that programs get.
     """
     if token is not None:
-        hub.withhold(token)
+        hub.redact(token)
     identities = Identities(hub, token)
     loop, socket = LoopEndpoint(hub, identities), SocketEndpoint(hub, identities)
     reads = ReadEndpoint(hub, identities, headers or HeaderRule())
@@ -56,25 +56,25 @@ def drive_routes(hub: Hub, token: str | None = None, headers: HeaderRule | None 
     others = (AUTH_PATH, *(f"{LOOP_PATH}/{name}" for name in ("connect", "send", "poll", "disconnect")))
     return DriveRoutes(
         (
-            Route(META_PATH, _told(_meta), methods=["GET"]),
-            Route(AUTH_PATH, _told(identities.introduce), methods=["POST"]),
-            Route(AUTH_PATH, _told(identities.forget), methods=["DELETE"]),
-            Route(f"{LOOP_PATH}/connect", _told(loop.connect), methods=["POST"]),
-            Route(f"{LOOP_PATH}/send", _told(loop.send), methods=["POST"]),
-            Route(f"{LOOP_PATH}/poll", _told(loop.poll), methods=["GET"]),
-            Route(f"{LOOP_PATH}/disconnect", _told(loop.disconnect), methods=["POST"]),
+            Route(META_PATH, _errors_as_responses(_meta), methods=["GET"]),
+            Route(AUTH_PATH, _errors_as_responses(identities.issue_ticket), methods=["POST"]),
+            Route(AUTH_PATH, _errors_as_responses(identities.forget), methods=["DELETE"]),
+            Route(f"{LOOP_PATH}/connect", _errors_as_responses(loop.connect), methods=["POST"]),
+            Route(f"{LOOP_PATH}/send", _errors_as_responses(loop.send), methods=["POST"]),
+            Route(f"{LOOP_PATH}/poll", _errors_as_responses(loop.poll), methods=["GET"]),
+            Route(f"{LOOP_PATH}/disconnect", _errors_as_responses(loop.disconnect), methods=["POST"]),
             *(Route(path, _options, methods=["OPTIONS"]) for path in others),
-            Route("/skills/{client}", _told(reads.read), methods=read_methods),
-            Route("/skills/{client}/{path:path}", _told(reads.read), methods=read_methods),
-            Route("/{client}/skills", _told(reads.read), methods=read_methods),
-            Route("/{client}/skills/{path:path}", _told(reads.read), methods=read_methods),
+            Route("/skills/{client}", _errors_as_responses(reads.read), methods=read_methods),
+            Route("/skills/{client}/{path:path}", _errors_as_responses(reads.read), methods=read_methods),
+            Route("/{client}/skills", _errors_as_responses(reads.read), methods=read_methods),
+            Route("/{client}/skills/{path:path}", _errors_as_responses(reads.read), methods=read_methods),
             WebSocketRoute("/{path:path}", take_socket),
         ),
         identities,
     )
 
 
-def _told(handler: _Handler) -> _Handler:
+def _errors_as_responses(handler: _Handler) -> _Handler:
     """Return `handler` with its errors as answers."""
 
     async def answer(request: Request) -> Response:
@@ -120,7 +120,7 @@ def drive_mount(live: LiveSkills, token: str | None = None) -> HttpMount:
     return HttpMount(
         drive.routes,
         open_paths=frozenset({AUTH_PATH}),
-        vouches=drive.identities.vouches,
+        is_authorized=drive.identities.is_authorized,
         credentials=True,
         connections=_CONNECTIONS_EACH * hub.limits.sessions,
         message_bytes=hub.limits.body,

@@ -14,7 +14,7 @@ from skillwire.drive.errors import (
     FullError,
     NoSuchPathError,
     ProtocolViolationError,
-    UnprovenError,
+    UnauthenticatedError,
     UnsendableError,
 )
 from skillwire.drive.messages import (
@@ -67,11 +67,11 @@ class Hub:
         self.limits = limits or DriveLimits()
         self.hooks = hooks or Hooks()
         self._sessions: dict[str, Session] = {}
-        self._unproven: dict[str, Session] = {}
+        self._unauthenticated: dict[str, Session] = {}
         self._clients: dict[str, OnlineClient] = {}
         self._paths = 0
         self._bytes = 0
-        self._room = OutboxBudget(self.limits.total_waiting_bytes)
+        self._budget = OutboxBudget(self.limits.total_waiting_bytes)
         self._ended: dict[str, Closing] = {}
         self._refused: dict[str, Closing] = {}
         """How the last sessions of the HTTP loop ended, which learn it when they ask again. Those that never
@@ -80,33 +80,33 @@ class Hub:
         self._revision = 0
         self._closed = False
         self._secret: str | None = None
-        self._withheld: tuple[bytes, ...] = ()
+        self._redacted: tuple[bytes, ...] = ()
 
-    def withhold(self, secret: str) -> None:
+    def redact(self, secret: str) -> None:
         """Never send this text to a client or a hook, no matter which request contains it."""
         self._secret = secret
         spelled = orjson.dumps(secret)
         if len(secret) >= _SECRET_CHARACTERS:
-            self._withheld += (spelled[1:-1],)
+            self._redacted += (spelled[1:-1],)
         else:
-            self._withheld += (spelled, b"Bearer " + spelled[1:])
+            self._redacted += (spelled, b"Bearer " + spelled[1:])
 
     # Sessions
 
     def connect(self, connection: Connection) -> Session:
         """Begin a session. Raises `FullError`."""
-        proven = connection.proof is None
-        if self._unproven and (
+        authenticated = connection.verify_token is None
+        if self._unauthenticated and (
             len(self._sessions) >= self.limits.sessions
-            or (not proven and len(self._unproven) >= self.limits.unproven)
+            or (not authenticated and len(self._unauthenticated) >= self.limits.unauthenticated)
         ):
-            self.leave(next(iter(self._unproven.values())), CROWDED_OUT)
+            self.end_session(next(iter(self._unauthenticated.values())), CROWDED_OUT)
         if self._closed or len(self._sessions) >= self.limits.sessions:
             raise FullError(f"{self.limits.sessions:,} clients are connected, which is the limit")
-        session = Session(connection, self.limits, self._room)
+        session = Session(connection, self.limits, self._budget)
         self._sessions[session.id] = session
-        if not proven:
-            self._unproven[session.id] = session
+        if not authenticated:
+            self._unauthenticated[session.id] = session
         return session
 
     def session(self, session_id: str, mode: Mode) -> Session | None:
@@ -117,42 +117,42 @@ class Hub:
     def disconnect(self, client_id: str, reason: str = "") -> None:
         """End the session of a client. It may come again."""
         if (online := self._clients.get(client_id)) is not None:
-            self.leave(online.session, Closing(NORMAL.code, reason))
+            self.end_session(online.session, Closing(NORMAL.code, reason))
 
     def ending(self, session_id: str) -> Closing | None:
         """Return how a session of the HTTP loop ended, if that is not too long ago."""
         return self._ended.get(session_id) or self._refused.get(session_id)
 
-    def leave(self, session: Session, closing: Closing = NORMAL) -> None:
+    def end_session(self, session: Session, closing: Closing = NORMAL) -> None:
         """End a session. To end one that has ended changes nothing."""
         if self._sessions.pop(session.id, None) is None:
             return
-        self._unproven.pop(session.id, None)
+        self._unauthenticated.pop(session.id, None)
         session.close(closing)
         if session.connection.mode is Mode.HTTP_LOOP:
             session.discard()
-            ended = self._ended if session.proven else self._refused
+            ended = self._ended if session.authenticated else self._refused
             ended[session.id] = closing
-            if len(ended) > (self.limits.sessions if session.proven else self.limits.unproven):
+            if len(ended) > (self.limits.sessions if session.authenticated else self.limits.unauthenticated):
                 del ended[next(iter(ended))]
         self._withdraw(session)
 
     async def receive(self, session: Session, value: object) -> None:
         """Take a message of a client. Raises `ShapeError`, `ProtocolViolationError` or `FullError`."""
         session.touch()
-        self._must_be_proven(session, value)
+        self._require_authentication(session, value)
         message = read_client_message(value)
         await self._take(session, message)
 
-    def _must_be_proven(self, session: Session, value: object) -> None:
+    def _require_authentication(self, session: Session, value: object) -> None:
         """Take nothing from a client that has not shown the token, but a registration that holds it."""
-        if session.proven:
+        if session.authenticated:
             return
-        proof = session.connection.proof
-        if proof is None or not proof(value):
-            raise UnprovenError
-        session.proven = True
-        self._unproven.pop(session.id, None)
+        verify_token = session.connection.verify_token
+        if verify_token is None or not verify_token(value):
+            raise UnauthenticatedError
+        session.authenticated = True
+        self._unauthenticated.pop(session.id, None)
 
     async def _take(self, session: Session, message: ClientMessage) -> None:
         match message:
@@ -175,19 +175,19 @@ class Hub:
         """Take a registration. A session that registers another id moves there."""
         client = message.client
         auth = None if message.auth is None else message.auth.without(self._secret)
-        self._must_fit(client, session.client)
+        self._check_capacity(client, session.client)
         try:
             await self.hooks.authorize_registration(client, auth, session.connection.auth)
         except DeniedError as error:
             raise ProtocolViolationError(str(error)) from error
         if session.closing is not None:
             return  # it went while the hook was deciding
-        self._must_fit(client, session.client)
+        self._check_capacity(client, session.client)
         if session.client is not None and session.client.id != client.id:
             self._withdraw(session)
         session.registered_auth = auth
         if (other := self._clients.get(client.id)) is not None and other.session is not session:
-            self.leave(other.session, REPLACED)
+            self.end_session(other.session, REPLACED)
         self._admit(session, client)
 
     def _own(self, session: Session, client_id: str) -> ClientInfo:
@@ -195,7 +195,7 @@ class Hub:
             raise ProtocolViolationError(f"client {quoted(client_id)} is not registered on this session")
         return session.client
 
-    def _must_fit(self, client: ClientInfo, before: ClientInfo | None = None) -> None:
+    def _check_capacity(self, client: ClientInfo, before: ClientInfo | None = None) -> None:
         """Raise `FullError` if there is no room for `client`, in the place of `before` and its namesake."""
         ids = {client.id} if before is None else {client.id, before.id}
         leaving = [each.info for each in map(self._clients.get, ids) if each is not None]
@@ -206,7 +206,7 @@ class Hub:
             raise FullError(f"what all clients register may have {self.limits.total_bytes:,} bytes together")
 
     def _admit(self, session: Session, client: ClientInfo) -> None:
-        self._must_fit(client)
+        self._check_capacity(client)
         known = self._clients.get(client.id)
         if known is not None:
             self._forget(known.info)
@@ -216,7 +216,7 @@ class Hub:
         session.table = PathTable.of(client.paths)
         self._revision += 1
         self._clients[client.id] = OnlineClient(client, self._revision, session)
-        self._tell()
+        self._notify()
 
     def _withdraw(self, session: Session) -> None:
         session.fail_calls()
@@ -227,7 +227,7 @@ class Hub:
         if known is not None and known.session is session:
             del self._clients[known.info.id]
             self._forget(known.info)
-            self._tell()
+            self._notify()
 
     def _forget(self, client: ClientInfo) -> None:
         self._paths -= len(client.paths)
@@ -239,7 +239,7 @@ class Hub:
         """Have `listener` told of every change from now on."""
         self._listeners.append(listener)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for listener in self._listeners:
             listener()
 
@@ -248,9 +248,9 @@ class Hub:
         """The clients that are registered now, in the order in which they came."""
         return tuple(self._clients.values())
 
-    def answering(self, method: str, path: str) -> tuple[str, ...]:
+    def clients_at(self, method: str, path: str) -> tuple[str, ...]:
         """Return the ids of the clients that have something at this path."""
-        asked = _asked(path)
+        asked = _parse_path(path)
         if asked is None:
             return ()
         return tuple(key for key, each in self._clients.items() if each.session.table.find(method, asked))
@@ -259,7 +259,7 @@ class Hub:
         self, client_id: str, method: str, path: str, types: Collection[PathType] = _ANY
     ) -> tuple[Descriptor, dict[str, str]] | None:
         """Return what answers this path, with its parameters; None if nothing does."""
-        online, asked = self._clients.get(client_id), _asked(path)
+        online, asked = self._clients.get(client_id), _parse_path(path)
         return None if online is None or asked is None else online.session.table.find(method, asked, types)
 
     # Calls
@@ -270,7 +270,7 @@ class Hub:
         if online is None:
             raise NoSuchPathError(f"no client {quoted(client_id)} is connected")
         if (found := self.find(client_id, request.method, request.path, types)) is None:
-            raise NoSuchPathError(_nothing_there(client_id, request))
+            raise NoSuchPathError(_not_found_message(client_id, request))
         descriptor, params = found
         await self.hooks.authorize_invocation(Invocation(online.info, descriptor, params, request))
         call = CallClient(
@@ -293,7 +293,7 @@ class Hub:
             message = orjson.dumps(call.to_json())
         except TypeError as error:  # too deep, a number of more than 64 bits, half a character
             raise UnsendableError(f"the request is no JSON that can be sent: {error}") from error
-        if any(secret in message for secret in self._withheld):
+        if any(secret in message for secret in self._redacted):
             raise UnsendableError("the request holds the token of this server, which no program may get")
         if len(message) > self.limits.body:
             raise UnsendableError(
@@ -310,9 +310,11 @@ class Hub:
             now = time.monotonic()
             for session in tuple(self._sessions.values()):
                 if now - session.seen > self.limits.silence_seconds:
-                    self.leave(session)
+                    self.end_session(session)
                 elif session.client is None and now - session.nameless > self.limits.register_seconds:
-                    self.leave(session, Closing(NORMAL.code, "no client has registered on this session"))
+                    self.end_session(
+                        session, Closing(NORMAL.code, "no client has registered on this session")
+                    )
                 elif now - session.pinged >= self.limits.ping_seconds:
                     session.pinged = now
                     session.post(ping(int(time.time() * 1000)))
@@ -321,18 +323,18 @@ class Hub:
         """End every session, and begin no more."""
         self._closed = True
         for session in tuple(self._sessions.values()):
-            self.leave(session, Closing(1012, "the server is going away"))
+            self.end_session(session, Closing(1012, "the server is going away"))
 
 
-def _asked(path: str) -> LivePath | None:
+def _parse_path(path: str) -> LivePath | None:
     try:
         return LivePath.parse(path)
     except InvalidValueError:
         return None
 
 
-def _nothing_there(client_id: str, request: PathRequest) -> str:
-    asked = _asked(request.path)
+def _not_found_message(client_id: str, request: PathRequest) -> str:
+    asked = _parse_path(request.path)
     if asked is not None and asked.parameters:
         return f"{quoted(request.path)} is a pattern; put a value in the place of `:{asked.parameters[0]}`"
     what = f"path {quoted(request.path)} with method {quoted(request.method)}"

@@ -46,7 +46,7 @@ class Ticket:
     claim: bytes
     origin: str | None
     """The web origin of the page that got the ticket; None for programs that are no pages."""
-    knows_token: bool
+    has_token: bool
 
     @property
     def auth(self) -> Auth:
@@ -59,9 +59,9 @@ class Tickets:
     def __init__(self, clock: Callable[[], float] = time.monotonic, max_tickets: int = MAX_TICKETS) -> None:
         self._tickets = ExpiringSecrets[Ticket](TICKET_SECONDS, max_tickets, clock=clock)
 
-    def issue(self, claim: bytes, headers: Headers, *, knows_token: bool) -> str:
+    def issue(self, claim: bytes, headers: Headers, *, has_token: bool) -> str:
         """Return the value of a new cookie."""
-        return self._tickets.issue(Ticket(claim, headers.get("origin"), knows_token))
+        return self._tickets.issue(Ticket(claim, headers.get("origin"), has_token))
 
     def take(self, headers: Headers) -> Ticket | None:
         """Use up the ticket of a request, if it has a good one."""
@@ -109,31 +109,33 @@ class Identities:
         """Return who begins a session, by its ticket and its headers. Raises `HttpError`."""
         headers = asked.headers
         ticket: Ticket | None = asked.scope.get(_TICKET) or self._tickets.take(headers)
-        introduced = None if ticket is None else ticket.auth
-        proven = self._token is None or self._is_shown(headers) or (ticket is not None and ticket.knows_token)
+        ticket_auth = None if ticket is None else ticket.auth
+        authenticated = (
+            self._token is None or self._has_token(headers) or (ticket is not None and ticket.has_token)
+        )
         return Connection(
             mode,
             asked.url.scheme in _SECURE,
-            self.claimed(headers, introduced),
-            None if proven else self._proves,
-            introduced,
+            self.client_auth(headers, ticket_auth),
+            None if authenticated else self._registers_with_token,
+            ticket_auth,
         )
 
-    def claimed(self, headers: Headers, introduced: Auth | None) -> Auth | None:
-        """Return what a client says of itself in its headers, or was `introduced` as. Raises `HttpError`."""
-        if (sent := _sent(headers)) is None:
-            return introduced
+    def client_auth(self, headers: Headers, ticket_auth: Auth | None) -> Auth | None:
+        """Return what a client says of itself in its headers, or was `ticket_auth` as. Raises `HttpError`."""
+        if (sent := _auth_from_headers(headers)) is None:
+            return ticket_auth
         sent = sent.without(self._token)
         if json_size(sent.to_json()) > MAX_CLAIM:
             raise HttpError(431, f"what the headers say of a client may have {MAX_CLAIM:,} bytes")
-        return sent if introduced is None else replace(sent, metadata=introduced.metadata)
+        return sent if ticket_auth is None else replace(sent, metadata=ticket_auth.metadata)
 
-    def _is_shown(self, headers: Headers) -> bool:
+    def _has_token(self, headers: Headers) -> bool:
         """Whether the server's token is in the header. This does not rely on an outer guard."""
         given = bearer_token(headers)
         return given is not None and self._token is not None and is_same(given, self._token)
 
-    def _proves(self, message: object) -> bool:
+    def _registers_with_token(self, message: object) -> bool:
         """Whether the first message of a session registers a client with the server's token."""
         match message:
             case {"type": "registerClient", "auth": {"token": str(token)}}:
@@ -141,7 +143,7 @@ class Identities:
             case _:
                 return False
 
-    def vouches(self, scope: Scope) -> bool:
+    def is_authorized(self, scope: Scope) -> bool:
         """Whether a request without the token may begin a session as a program, or goes on with one.
 
         A ticket is used up here. Without one, the session has to prove itself with its first message: the
@@ -158,13 +160,13 @@ class Identities:
         name = Headers(scope=scope).get(SESSION_HEADER) or _query(scope).get("sessionId", "")
         return self._hub.session(name, Mode.HTTP_LOOP) is not None or self._hub.ending(name) is not None
 
-    async def introduce(self, request: Request) -> Response:
+    async def issue_ticket(self, request: Request) -> Response:
         """Answer `POST /mdp/auth`."""
         limits = self._hub.limits
         value = await read_json(request, limits.body, limits.values)
-        auth = _introduced(value, request.headers)
-        knows_token = auth.token is not None and self._token is not None and is_same(auth.token, self._token)
-        if self._token is not None and not knows_token:
+        auth = _auth_from_request(value, request.headers)
+        has_token = auth.token is not None and self._token is not None and is_same(auth.token, self._token)
+        if self._token is not None and not has_token:
             raise HttpError(401, "that is not the token of this server")
         claim = compact_json(auth.without(self._token).to_json())
         if len(claim) > MAX_CLAIM:
@@ -174,14 +176,14 @@ class Identities:
         except JsonTooLargeError as error:
             raise HttpError(400, str(error)) from error
         self._tickets.revoke(request.headers)
-        return _answer(self._tickets.issue(claim, request.headers, knows_token=knows_token), request)
+        return _answer(self._tickets.issue(claim, request.headers, has_token=has_token), request)
 
     async def forget(self, request: Request) -> Response:
         """Answer `DELETE /mdp/auth`."""
         self._tickets.revoke(request.headers)
         return _answer("", request)
 
-    def of_reader(self, headers: Headers) -> Auth | None:
+    def reader_auth(self, headers: Headers) -> Auth | None:
         """Return what the hooks tell a program of a reader over HTTP, from headers without our secrets."""
         shown = {name: ", ".join(headers.getlist(name)) for name in headers if name not in _SECRET_HEADERS}
         if cookies := without_ticket("; ".join(headers.getlist("cookie"))):
@@ -206,13 +208,13 @@ def _answer(value: str, request: Request) -> Response:
     return Response(status_code=204, headers={"set-cookie": cookie, "cache-control": "no-store"})
 
 
-def _introduced(value: object, headers: Headers) -> Auth:
+def _auth_from_request(value: object, headers: Headers) -> Auth:
     """Return what a client says of itself: in the body, else in its headers. Raises `HttpError`."""
     if too_deep(value):
         raise HttpError(400, f"the body is {TOO_DEEP}")
-    sent = _sent(headers)
+    sent = _auth_from_headers(headers)
     try:
-        auth = _posted(value) or sent
+        auth = _auth_from_body(value) or sent
     except ShapeError as error:
         if sent is None:
             raise HttpError(400, f"{_NO_CONTEXT}: {error}") from error
@@ -222,7 +224,7 @@ def _introduced(value: object, headers: Headers) -> Auth:
     return auth
 
 
-def _posted(value: object) -> Auth | None:
+def _auth_from_body(value: object) -> Auth | None:
     """Return what the body says of a client. Raises `ShapeError`."""
     part = None if value is None else JsonFields.of(value).part_or_none("auth")
     if part is None:
@@ -232,7 +234,7 @@ def _posted(value: object) -> Auth | None:
     return auth
 
 
-def _sent(headers: Headers) -> Auth | None:
+def _auth_from_headers(headers: Headers) -> Auth | None:
     own = {name: value for name, value in headers.items() if name.startswith(_OWN_HEADERS)}
     authorization = headers.get("authorization")
     if not authorization:

@@ -73,12 +73,12 @@ class LivePath:
         """How far down it is: listings show the first level unless they are asked for more."""
         return max(1, len(self.segments) - 2)
 
-    def match(self, asked: "LivePath") -> dict[str, str] | None:
-        """Return the parameters under which this answers `asked`, which has none; None if it does not."""
-        if len(self.segments) != len(asked.segments):
+    def match(self, requested: "LivePath") -> dict[str, str] | None:
+        """Return the parameters under which this answers `requested`, which has none; None if it does not."""
+        if len(self.segments) != len(requested.segments):
             return None
         params: dict[str, str] = {}
-        for own, kind, other in zip(self.segments, self.kinds, asked.segments, strict=True):
+        for own, kind, other in zip(self.segments, self.kinds, requested.segments, strict=True):
             if kind is Kind.PARAMETER:
                 params[own[1:]] = other
             elif own != other:
@@ -94,11 +94,11 @@ def _kind(segment: str) -> Kind | None:
     return Kind.PARAMETER if _PARAMETER.fullmatch(segment) else None
 
 
-def best_match(paths: Iterable[LivePath], asked: LivePath) -> tuple[LivePath, dict[str, str]] | None:
-    """Return the path that answers `asked`, with its parameters. A tie goes to the first."""
+def best_match(paths: Iterable[LivePath], requested: LivePath) -> tuple[LivePath, dict[str, str]] | None:
+    """Return the path that answers `requested`, with its parameters. A tie goes to the first."""
     found: tuple[LivePath, dict[str, str]] | None = None
     for path in paths:
-        params = path.match(asked)
+        params = path.match(requested)
         if params is not None and (found is None or path.kinds < found[0].kinds):
             found = path, params
     return found

@@ -13,7 +13,7 @@ class DriveLimits:
 
     sessions: int = 1000
     """Clients that are connected at the same time."""
-    unproven: int = 64
+    unauthenticated: int = 64
     """Of those, clients that have not shown the server's token. One more takes the place of the oldest."""
     total_paths: int = 50_000
     """Paths of all clients together."""

@@ -24,7 +24,7 @@ from skillwire.drive.paths import SKILL_LEAVES
 from skillwire.drive.policy import PathRequest
 from skillwire.drive.registration import GET, PathType
 from skillwire.errors import CallFailedError
-from skillwire.server.http.routes import json_response, path_segments, queries
+from skillwire.server.http.routes import json_response, parse_query, path_segments
 
 ALLOWED = "GET, HEAD, OPTIONS"
 _ROUTE = "skills"
@@ -40,7 +40,7 @@ _STATUS: dict[type[CallFailedError], int] = {
     TimedOutError: 504,
 }
 # The text is that of a program which nobody here has written: no browser should run it as a page of ours.
-_HARMLESS = {
+_SAFE_HEADERS = {
     "cache-control": "no-cache",
     "content-security-policy": "sandbox; default-src 'none'",
     "x-content-type-options": "nosniff",
@@ -63,9 +63,9 @@ class ReadEndpoint:
         asked = PathRequest(
             GET,
             self._registered(client_id, segments),
-            query=dict(queries(request.scope)),
+            query=dict(parse_query(request.scope)),
             headers=self._headers.forwarded(request.headers),
-            auth=self._identities.of_reader(request.headers),
+            auth=self._identities.reader_auth(request.headers),
         )
         found = self._hub.find(client_id, GET, asked.path, [PathType.SKILL])
         content_type = (found[0].content_type if found else None) or _UNNAMED_TYPE
@@ -73,9 +73,9 @@ class ReadEndpoint:
             data = await self._hub.call(client_id, asked, [PathType.SKILL])
         except CallFailedError as error:
             return json_response(
-                {"error": call_error(error).to_json()}, _STATUS.get(type(error), 502), _HARMLESS
+                {"error": call_error(error).to_json()}, _STATUS.get(type(error), 502), _SAFE_HEADERS
             )
-        return _unless_known(_response(data, content_type), request.headers.get("if-none-match", ""))
+        return _with_etag(_response(data, content_type), request.headers.get("if-none-match", ""))
 
     def _registered(self, client_id: str, segments: Sequence[str]) -> str:
         """Return the path that is meant: the leaf may be left out, and be spelled either way."""
@@ -94,15 +94,15 @@ def _address(segments: list[str]) -> tuple[str, list[str]]:
 
 def _response(data: Answer, content_type: str) -> Response:
     if isinstance(data, str):
-        return Response(data, headers=_HARMLESS, media_type=content_type)
-    return json_response({} if isinstance(data, Nothing) else {"data": data}, headers=_HARMLESS)
+        return Response(data, headers=_SAFE_HEADERS, media_type=content_type)
+    return json_response({} if isinstance(data, Nothing) else {"data": data}, headers=_SAFE_HEADERS)
 
 
-def _unless_known(response: Response, known: str) -> Response:
+def _with_etag(response: Response, known: str) -> Response:
     """Return `response` with its tag, or 304 if whoever asks has it already."""
     tag = f'"{hashlib.sha256(bytes(response.body)).hexdigest()[:32]}"'
     given = {each.strip().removeprefix("W/") for each in known.split(",")}
     if given & {tag, "*"}:
-        return Response(status_code=304, headers={**_HARMLESS, "etag": tag})
+        return Response(status_code=304, headers={**_SAFE_HEADERS, "etag": tag})
     response.headers["etag"] = tag
     return response

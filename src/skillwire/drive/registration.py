@@ -36,7 +36,7 @@ _CONTENT_TYPE = re.compile(r"[\w.+-]+/[\w.+*-]+(?:; ?[\w.+-]+=[\w.+-]+)*", re.AS
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._~@:+-]{0,127}", re.ASCII)
 
 
-def described(text: str) -> str:
+def first_paragraph(text: str) -> str:
     """Return the first paragraph of a Markdown text that is no heading, on one line; `` if there is none."""
     plain = text.removeprefix("\ufeff").replace("\r\n", "\n")
     for paragraph in _PARAGRAPHS.split(plain):
@@ -188,7 +188,7 @@ class ClientInfo:
     @classmethod
     def read(cls, fields: JsonFields) -> "ClientInfo":
         for name in _ABOUT:
-            fields.within(name, MAX_ABOUT)
+            fields.require_max_size(name, MAX_ABOUT)
         about = without_none(
             description=fields.text_or_none("description"),
             version=fields.text_or_none("version"),
@@ -244,14 +244,14 @@ class PathTable:
         )
 
     def find(
-        self, method: str, asked: LivePath, types: Collection[PathType] = tuple(PathType)
+        self, method: str, requested: LivePath, types: Collection[PathType] = tuple(PathType)
     ) -> tuple[Descriptor, dict[str, str]] | None:
-        """Return what answers `asked`, with the parameters; None if nothing does."""
-        exact = self.exact.get((method, asked.text))
+        """Return what answers `requested`, with the parameters; None if nothing does."""
+        exact = self.exact.get((method, requested.text))
         if exact is not None and exact.type in types:
             return exact, {}
-        if not self.patterns or asked.parameters:
+        if not self.patterns or requested.parameters:
             return None
         among = {each.path: each for each in self.patterns if each.method == method and each.type in types}
-        found = best_match(among, asked)
+        found = best_match(among, requested)
         return None if found is None else (among[found[0]], found[1])

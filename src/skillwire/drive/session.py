@@ -27,16 +27,16 @@ class OutboxBudget:
 class Outbox:
     """Messages that are ready to be sent."""
 
-    def __init__(self, messages: int, size: int, room: OutboxBudget) -> None:
+    def __init__(self, messages: int, size: int, budget: OutboxBudget) -> None:
         """Hold so many messages at most, and so many bytes, as long as there is room."""
         self._messages = messages
         self._size = size
-        self._room = room
+        self._budget = budget
         self._waiting: dict[int, bytes] = {}
         self._put = 0
         self._held = 0
         self._closed = False
-        self._news = anyio.Event()
+        self._changed = anyio.Event()
 
     @property
     def held(self) -> int:
@@ -45,7 +45,7 @@ class Outbox:
 
     def put(self, message: bytes) -> int | None:
         """Add a message; return its number, or None if there is no room or nobody to fetch it."""
-        left = min(self._size - self._held, self._room.left)
+        left = min(self._size - self._held, self._budget.left)
         if self._closed or len(self._waiting) >= self._messages or len(message) > left:
             return None
         self._put += 1
@@ -71,7 +71,7 @@ class Outbox:
         while wanted():
             if (message := self.take_now()) is not None or self._closed:
                 return message
-            await self._news.wait()
+            await self._changed.wait()
         return None
 
     def close(self) -> None:
@@ -87,11 +87,11 @@ class Outbox:
 
     def _hold(self, more: int) -> None:
         self._held += more
-        self._room.left -= more
+        self._budget.left -= more
 
     def wake(self) -> None:
         """Let everyone who waits look again."""
-        news, self._news = self._news, anyio.Event()
+        news, self._changed = self._changed, anyio.Event()
         news.set()
 
 
@@ -127,9 +127,9 @@ class Connection:
     mode: Mode
     secure: bool = False
     auth: Auth | None = None
-    proof: Callable[[object], bool] | None = None
+    verify_token: Callable[[object], bool] | None = None
     """Says of its first message whether it holds the server's token; None if the client has shown it."""
-    introduced: Auth | None = None
+    ticket_auth: Auth | None = None
     """What it said of itself at `/mdp/auth`. On the HTTP loop, `auth` is what the last request said."""
 
 
@@ -147,22 +147,22 @@ class _Pending:
 class Session:
     """A client that is connected. The hub alone decides who it is, and when it ends."""
 
-    def __init__(self, connection: Connection, limits: DriveLimits, room: OutboxBudget) -> None:
-        """`room` is for the messages to all clients."""
+    def __init__(self, connection: Connection, limits: DriveLimits, budget: OutboxBudget) -> None:
+        """`budget` is for the messages to all clients."""
         self.id = secrets.token_urlsafe(24)  # on the HTTP loop, whoever knows it is the client
         self.connection = connection
         self.client: ClientInfo | None = None
         self.registered_auth: Auth | None = None
-        self.proven = connection.proof is None
+        self.authenticated = connection.verify_token is None
         """Whether the client has shown that it knows the server's token, if there is one."""
         self.table = PathTable()
         self.connected_at = self.seen_at = time.time()
         self.seen = self.pinged = self.nameless = time.monotonic()
         self.closing: Closing | None = None
-        self.over = anyio.Event()
+        self.ended = anyio.Event()
         self._limits = limits
         self._pending: dict[str, _Pending] = {}
-        self.outbox = Outbox(limits.waiting, limits.waiting_bytes, room)
+        self.outbox = Outbox(limits.waiting, limits.waiting_bytes, budget)
         self._polls = 0
 
     @property
@@ -220,7 +220,7 @@ class Session:
     def close(self, closing: Closing) -> None:
         """End the session: what was posted before can still be fetched, what is unanswered has failed."""
         self.closing = closing
-        self.over.set()
+        self.ended.set()
         self.outbox.close()
         self.fail_calls()
 

@@ -11,7 +11,7 @@ from skillwire.core.names import NAME_RULE, SKILL_FILE, is_skill_name
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import LiveFile, Origin, SkillFile, SkillRecord
 from skillwire.core.template import SkillTemplate
-from skillwire.drive.documents import DescriptionFetcher, document, head
+from skillwire.drive.documents import DescriptionFetcher, document, minimal_frontmatter
 from skillwire.drive.errors import NoSuchPathError
 from skillwire.drive.hub import Hub, OnlineClient
 from skillwire.drive.paths import Kind
@@ -19,11 +19,11 @@ from skillwire.drive.policy import PathRequest
 from skillwire.drive.registration import GET, ClientInfo, Descriptor, PathType
 from skillwire.errors import CallFailedError, NotServedError, SourceError
 from skillwire.frontmatter.document import read_document
-from skillwire.safe_text import one_line, quoted
+from skillwire.safe_text import collapse_lines, quoted
 from skillwire.sources.assemble import assemble
 from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source, WatchFilter, ignore_progress
 
-_LONGEST_PAUSE = 2.0
+_MAX_PAUSE = 2.0
 
 
 def skill_template(client: ClientInfo, descriptor: Descriptor, label: str) -> SkillTemplate:
@@ -37,7 +37,7 @@ def skill_template(client: ClientInfo, descriptor: Descriptor, label: str) -> Sk
     told = (descriptor.description or "").strip()
     return SkillTemplate(
         path="/".join([client.id, *parts[:-1]]),
-        description=told or f"What {one_line(client.name)} says at {quoted(path.text)}.",
+        description=told or f"What {collapse_lines(client.name)} says at {quoted(path.text)}.",
         label=label,
         location=located,
     )
@@ -50,7 +50,7 @@ def _name(segment: str, at: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Looked:
+class _ClientScan:
     """What became of the paths of one client."""
 
     online: OnlineClient
@@ -67,10 +67,10 @@ class DriveSource(Source):
     def __init__(self, hub: Hub, label: str = "drive") -> None:
         self.label = label
         self._hub = hub
-        self._introductions = DescriptionFetcher(hub, self._tell)
-        self._looked: dict[str, _Looked] = {}
+        self._descriptions = DescriptionFetcher(hub, self._notify)
+        self._scans: dict[str, _ClientScan] = {}
         self._changed: set[anyio.Event] = set()
-        hub.listen(self._tell)
+        hub.listen(self._notify)
 
     @property
     def place(self) -> str:
@@ -78,16 +78,16 @@ class DriveSource(Source):
 
     async def run(self) -> None:
         """Ask for what descriptions are missing, until cancelled."""
-        await self._introductions.run()
+        await self._descriptions.run()
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
-        looked: dict[str, _Looked] = {}
+        looked: dict[str, _ClientScan] = {}
         for online in self._hub.clients:
-            known = self._looked.get(online.info.id)
+            known = self._scans.get(online.info.id)
             if known is None or known.online is not online or not known.complete:
-                known = self._look(online)
+                known = self._scan_client(online)
             looked[online.info.id] = known
-        self._looked = looked
+        self._scans = looked
         every = looked.values()
         progress(len(every))
         return Scan(
@@ -96,15 +96,15 @@ class DriveSource(Source):
             tuple(template for each in every for template in each.templates),
         )
 
-    def _look(self, online: OnlineClient) -> _Looked:
+    def _scan_client(self, online: OnlineClient) -> _ClientScan:
         """Look at the paths of one client."""
         skills = [each for each in online.info.paths if each.type is PathType.SKILL]
         plain = [each for each in skills if not each.path.parameters]
-        told = [(each, self._introductions.description(online, each)) for each in plain]
+        told = [(each, self._descriptions.description(online, each)) for each in plain]
         found = [
             self._found(online, each, description) for each, description in told if description is not None
         ]
-        return _Looked(
+        return _ClientScan(
             online,
             all(description is not None for _, description in told),
             tuple(each for each in found if isinstance(each, SkillRecord)),
@@ -112,14 +112,14 @@ class DriveSource(Source):
             tuple(skill_template(online.info, each, self.label) for each in skills if each.path.parameters),
         )
 
-    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
+    async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
         while True:
             changed = anyio.Event()
             self._changed.add(changed)
             begin = time.monotonic()
             yield EVERYWHERE
             # Three times as long a pause as the last look took: a flood gets a quarter of the time at most.
-            await anyio.sleep(min(3 * (time.monotonic() - begin), _LONGEST_PAUSE))
+            await anyio.sleep(min(3 * (time.monotonic() - begin), _MAX_PAUSE))
             await changed.wait()
 
     async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
@@ -144,8 +144,8 @@ class DriveSource(Source):
             return (_no_name(where, descriptor),)
         if not description:
             return (_no_description(where),)
-        listed = read_document(head(folder[-1], description), where, folder[-1])
-        if not listed.servable:  # a description may hold what no YAML can
+        listed = read_document(minimal_frontmatter(folder[-1], description), where, folder[-1])
+        if not listed.is_servable:  # a description may hold what no YAML can
             return listed.problems
         origin = Origin(self.label, f"{online.info.id}{descriptor.path.text}", where)
         return assemble(
@@ -156,7 +156,7 @@ class DriveSource(Source):
             origin=origin,
         )
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for changed in self._changed:
             changed.set()
         self._changed.clear()

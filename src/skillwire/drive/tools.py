@@ -18,13 +18,13 @@ from skillwire.drive.policy import PathRequest
 from skillwire.drive.registration import METHODS, Auth, PathType
 from skillwire.errors import CallFailedError
 from skillwire.features.base import Call
-from skillwire.features.tools import Run, Tool, structured
+from skillwire.features.tools import Run, Tool, structured_result
 from skillwire.safe_text import quoted
 
 _ABOUT = ("description", "version", "platform", "metadata")
-_OF_CLIENT = ("id", "name", *_ABOUT, "status", "connectedAt", "lastSeenAt")
-_OF_CONNECTION = ("mode", "authSource")
-_OF_PATH = ("clientId", "clientName", "type", "path", "description", "contentType")
+_CLIENT_FIELDS = ("id", "name", *_ABOUT, "status", "connectedAt", "lastSeenAt")
+_CONNECTION_FIELDS = ("mode", "authSource")
+_PATH_FIELDS = ("clientId", "clientName", "type", "path", "description", "contentType")
 _SCHEMAS = ("inputSchema", "outputSchema")
 _BY_TYPE: dict[Json, tuple[str, ...]] = {
     PathType.ENDPOINT: ("method", *_SCHEMAS),
@@ -61,11 +61,11 @@ _REQUEST: dict[str, Json] = {
 }
 _CLIENT_ID: Json = {"type": "string", "description": "The id of a client, from `listClients`."}
 _SEARCH: Json = {"type": "string", "description": "Only what holds this text, in any case."}
-_LOOKS: dict[str, Json] = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
-_ACTS: dict[str, Json] = {"readOnlyHint": False, "openWorldHint": True}
+_READ_ONLY: dict[str, Json] = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
+_MUTATING: dict[str, Json] = {"readOnlyHint": False, "openWorldHint": True}
 
 
-def needle(search: str | None) -> str | None:
+def normalize_search(search: str | None) -> str | None:
     """Return what to look for, in lower case; None for nothing."""
     return (search or "").strip().lower() or None
 
@@ -81,16 +81,16 @@ def path_matches(search: str, path: Mapping[str, Json]) -> bool:
 
 
 def _texts_of_client(client: Mapping[str, Json]) -> Iterator[str]:
-    yield from _texts(client, _OF_CLIENT)
+    yield from _texts(client, _CLIENT_FIELDS)
     connection = cast("Mapping[str, Json]", client["connection"])
-    yield from _texts(connection, _OF_CONNECTION)
+    yield from _texts(connection, _CONNECTION_FIELDS)
     yield "secure" if connection["secure"] else "insecure"
     for path in cast("list[Mapping[str, Json]]", client["paths"]):
         yield from _texts_of_path(path)
 
 
 def _texts_of_path(path: Mapping[str, Json]) -> Iterator[str]:
-    return _texts(path, (*_OF_PATH, *_BY_TYPE.get(path["type"], ())))
+    return _texts(path, (*_PATH_FIELDS, *_BY_TYPE.get(path["type"], ())))
 
 
 def _texts(values: Mapping[str, Json], names: tuple[str, ...]) -> Iterator[str]:
@@ -108,8 +108,8 @@ def bridge_tools(hub: Hub) -> tuple[Tool, ...]:
             "listClients",
             "List the running programs that are connected, with the paths that each offers.",
             _schema({"search": _SEARCH}),
-            _LOOKS,
-            _told(bridge.list_clients),
+            _READ_ONLY,
+            _errors_as_results(bridge.list_clients),
         ),
         Tool(
             "listPaths",
@@ -126,23 +126,23 @@ def bridge_tools(hub: Hub) -> tuple[Tool, ...]:
                     },
                 }
             ),
-            _LOOKS,
-            _told(bridge.list_paths),
+            _READ_ONLY,
+            _errors_as_results(bridge.list_paths),
         ),
         Tool(
             "callPath",
             "Call one path of one connected program, and return what it answers.",
             _schema({"clientId": _CLIENT_ID, **_REQUEST}, "clientId", "method", "path"),
-            _ACTS,
-            _told(bridge.call_path),
+            _MUTATING,
+            _errors_as_results(bridge.call_path),
         ),
         Tool(
             "callPaths",
             "Call one path of several connected programs at once. Without `clientIds`, or if the list is "
             "empty, of all that have it.",
             _schema({"clientIds": {"type": "array", "items": _CLIENT_ID}, **_REQUEST}, "method", "path"),
-            _ACTS,
-            _told(bridge.call_paths),
+            _MUTATING,
+            _errors_as_results(bridge.call_paths),
         ),
     )
 
@@ -152,16 +152,16 @@ def _schema(properties: dict[str, Json], *required: str) -> dict[str, Json]:
     return {**schema, "required": list(required)} if required else schema
 
 
-def _told(run: Run) -> Run:
+def _errors_as_results(run: Run) -> Run:
     """Return `run` with what goes wrong as its result: the model can do better the next time."""
 
     async def tell(call: Call) -> dict[str, Json]:
         try:
             return await run(call)
         except CallFailedError as error:
-            return structured(failure(call_error(error)), is_error=True)
+            return structured_result(failure(call_error(error)), is_error=True)
         except ShapeError as error:
-            return structured(failure(CallError(ErrorCode.BAD_REQUEST, str(error))), is_error=True)
+            return structured_result(failure(CallError(ErrorCode.BAD_REQUEST, str(error))), is_error=True)
 
     return tell
 
@@ -172,14 +172,14 @@ class _Bridge:
 
     async def list_clients(self, call: Call) -> dict[str, Json]:
         fields = _arguments(call, "search")
-        search = needle(fields.text_or_none("search"))
+        search = normalize_search(fields.text_or_none("search"))
         listed = map(_client, self._hub.clients)
         found: list[Json] = [each for each in listed if search is None or client_matches(search, each)]
-        return structured(_fitting("clients", found, "`search` for fewer"))
+        return structured_result(_limit_results("clients", found, "`search` for fewer"))
 
     async def list_paths(self, call: Call) -> dict[str, Json]:
         fields = _arguments(call, "clientId", "search", "depth")
-        client_id, search = fields.text_or_none("clientId"), needle(fields.text_or_none("search"))
+        client_id, search = fields.text_or_none("clientId"), normalize_search(fields.text_or_none("search"))
         depth = fields.positive_or_none("depth") or (None if search else 1)
         listed: Iterator[dict[str, Json]] = (
             {"clientId": online.info.id, "clientName": online.info.name, **each.listed}
@@ -189,31 +189,33 @@ class _Bridge:
             if depth is None or each.path.depth <= depth
         )
         paths: list[Json] = [each for each in listed if search is None or path_matches(search, each)]
-        return structured(_fitting("paths", paths, "name a `clientId`, `search`, or ask for less `depth`"))
+        return structured_result(
+            _limit_results("paths", paths, "name a `clientId`, `search`, or ask for less `depth`")
+        )
 
     async def call_path(self, call: Call) -> dict[str, Json]:
         fields = _arguments(call, "clientId", *_REQUEST)
         client_id = fields.text("clientId")
-        return structured(_success(await self._hub.call(client_id, _request(fields))))
+        return structured_result(_success(await self._hub.call(client_id, _request(fields))))
 
     async def call_paths(self, call: Call) -> dict[str, Json]:
         fields = _arguments(call, "clientIds", *_REQUEST)
         request = _request(fields)
-        ids = self._asked(fields, request)
+        ids = self._select_clients(fields, request)
         if not ids:
             message = f"no connected client has {quoted(request.path)} with method {quoted(request.method)}"
-            return structured(failure(CallError(ErrorCode.NOT_FOUND, message)), is_error=True)
+            return structured_result(failure(CallError(ErrorCode.NOT_FOUND, message)), is_error=True)
         if (size := _size(request) * len(ids)) > MAX_SENT:
             message = (
                 f"the request would have {size:,} bytes for {len(ids):,} clients together; the limit is "
                 f"{MAX_SENT:,}; ask fewer with `clientIds`"
             )
-            return structured(failure(CallError(ErrorCode.BAD_REQUEST, message)), is_error=True)
+            return structured_result(failure(CallError(ErrorCode.BAD_REQUEST, message)), is_error=True)
         answers = _Answers()
         async with anyio.create_task_group() as tasks:
             for client_id in ids:
                 tasks.start_soon(self._collect, client_id, request, answers)
-        return structured({"results": [answers.of(client_id) for client_id in ids]})
+        return structured_result({"results": [answers.of(client_id) for client_id in ids]})
 
     async def _collect(self, client_id: str, request: PathRequest, answers: "_Answers") -> None:
         try:
@@ -221,9 +223,9 @@ class _Bridge:
         except CallFailedError as error:  # one that fails, fails alone
             answers.put(client_id, failure(call_error(error)))
 
-    def _asked(self, fields: JsonFields, request: PathRequest) -> tuple[str, ...]:
+    def _select_clients(self, fields: JsonFields, request: PathRequest) -> tuple[str, ...]:
         if fields.values.get("clientIds") in (None, []):
-            return self._hub.answering(request.method, request.path)
+            return self._hub.clients_at(request.method, request.path)
         ids = fields.items("clientIds", self._hub.limits.sessions)
         if not all(isinstance(each, str) for each in ids):
             raise fields.fault("clientIds", "must be a list of text")
@@ -232,7 +234,7 @@ class _Bridge:
 
 def _arguments(call: Call, *known: str) -> JsonFields:
     fields = JsonFields.of(dict(call.params), "")
-    fields.only(known)
+    fields.reject_unknown(known)
     return fields
 
 
@@ -244,12 +246,12 @@ def _request(fields: JsonFields) -> PathRequest:
         fields.mapping_or_none("query"),
         fields.values.get("body"),
         fields.texts_or_none("headers"),
-        None if auth is None else _said(Auth.read(auth)),
+        None if auth is None else _drop_empty(Auth.read(auth)),
         null_body="body" in fields.values and fields.values["body"] is None,
     )
 
 
-def _said(auth: Auth) -> Auth:
+def _drop_empty(auth: Auth) -> Auth:
     """Return `auth` without empty texts, which say nothing."""
     return replace(auth, scheme=auth.scheme or None, token=auth.token or None)
 
@@ -297,7 +299,7 @@ class _Answers:
         return {"clientId": client_id, **answer}
 
 
-def _fitting(name: str, found: list[Json], advice: str) -> dict[str, Json]:
+def _limit_results(name: str, found: list[Json], advice: str) -> dict[str, Json]:
     """Return what was found, as much as fits; the rest is counted."""
     sizes = accumulate(len(orjson.dumps(each, option=orjson.OPT_INDENT_2)) for each in found)
     fits = sum(1 for size in sizes if size <= MAX_ANSWERS)

@@ -24,9 +24,9 @@ _SCHEMES = frozenset({"ws", "wss", "http", "https"})
 _URL_RULE = "a URL such as `ws://127.0.0.1:8765`"
 _JSON = {"content-type": "application/json"}
 _WAIT_MS = 25_000
-_PATIENCE = 10.0
+_TIMEOUT = 10.0
 """Seconds for a request that does not wait for a message."""
-_FAREWELL = 2.0
+_CLOSE_TIMEOUT = 2.0
 """Seconds to end a connection properly, also when everything is cancelled."""
 _REFUSALS = frozenset({1003, 1007, 1008})
 _REFUSED_STATUS = frozenset({400, 401, 403, 404, 405, 413, 421, 431})
@@ -89,9 +89,9 @@ class Transport(ABC):
 @asynccontextmanager
 async def open_transport(address: ServerAddress, headers: Mapping[str, str]) -> AsyncGenerator[Transport]:
     """Yield a connection to the server. Raises `ConnectionLostError` or `RefusedByServerError`."""
-    open_carrier = _over_socket if address.over_socket else _over_loop
-    async with open_carrier(address, headers) as carrier:
-        yield carrier
+    open_connection = _over_socket if address.over_socket else _over_loop
+    async with open_connection(address, headers) as transport:
+        yield transport
 
 
 @asynccontextmanager
@@ -105,13 +105,13 @@ async def _over_socket(address: ServerAddress, headers: Mapping[str, str]) -> As
         )
     except InvalidStatus as error:
         status, body = error.response.status_code, bytes(error.response.body or b"")
-        raise _by_status(status, _told(body)) from error
+        raise _error_for_status(status, _error_message(body)) from error
     except (OSError, InvalidHandshake, TimeoutError) as error:
         raise ConnectionLostError(f"cannot connect to {quoted(address.url)}: {error}") from error
     try:
         yield _SocketTransport(connection)
     finally:
-        with anyio.move_on_after(_FAREWELL, shield=True):
+        with anyio.move_on_after(_CLOSE_TIMEOUT, shield=True):
             await connection.close()
 
 
@@ -123,13 +123,13 @@ class _SocketTransport(Transport):
         try:
             await self._connection.send(orjson.dumps(message).decode())
         except ConnectionClosed as error:
-            raise _by_closing(error) from error
+            raise _error_for_close(error) from error
 
     async def receive(self) -> object:
         try:
             return load_bounded_json(await self._connection.recv(decode=False), max_values=_MAX_VALUES)
         except ConnectionClosed as error:
-            raise _by_closing(error) from error
+            raise _error_for_close(error) from error
         except (orjson.JSONDecodeError, JsonTooLargeError) as error:
             raise ConnectionLostError(
                 "the server sent something that is not JSON, or too much of it"
@@ -141,16 +141,16 @@ async def _over_loop(address: ServerAddress, headers: Mapping[str, str]) -> Asyn
     async with httpx2.AsyncClient(
         base_url=f"{address.url}{LOOP_PATH}/",
         headers=dict(headers),
-        timeout=_PATIENCE,
+        timeout=_TIMEOUT,
         trust_env=not address.local,
     ) as http:
-        carrier = LoopTransport(http)
-        await carrier.begin()
+        transport = LoopTransport(http)
+        await transport.begin()
         try:
-            yield carrier
+            yield transport
         finally:
-            with anyio.move_on_after(_FAREWELL, shield=True):
-                await carrier.end()
+            with anyio.move_on_after(_CLOSE_TIMEOUT, shield=True):
+                await transport.end()
 
 
 class LoopTransport(Transport):
@@ -179,35 +179,39 @@ class LoopTransport(Transport):
 
     async def receive(self) -> object:
         while True:
-            answer = await self._ask("GET", f"poll?waitMs={_WAIT_MS}", patience=_PATIENCE + _WAIT_MS / 1000)
+            answer = await self._ask(
+                "GET", f"poll?waitMs={_WAIT_MS}", timeout_seconds=_TIMEOUT + _WAIT_MS / 1000
+            )
             if answer.status_code == 200:
                 return _fields(answer.content).get("message")
 
     async def _ask(
-        self, method: str, path: str, body: bytes = b"", patience: float = _PATIENCE
+        self, method: str, path: str, body: bytes = b"", timeout_seconds: float = _TIMEOUT
     ) -> httpx2.Response:
         headers = {**self._session, **(_JSON if body else {})}
         try:
-            answer = await self._http.request(method, path, headers=headers, content=body, timeout=patience)
+            answer = await self._http.request(
+                method, path, headers=headers, content=body, timeout=timeout_seconds
+            )
         except httpx2.TransportError as error:
             raise ConnectionLostError(f"cannot reach {quoted(str(self._http.base_url))}: {error}") from error
         if answer.is_success:
             return answer
-        told, code = _told(answer.content), _closing_code(answer.content)
+        told, code = _error_message(answer.content), _closing_code(answer.content)
         if code == REPLACED:
             raise ReplacedError(told)
         if answer.status_code == 404 and self._session:
             raise ConnectionLostError("the session is over")
-        raise _by_status(answer.status_code, told)
+        raise _error_for_status(answer.status_code, told)
 
 
-def _by_status(status: int, told: str) -> SkillwireError:
+def _error_for_status(status: int, told: str) -> SkillwireError:
     if status in _REFUSED_STATUS:
         return RefusedByServerError(f"the server answered {status}: {told}")
     return ConnectionLostError(f"the server answered {status}: {told}")
 
 
-def _by_closing(error: ConnectionClosed) -> SkillwireError:
+def _error_for_close(error: ConnectionClosed) -> SkillwireError:
     received = error.rcvd
     if received is None:
         return ConnectionLostError("the connection broke off")
@@ -218,7 +222,7 @@ def _by_closing(error: ConnectionClosed) -> SkillwireError:
     return ConnectionLostError(received.reason or f"the server closed with {received.code}")
 
 
-def _told(body: bytes) -> str:
+def _error_message(body: bytes) -> str:
     """Return what an answer says went wrong."""
     found = _fields(body).get("error")
     return found if isinstance(found, str) else "without a word; is it a server with live skills?"

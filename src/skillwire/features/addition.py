@@ -7,7 +7,7 @@ from typing import Protocol
 from skillwire.core.record import Json, SkillRecord
 from skillwire.errors import ConflictError
 from skillwire.features.content import RuntimeMeta, no_meta
-from skillwire.features.resources import Listed, Problems, Unlisted
+from skillwire.features.resources import ExtraResources, Problems, UnlistedResources
 from skillwire.features.tools import Tool
 from skillwire.library.library import Library
 
@@ -18,9 +18,9 @@ class AddedFeatures:
 
     tools: Sequence[Tool] = ()
     """Tools, behind those that load skills."""
-    listed: Sequence[Listed] = ()
+    listed: Sequence[ExtraResources] = ()
     """Resources in the list, behind the skills."""
-    unlisted: Sequence[Unlisted] = ()
+    unlisted: Sequence[UnlistedResources] = ()
     """Resources for clients that know their URIs."""
     problems: Problems | None = None
     """What is wrong in a catalogue, if that is more than the library found."""

@@ -19,7 +19,7 @@ from skillwire.sources.base import Validator
 _SEPARATOR = "\0"
 
 
-def bad_cursor(cursor: str) -> BadParamsError:
+def bad_cursor_error(cursor: str) -> BadParamsError:
     """Return the error for a cursor that a list never gave out, or whose item is gone."""
     return BadParamsError(f"cursor {quoted(cursor)} does not continue this list; list again without a cursor")
 
@@ -29,9 +29,9 @@ class Call:
     """The parameters of one request, not yet trusted to have any shape."""
 
     params: Mapping[str, object] = field(default_factory=dict[str, object])
-    may_change: bool = False
+    can_change: bool = False
     """Whether the caller may change the server: the user's client on stdio, or one that sent a credential."""
-    knows_skills: bool = False
+    supports_skills: bool = False
     """Whether the client declares the extension, and so can load skills without a tool."""
 
     def text(self, name: str) -> str:
@@ -52,15 +52,15 @@ class Call:
         """
         value = self.params.get(name)
         if value is None:
-            return Call(may_change=self.may_change, knows_skills=self.knows_skills)
+            return Call(can_change=self.can_change, supports_skills=self.supports_skills)
         if not isinstance(value, Mapping):
             raise BadParamsError(f"the parameter `{name}` must be an object")
-        return Call(cast("Mapping[str, object]", value), self.may_change, self.knows_skills)
+        return Call(cast("Mapping[str, object]", value), self.can_change, self.supports_skills)
 
-    def no_cursor(self) -> None:
+    def reject_cursor(self) -> None:
         """Refuse a cursor: this list has one page, and never gave one out. Raises `BadParamsError`."""
         if (cursor := self.cursor()) is not None:
-            raise bad_cursor(cursor)
+            raise bad_cursor_error(cursor)
 
     def cursor(self) -> str | None:
         """Return where the list continues, or None for its beginning. Raises `BadParamsError`."""
@@ -136,7 +136,7 @@ class Feature(ABC):
         """Return the schemes of all URIs at which something can be read, now or later."""
         return ()
 
-    def updated(self, change: Change) -> Collection[str]:  # noqa: ARG002 - for those that serve some
+    def updated_uris(self, change: Change) -> Collection[str]:  # noqa: ARG002 - for those that serve some
         """Return the URIs at which something else can be read now, or nothing any more."""
         return ()
 
@@ -187,13 +187,13 @@ def page(
     A cursor names the last key that was given out. So the list continues there even if it has changed
     since; a key that is gone gets an error, because nobody can say what stood behind it.
     """
-    start = 0 if cursor is None else _behind(cursor, of, position)
+    start = 0 if cursor is None else _start_after(cursor, of, position)
     stop = start + size
     shown = keys[start:stop]
     return Page(shown, _cursor(of, shown[-1]) if stop < len(keys) else None)
 
 
-def continues(cursor: object, of: str) -> bool:
+def is_cursor_of(cursor: object, of: str) -> bool:
     """Whether `cursor` was given out by the list `of`, here or in a server before this one."""
     if not isinstance(cursor, str):
         return False
@@ -203,15 +203,15 @@ def continues(cursor: object, of: str) -> bool:
         return False
 
 
-def _behind(cursor: str, of: str, position: Callable[[str], int | None]) -> int:
+def _start_after(cursor: str, of: str, position: Callable[[str], int | None]) -> int:
     try:
         name, _, last = base64.urlsafe_b64decode(cursor.encode("ascii")).decode().partition(_SEPARATOR)
     except (UnicodeError, binascii.Error) as error:
-        raise bad_cursor(cursor) from error
+        raise bad_cursor_error(cursor) from error
     found = position(last) if name == of else None
     # The check against our own spelling refuses what base64 decodes all the same.
     if found is None or _cursor(of, last) != cursor:
-        raise bad_cursor(cursor)
+        raise bad_cursor_error(cursor)
     return found + 1
 
 

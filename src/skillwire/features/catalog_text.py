@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from skillwire.core.record import SkillRecord
-from skillwire.safe_text import one_line
+from skillwire.safe_text import collapse_lines
 
 CHARACTERS_PER_TOKEN = 4
 DEFAULT_TOKENS = 4000
@@ -57,7 +57,7 @@ def available_skills(
 
 def _skill(handle: str, entry: SkillRecord) -> str:
     fields = {"name": handle, "description": entry.shown_description, "location": entry.uri}
-    inner = "\n".join(f"<{name}>{_escaped(one_line(value))}</{name}>" for name, value in fields.items())
+    inner = "\n".join(f"<{name}>{_escaped(collapse_lines(value))}</{name}>" for name, value in fields.items())
     return f"<skill>\n{inner}\n</skill>"
 
 

@@ -24,7 +24,7 @@ class CompletionFeature(Feature):
     def __init__(self, library: Library, offer: VisibleSkills | None = None) -> None:
         """With an `offer`, also the names that its prompt takes."""
         self._library = library
-        self._offer = offer
+        self._visible_skills = offer
 
     def methods(self) -> Mapping[str, Method]:
         return {COMPLETE: self.complete}
@@ -41,15 +41,17 @@ class CompletionFeature(Feature):
     def _knows(self, call: Call) -> bool:
         reference = call.part("ref").params
         if reference.get("type") == "ref/prompt":
-            return self._offer is not None and reference.get("name") == BY_NAME
+            return self._visible_skills is not None and reference.get("name") == BY_NAME
         known = {FILE_TEMPLATE, *(template.uri for template in self._library.catalog.templates)}
         return reference.get("uri") in known
 
     async def _candidates(self, call: Call, typed: str) -> Iterable[str]:
         reference, argument = call.part("ref").params, call.part("argument").text("name")
         match reference.get("type"), argument:
-            case "ref/prompt", "name" if self._offer is not None and reference.get("name") == BY_NAME:
-                return self._offer.for_people()
+            case "ref/prompt", "name" if (
+                self._visible_skills is not None and reference.get("name") == BY_NAME
+            ):
+                return self._visible_skills.for_people()
             case "ref/resource", "skill" if reference.get("uri") == FILE_TEMPLATE:
                 return (unquote(entry.path) for entry in self._entries())
             case "ref/resource", "file" if reference.get("uri") == FILE_TEMPLATE:
@@ -66,13 +68,13 @@ class CompletionFeature(Feature):
             return ()
         skill, entries = chosen.text("skill"), self._library.catalog.entries
         entry = entry_in(entries, f"{SCHEME}{skill}") or entry_in(entries, root_uri(skill.split("/")))
-        if entry is None or (self._offer is not None and not self._offer.knows(entry)):
+        if entry is None or (self._visible_skills is not None and not self._visible_skills.is_visible(entry)):
             return ()
         return (file.path for file in entry.files)
 
     def _entries(self) -> Iterable[SkillRecord]:
-        every, offer = self._library.catalog.entries.values(), self._offer
-        return every if offer is None else (entry for entry in every if offer.knows(entry))
+        every, offer = self._library.catalog.entries.values(), self._visible_skills
+        return every if offer is None else (entry for entry in every if offer.is_visible(entry))
 
     async def _values(self, pattern: str, parameter: str, typed: str) -> Sequence[str]:
         """Return values of a parameter of skills behind a pattern."""

@@ -9,9 +9,9 @@ from skillwire.core.record import Json, SkillRecord
 from skillwire.library.library import Reading
 from skillwire.protocol.messages import URI_META
 from skillwire.protocol.translate import contents, skill_meta
-from skillwire.safe_text import bare, visible
+from skillwire.safe_text import escape_invisible, quote_if_needed
 
-FOR_THE_MODEL: dict[str, Json] = {"audience": ["assistant"], "priority": 1.0}
+ASSISTANT_ANNOTATIONS: dict[str, Json] = {"audience": ["assistant"], "priority": 1.0}
 Frame: TypeAlias = Callable[[SkillRecord, str, str], str]
 """Says from whom a text is. It gets a skill, the path of a file in it (empty for a list), and the text."""
 RuntimeMeta: TypeAlias = Callable[[SkillRecord], Mapping[str, Json]]
@@ -22,36 +22,36 @@ def text_block(text: str) -> dict[str, Json]:
     return {"type": "text", "text": text}
 
 
-def unframed(_entry: SkillRecord, _path: str, text: str) -> str:
+def without_frame(_entry: SkillRecord, _path: str, text: str) -> str:
     """Return the text as it is: whoever serves it is who answers for it."""
     return text
 
 
-def document_block(reading: Reading, frame: Frame = unframed) -> dict[str, Json]:
+def document_block(reading: Reading, frame: Frame = without_frame) -> dict[str, Json]:
     """Return a file as plain text where it is text, else as an embedded resource."""
     if not is_text(reading.content):
         return resource_block(reading)
     served = reading.served
     text = frame(served.entry, served.file.path, reading.content.decode())
     meta: dict[str, Json] = {URI_META: served.entry.uri_of(served.file.path)}
-    return {**text_block(text), "annotations": FOR_THE_MODEL, "_meta": meta}
+    return {**text_block(text), "annotations": ASSISTANT_ANNOTATIONS, "_meta": meta}
 
 
-def file_of_folder(reading: Reading, frame: Frame | None = None) -> list[Json]:
+def folder_file_blocks(reading: Reading, frame: Frame | None = None) -> list[Json]:
     """Return one file of many. Its first line names it, because many clients drop URIs.
 
     What is not text is an embedded resource, behind a text that names it.
     """
     path = reading.served.file.path
-    header = f"--- {visible(path) if frame is None else bare(path)} ---"
+    header = f"--- {escape_invisible(path) if frame is None else quote_if_needed(path)} ---"
     if not is_text(reading.content):
         size = f"({len(reading.content):,} bytes that are not text: the next item)"
         return [text_block(f"{header}\n{size}"), resource_block(reading)]
-    block = document_block(reading, frame or _between_marks)
+    block = document_block(reading, frame or _wrap_in_marks)
     return [{**block, "text": f"{header}\n{block['text']}"}]
 
 
-def _between_marks(_entry: SkillRecord, _path: str, text: str) -> str:
+def _wrap_in_marks(_entry: SkillRecord, _path: str, text: str) -> str:
     """Return a text; if a line in it looks like the header of a file, between marks that it cannot fake."""
     if not any(map(_looks_like_a_header, text.splitlines())):
         return text
@@ -74,7 +74,7 @@ def resource_block(reading: Reading) -> dict[str, Json]:
     entry, file = reading.served.entry, reading.served.file
     uri = entry.uri_of(file.path)
     resource = with_meta(contents(uri, file.mime_type, reading.content), entry)
-    return {"type": "resource", "resource": resource, "annotations": FOR_THE_MODEL}
+    return {"type": "resource", "resource": resource, "annotations": ASSISTANT_ANNOTATIONS}
 
 
 def with_meta(

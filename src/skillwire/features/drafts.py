@@ -12,8 +12,8 @@ from skillwire.core.names import SKILL_FILE
 from skillwire.core.record import Json, LiveFile, SkillFile, SkillRecord
 from skillwire.errors import NotServedError
 from skillwire.features.content import with_meta
-from skillwire.features.resources import Document, Unlisted
-from skillwire.library.catalog import Catalog, around
+from skillwire.features.resources import Document, UnlistedResources
+from skillwire.library.catalog import Catalog, enclosing_skills
 from skillwire.library.change import Change, Edit
 from skillwire.library.library import Library
 from skillwire.protocol.drafts import INDEX_URI, DraftArchive, draft_index
@@ -33,7 +33,7 @@ _KEPT_IN_COMPONENT = "/!'()*"
 """What JavaScript's `encodeURIComponent` leaves as it is, for each part of a path."""
 
 
-class DraftIndex(Document):
+class DraftIndexDocument(Document):
     """All skills in one document, as early drafts had it. Made once for each catalogue."""
 
     uri = INDEX_URI
@@ -53,7 +53,7 @@ class DraftIndex(Document):
 
     def differs(self, change: Change) -> bool:
         before, after = change.before.nonconforming, change.after.nonconforming
-        if change.templates_differ or before.keys() != after.keys():
+        if change.has_template_changes or before.keys() != after.keys():
             return True
         return any(self._indexed_differently(edit) for edit in change.edits)
 
@@ -79,16 +79,16 @@ class DraftIndex(Document):
         )
 
 
-class SkillManifests(Unlisted):
+class SkillManifests(UnlistedResources):
     """The manifest of every skill, and the plain spellings of its files."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
 
     def serves(self, uri: str) -> bool:
-        return self.owner_of(uri) is not None
+        return self.find_owner(uri) is not None
 
-    def owner_of(self, uri: str) -> SkillRecord | None:
+    def find_owner(self, uri: str) -> SkillRecord | None:
         if (entry := self._listed_at(uri)) is not None:
             return entry
         spelled = self._spelled(uri)
@@ -106,7 +106,7 @@ class SkillManifests(Unlisted):
         block = contents(uri, reading.served.file.mime_type, reading.content)
         return [with_meta(block, reading.served.entry)]
 
-    def updated(self, change: Change) -> Collection[str]:
+    def updated_uris(self, change: Change) -> Collection[str]:
         entries = [entry for edit in change.edits for entry in edit.entries]
         manifests = {f"{entry.root}/{MANIFEST}" for entry in entries}
         spelled = {
@@ -126,7 +126,7 @@ class SkillManifests(Unlisted):
     def _spelled(self, uri: str) -> tuple[SkillRecord, SkillFile | LiveFile] | None:
         """Return the file that an address means in another spelling than its own."""
         catalog = self._library.catalog
-        for entry in around(catalog.entries, catalog.above, uri):
+        for entry in enclosing_skills(catalog.entries, catalog.above, uri):
             rest = uri[len(entry.root) + 1 :]
             for file in () if entry.dynamic else entry.files:
                 if rest in _spellings(entry, file):

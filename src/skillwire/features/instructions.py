@@ -30,18 +30,20 @@ class InstructionsFeature(Feature):
 
         `with_tools`: there are tools that load skills.
         """
-        self._offer, self._foreign, self._with_tools = offer, foreign, with_tools
+        self._visible_skills, self._foreign, self._with_tools = offer, foreign, with_tools
         self._tokens = tokens
 
     def without_tools(self) -> "InstructionsFeature":
         """Return it for clients that find other tools under those names."""
-        return InstructionsFeature(self._offer, self._tokens, foreign=self._foreign, with_tools=False)
+        return InstructionsFeature(
+            self._visible_skills, self._tokens, foreign=self._foreign, with_tools=False
+        )
 
     def methods(self) -> Mapping[str, Method]:
         return {}
 
     def instructions(self) -> str:
-        skills = self._offer.for_models()
+        skills = self._visible_skills.for_models()
         if not skills:
             return ""
         listed = available_skills(skills, self._tokens, foreign=self._foreign, with_tools=self._with_tools)

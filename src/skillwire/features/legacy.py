@@ -4,12 +4,12 @@ from collections.abc import Collection
 
 from anyio.lowlevel import checkpoint
 
-from skillwire.core.concurrency import READS_AT_ONCE, in_order
+from skillwire.core.concurrency import MAX_CONCURRENT_READS, process_in_order
 from skillwire.core.names import SCHEME
 from skillwire.core.record import Json, LiveFile, SkillFile, SkillRecord
 from skillwire.errors import NotServedError, RequestError
 from skillwire.features.content import with_meta
-from skillwire.features.resources import Unlisted
+from skillwire.features.resources import UnlistedResources
 from skillwire.library.catalog import CatalogMemo
 from skillwire.library.change import Change
 from skillwire.library.library import Library, Reading
@@ -17,7 +17,7 @@ from skillwire.library.names import Names
 from skillwire.protocol.translate import contents
 
 
-class LegacyAddresses(Unlisted):
+class LegacyAddresses(UnlistedResources):
     """`skill://name` is the `SKILL.md`, `skill://name/` every file. A name that is shared is no address."""
 
     def __init__(self, library: Library) -> None:
@@ -27,7 +27,7 @@ class LegacyAddresses(Unlisted):
     def serves(self, uri: str) -> bool:
         return self._named(uri) is not None
 
-    def owner_of(self, uri: str) -> SkillRecord | None:
+    def find_owner(self, uri: str) -> SkillRecord | None:
         return self._named(uri)
 
     async def read(self, uri: str) -> list[Json]:
@@ -40,7 +40,9 @@ class LegacyAddresses(Unlisted):
             await checkpoint()  # a skill can have hundreds of files, and others are waiting
             return await self._library.read(entry.uri_of(file.path))
 
-        await in_order(files, read_file, readings.append, READS_AT_ONCE if entry.origin.foreign else 1)
+        await process_in_order(
+            files, read_file, readings.append, MAX_CONCURRENT_READS if entry.origin.foreign else 1
+        )
         return [
             with_meta(
                 contents(
@@ -53,7 +55,7 @@ class LegacyAddresses(Unlisted):
             for reading in readings
         ]
 
-    def updated(self, change: Change) -> Collection[str]:
+    def updated_uris(self, change: Change) -> Collection[str]:
         named = {f"{SCHEME}{entry.name}" for edit in change.edits for entry in edit.entries}
         return named | {f"{uri}/" for uri in named}
 

@@ -16,13 +16,20 @@ import anyio.to_thread
 
 from skillwire.core.record import Digest, SkillRecord
 from skillwire.errors import NotServedError, SkillwireError
-from skillwire.features.website import LeftOut, choose, download_of, files_of, index_of, left_out
+from skillwire.features.website import (
+    SkippedSkill,
+    build_download,
+    choose_skills,
+    left_out,
+    read_skill_files,
+    render_site_index,
+)
 from skillwire.library.catalog import Catalog, CatalogMemo
 from skillwire.library.change import Change
 from skillwire.library.library import Library
 from skillwire.protocol.archive_rules import ArchiveError
 from skillwire.protocol.discovery import INDEX_FILE, Artifact
-from skillwire.safe_text import quoted, visible
+from skillwire.safe_text import escape_invisible, quoted
 
 CACHED_BYTES = 64 * 1024 * 1024
 _AT_ONCE = 4
@@ -96,7 +103,7 @@ class LiveSite:
 
     def __init__(self, library: Library, cached_bytes: int = CACHED_BYTES) -> None:
         self._library = library
-        self._by_name = CatalogMemo(_chosen)
+        self._by_name = CatalogMemo(_publishable)
         self._known: dict[str, _Published | _Failed] = {}
         """By the URI of the skill."""
         self._cache: OrderedDict[str, _Cached] = OrderedDict()
@@ -108,7 +115,7 @@ class LiveSite:
         self._reading = anyio.Semaphore(_AT_ONCE)
         self._packing = anyio.CapacityLimiter(_PACKED_AT_ONCE)
         self._logged: dict[str, str] = {}
-        library.listen(self._age)
+        library.listen(self._start_expiry)
 
     async def index(self) -> Index:
         """Return the current index. Several requests at once wait for the same one."""
@@ -126,7 +133,7 @@ class LiveSite:
                 await self._make_all(entries := self._by_name.of(catalog))
             known = [self._known.get(entry.uri) for entry in entries.values()]
             artifacts = [each.artifact for each in known if isinstance(each, _Published)]
-            content = await anyio.to_thread.run_sync(index_of, artifacts)
+            content = await anyio.to_thread.run_sync(render_site_index, artifacts)
             index = Index(content, Digest.of(content))
             times = [each.until for each in known if isinstance(each, _Failed) and each.until is not None]
             self._last = catalog, index, min(times, default=None)
@@ -155,12 +162,12 @@ class LiveSite:
         artifact = download.artifact
         entry = self._by_name.of(self._library.catalog).get(artifact.name)
         if entry is not None:
-            async with self._turn(entry.uri):
+            async with self._lock_skill(entry.uri):
                 cached = self._cached_at(artifact.url, entry)
                 if cached is not None and cached.content is not None:
                     return cached.content
                 try:
-                    made, content = await self._made(entry)
+                    made, content = await self._make_download(entry)
                 except SkillwireError as error:
                     raise NotPublishedError(f"{quoted(artifact.name)} cannot be read now: {error}") from error
                 if made.digest == artifact.digest:
@@ -186,7 +193,7 @@ class LiveSite:
     async def _make_all(self, entries: Mapping[str, SkillRecord]) -> None:
         """Make every download that is not known yet, a few at the same time. Forget all others."""
         self._forget_others(entries)
-        for each in choose(self._library.catalog).left_out:
+        for each in choose_skills(self._library.catalog).left_out:
             self._log_once(each)
         unknown = iter([entry for entry in entries.values() if not self._is_known(entry)])
 
@@ -206,10 +213,10 @@ class LiveSite:
 
     async def _published(self, entry: SkillRecord) -> "_Published | _Failed":
         """Return what the index says of a skill. Other requests for it wait meanwhile."""
-        async with self._turn(entry.uri):
+        async with self._lock_skill(entry.uri):
             if not self._is_known(entry):
                 try:
-                    artifact, content = await self._made(entry)
+                    artifact, content = await self._make_download(entry)
                     self._known[entry.uri] = _Published(entry, artifact, len(content))
                 except SkillwireError as error:
                     self._log_once(left_out(entry, error))
@@ -217,18 +224,18 @@ class LiveSite:
                     self._known[entry.uri] = _Failed(entry, again)
             return self._known[entry.uri]
 
-    async def _made(self, entry: SkillRecord) -> tuple[Artifact, bytes]:
+    async def _make_download(self, entry: SkillRecord) -> tuple[Artifact, bytes]:
         """Read and pack a skill, and cache its download. Raises `SkillwireError`."""
         async with self._reading:
-            files = await files_of(self._library, entry)
+            files = await read_skill_files(self._library, entry)
             artifact, content = await anyio.to_thread.run_sync(
-                download_of, entry, files, limiter=self._packing
+                build_download, entry, files, limiter=self._packing
             )
-        self._keep(artifact, content, entry)
+        self._cache_download(artifact, content, entry)
         return artifact, content
 
     @asynccontextmanager
-    async def _turn(self, uri: str) -> AsyncGenerator[None]:
+    async def _lock_skill(self, uri: str) -> AsyncGenerator[None]:
         """Let one at a time work on a skill."""
         lock, waiting = self._making.get(uri, (anyio.Lock(), 0))
         self._making[uri] = lock, waiting + 1
@@ -240,7 +247,7 @@ class LiveSite:
             if waiting > 1:
                 self._making[uri] = lock, waiting - 1
 
-    def _keep(self, artifact: Artifact, content: bytes, entry: SkillRecord) -> None:
+    def _cache_download(self, artifact: Artifact, content: bytes, entry: SkillRecord) -> None:
         if len(content) > self._limit:
             return
         self._drop(artifact.url)
@@ -274,19 +281,21 @@ class LiveSite:
             if cached.entry.uri not in uris or cached.expired:
                 self._drop(path)
 
-    def _age(self, change: Change) -> None:
+    def _start_expiry(self, change: Change) -> None:
         """Start the time for which the former download of a changed skill is given out."""
         changed = {entry.uri for edit in change.edits for entry in edit.entries}
         for cached in self._cache.values():
             if cached.entry.uri in changed and cached.old_since is None:
                 cached.old_since = time.monotonic()
 
-    def _log_once(self, skill: LeftOut) -> None:
+    def _log_once(self, skill: SkippedSkill) -> None:
         """Log why a skill is not in the index, unless that is the last that was logged of it."""
         if self._logged.get(skill.path) != skill.message:
             self._logged[skill.path] = skill.message
-            _log.warning("%s is not in the index for the web: %s", quoted(skill.path), visible(skill.message))
+            _log.warning(
+                "%s is not in the index for the web: %s", quoted(skill.path), escape_invisible(skill.message)
+            )
 
 
-def _chosen(catalog: Catalog) -> dict[str, SkillRecord]:
-    return {entry.name: entry for entry in choose(catalog).entries}
+def _publishable(catalog: Catalog) -> dict[str, SkillRecord]:
+    return {entry.name: entry for entry in choose_skills(catalog).entries}

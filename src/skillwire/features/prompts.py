@@ -9,13 +9,20 @@ from skillwire.core.record import Json, SkillRecord
 from skillwire.errors import BadParamsError
 from skillwire.features.base import Answer, Call, Feature, ListKind, Method, page
 from skillwire.features.catalog_text import CHARACTERS_PER_TOKEN, DEFAULT_TOKENS
-from skillwire.features.content import Frame, document_block, resource_block, text_block, unframed, with_meta
+from skillwire.features.content import (
+    Frame,
+    document_block,
+    resource_block,
+    text_block,
+    with_meta,
+    without_frame,
+)
 from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.catalog import Catalog, CatalogMemo
 from skillwire.library.change import Change
 from skillwire.library.names import did_you_mean
 from skillwire.protocol.messages import PROMPTS_GET, PROMPTS_LIST, RESOURCES_META, SKILL_META
-from skillwire.safe_text import bare, one_line, quoted
+from skillwire.safe_text import collapse_lines, quote_if_needed, quoted
 
 if TYPE_CHECKING:
     from skillwire.authoring.skill import Skill
@@ -42,7 +49,7 @@ class AuthoredPromptsFeature(Feature):
     async def list(self, call: Call) -> Answer:
         names = list(self._prompts)
         shown = page(names, self._places.get, of=PROMPTS_LIST, cursor=call.cursor())
-        described: list[Json] = [described_prompt(name, self._prompts[name]) for name in shown.keys]
+        described: list[Json] = [describe_prompt(name, self._prompts[name]) for name in shown.keys]
         return Answer(shown.result("prompts", described))
 
     async def get(self, call: Call) -> Answer:
@@ -50,19 +57,19 @@ class AuthoredPromptsFeature(Feature):
         if (skill := self._prompts.get(name)) is None:
             meant = did_you_mean(name, self._prompts)
             raise BadParamsError(f"there is no prompt {quoted(name)}" + (f"; {meant}" if meant else ""))
-        return rendered_prompt(skill)
+        return render_prompt(skill)
 
 
-def described_prompt(name: str, skill: "Skill") -> dict[str, Json]:
+def describe_prompt(name: str, skill: "Skill") -> dict[str, Json]:
     """Return a prompt as lists show it. It says what its text is made of, so that anybody can compare."""
     meta: dict[str, Json] = {SKILL_META: skill.uri, RESOURCES_META: list(skill.uris())}
-    return {"name": name, "description": one_line(skill.description), "_meta": meta}
+    return {"name": name, "description": collapse_lines(skill.description), "_meta": meta}
 
 
-def rendered_prompt(skill: "Skill") -> Answer:
+def render_prompt(skill: "Skill") -> Answer:
     """Return all of a skill as one message of a person."""
     message: Json = {"role": "user", "content": text_block(skill.prompt_text())}
-    return Answer({"description": one_line(skill.description), "messages": [message]})
+    return Answer({"description": collapse_lines(skill.description), "messages": [message]})
 
 
 class PromptContent(StrEnum):
@@ -93,7 +100,7 @@ class PromptsFeature(Feature):
         """
         self._frame = frame
         self._as_text = frame is not None or content is PromptContent.TEXT
-        self._offer = offer
+        self._visible_skills = offer
         self._tokens = tokens
         self._authored = dict(authored or {})
         self._prompts = CatalogMemo(self._named)
@@ -108,7 +115,7 @@ class PromptsFeature(Feature):
         return (ListKind.PROMPTS,)
 
     def lists_changed(self, change: Change) -> Iterable[ListKind]:
-        return (ListKind.PROMPTS,) if self._offer.differs(change, assistant=False) else ()
+        return (ListKind.PROMPTS,) if self._visible_skills.differs(change, assistant=False) else ()
 
     async def list(self, call: Call) -> Answer:
         names = self._names()
@@ -118,59 +125,65 @@ class PromptsFeature(Feature):
 
     async def get(self, call: Call) -> Answer:
         if (authored := self._authored.get(call.text("name"))) is not None:
-            return rendered_prompt(authored)
-        entry = self._asked_for(call)
-        reading = await self._offer.library.read(entry.uri)
-        if not self._offer.is_for_people(self._offer.decisive(entry, reading.served.entry)):
+            return render_prompt(authored)
+        entry = self._find_requested(call)
+        reading = await self._visible_skills.library.read(entry.uri)
+        if not self._visible_skills.is_for_people(
+            self._visible_skills.deciding_record(entry, reading.served.entry)
+        ):
             raise BadParamsError(f"the skill {quoted(entry.name)} is not for people to start")
-        block = document_block(reading, self._frame or unframed) if self._as_text else resource_block(reading)
+        block = (
+            document_block(reading, self._frame or without_frame)
+            if self._as_text
+            else resource_block(reading)
+        )
         message: Json = {"role": "user", "content": block}
         return Answer({"description": self._description(entry), "messages": [message]})
 
     def _description(self, entry: SkillRecord) -> str:
         """Return what a skill is for. If others wrote that, it is a quotation that says from whom."""
-        told = one_line(entry.shown_description)
+        told = collapse_lines(entry.shown_description)
         return told if self._frame is None else f"{entry.origin.source} says: {quoted(told, None)}"
 
     def _names(self) -> "list[str]":
-        prompts = self._prompts.of(self._offer.catalog)
+        prompts = self._prompts.of(self._visible_skills.catalog)
         own = (BY_NAME, *self._authored)
         return [*dict.fromkeys(own), *(name for name in prompts if name not in self._authored)]
 
     def _described(self, name: str) -> dict[str, Json]:
         if (authored := self._authored.get(name)) is not None:
-            return described_prompt(name, authored)
+            return describe_prompt(name, authored)
         return (
             self._by_name()
             if name == BY_NAME
-            else self._own(name, self._prompts.of(self._offer.catalog)[name])
+            else self._own(name, self._prompts.of(self._visible_skills.catalog)[name])
         )
 
-    def _asked_for(self, call: Call) -> SkillRecord:
+    def _find_requested(self, call: Call) -> SkillRecord:
         name = call.text("name")
         if name != BY_NAME:
-            prompts = self._prompts.of(self._offer.catalog)
+            prompts = self._prompts.of(self._visible_skills.catalog)
             if name not in prompts:
                 meant = did_you_mean(name, self._names())
                 raise BadParamsError(f"there is no prompt {quoted(name)}" + (f"; {meant}" if meant else ""))
             return prompts[name]
         wanted = call.part("arguments").text("name")
-        entry = self._offer.names.find(wanted, offered=self._offer.for_people())
-        if not self._offer.is_for_people(entry):
+        entry = self._visible_skills.names.find(wanted, offered=self._visible_skills.for_people())
+        if not self._visible_skills.is_for_people(entry):
             raise BadParamsError(f"the skill {quoted(wanted)} is not for people to start")
         return entry
 
     def _named(self, _catalog: Catalog) -> dict[str, SkillRecord]:
-        skills = self._offer.for_people()  # of the same catalogue: it is the current one
+        skills = self._visible_skills.for_people()  # of the same catalogue: it is the current one
         return {entry.root if name == BY_NAME else name: entry for name, entry in skills.items()}
 
     def _by_name(self) -> dict[str, Json]:
         budget = self._tokens * CHARACTERS_PER_TOKEN
-        names = list(self._offer.for_people())
+        names = list(self._visible_skills.for_people())
         lengths = accumulate(len(name) + 2 for name in names)
         shown = sum(length <= budget for length in lengths)
         rest = f" and {len(names) - shown:,} more" if shown < len(names) else ""
-        skills = f" Skills: {', '.join(map(bare, names[:shown]))}{rest}." if names else ""
+        skills = f" Skills: {', '.join(map(quote_if_needed, names[:shown]))}{rest}." if names else ""
         argument: Json = {"name": "name", "description": "The name of the skill.", "required": True}
         description = f"Start a skill by its name.{skills}"
         return {"name": BY_NAME, "description": description, "arguments": [argument]}

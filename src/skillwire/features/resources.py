@@ -45,7 +45,7 @@ class Document(ABC):
         """Return the document for this catalogue."""
 
 
-class Unlisted(ABC):
+class UnlistedResources(ABC):
     """Further addresses at which something of a skill can be read, for those who know them."""
 
     scheme: str = SCHEME
@@ -56,7 +56,7 @@ class Unlisted(ABC):
         """Whether something can be read at `uri`, now."""
 
     @abstractmethod
-    def owner_of(self, uri: str) -> SkillRecord | None:
+    def find_owner(self, uri: str) -> SkillRecord | None:
         """Return the skill that can be read at `uri`, now."""
 
     @abstractmethod
@@ -64,11 +64,11 @@ class Unlisted(ABC):
         """Return the contents at an address that is served. Raises `SkillwireError`."""
 
     @abstractmethod
-    def updated(self, change: Change) -> Collection[str]:
+    def updated_uris(self, change: Change) -> Collection[str]:
         """Return the addresses at which something else can be read now."""
 
 
-class Listed(ABC):
+class ExtraResources(ABC):
     """Further addresses that are in the list of resources, behind the skills."""
 
     scheme: str
@@ -95,7 +95,7 @@ class Listed(ABC):
         """Return the result of reading an address that is served. Raises `SkillwireError`."""
 
     @abstractmethod
-    def updated(self, change: Change) -> Collection[str]:
+    def updated_uris(self, change: Change) -> Collection[str]:
         """Return the addresses at which something else can be read now."""
 
 
@@ -146,8 +146,8 @@ class ResourcesFeature(Feature):
         self,
         library: Library,
         documents: Sequence[Document] = (),
-        unlisted: Sequence[Unlisted] = (),
-        listed: Sequence[Listed] = (),
+        unlisted: Sequence[UnlistedResources] = (),
+        listed: Sequence[ExtraResources] = (),
         runtime_meta: RuntimeMeta = no_meta,
     ) -> None:
         self._library = library
@@ -170,10 +170,10 @@ class ResourcesFeature(Feature):
     def lists_changed(self, change: Change) -> Iterable[ListKind]:
         documents = self.documents.values()
         if (
-            change.skills_came_or_went
-            or change.templates_differ
+            change.has_added_or_removed_skills
+            or change.has_template_changes
             or change.before.nonconforming.keys() != change.after.nonconforming.keys()
-            or any(map(_told_differently, change.edits))
+            or any(map(_is_listed_differently, change.edits))
             or any(each.listed(change.before) != each.listed(change.after) for each in documents)
             or any(each.listed_differently(change) for each in self._further)
         ):
@@ -183,7 +183,7 @@ class ResourcesFeature(Feature):
         """Whether `uri` is that of a file, a folder, a document, or an address that nobody lists."""
         known = uri in self.documents or self._library.catalog.serves(uri)
         known = known or any(each.serves(uri) for each in self._further)
-        return known or self._unlisted_at(uri) is not None
+        return known or self._find_unlisted(uri) is not None
 
     def schemes(self) -> Collection[str]:
         known = {SCHEME, *self.documents, *(each.scheme for each in (*self._further, *self._unlisted))}
@@ -204,10 +204,10 @@ class ResourcesFeature(Feature):
             return None
         return None if any(each.serves(uri) for each in self._further) else self._library.validator_of(uri)
 
-    def updated(self, change: Change) -> Collection[str]:
+    def updated_uris(self, change: Change) -> Collection[str]:
         documents = {document.uri for document in self.documents.values() if document.differs(change)}
         others = (*self._unlisted, *self._further)
-        return change.uris.union(documents, *(each.updated(change) for each in others))
+        return change.uris.union(documents, *(each.updated_uris(change) for each in others))
 
     async def list(self, call: Call) -> Answer:
         """List each `SKILL.md`, further addresses, then the documents. Files are reached from their skill."""
@@ -219,7 +219,7 @@ class ResourcesFeature(Feature):
         )
 
     async def list_templates(self, call: Call) -> Answer:
-        call.no_cursor()
+        call.reject_cursor()
         every_file: Json = {
             "uriTemplate": FILE_TEMPLATE,
             "name": "skill-file",
@@ -236,7 +236,7 @@ class ResourcesFeature(Feature):
             return Answer({"contents": [contents(uri, document.mime_type, rendered)]})
         if (further := next((each for each in self._further if each.serves(uri)), None)) is not None:
             return Answer(await further.answer(uri))
-        if (unlisted := self._unlisted_at(uri)) is not None:
+        if (unlisted := self._find_unlisted(uri)) is not None:
             return Answer({"contents": await unlisted.read(uri)})
         reading = await self._library.read(uri)
         file = reading.served.file
@@ -250,12 +250,12 @@ class ResourcesFeature(Feature):
         """Note that a document has something else to show, or nothing any more, in the same catalogue."""
         self._listing = CatalogMemo(self._listed)
 
-    def owner_of(self, uri: str) -> SkillRecord | None:
+    def find_owner(self, uri: str) -> SkillRecord | None:
         """Return the skill that something is of: a file, or an address that nobody lists."""
         if (served := self._library.catalog.files.get(uri)) is not None:
             return served.entry
-        unlisted = self._unlisted_at(uri)
-        return None if unlisted is None else unlisted.owner_of(uri)
+        unlisted = self._find_unlisted(uri)
+        return None if unlisted is None else unlisted.find_owner(uri)
 
     def listed_documents(self) -> "list[Json]":
         """Return the documents that there is something in, as the list shows them."""
@@ -263,7 +263,7 @@ class ResourcesFeature(Feature):
         shown = (document for document in self.documents.values() if document.listed(catalog))
         return [_document_resource(document) for document in shown]
 
-    def _unlisted_at(self, uri: str) -> Unlisted | None:
+    def _find_unlisted(self, uri: str) -> UnlistedResources | None:
         """Return who else answers at `uri`. A file that is really there comes first."""
         if uri in self._library.catalog.files:
             return None
@@ -294,7 +294,7 @@ def _document_resource(document: Document) -> dict[str, Json]:
     }
 
 
-def _told_differently(edit: Edit) -> bool:
+def _is_listed_differently(edit: Edit) -> bool:
     """Whether the list says something else of a skill. The size of its `SKILL.md` alone is no news."""
     before, after = ((entry.description, skill_meta(entry)) for entry in edit.entries)
     return before != after

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from anyio.lowlevel import checkpoint
 
-from skillwire.core.concurrency import READS_AT_ONCE, in_order
+from skillwire.core.concurrency import MAX_CONCURRENT_READS, process_in_order
 from skillwire.core.json_text import json_bytes
 from skillwire.core.record import Json, LiveFile, SkillFile, SkillRecord
 from skillwire.errors import BadParamsError, ConflictError, SkillwireError
@@ -18,18 +18,18 @@ from skillwire.features.content import (
     Frame,
     RuntimeMeta,
     document_block,
-    file_of_folder,
+    folder_file_blocks,
     no_meta,
     text_block,
-    unframed,
     with_meta,
+    without_frame,
 )
 from skillwire.features.visible_skills import VisibleSkills
 from skillwire.library.change import Change
 from skillwire.library.library import Reading
 from skillwire.library.names import did_you_mean
 from skillwire.protocol.messages import TOOLS_CALL, TOOLS_LIST
-from skillwire.safe_text import quoted, visible
+from skillwire.safe_text import escape_invisible, quoted
 
 Run: TypeAlias = Callable[[Call], Awaitable[dict[str, Json]]]
 """From the arguments of a call to its whole result."""
@@ -73,7 +73,7 @@ class Tool:
         return {**told, "_meta": dict(self.meta)} if self.meta else told
 
 
-def structured(value: dict[str, Json], *, is_error: bool = False) -> dict[str, Json]:
+def structured_result(value: dict[str, Json], *, is_error: bool = False) -> dict[str, Json]:
     """Return a result that programs and models can read: as an object, and as text."""
     text = json_bytes(value, indented=True).decode().removesuffix("\n")
     return {"content": [text_block(text)], "structuredContent": value, "isError": is_error}
@@ -109,13 +109,13 @@ class ToolsFeature(Feature):
         frame: Frame | None = None,
         offered: SkillTools = SkillTools.ALWAYS,
     ) -> None:
-        self._offer = offer
+        self._visible_skills = offer
         self._max_file_bytes = max_file_bytes
         self._tokens = catalog_tokens
         self._describe_skills = describe_skills
         self._offered = offered
         self._runtime_meta = runtime_meta
-        self._frame = frame or unframed
+        self._frame = frame or without_frame
         self._folder_frame = frame
         self._tools: dict[str, Callable[[Call], Awaitable[_Blocks]]] = {
             LOAD_SKILL: self._load_skill,
@@ -138,11 +138,11 @@ class ToolsFeature(Feature):
 
     def lists_changed(self, change: Change) -> Iterable[ListKind]:
         """Yield the tools if the list of skills stands in one. Whoever hears this throws a cache away."""
-        return self.lists() if self._offer.differs(change, assistant=True) else ()
+        return self.lists() if self._visible_skills.differs(change, assistant=True) else ()
 
     async def list(self, call: Call) -> Answer:
-        call.no_cursor()
-        offered = (tool for tool in self._more.values() if call.may_change or not tool.changes)
+        call.reject_cursor()
+        offered = (tool for tool in self._more.values() if call.can_change or not tool.changes)
         more: list[Json] = [tool.to_json() for tool in offered]
         own: list[Json] = [self._load_skill_tool(), _skill_resource_tool()] if self._offers_to(call) else []
         return Answer({"tools": [*own, *more]}, private=self._depends_on_client())
@@ -159,7 +159,7 @@ class ToolsFeature(Feature):
             case SkillTools.NEVER:
                 return False
             case SkillTools.AUTO:  # the list of skills in a description must be there for all
-                return self._describe_skills or not call.knows_skills
+                return self._describe_skills or not call.supports_skills
 
     async def call(self, call: Call) -> Answer:
         if (other := self._more.get(call.text("name"))) is not None:
@@ -177,22 +177,26 @@ class ToolsFeature(Feature):
     async def _load_skill(self, arguments: Call) -> _Blocks:
         given = LOAD_SKILL_ALIAS in arguments.params and "name" not in arguments.params
         name = arguments.text(LOAD_SKILL_ALIAS if given else "name")
-        skills = self._offer.for_models()
+        skills = self._visible_skills.for_models()
         if not name:
             return [text_block(self._listed())], None
-        entry = self._offer.names.find(name, offered=skills)
-        self._must_be_for_models(name, entry)
-        reading = await self._offer.library.read(entry.uri)
-        self._must_be_for_models(name, self._offer.decisive(entry, reading.served.entry))
+        entry = self._visible_skills.names.find(name, offered=skills)
+        self._check_for_models(name, entry)
+        reading = await self._visible_skills.library.read(entry.uri)
+        self._check_for_models(name, self._visible_skills.deciding_record(entry, reading.served.entry))
         return [document_block(reading, self._frame)], entry
 
-    def _must_be_for_models(self, name: str, entry: SkillRecord) -> None:
-        if not self._offer.is_for_models(entry):
-            instead = "; ask the user to start it by its prompt" if self._offer.is_for_people(entry) else ""
+    def _check_for_models(self, name: str, entry: SkillRecord) -> None:
+        if not self._visible_skills.is_for_models(entry):
+            instead = (
+                "; ask the user to start it by its prompt"
+                if self._visible_skills.is_for_people(entry)
+                else ""
+            )
             raise ToolError(f"the skill {quoted(name)} is not for models to load{instead}")
 
     async def _skill_resource(self, arguments: Call) -> _Blocks:
-        entry = self._offer.now(self._offer.names.find(arguments.text("skill")))
+        entry = self._visible_skills.current(self._visible_skills.names.find(arguments.text("skill")))
         path = posixpath.normpath(arguments.text("path")).strip("/")  # skills write `./references/guide.md`
         if path in {"", "."}:
             return [text_block(self._frame(entry, "", _file_list(entry)))], entry
@@ -207,7 +211,7 @@ class ToolsFeature(Feature):
         self, entry: SkillRecord, path: str, inside: "list[SkillFile | LiveFile]"
     ) -> "list[Json]":
         """Return every file below `path`. Their sizes are known before they are read, but for live ones."""
-        self._bound(path, sum(file.size for file in inside if isinstance(file, SkillFile)))
+        self._check_total_size(path, sum(file.size for file in inside if isinstance(file, SkillFile)))
         readings: list[Reading] = []
         total = 0
 
@@ -219,19 +223,21 @@ class ToolsFeature(Feature):
             nonlocal total
             readings.append(reading)
             total += len(reading.content)
-            self._bound(path, total)
+            self._check_total_size(path, total)
 
-        await in_order(inside, read, take, READS_AT_ONCE if entry.origin.foreign else 1)
-        return [block for reading in readings for block in file_of_folder(reading, self._folder_frame)]
+        await process_in_order(inside, read, take, MAX_CONCURRENT_READS if entry.origin.foreign else 1)
+        return [block for reading in readings for block in folder_file_blocks(reading, self._folder_frame)]
 
-    def _bound(self, path: str, total: int) -> None:
+    def _check_total_size(self, path: str, total: int) -> None:
         if total > self._max_file_bytes:
             limit = f"the limit is {self._max_file_bytes:,} bytes"
             raise ToolError(f"{quoted(path)} holds {total:,} bytes; {limit}: read its files one by one")
 
     async def _read(self, entry: SkillRecord, path: str) -> Reading:
-        reading = await self._offer.library.read(entry.uri_of(path))
-        if not self._offer.knows(reading.served.entry):  # it is another by now, which nobody approved
+        reading = await self._visible_skills.library.read(entry.uri_of(path))
+        if not self._visible_skills.is_visible(
+            reading.served.entry
+        ):  # it is another by now, which nobody approved
             raise ToolError(f"the skill {quoted(entry.name)} is not for models to read")
         if len(reading.content) > self._max_file_bytes:
             limit = f"the limit is {self._max_file_bytes:,} bytes a file"
@@ -240,7 +246,7 @@ class ToolsFeature(Feature):
 
     def _listed(self) -> str:
         foreign = self._folder_frame is not None
-        return available_skills(self._offer.for_models(), self._tokens, foreign=foreign)
+        return available_skills(self._visible_skills.for_models(), self._tokens, foreign=foreign)
 
     def _load_skill_tool(self) -> dict[str, Json]:
         description = (
@@ -284,9 +290,9 @@ def _tool(name: str, description: str, parameters: Mapping[str, str]) -> dict[st
 
 def _file_list(entry: SkillRecord) -> str:
     lines = [
-        f"{visible(file.path)} ({file.mime_type}, {file.size:,} bytes)"
+        f"{escape_invisible(file.path)} ({file.mime_type}, {file.size:,} bytes)"
         if isinstance(file, SkillFile)
-        else visible(file.path)
+        else escape_invisible(file.path)
         for file in entry.files
     ]
     return "\n".join(lines)

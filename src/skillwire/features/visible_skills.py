@@ -6,7 +6,7 @@ from skillwire.library.change import Change
 from skillwire.library.library import Library
 from skillwire.library.names import Names
 from skillwire.protocol.translate import skill_meta
-from skillwire.safe_text import one_line
+from skillwire.safe_text import collapse_lines
 
 
 class VisibleSkills:
@@ -24,7 +24,7 @@ class VisibleSkills:
         """The catalogue that decides what is offered."""
         return self.library.loaded if self.library.frozen else self.library.catalog
 
-    def now(self, entry: SkillRecord) -> SkillRecord:
+    def current(self, entry: SkillRecord) -> SkillRecord:
         """Return an offered skill as it is at this moment."""
         return self.library.catalog.entries.get(entry.uri, entry)
 
@@ -32,11 +32,11 @@ class VisibleSkills:
     def names(self) -> Names:
         return self._names.of(self.catalog)
 
-    def decisive(self, offered: SkillRecord, read: SkillRecord) -> SkillRecord:
+    def deciding_record(self, offered: SkillRecord, read: SkillRecord) -> SkillRecord:
         """Return which of the two decides: what was offered while frozen, else what was read just now."""
         return offered if self.library.frozen else read
 
-    def knows(self, entry: SkillRecord) -> bool:
+    def is_visible(self, entry: SkillRecord) -> bool:
         """Whether models and people may hear of a skill at all."""
         return not self.catalog.visibility.withholds(entry)
 
@@ -60,7 +60,7 @@ class VisibleSkills:
             return False
         before, after = change.before, change.after
         pairs = [(edit.before, edit.after) for edit in change.edits]
-        pairs += [(before.entries.get(uri), after.entries.get(uri)) for uri in change.decided_differently]
+        pairs += [(before.entries.get(uri), after.entries.get(uri)) for uri in change.visibility_changed_uris]
         if any(
             _shown(before, old, assistant=assistant) != _shown(after, new, assistant=assistant)
             for old, new in pairs
@@ -90,7 +90,7 @@ def _shown(
     """Return what is told of a skill; None where it is not offered."""
     if entry is None or not _is_for(catalog, entry, assistant=assistant):
         return None
-    return one_line(entry.shown_description), {} if assistant else skill_meta(entry)
+    return collapse_lines(entry.shown_description), {} if assistant else skill_meta(entry)
 
 
 def _is_for(catalog: Catalog, entry: SkillRecord, *, assistant: bool) -> bool:

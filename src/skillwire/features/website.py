@@ -17,7 +17,7 @@ from skillwire.library.library import Library
 from skillwire.protocol.archive_rules import ArchiveBounds, ArchiveError
 from skillwire.protocol.delivery import Delivery
 from skillwire.protocol.discovery import Artifact, render_index
-from skillwire.protocol.packing import pack_skill, widest_form
+from skillwire.protocol.packing import choose_archive_format, pack_skill
 from skillwire.protocol.unpacking import unpack
 from skillwire.safe_text import quoted
 
@@ -28,7 +28,7 @@ _TOLD_BY = 12
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class SkippedSkill:
     """A skill that is served, and cannot be published."""
 
     path: str
@@ -37,11 +37,11 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PublishableSkills:
     """Which skills of a catalogue a site can hold."""
 
     entries: tuple[SkillRecord, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[SkippedSkill, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,52 +53,52 @@ class Page:
     """The download and every file of the skill, by path below the folder of the index."""
 
 
-def choose(catalog: Catalog) -> Choice:
+def choose_skills(catalog: Catalog) -> PublishableSkills:
     """Return the skills that can be published. On a site a name means one skill: the first that has it."""
     chosen: dict[str, SkillRecord] = {}
-    left_out: list[LeftOut] = []
+    left_out: list[SkippedSkill] = []
     for entry in catalog.entries.values():
         if catalog.visibility.withholds(entry):  # `withheld_report` says why
             continue
         if not entry.listed or not entry.description.strip():
             message = "an index names each skill with its description, and it has none"
-            left_out.append(LeftOut(entry.path, message, "write a `name` and a `description`"))
+            left_out.append(SkippedSkill(entry.path, message, "write a `name` and a `description`"))
         elif entry.dynamic:
             message = "its content is made anew whenever it is read, so there is nothing to publish"
-            left_out.append(LeftOut(entry.path, message, "serve it with `skillwire serve`"))
+            left_out.append(SkippedSkill(entry.path, message, "serve it with `skillwire serve`"))
         elif (other := chosen.setdefault(entry.name, entry)) is not entry:
             first = quoted(other.path)
             message = f"a site can hold one skill of the name {quoted(entry.name)}, and {first} is the first"
             hint = "give it a name of its own, or publish its folder as another site"
-            left_out.append(LeftOut(entry.path, message, hint))
-    return Choice(tuple(chosen[name] for name in sorted(chosen)), tuple(left_out))
+            left_out.append(SkippedSkill(entry.path, message, hint))
+    return PublishableSkills(tuple(chosen[name] for name in sorted(chosen)), tuple(left_out))
 
 
-async def page_of(library: Library, entry: SkillRecord) -> Page | LeftOut:
+async def build_page(library: Library, entry: SkillRecord) -> Page | SkippedSkill:
     """Return what a skill adds to the site: every byte is the one that the catalogue lists."""
     try:
-        files = await files_of(library, entry)
-        artifact, download = download_of(entry, files)
+        files = await read_skill_files(library, entry)
+        artifact, download = build_download(entry, files)
     except SkillwireError as error:
         return left_out(entry, error)
     loose = {f"{entry.name}/{path}": content for path, content in files.items()}
     return Page(artifact, {artifact.url: download, **loose})
 
 
-def left_out(entry: SkillRecord, error: SkillwireError) -> LeftOut:
+def left_out(entry: SkillRecord, error: SkillwireError) -> SkippedSkill:
     """Return why a skill cannot be published, after `error`."""
     if isinstance(error, ArchiveError):
         message = f"readers would refuse its archive, which {error}"
-        return LeftOut(entry.path, message, "rename or remove the file")
-    return LeftOut(entry.path, f"it cannot be read: {error}", "publish again")
+        return SkippedSkill(entry.path, message, "rename or remove the file")
+    return SkippedSkill(entry.path, f"it cannot be read: {error}", "publish again")
 
 
-def index_of(artifacts: Iterable[Artifact]) -> bytes:
+def render_site_index(artifacts: Iterable[Artifact]) -> bytes:
     """Return the index that names these downloads."""
     return render_index(sorted(artifacts, key=lambda artifact: artifact.name))
 
 
-async def files_of(library: Library, entry: SkillRecord) -> dict[str, bytes]:
+async def read_skill_files(library: Library, entry: SkillRecord) -> dict[str, bytes]:
     """Return the files of a skill by their paths, as it lists them. Raises `SkillwireError`."""
     files: dict[str, bytes] = {}
     for file in entry.files:
@@ -111,12 +111,12 @@ async def files_of(library: Library, entry: SkillRecord) -> dict[str, bytes]:
     return files
 
 
-def download_of(entry: SkillRecord, files: Mapping[str, bytes]) -> tuple[Artifact, bytes]:
+def build_download(entry: SkillRecord, files: Mapping[str, bytes]) -> tuple[Artifact, bytes]:
     """Return what the index says of the download, and the download itself. Raises `ArchiveError`."""
     if list(files) == [SKILL_FILE]:
         delivery, content, suffix = Delivery.SKILL_MD, files[SKILL_FILE], f"/{SKILL_FILE}"
     else:
-        form = widest_form(files)
+        form = choose_archive_format(files)
         delivery, suffix = Delivery.ARCHIVE, form.suffix
         content = pack_skill(files, form, entry.executable)
         unpack(content, form, ArchiveBounds())  # what we would not take is not for others either

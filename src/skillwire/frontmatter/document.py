@@ -8,7 +8,7 @@ from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Json
 from skillwire.frontmatter.rules import check_ambiguities, check_fields
 from skillwire.frontmatter.simple_yaml import read_simple_yaml
-from skillwire.frontmatter.split import UnreadableError, line_of, loose_fence, split
+from skillwire.frontmatter.split import UnreadableError, find_loose_fence, line_of, split
 from skillwire.frontmatter.values import Fields
 
 _CHUNK = 64 * 1024
@@ -67,7 +67,7 @@ class SkillDocument:
     problems: tuple[Problem, ...]
 
     @property
-    def servable(self) -> bool:
+    def is_servable(self) -> bool:
         """Whether the skill can be published: it has a frontmatter, and no problem is an error."""
         return self.frontmatter is not None and all(p.severity is not Severity.ERROR for p in self.problems)
 
@@ -83,9 +83,9 @@ def read_document(content: bytes, path: str, folder: str | None) -> SkillDocumen
         frontmatter = split(content)
         if body := check_body(content, frontmatter.body, path):
             problems.append(body)
-        if line := loose_fence(content, frontmatter):
-            problems.append(_loose(path, line))
-        fields = read_simple_yaml(frontmatter.text) or _parsed(frontmatter.text)
+        if line := find_loose_fence(content, frontmatter):
+            problems.append(_loose_fence_problem(path, line))
+        fields = read_simple_yaml(frontmatter.text) or _parse_yaml(frontmatter.text)
     except UnreadableError as error:
         return SkillDocument(None, (error.problem(path), *problems))
     return SkillDocument(
@@ -93,13 +93,13 @@ def read_document(content: bytes, path: str, folder: str | None) -> SkillDocumen
     )
 
 
-def _loose(path: str, line: int) -> Problem:
+def _loose_fence_problem(path: str, line: int) -> Problem:
     message = "there are spaces or tabs behind the `---`: some clients do not find the frontmatter"
     hint = "remove them"
     return Problem(path, Rule.YAML_AMBIGUOUS, Severity.WARNING, message, hint=hint, line=line)
 
 
-def _parsed(text: str) -> Fields:
+def _parse_yaml(text: str) -> Fields:
     from skillwire.frontmatter.yaml12 import load  # noqa: PLC0415 - many folders never need the parser
 
     return load(text)

@@ -44,7 +44,7 @@ class Layout:
         self._commented = "#" in text
         self._open = [_Open(-1)]
 
-    def see(self, event: events.Event) -> None:
+    def handle_event(self, event: events.Event) -> None:
         """Take the next event."""
         if check := _CHECKS.get(type(event)):
             check(self, event)
@@ -60,9 +60,9 @@ class Layout:
             self._quoted_lines(event)
 
     def start(self, event: Any) -> None:
-        around = self._open[-1]
+        parent = self._open[-1]
         if event.flow_style:
-            self._open.append(_Open(around.indent, around.flow or event.start_mark))
+            self._open.append(_Open(parent.indent, parent.flow or event.start_mark))
         else:
             self._open.append(_Open(event.start_mark.column))
 
@@ -93,15 +93,15 @@ class Layout:
             )
 
     def _quoted_lines(self, event: Any) -> None:
-        start, end, around = event.start_mark, event.end_mark, self._open[-1]
+        start, end, parent = event.start_mark, event.end_mark, self._open[-1]
         if event.style == '"' and _HIDDEN_BREAK.search(self._text, start.index, end.index):
             raise _ambiguous(
                 "an empty line follows a `\\` at the end of a line",
                 "write `\\n` for each line break",
                 start.line,
             )
-        if around.flow is None:
-            self._check_lines(start, end, around.indent)
+        if parent.flow is None:
+            self._check_lines(start, end, parent.indent)
 
     def _check_indicators(self, event: Any) -> None:
         """Raise at a `?` that is an indicator to libyaml and text to others, and at a `-` that is neither."""

@@ -9,11 +9,11 @@ from yaml import events
 
 from skillwire.frontmatter.pyyaml import parse
 
-Way: TypeAlias = tuple[str | int, ...]
+FieldPath: TypeAlias = tuple[str | int, ...]
 """The keys and positions that lead to a value: `("metadata", "owner")`, `("tags", 2)`."""
 
 
-class Shape(StrEnum):
+class NodeStyle(StrEnum):
     """How a value is written."""
 
     SCALAR = "scalar"
@@ -24,7 +24,7 @@ class Shape(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """One value in the text. Indices and columns count from 0, lines from 1."""
 
     line: int
@@ -33,10 +33,10 @@ class Place:
     """Where that begins in its line."""
     start: int
     end: int
-    shape: Shape
+    shape: NodeStyle
 
 
-def positions_in(text: str) -> dict[Way, Place]:
+def find_positions(text: str) -> dict[FieldPath, Position]:
     """Return the place of every value in `text`, which must be the text of a frontmatter that can be read."""
     reader = _Reader()
     for event in parse(text):
@@ -45,9 +45,9 @@ def positions_in(text: str) -> dict[Way, Place]:
     return reader.places
 
 
-def spelled(way: Way) -> str:
+def format_field_path(field_path: FieldPath) -> str:
     """Return a way as problems spell it: `metadata.owner`, `tags[2]`."""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in way)
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in field_path)
     return "".join(parts).removeprefix(".")
 
 
@@ -55,11 +55,11 @@ def spelled(way: Way) -> str:
 class _Open:
     """A mapping or a list whose end has not come yet."""
 
-    way: Way
+    field_path: FieldPath
     key: Any
     """The mark of what leads here."""
     start: int
-    shape: Shape
+    shape: NodeStyle
     listing: bool
     position: int = 0
     pending: Any = None
@@ -68,7 +68,7 @@ class _Open:
 
 @dataclass(slots=True)
 class _Reader:
-    places: dict[Way, Place] = field(default_factory=dict[Way, Place])
+    places: dict[FieldPath, Position] = field(default_factory=dict[FieldPath, Position])
     _open: list[_Open] = field(default_factory=list[_Open])
 
     def scalar(self, event: Any) -> None:
@@ -76,34 +76,34 @@ class _Reader:
         if top is not None and not top.listing and top.pending is None:
             top.pending = event
             return
-        way, key = self._next(event)
+        field_path, key = self._next(event)
         mark = key.start_mark
         start, end = event.start_mark.index, event.end_mark.index
-        self.places[way] = Place(mark.line + 1, mark.column, start, end, Shape.SCALAR)
+        self.places[field_path] = Position(mark.line + 1, mark.column, start, end, NodeStyle.SCALAR)
 
     def start(self, event: Any) -> None:
-        way, key = self._next(event)
+        field_path, key = self._next(event)
         listing = isinstance(event, events.SequenceStartEvent)
-        shape = Shape.FLOW if event.flow_style else Shape.BLOCK
-        self._open.append(_Open(way, key, event.start_mark.index, shape, listing))
+        shape = NodeStyle.FLOW if event.flow_style else NodeStyle.BLOCK
+        self._open.append(_Open(field_path, key, event.start_mark.index, shape, listing))
 
     def end(self, event: Any) -> None:
         closed = self._open.pop()
         mark = closed.key.start_mark
-        self.places[closed.way] = Place(
+        self.places[closed.field_path] = Position(
             mark.line + 1, mark.column, closed.start, event.end_mark.index, closed.shape
         )
 
-    def _next(self, event: Any) -> tuple[Way, Any]:
+    def _next(self, event: Any) -> tuple[FieldPath, Any]:
         """Return the way to the value that `event` begins, and the event of what leads to it."""
         if not self._open:
             return (), event
         top = self._open[-1]
         if top.listing:
             top.position += 1
-            return (*top.way, top.position - 1), event
+            return (*top.field_path, top.position - 1), event
         key, top.pending = top.pending, None
-        return (*top.way, key.value), key
+        return (*top.field_path, key.value), key
 
 
 _HANDLERS: dict[type[events.Event], Callable[[_Reader, Any], None]] = {

@@ -8,7 +8,7 @@ from yaml.events import AliasEvent, CollectionStartEvent, Event, ScalarEvent
 from skillwire.core.problem import Rule
 from skillwire.core.record import Json
 from skillwire.frontmatter.split import UnreadableError
-from skillwire.safe_text import quoted, visible
+from skillwire.safe_text import escape_invisible, quoted
 
 # Control characters and noncharacters are not YAML. U+0085, U+2028 and U+2029 are line breaks to libyaml and
 # text to YAML 1.2. A CR without its LF is a line break to libyaml and text to npm `yaml`. Some drop a U+FEFF.
@@ -51,10 +51,10 @@ def check_characters(text: str) -> None:
 def check_escapes(value: str, line: int) -> None:
     """Raise if escapes have put half a surrogate pair into `value` (H26)."""
     if not value.isascii() and _SURROGATE.search(value):
-        raise bad_escape(line)
+        raise escape_error(line)
 
 
-def bad_escape(line: int | None) -> UnreadableError:
+def escape_error(line: int | None) -> UnreadableError:
     return UnreadableError(
         Rule.YAML_CHARACTER,
         "an escape names no Unicode character",
@@ -70,7 +70,7 @@ def line_of(event: Event) -> int:
 
 def properties(event: ScalarEvent | CollectionStartEvent) -> UnreadableError:
     if event.anchor is not None:
-        return _anchored(event, f"&{event.anchor}")
+        return _anchor_error(event, f"&{event.anchor}")
     return UnreadableError(
         Rule.YAML_TAG,
         f"{quoted(str(event.tag))} is a tag, which a frontmatter may not hold",
@@ -80,10 +80,10 @@ def properties(event: ScalarEvent | CollectionStartEvent) -> UnreadableError:
 
 
 def alias(event: AliasEvent) -> UnreadableError:
-    return _anchored(event, f"*{event.anchor}")
+    return _anchor_error(event, f"*{event.anchor}")
 
 
-def _anchored(event: Event, spelling: str) -> UnreadableError:
+def _anchor_error(event: Event, spelling: str) -> UnreadableError:
     return UnreadableError(
         Rule.YAML_ANCHOR,
         f"{quoted(spelling)} is an anchor or an alias, which a frontmatter may not hold",
@@ -153,16 +153,16 @@ def not_mapping(root: Json) -> UnreadableError:
     )
 
 
-def translated(error: YAMLError, text: str) -> UnreadableError:
+def translate_yaml_error(error: YAMLError, text: str) -> UnreadableError:
     """Return the fault that `error` is, for the author of `text`."""
     if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
-        return UnreadableError(Rule.FRONTMATTER_YAML, visible(str(error), 200), hint=_ANY_HINT)
+        return UnreadableError(Rule.FRONTMATTER_YAML, escape_invisible(str(error), 200), hint=_ANY_HINT)
     mark, complaint = error.problem_mark, error.problem or ""
     # What is never closed is found at the end of the text; its author looks for where it was opened.
     if mark.index >= len(text) and error.context_mark is not None:
         mark = error.context_mark
     if _BAD_ESCAPE in complaint:
-        return bad_escape(mark.line + 1)
+        return escape_error(mark.line + 1)
     if directive := _DIRECTIVE.search(text, 0, error.problem_mark.index):
         return UnreadableError(
             Rule.YAML_DIRECTIVE,
@@ -172,5 +172,5 @@ def translated(error: YAMLError, text: str) -> UnreadableError:
         )
     hint = next((hint for part, hint in _HINTS if part in complaint), _ANY_HINT)
     return UnreadableError(
-        Rule.FRONTMATTER_YAML, f"not YAML: {visible(complaint, 200)}", hint=hint, line=mark.line + 1
+        Rule.FRONTMATTER_YAML, f"not YAML: {escape_invisible(complaint, 200)}", hint=hint, line=mark.line + 1
     )

@@ -69,24 +69,24 @@ def check_fields(fields: Fields, path: str, folder: str | None) -> Iterator[Prob
 
 def check_ambiguities(fields: Fields, path: str) -> Iterator[Problem]:
     """Yield a problem for each value that another parser reads differently."""
-    for doubt in fields.doubts:
+    for ambiguity in fields.ambiguities:
         yield Problem(
             path,
             Rule.YAML_AMBIGUOUS,
             Severity.WARNING,
-            doubt.message,
-            hint=doubt.hint,
-            field=doubt.field,
-            line=doubt.line,
+            ambiguity.message,
+            hint=ambiguity.hint,
+            field=ambiguity.field,
+            line=ambiguity.line,
         )
 
 
-def tools_in(text: str) -> list[str]:
+def parse_tools(text: str) -> list[str]:
     """Return the tools that a line of text names, whether spaces or commas stand between them."""
     return _TOOL.findall(text)
 
 
-def separated_by_commas(text: str) -> bool:
+def has_commas(text: str) -> bool:
     """Whether a line of tools has commas outside of their arguments."""
     return "," in _ARGUMENTS.sub("", text)
 
@@ -100,7 +100,7 @@ def _name_format(value: Json, folder: str | None) -> _Fault | None:
         return None
     if isinstance(value, str):
         return _Fault(f"{quoted(value)} is not {NAME_RULE}", _name_hint(value, folder))
-    return _Fault(f"the name is {_kind(value)}, not text", _name_hint(_as_text(value), folder))
+    return _Fault(f"the name is {_describe_type(value)}, not text", _name_hint(_as_text(value), folder))
 
 
 def _name_folder(value: Json, folder: str | None) -> _Fault | None:
@@ -143,14 +143,14 @@ def _compatibility_format(value: Json, _folder: str | None) -> _Fault | None:
 def _metadata_type(value: Json, _folder: str | None) -> _Fault | None:
     if not isinstance(value, dict):
         return _Fault(
-            f"the metadata is {_kind(value)}, not a mapping of text to text",
+            f"the metadata is {_describe_type(value)}, not a mapping of text to text",
             'write one indented `key: "value"` on each line below `metadata:`, or remove the field',
         )
     wrong = [key for key, item in value.items() if not isinstance(item, str)]
     if not wrong:
         return None
     example = quoted(f'{wrong[0]}: "…"')
-    return _Fault(f"not text: {_listed(wrong)}", f"put the value in quotes, as in {example}")
+    return _Fault(f"not text: {_join_keys(wrong)}", f"put the value in quotes, as in {example}")
 
 
 def _metadata_reserved(value: Json, _folder: str | None) -> _Fault | None:
@@ -158,7 +158,7 @@ def _metadata_reserved(value: Json, _folder: str | None) -> _Fault | None:
     if not reserved:
         return None
     return _Fault(
-        f"`{RESERVED_METADATA}` is reserved for the protocol: {_listed(reserved)}",
+        f"`{RESERVED_METADATA}` is reserved for the protocol: {_join_keys(reserved)}",
         "put a domain of your own before the slash",
     )
 
@@ -166,8 +166,8 @@ def _metadata_reserved(value: Json, _folder: str | None) -> _Fault | None:
 def _allowed_tools_format(value: Json, _folder: str | None) -> _Fault | None:
     if isinstance(value, list):
         return _Fault("the tools are a list, not one line of text", _tools_hint(map(_as_text, value)))
-    if isinstance(value, str) and separated_by_commas(value):
-        return _Fault("the tools are separated by commas, not by spaces", _tools_hint(tools_in(value)))
+    if isinstance(value, str) and has_commas(value):
+        return _Fault("the tools are separated by commas, not by spaces", _tools_hint(parse_tools(value)))
     return _not_text("allowed-tools", value)
 
 
@@ -175,7 +175,7 @@ def _invocation_type(value: Json, _folder: str | None) -> _Fault | None:
     if isinstance(value, bool):
         return None
     hint = "write `true` or `false`, without quotes"
-    return _Fault(f"the value is {_kind(value)}, not true or false", hint)
+    return _Fault(f"the value is {_describe_type(value)}, not true or false", hint)
 
 
 _CHECKS = (
@@ -202,7 +202,7 @@ def _not_text(field: str, value: Json) -> _Fault | None:
         quoted(f'{field}: "{_as_text(value)}"') if value and not isinstance(value, (list, dict)) else None
     )
     hint = f"put it in quotes: {example}" if example else f"write text after `{field}:`, or remove the field"
-    return _Fault(f"the value is {_kind(value)}, not text", hint)
+    return _Fault(f"the value is {_describe_type(value)}, not text", hint)
 
 
 def _too_long(value: Json, limit: int) -> _Fault | None:
@@ -229,7 +229,7 @@ def _tools_hint(tools: Iterator[str] | list[str]) -> str:
     return "write " + quoted("allowed-tools: " + " ".join(tools))
 
 
-def _listed(keys: list[str]) -> str:
+def _join_keys(keys: list[str]) -> str:
     more = len(keys) - _SHOWN_KEYS
     return ", ".join(map(quoted, keys[:_SHOWN_KEYS])) + (f" and {more} more" if more > 0 else "")
 
@@ -240,6 +240,6 @@ def _as_text(value: Json) -> str:
     return "…" if value is None or isinstance(value, (list, dict)) else str(value)
 
 
-def _kind(value: object) -> str:
+def _describe_type(value: object) -> str:
     # A file holds nothing else than these, but a program can pass anything.
     return next((told for kind, told in _KINDS if isinstance(value, kind)), f"a `{type(value).__name__}`")

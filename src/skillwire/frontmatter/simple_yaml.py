@@ -9,7 +9,7 @@ from functools import lru_cache
 from sys import intern
 
 from skillwire.core.record import Json
-from skillwire.frontmatter.values import Fields, NotFiniteError, core_value, may_be_ambiguous
+from skillwire.frontmatter.values import Fields, NotFiniteError, may_be_ambiguous, parse_core_scalar
 
 # A plain scalar starts with a letter or a digit. A colon and a space would end it, a `#` may begin a comment.
 # Nothing that was matched is given back: the parts cannot stand for each other.
@@ -40,7 +40,7 @@ def read_simple_yaml(text: str) -> Fields | None:
 @lru_cache(maxsize=1024)
 def _is_text(key: str) -> bool:
     """Whether a key is one by its spelling alone: not `yes`, and not `null`. Every skill has the same few."""
-    return isinstance(core_value(key), str) and not may_be_ambiguous(key)
+    return isinstance(parse_core_scalar(key), str) and not may_be_ambiguous(key)
 
 
 class _Reader:
@@ -111,7 +111,7 @@ class _Reader:
         if may_be_ambiguous(self._words):  # the parser reports what is ambiguous about it
             return False
         try:
-            self._target[self._key] = core_value(self._words)
+            self._target[self._key] = parse_core_scalar(self._words)
         except NotFiniteError:
             return False
         self._words = ""

@@ -14,10 +14,10 @@ _OPENING = re.compile(rb"(?:\xef\xbb\xbf)?" + _FENCE)
 # The search starts at the line break of the opening fence, so an empty frontmatter needs no case of its
 # own, and the literal `\n---` at the front lets the search skip through the bytes instead of testing each.
 _CLOSING = re.compile(rb"\n" + _FENCE)
-_TIGHT = (b"---\n", b"---\r\n")
+_EXACT_FENCES = (b"---\n", b"---\r\n")
 _LATE_OPENING = re.compile(rb"(?:\xef\xbb\xbf)?\s+" + _FENCE)
 # UTF-16 and UTF-32, with a byte order mark or with the two bytes that a dash becomes.
-_WIDE_STARTS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff", b"-\x00", b"\x00-", b"\x00\x00\x00-")
+_WIDE_ENCODING_STARTS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff", b"-\x00", b"\x00-", b"\x00\x00\x00-")
 _SAVE_AS_UTF8 = "save the file as UTF-8"
 
 
@@ -52,13 +52,13 @@ class Frontmatter:
 
 def split(content: bytes) -> Frontmatter:
     """Return the parts of a `SKILL.md`, or raise `UnreadableError`. Linear, whatever the bytes are."""
-    if content.startswith(_WIDE_STARTS):
+    if content.startswith(_WIDE_ENCODING_STARTS):
         raise UnreadableError(
             Rule.FRONTMATTER_ENCODING, "the file is UTF-16 or UTF-32, not UTF-8", hint=_SAVE_AS_UTF8, line=1
         )
     opening = _OPENING.match(content)
     if opening is None:
-        raise _missing(content)
+        raise _missing_error(content)
     start = opening.end()
     closing = _CLOSING.search(content, max(start - 1, 0))
     if closing is None:
@@ -79,12 +79,12 @@ def split(content: bytes) -> Frontmatter:
     return Frontmatter(OPENING + _decode(content, start, end), start, end, closing.end())
 
 
-def loose_fence(content: bytes, frontmatter: Frontmatter) -> int | None:
+def find_loose_fence(content: bytes, frontmatter: Frontmatter) -> int | None:
     """Return the line of a fence with spaces or tabs behind it, or None. Some clients take it for text."""
     opening, closing = content[: frontmatter.start], content[frontmatter.end : frontmatter.body]
-    if opening.endswith(_TIGHT) and closing.rstrip(b"\r\n") == b"---":
+    if opening.endswith(_EXACT_FENCES) and closing.rstrip(b"\r\n") == b"---":
         return None
-    return line_of(content, frontmatter.end) if opening.endswith(_TIGHT) else 1
+    return line_of(content, frontmatter.end) if opening.endswith(_EXACT_FENCES) else 1
 
 
 def line_of(content: bytes, offset: int) -> int:
@@ -104,7 +104,7 @@ def _decode(content: bytes, start: int, end: int) -> str:
         ) from None
 
 
-def _missing(content: bytes) -> UnreadableError:
+def _missing_error(content: bytes) -> UnreadableError:
     late = _LATE_OPENING.match(content)
     hint = (
         "remove what stands before the first `---`"

@@ -31,13 +31,13 @@ _NUMBER = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
-_TRUTHS = frozenset({"yes", "no", "on", "off"})
+_BOOLEAN_WORDS = frozenset({"yes", "no", "on", "off"})
 _SPECIAL = frozenset({"=", "<<"})
 _STARTS = frozenset("+-.0123456789")
 # What some parser may read as a number, a date or a time; and of that, what all parsers read alike.
 _LOOKS_LIKE_NUMBER = re.compile(r"[-+]?\.?[0-9][-+0-9a-fA-FxXoObBtTzZ_:. \t]*")
-_SAME = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]+)*")
-_BIGGEST_WRITTEN = 10**15
+_SAME_IN_BOTH_VERSIONS = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]+)*")
+_MAX_WRITTEN_NUMBER = 10**15
 """People do not want to write larger floats without an exponent, so no spelling is proposed."""
 
 
@@ -45,7 +45,7 @@ class NotFiniteError(ValueError):
     """A number that JSON cannot say."""
 
 
-def core_value(text: str) -> Scalar:
+def parse_core_scalar(text: str) -> Scalar:
     """Return what `text` means where it stands without quotes.
 
     What is not in the table is text: `yes`, `2024-01-02`, `12:30:45`, `1_000`, `<<`.
@@ -55,13 +55,13 @@ def core_value(text: str) -> Scalar:
     # Most scalars are words, and a look at the first character is much cheaper than the expression.
     if text[0] not in _NUMBER_STARTS or (number := _NUMBER.fullmatch(text)) is None:
         return text
-    return _READ[str(number.lastgroup)](text)
+    return _NUMBER_PARSERS[str(number.lastgroup)](text)
 
 
 def is_plain_text(text: str) -> bool:
     """Whether the scalar `text` stays text without quotes."""
     try:
-        return isinstance(core_value(text), str)
+        return isinstance(parse_core_scalar(text), str)
     except NotFiniteError:
         return False
 
@@ -99,7 +99,7 @@ def _not_finite(_text: str) -> float:
     raise NotFiniteError
 
 
-_READ: dict[str, Callable[[str], int | float]] = {
+_NUMBER_PARSERS: dict[str, Callable[[str], int | float]] = {
     "decimal": _decimal,
     "octal": lambda text: _integer(int(text, 0)),
     "hexadecimal": lambda text: _integer(int(text, 0)),
@@ -121,18 +121,20 @@ class Ambiguity:
 def may_be_ambiguous(text: str) -> bool:
     """Whether a plain scalar may mean something else in YAML 1.1. Loads no parser."""
     if text[:1] not in _STARTS:
-        return text.lower() in _TRUTHS or text in _SPECIAL
-    return _LOOKS_LIKE_NUMBER.fullmatch(text) is not None and _SAME.fullmatch(text) is None
+        return text.lower() in _BOOLEAN_WORDS or text in _SPECIAL
+    return _LOOKS_LIKE_NUMBER.fullmatch(text) is not None and _SAME_IN_BOTH_VERSIONS.fullmatch(text) is None
 
 
-def ambiguity_of(text: str, value: Scalar, field: str, line: int) -> Ambiguity | None:
+def find_ambiguity(text: str, value: Scalar, field: str, line: int) -> Ambiguity | None:
     """Return what is ambiguous about the plain scalar `text`, which means `value` in YAML 1.2."""
     if not may_be_ambiguous(text):
         return None
-    other = _in_yaml_1_1(text)
+    other = _parse_yaml_1_1(text)
     if type(other) is type(value) and other == value:
         return None
-    message = f"{quoted(text)} is {_described(value)} in YAML 1.2, but {_described(other)} in YAML 1.1"
+    message = (
+        f"{quoted(text)} is {_describe_value(value)} in YAML 1.2, but {_describe_value(other)} in YAML 1.1"
+    )
     return Ambiguity(
         field, line, f"{message}: clients that read YAML 1.1 refuse the skill", _hint(text, value)
     )
@@ -142,23 +144,23 @@ def _hint(text: str, value: Scalar) -> str:
     in_quotes = "write " + quoted(f'"{text}"')
     if isinstance(value, str):
         return in_quotes
-    number = _spelled(value)
+    number = _format_number(value)
     return f"{in_quotes} if it is text" + (f", or `{number}` if it is a number" if number else "")
 
 
-def _spelled(value: Scalar) -> str:
+def _format_number(value: Scalar) -> str:
     """Return a number as all parsers read it."""
     if isinstance(value, float):
-        return repr(value) if 1e-4 <= abs(value) < _BIGGEST_WRITTEN else ""
+        return repr(value) if 1e-4 <= abs(value) < _MAX_WRITTEN_NUMBER else ""
     return str(value)
 
 
-def _described(value: object) -> str:
+def _describe_value(value: object) -> str:
     match value:
         case bool():
             return str(value).lower()
         case int() | float():
-            return f"the number {value!r}" if abs(value) < _BIGGEST_WRITTEN else "a number"
+            return f"the number {value!r}" if abs(value) < _MAX_WRITTEN_NUMBER else "a number"
         case str():
             return "text"
         case date():
@@ -167,7 +169,7 @@ def _described(value: object) -> str:
             return "something else"
 
 
-def _in_yaml_1_1(text: str) -> object:
+def _parse_yaml_1_1(text: str) -> object:
     if text in _SPECIAL:
         return None
     yaml = _yaml()
@@ -193,5 +195,5 @@ class Fields:
     """JSON as it stands: text without lone surrogates, 64-bit integers, finite floats, string keys."""
     lines: dict[str, int]
     """Where each top-level field stands."""
-    doubts: tuple[Ambiguity, ...] = ()
+    ambiguities: tuple[Ambiguity, ...] = ()
     """Values that another parser reads differently."""

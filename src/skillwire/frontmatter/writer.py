@@ -11,19 +11,19 @@ from skillwire.frontmatter.values import is_plain_text
 # A letter, then letters, digits and a few signs that mean nothing in YAML; no space or sign at the end.
 # What begins with a digit may be a number, a date or a time of day to somebody.
 _PLAIN = re.compile(r"[A-Za-z](?:[A-Za-z0-9 ._/()+-]*[A-Za-z0-9.)])?")
-_TRUTHS = frozenset({"y", "n", "yes", "no", "on", "off"})
+_BOOLEAN_WORDS = frozenset({"y", "n", "yes", "no", "on", "off"})
 """Text in YAML 1.2, and something else to readers of YAML 1.1."""
 _FENCE = "---"
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
-def scalar(text: str) -> str:
+def format_scalar(text: str) -> str:
     """Return `text` on one line: plain if that stays text, else in the quotes that need least.
 
     `skills-ref` ends the frontmatter at the first three dashes anywhere, so they are never written as such.
     """
     if _FENCE not in text:
-        if _PLAIN.fullmatch(text) and text.lower() not in _TRUTHS and is_plain_text(text):
+        if _PLAIN.fullmatch(text) and text.lower() not in _BOOLEAN_WORDS and is_plain_text(text):
             return text
         if text.isprintable():
             return "'" + text.replace("'", "''") + "'"
@@ -42,16 +42,16 @@ def _escaped(character: str) -> str:
 
 def write_frontmatter(fields: Mapping[str, Json]) -> str:
     """Return a frontmatter with both fences, a line for each field. Raises `ValueError` for NaN."""
-    lines = [f"{scalar(key)}: {_value(value)}\n" for key, value in fields.items()]
+    lines = [f"{format_scalar(key)}: {_value(value)}\n" for key, value in fields.items()]
     return "".join(["---\n", *lines, "---\n"])
 
 
 def _value(value: Json) -> str:
     if isinstance(value, str):
-        return scalar(value)
+        return format_scalar(value)
     if isinstance(value, Mapping):
         items = cast("Mapping[str, Any]", value).items()
-        return "{" + ", ".join(f"{scalar(key)}: {_value(each)}" for key, each in items) + "}"
+        return "{" + ", ".join(f"{format_scalar(key)}: {_value(each)}" for key, each in items) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_value, value)) + "]"
     return json.dumps(value, allow_nan=False)

@@ -14,8 +14,15 @@ from skillwire.core.record import Json
 from skillwire.frontmatter import refusals
 from skillwire.frontmatter.layout import Layout, check_comments
 from skillwire.frontmatter.pyyaml import parse, parse_in_python
-from skillwire.frontmatter.refusals import bad_escape, check_characters, check_escapes, translated
-from skillwire.frontmatter.values import Ambiguity, Fields, NotFiniteError, Scalar, ambiguity_of, core_value
+from skillwire.frontmatter.refusals import check_characters, check_escapes, escape_error, translate_yaml_error
+from skillwire.frontmatter.values import (
+    Ambiguity,
+    Fields,
+    NotFiniteError,
+    Scalar,
+    find_ambiguity,
+    parse_core_scalar,
+)
 
 MAX_DEPTH = 64
 """How many mappings and lists may stand inside each other, the outermost included."""
@@ -30,21 +37,25 @@ def load(text: str) -> Fields:
     reader, layout = _Reader(), Layout(text)
     try:
         for event in parse(text):
-            layout.see(event)
+            layout.handle_event(event)
             _HANDLERS[type(event)](reader, event)
     except YAMLError as error:
-        raise translated(error, text) from None
+        raise translate_yaml_error(error, text) from None
     except (ValueError, OverflowError):
         # An escape beyond Unicode: libyaml names it, PyYAML's own parser falls over it.
-        raise bad_escape(None) from None
+        raise escape_error(None) from None
     check_comments(text)
     if not isinstance(reader.root, dict):
         raise refusals.not_mapping(reader.root)
-    doubts = (*reader.doubts, *_doubts_about_tabs(text, reader), *_doubts_at_the_end(text, reader))
-    return Fields(reader.root, reader.lines, doubts)
+    ambiguities = (
+        *reader.ambiguities,
+        *_find_tab_ambiguities(text, reader),
+        *_find_trailing_ambiguities(text, reader),
+    )
+    return Fields(reader.root, reader.lines, ambiguities)
 
 
-def _doubts_about_tabs(text: str, reader: "_Reader") -> Iterator[Ambiguity]:
+def _find_tab_ambiguities(text: str, reader: "_Reader") -> Iterator[Ambiguity]:
     """Yield the first tab outside of quotes that PyYAML's own parser refuses. YAML allows it."""
     if "\t" not in text:
         return
@@ -62,7 +73,7 @@ def _doubts_about_tabs(text: str, reader: "_Reader") -> Iterator[Ambiguity]:
         )
 
 
-def _doubts_at_the_end(text: str, reader: "_Reader") -> Iterator[Ambiguity]:
+def _find_trailing_ambiguities(text: str, reader: "_Reader") -> Iterator[Ambiguity]:
     """Yield a block of text that ends the frontmatter: some readers cut the line break before the fence."""
     block = next((each for each in reader.last if each.style in {"|", ">"}), None)
     if block is not None and _scalars(text.removesuffix("\n")) != _scalars(text):
@@ -93,7 +104,7 @@ class _Reader:
     def __init__(self) -> None:
         self.root: Json = None
         self.lines: dict[str, int] = {}
-        self.doubts: list[Ambiguity] = []
+        self.ambiguities: list[Ambiguity] = []
         self.last: deque[events.ScalarEvent] = deque(maxlen=2)
         """The scalars that end the document: a value, perhaps with its key before it."""
         self.last_field = ""
@@ -120,9 +131,9 @@ class _Reader:
         else:
             self._add(value)
         if event.implicit[0] and (
-            doubt := ambiguity_of(event.value, value, self.last_field, refusals.line_of(event))
+            ambiguity := find_ambiguity(event.value, value, self.last_field, refusals.line_of(event))
         ):
-            self.doubts.append(doubt)
+            self.ambiguities.append(ambiguity)
 
     def mapping_start(self, event: events.MappingStartEvent) -> None:
         self._enter({}, event)
@@ -136,7 +147,7 @@ class _Reader:
     def alias(self, event: events.AliasEvent) -> None:
         raise refusals.alias(event)
 
-    def nothing(self, _event: events.Event) -> None:
+    def ignore_event(self, _event: events.Event) -> None:
         pass
 
     def _enter(self, target: dict[str, Json] | list[Json], event: events.CollectionStartEvent) -> None:
@@ -175,8 +186,8 @@ class _Reader:
 
 
 _HANDLERS: dict[type[events.Event], Callable[[_Reader, Any], None]] = {
-    events.StreamStartEvent: _Reader.nothing,
-    events.StreamEndEvent: _Reader.nothing,
+    events.StreamStartEvent: _Reader.ignore_event,
+    events.StreamEndEvent: _Reader.ignore_event,
     events.DocumentStartEvent: _Reader.document_start,
     events.DocumentEndEvent: _Reader.document_end,
     events.ScalarEvent: _Reader.scalar,
@@ -194,6 +205,6 @@ def _value(event: events.ScalarEvent) -> Scalar:
         check_escapes(event.value, refusals.line_of(event))
         return event.value
     try:
-        return core_value(event.value)
+        return parse_core_scalar(event.value)
     except NotFiniteError:
         raise refusals.number(event) from None

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import anyio
 
-from skillwire.core.json_text import same
+from skillwire.core.json_text import json_equal
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import LiveFile, SkillFile, SkillRecord
 from skillwire.errors import SourceError, StateError
@@ -42,7 +42,7 @@ APPROVALS: Locations = frozenset({"approvals"})
 _LOOK_SECONDS = 1.0
 """How soon a decision counts that was made elsewhere."""
 
-Approving = Callable[[str], str]
+ApproveCommand = Callable[[str], str]
 """The command that approves a skill, by `NAME` or `URI`."""
 _NAMES = VisibilityPolicy(by_path=True)
 """Every skill goes by a path that begins with the label of its server: none poses as another's (H10)."""
@@ -50,11 +50,11 @@ Command: TypeAlias = Callable[[Target, str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class _GatedSkill:
     """A skill as its server has it, how it stands, and what becomes of it."""
 
     given: SkillRecord
-    standing: ApprovalStatus
+    approval_status: ApprovalStatus
     entry: SkillRecord
 
 
@@ -64,30 +64,33 @@ class ApprovalGate(WrappedSource):
     It is part of the entry, so that a decision is a change like any other: clients are told of it.
     """
 
-    def __init__(self, source: ServerSource, keeping: ApprovalStore, approving: Approving) -> None:
+    def __init__(self, source: ServerSource, keeping: ApprovalStore, format_command: ApproveCommand) -> None:
         """The label of the source is one that `keeping` has bound."""
         super().__init__(source)
-        self._server, self._keeping, self._approving = source, keeping, approving
+        self._server, self._approval_store, self._format_command = source, keeping, format_command
         self._last = Scan()
-        self._judged: dict[str, _Judged] = {}
+        self._gated_skills: dict[str, _GatedSkill] = {}
         self._decisions: frozenset[Approval] = frozenset()
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
-        return await self._gated(await self._source.scan(progress))
+        return await self._gate(await self._source.scan(progress))
 
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
         if where != APPROVALS:
-            return await self._gated(await self._source.rescan(where))
-        scan = await self._gated(self._last)
-        if (trouble := self._server.trouble) is None:
+            return await self._gate(await self._source.rescan(where))
+        scan = await self._gate(self._last)
+        if (failure := self._server.failure) is None:
             return scan
-        failed = source_problem(self.label, trouble, known=bool(scan.entries))
+        failed = source_problem(self.label, failure, known=bool(scan.entries))
         return replace(scan, problems=(*scan.problems, failed))
 
-    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:
+    async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:
         found: asyncio.Queue[Locations | Exception] = asyncio.Queue(1)
         # Tasks of their own: a generator that is left cannot leave a task group.
-        tasks = [asyncio.create_task(self._pass_on(only, found)), asyncio.create_task(self._watch(found))]
+        tasks = [
+            asyncio.create_task(self._forward_changes(watch_filter, found)),
+            asyncio.create_task(self._watch_decisions(found)),
+        ]
         try:
             while True:
                 where = await found.get()
@@ -100,67 +103,73 @@ class ApprovalGate(WrappedSource):
             with anyio.CancelScope(shield=True):
                 await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _pass_on(self, only: WatchFilter | None, found: "asyncio.Queue[Locations | Exception]") -> None:
+    async def _forward_changes(
+        self, watch_filter: WatchFilter | None, found: "asyncio.Queue[Locations | Exception]"
+    ) -> None:
         try:
-            async with aclosing(self._source.changes(only)) as changes:
+            async with aclosing(self._source.changes(watch_filter)) as changes:
                 async for where in changes:
                     await found.put(where)
         except Exception as error:  # noqa: BLE001 - whoever follows this source is told
             await found.put(error)
 
-    async def _watch(self, found: "asyncio.Queue[Locations | Exception]") -> None:
+    async def _watch_decisions(self, found: "asyncio.Queue[Locations | Exception]") -> None:
         """Look now and then what was decided: by a person, with another program."""
         while True:
             await anyio.sleep(_LOOK_SECONDS)
             with suppress(StateError):
-                if await self._keeping.decisions(self.label) != self._decisions:
+                if await self._approval_store.decisions(self.label) != self._decisions:
                     await found.put(APPROVALS)
 
-    async def _gated(self, scan: Scan) -> Scan:
+    async def _gate(self, scan: Scan) -> Scan:
         self._last = scan
         try:
-            self._decisions = await self._keeping.decisions(self.label)
-            standings = await self._standings(scan.entries)
+            self._decisions = await self._approval_store.decisions(self.label)
+            statuses = await self._approval_statuses(scan.entries)
         except StateError:  # what cannot be looked up was not approved
-            standings = dict[str, ApprovalStatus]()
+            statuses = dict[str, ApprovalStatus]()
         names = Counter(entry.name for entry in scan.entries)
-        known, self._judged = self._judged, {}
+        known, self._gated_skills = self._gated_skills, {}
         for entry in scan.entries:
             judged = known.get(entry.uri)
-            standing = standings.get(entry.uri, ApprovalStatus.UNKNOWN)
-            if judged is None or judged.given is not entry or judged.standing is not standing:
-                judged = _Judged(
-                    entry, standing, self._decided(entry, standing, alone=names[entry.name] == 1)
+            approval_status = statuses.get(entry.uri, ApprovalStatus.UNKNOWN)
+            if judged is None or judged.given is not entry or judged.approval_status is not approval_status:
+                judged = _GatedSkill(
+                    entry,
+                    approval_status,
+                    self._decided(entry, approval_status, has_unique_name=names[entry.name] == 1),
                 )
-            self._judged[entry.uri] = judged
-        return replace(scan, entries=tuple(each.entry for each in self._judged.values()))
+            self._gated_skills[entry.uri] = judged
+        return replace(scan, entries=tuple(each.entry for each in self._gated_skills.values()))
 
-    async def _standings(self, entries: Iterable[SkillRecord]) -> dict[str, ApprovalStatus]:
+    async def _approval_statuses(self, entries: Iterable[SkillRecord]) -> dict[str, ApprovalStatus]:
         """Return how each skill stands, as its server lists it now (H17)."""
         hosted = {
             entry.uri: HostedSkill(entry, remote)
             for entry in entries
             if (remote := self._server.claim(entry)) is not None
         }
-        found = await self._keeping.judged(hosted.values())
-        standings: dict[str, ApprovalStatus] = {}
+        found = await self._approval_store.judged(hosted.values())
+        statuses: dict[str, ApprovalStatus] = {}
         for uri, skill in hosted.items():
-            standings[uri] = found.get(skill.identity, ApprovalStatus.UNKNOWN)
-            if standings[uri] is ApprovalStatus.APPROVED and not await self._reads_as_approved(skill):
-                standings[uri] = ApprovalStatus.CHANGED
-        return standings
+            statuses[uri] = found.get(skill.identity, ApprovalStatus.UNKNOWN)
+            if statuses[uri] is ApprovalStatus.APPROVED and not await self._reads_as_approved(skill):
+                statuses[uri] = ApprovalStatus.CHANGED
+        return statuses
 
     async def _reads_as_approved(self, skill: HostedSkill) -> bool:
         """Whether an entry says what it said then: digests do not bind what is told before a file is read."""
-        before = await self._keeping.approved(skill)
-        return before is not None and same(dict(before.frontmatter), dict(skill.frontmatter))
+        before = await self._approval_store.approved(skill)
+        return before is not None and json_equal(dict(before.frontmatter), dict(skill.frontmatter))
 
-    def _decided(self, entry: SkillRecord, standing: ApprovalStatus, *, alone: bool) -> SkillRecord:
-        command = self._approving(entry.name if alone else entry.origin.location)
+    def _decided(
+        self, entry: SkillRecord, approval_status: ApprovalStatus, *, has_unique_name: bool
+    ) -> SkillRecord:
+        command = self._format_command(entry.name if has_unique_name else entry.origin.location)
         hint = f"look at it, then approve it: {quoted(command, None)}"
         if entry.dynamic:
             hint = f"if you trust the whole server, start the bridge with `--trust {self.label}`"
-        return decided(entry, standing, hint, live=entry.dynamic)
+        return decided(entry, approval_status, hint, live=entry.dynamic)
 
 
 def approve_command(target: Target, skill: str) -> str:
@@ -168,18 +177,18 @@ def approve_command(target: Target, skill: str) -> str:
     return f"skillwire approve {shlex.quote(f'{target.label}:{skill}')}"
 
 
-class _WithoutState(Source):
+class _UnavailableState(Source):
     """Has no skills, and says that approvals are not known."""
 
     label = "state"
 
-    def __init__(self, trouble: StateError) -> None:
+    def __init__(self, failure: StateError) -> None:
         self._problem = Problem(
             ".",
             Rule.STATE_FAILED,
             Severity.WARNING,
-            f"approvals and copies of files are not used: {trouble}",
-            hint=f"{trouble.hint}, and start the bridge again",
+            f"approvals and copies of files are not used: {failure}",
+            hint=f"{failure.hint}, and start the bridge again",
         )
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
@@ -190,17 +199,17 @@ class _WithoutState(Source):
         raise SourceError(f"{entry.origin.path} has no file {quoted(file.path)}")
 
 
-async def bridged(
+async def bridge_library(
     links: Sequence[ServerLink],
     state: State | None = None,
     trusted: Collection[str] = (),
     command: Command = approve_command,
-    trouble: StateError | None = None,
+    failure: StateError | None = None,
 ) -> Library:
     """Return the library of these servers, not loaded yet.
 
     Of servers that are not `trusted`, by their labels, models and people are offered what is approved in the
-    `state`; `command` says how a person approves the others. Without a state, nothing is. `trouble` is why
+    `state`; `command` says how a person approves the others. Without a state, nothing is. `failure` is why
     there is none. A state that cannot be written is as none.
     """
     keeping = ApprovalStore(state)
@@ -208,8 +217,8 @@ async def bridged(
         for link in links:
             await keeping.bind(link.label, link.target.identity)
     except StateError as error:  # and then nothing that is in it can be relied on
-        keeping, state, trouble = ApprovalStore(None), None, error
-    sources: list[Source] = [] if trouble is None else [_WithoutState(trouble)]
+        keeping, state, failure = ApprovalStore(None), None, error
+    sources: list[Source] = [] if failure is None else [_UnavailableState(failure)]
     for link in links:
         cache, trust = None if state is None else state.cache, link.label in trusted
         source = ServerSource(link, cache=cache, live=True, trusted=trust)

@@ -7,16 +7,16 @@ from urllib.parse import unquote
 
 from mcp.shared.exceptions import MCPError
 
-from skillwire.core.concurrency import UNSIZED_AT_ONCE, in_order
+from skillwire.core.concurrency import MAX_CONCURRENT_UNSIZED_READS, process_in_order
 from skillwire.core.names import SKILL_FILE
 from skillwire.core.problem import Problem, Rule
 from skillwire.errors import VerificationError
 from skillwire.host.dialects.client import SkillsClient, refusal
 from skillwire.protocol.findings import server_problem
 from skillwire.protocol.messages import PROMPTS_LIST, RESOURCES_META, SKILL_META
-from skillwire.protocol.prompt_text import stitch
+from skillwire.protocol.prompt_text import join_files
 
-_AROUND = 24
+_EXCERPT_LENGTH = 24
 """Bytes that are shown on each side of the first difference."""
 _MAX_NAME = 4096
 """Characters of the name of a prompt, and of the URI of its skill."""
@@ -54,13 +54,15 @@ async def compare_prompts(client: SkillsClient) -> AsyncGenerator[PromptReport]:
 
 async def _compare(client: SkillsClient, name: str, skill: str, meta: Mapping[str, Any]) -> PromptReport:
     if max(len(name), len(skill)) > _MAX_NAME:
-        told = "its name, or the URI of its skill, is not a text of reasonable length"
+        message = "its name, or the URI of its skill, is not a text of reasonable length"
         return PromptReport(
-            name[:_AROUND], skill[:_AROUND], finding=server_problem(name[:_AROUND], Rule.SURFACE_SHAPE, told)
+            name[:_EXCERPT_LENGTH],
+            skill[:_EXCERPT_LENGTH],
+            finding=server_problem(name[:_EXCERPT_LENGTH], Rule.SURFACE_SHAPE, message),
         )
     try:
         uris = await _resources(client, skill, meta)
-        said = _text(name, await client.prompt(name))
+        actual = _text(name, await client.prompt(name))
         contents = await _contents(client, uris)
     except VerificationError as error:
         return PromptReport(name, skill, finding=error.problems[0])
@@ -68,10 +70,10 @@ async def _compare(client: SkillsClient, name: str, skill: str, meta: Mapping[st
         return PromptReport(name, skill, finding=refusal(name, error))
     root = skill.removesuffix(SKILL_FILE)
     references = ((unquote(uri.removeprefix(root)), content) for uri, content in contents[1:])
-    stitched = stitch(contents[0][1], references)
-    if said == stitched:
-        return PromptReport(name, skill, len(uris), len(said))
-    return PromptReport(name, skill, len(uris), finding=_difference(name, said, stitched))
+    expected = join_files(contents[0][1], references)
+    if actual == expected:
+        return PromptReport(name, skill, len(uris), len(actual))
+    return PromptReport(name, skill, len(uris), finding=_difference(name, actual, expected))
 
 
 async def _contents(client: SkillsClient, uris: list[str]) -> list[tuple[str, bytes]]:
@@ -80,7 +82,7 @@ async def _contents(client: SkillsClient, uris: list[str]) -> list[tuple[str, by
     async def read(uri: str) -> tuple[str, bytes]:
         return uri, await client.read(uri)
 
-    await in_order(uris, read, contents.append, UNSIZED_AT_ONCE)
+    await process_in_order(uris, read, contents.append, MAX_CONCURRENT_UNSIZED_READS)
     return contents
 
 
@@ -90,8 +92,8 @@ async def _resources(client: SkillsClient, skill: str, meta: Mapping[str, Any]) 
     if isinstance(named, list) and named:
         uris = [str(each) for each in cast("list[object]", named)]
         if len(uris) > client.limits.files:
-            told = f"its prompt names {len(uris):,} files; the limit is {client.limits.files:,}"
-            raise VerificationError("", server_problem(skill, Rule.SURFACE_SHAPE, told))
+            message = f"its prompt names {len(uris):,} files; the limit is {client.limits.files:,}"
+            raise VerificationError("", server_problem(skill, Rule.SURFACE_SHAPE, message))
     else:
         files = (await client.get(skill)).files
         if files is None:
@@ -100,8 +102,8 @@ async def _resources(client: SkillsClient, skill: str, meta: Mapping[str, Any]) 
             )
         uris = [skill, *(file.uri for file in files if file.uri != skill)]
     if uris[0] != skill or not all(uri.startswith(skill.removesuffix(SKILL_FILE)) for uri in uris):
-        told = "its prompt names files that are not the skill's"
-        raise VerificationError("", server_problem(skill, Rule.SURFACE_SHAPE, told))
+        message = "its prompt names files that are not the skill's"
+        raise VerificationError("", server_problem(skill, Rule.SURFACE_SHAPE, message))
     return uris
 
 
@@ -116,16 +118,16 @@ def _text(name: str, result: Mapping[str, Any]) -> bytes:
             )
 
 
-def _difference(name: str, said: bytes, stitched: bytes) -> Problem:
-    pairs = enumerate(zip(said, stitched, strict=False))
-    at = next((place for place, (one, other) in pairs if one != other), min(len(said), len(stitched)))
-    told = (
-        f"its prompt and its resources differ from byte {at:,} on: the prompt has {_shown(said, at)}, "
-        f"the resources have {_shown(stitched, at)}"
+def _difference(name: str, actual: bytes, expected: bytes) -> Problem:
+    pairs = enumerate(zip(actual, expected, strict=False))
+    at = next((place for place, (one, other) in pairs if one != other), min(len(actual), len(expected)))
+    message = (
+        f"its prompt and its resources differ from byte {at:,} on: the prompt has {_shown(actual, at)}, "
+        f"the resources have {_shown(expected, at)}"
     )
-    return server_problem(name, Rule.SURFACE_DIFFERS, told)
+    return server_problem(name, Rule.SURFACE_DIFFERS, message)
 
 
 def _shown(content: bytes, at: int) -> str:
-    start, end = max(at - _AROUND, 0), at + _AROUND
+    start, end = max(at - _EXCERPT_LENGTH, 0), at + _EXCERPT_LENGTH
     return repr(content[start:end]) if at < len(content) else "nothing more"

@@ -32,8 +32,8 @@ def translated_errors(origin: str, uri: str) -> Generator[None]:
     except TimeoutError:
         raise
     except Exception as error:
-        told = f"its answer could not be used: {quoted(str(error) or type(error).__name__)}"
-        raise UnavailableError(origin, told) from error
+        message = f"its answer could not be used: {quoted(str(error) or type(error).__name__)}"
+        raise UnavailableError(origin, message) from error
 
 
 def _with_origin(error: HostError, origin: str) -> HostError:
@@ -41,6 +41,6 @@ def _with_origin(error: HostError, origin: str) -> HostError:
         case VerificationError():
             return VerificationError(origin, *error.problems)
         case LoginRequiredError():
-            return LoginRequiredError(origin, error.told, error.scope)
+            return LoginRequiredError(origin, error.message, error.scope)
         case _:
-            return UnavailableError(origin, error.told)
+            return UnavailableError(origin, error.message)

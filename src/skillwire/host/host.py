@@ -15,14 +15,14 @@ from skillwire.errors import SkillwireError, UsageError, VerificationError
 from skillwire.host.approvals.approval_store import ApprovalStore
 from skillwire.host.approvals.consent import Consent
 from skillwire.host.approvals.questions import Approver, Changes, Inspection, inspect_entry
-from skillwire.host.connections.labels import checked_label
+from skillwire.host.connections.labels import validate_label
 from skillwire.host.connections.target import Target
 from skillwire.host.errors import translated_errors
-from skillwire.host.hosted_skill import HostedSkill, listed_file, live_uri, unlisted, wanted_tools
+from skillwire.host.hosted_skill import HostedSkill, listed_file, live_uri, requested_tools, unlisted_finding
 from skillwire.host.login.flow import KnownClient, LoginHandler, checked_scopes, log_in
 from skillwire.host.login.tokens import keep_login, uses_login, with_login
 from skillwire.host.places import Places
-from skillwire.host.pull import pulled
+from skillwire.host.pull import pull_skill
 from skillwire.host.registry import Registry
 from skillwire.host.servers.link import ServerLink
 from skillwire.host.servers.records import why_not_published
@@ -53,7 +53,7 @@ class Host:
         state: State | None = None,
         drafts: bool = False,
         limits: Limits | None = None,
-        patience: float = PATIENCE,
+        timeout_seconds: float = PATIENCE,
         login: LoginHandler | None = None,
     ) -> None:
         """Take servers by their targets, the person's own folders by labels, and any other `sources`.
@@ -71,11 +71,11 @@ class Host:
             raise UsageError("a host with `login` needs a `state`", hint="as in `state=State.open(folder)`")
         limits = limits or Limits()
         self._state, self._login = state, login
-        self._login_turn, self._login_rounds = anyio.Lock(), 0
+        self._login_lock, self._login_rounds = anyio.Lock(), 0
         targets = servers if state is None else [with_login(each, state.logins) for each in servers]
         self._links = [ServerLink(target, drafts=drafts, limits=limits) for target in targets]
         own = [
-            FolderSource(root, label=checked_label(label), limits=limits)
+            FolderSource(root, label=validate_label(label), limits=limits)
             for label, root in (folders or {}).items()
         ]
         everything = [*own, *map(ServerSource, self._links), *sources]
@@ -85,12 +85,14 @@ class Host:
                 while isinstance(inner, WrappedSource):
                     inner = inner.source
                 if isinstance(inner, FolderSource):  # or what was fetched would be taken for their own (H24)
-                    state.keep_apart(inner.root)
-        self._keeping = ApprovalStore(state)
-        self._places = Places(everything, self._keeping, limits, patience, self._notice)
+                    state.require_separate(inner.root)
+        self._approval_store = ApprovalStore(state)
+        self._places = Places(
+            everything, self._approval_store, limits, timeout_seconds, self._on_registry_change
+        )
         if state is not None and state.damaged is not None:
-            told = f"{state.damaged}; {state.damaged.hint}"
-            self._places.notes.append(Problem("", Rule.STATE_FAILED, Severity.WARNING, told))
+            message = f"{state.damaged}; {state.damaged.hint}"
+            self._places.notes.append(Problem("", Rule.STATE_FAILED, Severity.WARNING, message))
         self._approve = approve
         self._sessions: WeakSet[Session] = WeakSet()
         self._stack = AsyncExitStack()
@@ -107,9 +109,9 @@ class Host:
         await self._stack.aclose()
 
     async def _bind(self, label: str, identity: str) -> None:
-        if await self._keeping.bind(label, identity):
-            told = "it is another server than before; what was approved of it, and kept, is gone"
-            problem = Problem("", Rule.SERVER_CHANGED, Severity.WARNING, told, label=label)
+        if await self._approval_store.bind(label, identity):
+            message = "it is another server than before; what was approved of it, and kept, is gone"
+            problem = Problem("", Rule.SERVER_CHANGED, Severity.WARNING, message, label=label)
             self._places.notes.append(problem)
 
     # Finding
@@ -130,22 +132,22 @@ class Host:
         A place that cannot be reached, or says what makes no sense, is a problem beside the skills of others.
         """
         registry = await self._places.discover()
-        if self._login is None or not self._wanting_login():
+        if self._login is None or not self._labels_requiring_login():
             return registry
         rounds = self._login_rounds
-        async with self._login_turn:
+        async with self._login_lock:
             if rounds == self._login_rounds:  # else another task has asked the person meanwhile
                 await self._log_in_where_needed(self._login)
         return self._places.registry
 
-    def _wanting_login(self) -> set[str]:
+    def _labels_requiring_login(self) -> set[str]:
         """Return the servers that require a login, except those for which a login would not be used."""
         wanted = {each.label for each in self._places.registry.problems if each.rule is Rule.LOGIN_REQUIRED}
         return wanted - {each.label for each in self._links if not uses_login(each.target)}
 
     async def _log_in_where_needed(self, handler: LoginHandler) -> None:
         notes = self._places.notes
-        wanted = self._wanting_login()
+        wanted = self._labels_requiring_login()
         notes[:] = [each for each in notes if each.rule is not Rule.LOGIN_REQUIRED]
         for label in sorted(wanted):
             try:
@@ -204,7 +206,7 @@ class Host:
 
     async def diff(self, skill: HostedSkill) -> Changes | None:
         """Return in what it differs from the version that was approved; None if none was (H11)."""
-        before = await self._keeping.approved(skill)
+        before = await self._approval_store.approved(skill)
         return None if before is None else Changes.between(before, skill)
 
     def why_not_bridged(self, skill: HostedSkill) -> str:
@@ -215,17 +217,17 @@ class Host:
         """Keep a person's approval of this very version. Raises `UsageError` where that cannot be."""
         if skill.local:
             raise UsageError(f"the skill {skill.quoted} is your own", hint="it needs no approval")
-        if not self._keeping.can_keep(skill):
+        if not self._approval_store.can_store(skill):
             raise UsageError(
                 f"{skill.origin}: an approval of the skill {skill.quoted} cannot be kept",
                 hint="it needs a digest for every file, and a host that has a state",
             )
-        await self._keeping.approve(skill)
+        await self._approval_store.approve(skill)
         await self._places.refresh_status(skill.identity)
 
     async def revoke(self, skill: HostedSkill) -> None:
         """Take an approval back, here and in every session."""
-        await self._keeping.revoke(skill)
+        await self._approval_store.revoke(skill)
         for session in self._sessions:
             session.withdraw(skill.identity)
         await self._places.refresh_status(skill.identity)
@@ -235,13 +237,13 @@ class Host:
 
         Raises `UsageError` for others, and `StateError` where no approval is kept.
         """
-        wanted, given = wanted_tools(skill), frozenset(tools)
+        wanted, given = requested_tools(skill), frozenset(tools)
         if not given <= wanted:
             extra = ", ".join(map(quoted, sorted(given - wanted)))
             raise UsageError(
                 f"the skill {skill.quoted} does not ask for {extra}", hint="grant what it asks for, or less"
             )
-        await self._keeping.grant(skill, given)
+        await self._approval_store.grant(skill, given)
 
     # Reading, for a person
 
@@ -255,21 +257,21 @@ class Host:
                 return await self._places.place(skill.label).read(live_uri(skill, path))
             file = listed_file(skill, path)
         if file is None:
-            raise VerificationError(skill.origin, unlisted(skill, path))
+            raise VerificationError(skill.origin, unlisted_finding(skill, path))
         return await self._places.content(skill, file)
 
     async def pull(self, skill: HostedSkill, dest: Path) -> Path:
         """Write all files of a skill below `dest`, each verified, and return its folder (H11)."""
-        return await pulled(self._places, skill, dest)
+        return await pull_skill(self._places, skill, dest)
 
     # Conversations
 
     def session(self) -> Session:
         """Return a new conversation: with its own approvals, and its own skills in context."""
-        session = Session(self._places, Consent(self._approve, self._keeping))
+        session = Session(self._places, Consent(self._approve, self._approval_store))
         self._sessions.add(session)
         return session
 
-    def _notice(self, registry: Registry) -> None:
+    def _on_registry_change(self, registry: Registry) -> None:
         for session in self._sessions:
-            session.notice(registry)
+            session.on_registry_change(registry)

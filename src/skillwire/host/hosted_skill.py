@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import quote, unquote
 
-from skillwire.core.names import SCHEME, folded
+from skillwire.core.names import SCHEME, fold_path
 from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Json, SkillFile, SkillRecord
 from skillwire.errors import InvalidValueError, VerificationError
-from skillwire.frontmatter.rules import tools_in
+from skillwire.frontmatter.rules import parse_tools
 from skillwire.host.store.approvals import ApprovalStatus
 from skillwire.protocol.findings import server_problem
 from skillwire.protocol.remote import ListedSkill, RemoteDelivery, RemoteFile, RemoteSkill
-from skillwire.safe_text import plain, quoted
+from skillwire.safe_text import quoted, strip_invisible
 
 Identity: TypeAlias = tuple[str, str]
 """The label of a place, and a URI there. Neither means anything without the other (H9)."""
@@ -37,8 +37,8 @@ _DESCRIBING = frozenset(
     }
 )
 """Fields that only describe a skill, or narrow who may start it."""
-_SHOWN_WISH = 200
-_SHOWN_WISHES = 50
+_SHOWN_EFFECT = 200
+_SHOWN_EFFECTS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class HostedSkill:
     """What its server listed, which every read is compared with. None for one of the person's own."""
     handle: str = ""
     """What people and models call it, and no other."""
-    standing: ApprovalStatus = ApprovalStatus.UNKNOWN
+    approval_status: ApprovalStatus = ApprovalStatus.UNKNOWN
     """What is known of its approval. A local one needs none."""
 
     def __post_init__(self) -> None:
@@ -83,7 +83,7 @@ class HostedSkill:
     @property
     def description(self) -> str:
         """Its description as people and models are shown it (H27)."""
-        return plain(self.record.description, SHOWN_DESCRIPTION)
+        return strip_invisible(self.record.description, SHOWN_DESCRIPTION)
 
     @property
     def frontmatter(self) -> Mapping[str, Json]:
@@ -102,7 +102,7 @@ class HostedSkill:
     @property
     def path(self) -> str:
         """Where it is in the names of its place, as a person would write it."""
-        return plain(unquote(self.root.removeprefix(SCHEME)), _SHOWN_PATH)
+        return strip_invisible(unquote(self.root.removeprefix(SCHEME)), _SHOWN_PATH)
 
     @property
     def quoted(self) -> str:
@@ -139,12 +139,12 @@ def describe_place(label: str, *, local: bool) -> str:
     return f"{'folder' if local else 'server'} {quoted(label)}"
 
 
-def shown_path(skill: ListedSkill, uri: str) -> str:
+def display_path(skill: ListedSkill, uri: str) -> str:
     """Return the path of a file of the skill, as people and models are shown it (H27)."""
-    return plain(unquote(uri.removeprefix(f"{skill.root}/")), _SHOWN_PATH_LENGTH)
+    return strip_invisible(unquote(uri.removeprefix(f"{skill.root}/")), _SHOWN_PATH_LENGTH)
 
 
-def relative(path: str) -> str:
+def normalize_path(path: str) -> str:
     """Return a reference without what means nothing. Raises `VerificationError` for one that leads out (H19).
 
     It is meant from the folder of the skill's `SKILL.md`, wherever it was read. An empty one is that folder.
@@ -162,9 +162,9 @@ def relative(path: str) -> str:
     return "/".join(segments)
 
 
-def canonical(uri: str) -> str:
+def canonical_uri(uri: str) -> str:
     """Return one spelling for all that a server may take for one URI: decoded, folded, without detours."""
-    return folded(posixpath.normpath(unquote(uri)))
+    return fold_path(posixpath.normpath(unquote(uri)))
 
 
 def listed_file(skill: ListedSkill, path: str) -> RemoteFile | None:
@@ -172,14 +172,14 @@ def listed_file(skill: ListedSkill, path: str) -> RemoteFile | None:
     files = {file.uri: file for file in skill.files or ()}
     if path in files:
         return files[path]
-    wanted = relative(path)
+    wanted = normalize_path(path)
     paths = {unquote(uri.removeprefix(f"{skill.root}/")): file for uri, file in files.items()}
     return paths.get(wanted) or paths.get(unquote(wanted))
 
 
 def files_below(skill: ListedSkill, path: str) -> list[RemoteFile]:
     """Return the files of the entry that are in a folder, however deep."""
-    wanted = unquote(relative(path))
+    wanted = unquote(normalize_path(path))
     below = f"{wanted}/" if wanted else ""
     return [
         file
@@ -192,31 +192,35 @@ def live_uri(skill: ListedSkill, path: str) -> str:
     """Return the URI of a file that no entry lists, because content is made when it is read (S9)."""
     if path.startswith(f"{skill.root}/"):
         path = path.removeprefix(f"{skill.root}/")
-    return f"{skill.root}/{quote(unquote(relative(path)), safe=_UNRESERVED)}"
+    return f"{skill.root}/{quote(unquote(normalize_path(path)), safe=_UNRESERVED)}"
 
 
-def unlisted(skill: ListedSkill, path: str) -> Problem:
+def unlisted_finding(skill: ListedSkill, path: str) -> Problem:
     """Return what is wrong with reading a file that the entry does not list: it is no file of the skill."""
-    told = f"{quoted(path)} is not among its files; an empty path lists them"
-    return server_problem(skill.uri, Rule.UNLISTED, told)
+    message = f"{quoted(path)} is not among its files; an empty path lists them"
+    return server_problem(skill.uri, Rule.UNLISTED, message)
 
 
-def wanted_tools(skill: ListedSkill) -> frozenset[str]:
+def requested_tools(skill: ListedSkill) -> frozenset[str]:
     """Return the tools that a skill would like to use without a question."""
     value = skill.frontmatter.get(ALLOWED_TOOLS)
     if isinstance(value, str):
-        return frozenset(tools_in(value))
+        return frozenset(parse_tools(value))
     items = value if isinstance(value, list) else []
     return frozenset(item for item in items if isinstance(item, str))
 
 
-def wishes(skill: ListedSkill) -> tuple[str, ...]:
+def effects(skill: ListedSkill) -> tuple[str, ...]:
     """Return everything in a frontmatter that may be meant to have an effect, for a person to read."""
-    tools = [f"{ALLOWED_TOOLS}: {plain(tool, _SHOWN_WISH)}" for tool in sorted(wanted_tools(skill))]
-    others = [
-        plain(key, _SHOWN_WISH) for key in skill.frontmatter if key not in {*_DESCRIBING, ALLOWED_TOOLS}
+    tools = [
+        f"{ALLOWED_TOOLS}: {strip_invisible(tool, _SHOWN_EFFECT)}" for tool in sorted(requested_tools(skill))
     ]
-    return tuple([*tools, *others][:_SHOWN_WISHES])
+    others = [
+        strip_invisible(key, _SHOWN_EFFECT)
+        for key in skill.frontmatter
+        if key not in {*_DESCRIBING, ALLOWED_TOOLS}
+    ]
+    return tuple([*tools, *others][:_SHOWN_EFFECTS])
 
 
 def is_for_models(skill: ListedSkill) -> bool:

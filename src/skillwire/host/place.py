@@ -100,13 +100,13 @@ class OwnPlace(Place):
         return _own(await self._library.skill(uri), self.label)
 
     async def read(self, uri: str, size: int | None = None) -> bytes:  # noqa: ARG002 - the library bounds what it reads
-        await self._library.ready()
+        await self._library.ensure_loaded()
         reading = await self._library.read(uri)
         _own(reading.served.entry, self.label)
         return reading.content
 
     async def children(self, uri: str) -> "list[str]":
-        await self._library.ready()
+        await self._library.ensure_loaded()
         catalog = self._library.catalog
         foreign = [each.root for each in catalog.entries.values() if not _is_own(each)]
         return [

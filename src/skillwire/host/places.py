@@ -11,12 +11,12 @@ from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Limits
 from skillwire.errors import BadParamsError, ConflictError, HostError, LoginRequiredError, VerificationError
 from skillwire.host.approvals.approval_store import ApprovalStore, decided
-from skillwire.host.connections.labels import checked_label
+from skillwire.host.connections.labels import validate_label
 from skillwire.host.errors import translated_errors
-from skillwire.host.hosted_skill import HostedSkill, Identity, wanted_tools
+from skillwire.host.hosted_skill import HostedSkill, Identity, requested_tools
 from skillwire.host.place import Found, Place, place_of
 from skillwire.host.registry import Registry
-from skillwire.host.store.approvals import ApprovalStatus, content_of
+from skillwire.host.store.approvals import ApprovalStatus, content_key
 from skillwire.protocol.messages import SKILLS_GET, SKILLS_LIST
 from skillwire.protocol.remote import RemoteFile, RemoteSkill
 from skillwire.protocol.verify import file_faults
@@ -38,7 +38,7 @@ class Places:
         sources: Iterable[Source],
         keeping: ApprovalStore,
         limits: Limits,
-        patience: float,
+        timeout_seconds: float,
         noticed: Noticed,
     ) -> None:
         self.places = _by_label(sources)
@@ -46,8 +46,8 @@ class Places:
         self.limits = limits
         self.notes: list[Problem] = []
         """What the person should know of places, beside what they list."""
-        self._keeping = keeping
-        self._patience = patience
+        self._approval_store = keeping
+        self._timeout_seconds = timeout_seconds
         self._noticed = noticed
         self._looked_up: dict[Identity, HostedSkill] = {}
         """What no list has, oldest first."""
@@ -110,19 +110,19 @@ class Places:
 
     async def content(self, skill: HostedSkill, file: RemoteFile) -> bytes:
         """Return the bytes of a file if they are what the entry promises (H15). Raises `HostError`."""
-        if (kept := await self._keeping.cached(skill, file)) is not None:
+        if (kept := await self._approval_store.cached(skill, file)) is not None:
             return kept
         with translated_errors(skill.origin, file.uri):
             content = await self.place(skill.label).read(file.uri, file.size)
         if faults := tuple(file_faults(file, content)):
             raise VerificationError(skill.origin, *faults)
-        await self._keeping.cache(skill, file, content)
+        await self._approval_store.cache(skill, file, content)
         return content
 
     async def granted(self, skill: HostedSkill) -> frozenset[str]:
         """Return the tools that a skill may use without a question: its own, or those that were granted."""
-        wanted = wanted_tools(skill)
-        return wanted if skill.local else wanted & await self._keeping.granted(skill)
+        wanted = requested_tools(skill)
+        return wanted if skill.local else wanted & await self._approval_store.granted(skill)
 
     async def refresh_status(self, identity: Identity) -> None:
         """Take note that an approval was given or taken back."""
@@ -131,15 +131,15 @@ class Places:
 
     async def _list(self, place: Place, listings: dict[str, Found | Problem]) -> None:
         try:
-            with anyio.fail_after(self._patience), translated_errors(place.origin, SKILLS_LIST):
+            with anyio.fail_after(self._timeout_seconds), translated_errors(place.origin, SKILLS_LIST):
                 listings[place.label] = await place.list()
         except TimeoutError:
-            told = f"it did not list its skills in {self._patience:g} seconds"
-            listings[place.label] = Problem("", Rule.TIMEOUT, Severity.ERROR, told, label=place.label)
+            message = f"it did not list its skills in {self._timeout_seconds:g} seconds"
+            listings[place.label] = Problem("", Rule.TIMEOUT, Severity.ERROR, message, label=place.label)
         except HostError as error:
-            told = error.told.removeprefix(f"{quoted(place.label)} ")
+            message = error.message.removeprefix(f"{quoted(place.label)} ")
             rule = Rule.LOGIN_REQUIRED if isinstance(error, LoginRequiredError) else Rule.SOURCE_FAILED
-            listings[place.label] = Problem("", rule, Severity.ERROR, told, label=place.label)
+            listings[place.label] = Problem("", rule, Severity.ERROR, message, label=place.label)
 
     async def _take(self, listings: Mapping[str, Found | Problem]) -> None:
         """Make the registry of what all places said, with what they have beside their lists (H3)."""
@@ -154,9 +154,9 @@ class Places:
             skills += {**listed, **beside, **listed}.values()
             problems += [replace(each, label=label) for each in listing.findings.kept]
             if listing.findings.more:
-                told = f"and {listing.findings.more:,} more"
-                problems.append(Problem("", Rule.MORE, Severity.ERROR, told, label=label))
-        known = await self._keeping.judged(skills)
+                message = f"and {listing.findings.more:,} more"
+                problems.append(Problem("", Rule.MORE, Severity.ERROR, message, label=label))
+        known = await self._approval_store.judged(skills)
         judged = [_decided(each, known[each.identity]) if each.identity in known else each for each in skills]
         self._swap(
             await anyio.to_thread.run_sync(Registry, judged, problems, self.places)
@@ -164,23 +164,23 @@ class Places:
 
     async def _judged(self, skill: HostedSkill) -> HostedSkill:
         """Return a skill with how it stands: other content than was approved ends an approval (H17)."""
-        return skill if skill.local else _decided(skill, await self._keeping.standing(skill))
+        return skill if skill.local else _decided(skill, await self._approval_store.approval_status(skill))
 
     def _swap(self, registry: Registry) -> None:
         self.registry = registry
         self._noticed(registry)
 
 
-def _decided(skill: HostedSkill, standing: ApprovalStatus) -> HostedSkill:
+def _decided(skill: HostedSkill, approval_status: ApprovalStatus) -> HostedSkill:
     hint = "load it in a session, or approve it with `Host.approve`"
-    record = decided(skill.record, standing, hint, live=content_of(skill) is None)
-    return replace(skill, standing=standing, record=record)
+    record = decided(skill.record, approval_status, hint, live=content_key(skill) is None)
+    return replace(skill, approval_status=approval_status, record=record)
 
 
 def _by_label(sources: Iterable[Source]) -> dict[str, Place]:
     known: dict[str, Place] = {}
     for each in sources:
-        checked_label(each.label)
+        validate_label(each.label)
         if any(each.label.casefold() == label.casefold() for label in known):  # as some file systems see it
             raise ConflictError(f"two places have the label {quoted(each.label)}; give each its own")
         known[each.label] = place_of(each)

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import anyio.to_thread
 
 from skillwire.core.atomic_write import staging_folder
-from skillwire.core.concurrency import READS_AT_ONCE, UNSIZED_AT_ONCE, in_order
+from skillwire.core.concurrency import MAX_CONCURRENT_READS, MAX_CONCURRENT_UNSIZED_READS, process_in_order
 from skillwire.core.names import SCHEME, portable_fault
 from skillwire.core.problem import Rule
 from skillwire.errors import UsageError, VerificationError
@@ -20,13 +20,13 @@ from skillwire.protocol.verify import frontmatter_faults
 from skillwire.safe_text import quoted
 
 
-class Reads(Protocol):
+class FileReader(Protocol):
     """Who reads files, and verifies them."""
 
     async def content(self, skill: HostedSkill, file: RemoteFile) -> bytes: ...
 
 
-async def pulled(reader: Reads, skill: HostedSkill, dest: Path) -> Path:
+async def pull_skill(reader: FileReader, skill: HostedSkill, dest: Path) -> Path:
     """Write a skill below `dest`, in folders that say whose it is, and return its own (H9).
 
     It is there whole, or not at all. Raises `UsageError` or `HostError`.
@@ -38,7 +38,7 @@ async def pulled(reader: Reads, skill: HostedSkill, dest: Path) -> Path:
             hint="there is nothing that could be kept",
         )
     folder = dest.joinpath(skill.label, *_place(skill))
-    await anyio.to_thread.run_sync(_must_be_free, folder)
+    await anyio.to_thread.run_sync(_require_absent, folder)
     paths = {file.uri: unquote(file.uri.removeprefix(f"{skill.root}/")) for file in files}
     for path in paths.values():
         if fault := portable_fault(path):
@@ -52,8 +52,8 @@ async def pulled(reader: Reads, skill: HostedSkill, dest: Path) -> Path:
         return paths[file.uri], await reader.content(skill, file)
 
     sized = all(file.size is not None for file in files)
-    at_once = READS_AT_ONCE if sized else UNSIZED_AT_ONCE
-    await in_order(files, read, lambda came: contents.update([came]), at_once)
+    at_once = MAX_CONCURRENT_READS if sized else MAX_CONCURRENT_UNSIZED_READS
+    await process_in_order(files, read, lambda came: contents.update([came]), at_once)
     if skill.claim is not None and (
         faults := tuple(frontmatter_faults(skill.claim, contents[paths[skill.uri]]))
     ):
@@ -73,7 +73,7 @@ def _place(skill: HostedSkill) -> list[str]:
     return path.split("/")
 
 
-def _must_be_free(folder: Path) -> None:
+def _require_absent(folder: Path) -> None:
     if os.path.lexists(folder):
         raise UsageError(
             f"{quoted(str(folder))} is there already",

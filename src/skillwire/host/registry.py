@@ -8,10 +8,10 @@ from urllib.parse import quote
 from skillwire.core.names import SKILL_FILE
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.errors import RequestError
-from skillwire.host.hosted_skill import HostedSkill, Identity, canonical
+from skillwire.host.hosted_skill import HostedSkill, Identity, canonical_uri
 from skillwire.library.names import AmbiguousNameError, UnknownNameError, did_you_mean
 from skillwire.protocol.remote import RemoteFile
-from skillwire.safe_text import plain, quoted
+from skillwire.safe_text import quoted, strip_invisible
 
 _SHOWN = 10
 """Skills that a message names."""
@@ -82,10 +82,10 @@ class Registry:
     def file(self, identity: Identity) -> RemoteFile | None:
         """Return what the entries of that place promise of a file, if any lists it, however spelled."""
         label, uri = identity
-        place = canonical(uri)
+        place = canonical_uri(uri)
         own = (each for each in self.skills if each.label == label)
-        inside = (skill for skill in own if place.startswith(f"{canonical(skill.root)}/"))
-        files = (file for skill in inside for file in skill.files or () if canonical(file.uri) == place)
+        inside = (skill for skill in own if place.startswith(f"{canonical_uri(skill.root)}/"))
+        files = (file for skill in inside for file in skill.files or () if canonical_uri(file.uri) == place)
         return next(files, None)
 
     def having(self, skill: HostedSkill) -> "Registry":
@@ -150,7 +150,7 @@ def _named(skills: list[HostedSkill]) -> list[HostedSkill]:
     own = Counter(each.name for each in skills if each.local)
     spellings: tuple[Callable[[HostedSkill], str], ...] = (
         lambda each: each.name,
-        lambda each: each.path if "/" in each.path else plain(each.root, _SHOWN_URI),
+        lambda each: each.path if "/" in each.path else strip_invisible(each.root, _SHOWN_URI),
         lambda each: quote(each.uri, safe=_IN_URIS, errors="surrogatepass"),  # no two are spelled alike
     )
     handles: dict[Identity, str] = {}

@@ -10,7 +10,7 @@ import anyio
 from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND
 
-from skillwire.core.concurrency import READS_AT_ONCE, UNSIZED_AT_ONCE, in_order
+from skillwire.core.concurrency import MAX_CONCURRENT_READS, MAX_CONCURRENT_UNSIZED_READS, process_in_order
 from skillwire.core.conformance import nonconformities
 from skillwire.core.names import SKILL_FILE
 from skillwire.core.problem import Problem, Rule
@@ -150,13 +150,18 @@ async def verify_server(
 async def _verify_all(
     client: SkillsClient | DraftsClient, skills: Sequence[RemoteSkill], report: Report, *, listed: bool = True
 ) -> None:
-    free, unsized = anyio.Semaphore(READS_AT_ONCE), anyio.Semaphore(UNSIZED_AT_ONCE)
-    verified = [_Skill(client, skill, report, free, unsized, listed=listed) for skill in skills]
+    request_slots, unsized_slots = (
+        anyio.Semaphore(MAX_CONCURRENT_READS),
+        anyio.Semaphore(MAX_CONCURRENT_UNSIZED_READS),
+    )
+    verified = [
+        _SkillVerifier(client, skill, report, request_slots, unsized_slots, listed=listed) for skill in skills
+    ]
     try:
-        await in_order(verified, _Skill.verify, _Skill.tell)
+        await process_in_order(verified, _SkillVerifier.verify, _SkillVerifier.add_to_report)
     finally:  # after a cancellation, skills that are not done report what they have
         for skill in verified:
-            skill.tell()
+            skill.add_to_report()
 
 
 async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> list[RemoteSkill]:
@@ -181,7 +186,7 @@ async def _unlisted(client: SkillsClient, listed: set[str], report: Report) -> l
             skills.append(found)
 
     uris = [uri for uri in await _documents(client, report) if uri not in listed]
-    await in_order(uris, get, take)
+    await process_in_order(uris, get, take)
     return skills
 
 
@@ -203,7 +208,7 @@ async def _documents(client: SkillsClient, report: Report) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _ReadResult:
     """The result of reading one file."""
 
     content: bytes = b""
@@ -214,7 +219,7 @@ class _Read:
     findings: Sequence[Problem] = ()
 
 
-class _Skill:
+class _SkillVerifier:
     """The verification of one skill. Its findings go into the report when it is its turn."""
 
     def __init__(
@@ -222,35 +227,35 @@ class _Skill:
         client: SkillsClient | DraftsClient,
         skill: RemoteSkill,
         report: Report,
-        free: anyio.Semaphore,
-        unsized: anyio.Semaphore,
+        request_slots: anyio.Semaphore,
+        unsized_slots: anyio.Semaphore,
         *,
         listed: bool,
     ) -> None:
-        """`free` limits the concurrent requests of all skills; `unsized` those for files of unknown size."""
+        """`request_slots` limits concurrent requests; `unsized_slots` those for files of unknown size."""
         self._client, self._skill, self._report = client, skill, report
-        self._free, self._unsized, self._listed = free, unsized, listed
+        self._request_slots, self._unsized_slots, self._listed = request_slots, unsized_slots, listed
         dynamic = skill.files is None and not skill.deliveries
         self._own = SkillReport(skill.uri, dynamic, skill.integrity)
-        self._found: list[Problem] = []
+        self._findings: list[Problem] = []
         self._done = False
 
-    async def verify(self) -> "_Skill":
-        self._found += self._conforms()
+    async def verify(self) -> "_SkillVerifier":
+        self._findings += self._conforms()
         if self._skill.dialect.has_methods and self._listed:
             await self._get()
         if self._skill.files is None and (self._skill.document or not self._skill.archives):
             self._take_document(await self._read(self._skill.uri))
         for archive in self._skill.archives:
             await self._unpack(archive)
-        await in_order(self._skill.files or (), self._read_file, self._take_file)
+        await process_in_order(self._skill.files or (), self._read_file, self._take_file)
         self._done = True
         return self
 
-    def tell(self) -> None:
+    def add_to_report(self) -> None:
         """Move the findings into the report."""
-        self._report.note(*self._found, skill=self._own)
-        self._found = []
+        self._report.note(*self._findings, skill=self._own)
+        self._findings = []
         if self._done:
             self._report.skills.append(self._own)
             self._done = False
@@ -269,62 +274,62 @@ class _Skill:
     async def _get(self) -> None:
         uri = self._skill.uri
         try:
-            async with self._free:
+            async with self._request_slots:
                 same = await self._client.get(uri) == self._skill
             if not same:
                 told = "`skills/get` and `skills/list` say different things of it"
-                self._found.append(server_problem(uri, Rule.ENTRY_OTHER, told))
+                self._findings.append(server_problem(uri, Rule.ENTRY_OTHER, told))
         except VerificationError as error:
-            self._found.append(error.problems[0])
+            self._findings.append(error.problems[0])
         except MCPError as error:
-            self._found.append(refusal(uri, error))
+            self._findings.append(refusal(uri, error))
 
     async def _unpack(self, archive: RemoteDelivery) -> None:
         assert isinstance(self._client, DraftsClient)
         try:
-            async with self._unsized, self._free:
+            async with self._unsized_slots, self._request_slots:
                 files = await self._client.unpack(self._skill, archive)
         except VerificationError as error:
-            self._found.append(error.problems[0])
+            self._findings.append(error.problems[0])
         except MCPError as error:
-            self._found.append(refusal(archive.uri, error))
+            self._findings.append(refusal(archive.uri, error))
         else:
             self._own.files += len(files)
             self._own.size += sum(map(len, files.values()))
 
-    async def _read_file(self, file: RemoteFile) -> tuple[RemoteFile, _Read]:
+    async def _read_file(self, file: RemoteFile) -> tuple[RemoteFile, _ReadResult]:
         return file, await self._read(file.uri, file)
 
-    def _take_file(self, came: tuple[RemoteFile, _Read]) -> None:
+    def _take_file(self, came: tuple[RemoteFile, _ReadResult]) -> None:
         file, read = came
         if file.uri == self._skill.uri:
             self._take_document(read)
         else:
             self._take(read)
 
-    def _take_document(self, read: _Read) -> None:
+    def _take_document(self, read: _ReadResult) -> None:
         self._take(read)
         if read.good:
-            self._found += frontmatter_faults(self._skill, read.content)
+            self._findings += frontmatter_faults(self._skill, read.content)
 
-    def _take(self, read: _Read) -> None:
+    def _take(self, read: _ReadResult) -> None:
         self._own.size += read.size
         self._own.files += read.good
-        self._found += read.findings
+        self._findings += read.findings
 
-    async def _read(self, uri: str, file: RemoteFile | None = None) -> _Read:
+    async def _read(self, uri: str, file: RemoteFile | None = None) -> _ReadResult:
         """Read a file, and return what is wrong with it."""
         size = None if file is None else file.size
         try:
             async with AsyncExitStack() as turns:
                 if size is None:
-                    await turns.enter_async_context(self._unsized)
-                await turns.enter_async_context(self._free)
+                    await turns.enter_async_context(self._unsized_slots)
+                await turns.enter_async_context(self._request_slots)
                 content = await self._client.read(uri, size)
         except VerificationError as error:
-            return _Read(findings=[error.problems[0]])
+            return _ReadResult(findings=[error.problems[0]])
         except MCPError as error:
-            return _Read(findings=[refusal(uri, error)])
+            return _ReadResult(findings=[refusal(uri, error)])
         faults = [] if file is None else list(file_faults(file, content))
         good = not faults
-        return _Read(content if good and uri == self._skill.uri else b"", good, len(content), faults)
+        return _ReadResult(content if good and uri == self._skill.uri else b"", good, len(content), faults)

@@ -30,7 +30,7 @@ def entry_in(entries: Entries, folder: str) -> SkillRecord | None:
     return entries.get(f"{folder}/{SKILL_FILE}")
 
 
-def around(entries: Entries, above: Container[str], uri: str) -> list[SkillRecord]:
+def enclosing_skills(entries: Entries, above: Container[str], uri: str) -> list[SkillRecord]:
     """Return the skills in whose folders `uri` stands, innermost first.
 
     `above` are the URIs of all folders on the way to a skill.
@@ -48,9 +48,11 @@ def around(entries: Entries, above: Container[str], uri: str) -> list[SkillRecor
     return found
 
 
-def concerned(entries: Entries, above: Mapping[str, tuple[str, ...]], uri: str) -> Iterator[SkillRecord]:
+def affected_skills(
+    entries: Entries, above: Mapping[str, tuple[str, ...]], uri: str
+) -> Iterator[SkillRecord]:
     """Yield the skills in whose folders `uri` stands, the one whose folder it is, and those below it."""
-    yield from around(entries, above, uri)
+    yield from enclosing_skills(entries, above, uri)
     pending = [uri]
     while pending:
         folder = pending.pop()
@@ -70,7 +72,7 @@ class Files(Mapping[str, ServedFile]):
         self._above = above
 
     def __getitem__(self, uri: str) -> ServedFile:
-        for entry in around(self._entries, self._above, uri):
+        for entry in enclosing_skills(self._entries, self._above, uri):
             if (file := entry.file_at(uri)) is not None:
                 return ServedFile(entry, file)
         raise KeyError(uri)
@@ -94,7 +96,7 @@ class Folders(Mapping[str, tuple[str, ...]]):
         self._above = above
 
     def __getitem__(self, uri: str) -> tuple[str, ...]:
-        skills = (entry_in(self._entries, uri), *around(self._entries, self._above, uri))
+        skills = (entry_in(self._entries, uri), *enclosing_skills(self._entries, self._above, uri))
         told = (self._above.get(uri), *(entry.children_at(uri) for entry in skills if entry is not None))
         parts = [part for part in told if part is not None]
         if not parts:
@@ -133,9 +135,9 @@ class Catalog:
     """For each skill that makes strict clients refuse a whole list, the problem that says so."""
     templates: tuple[SkillTemplate, ...] = ()
     """Skills that are in no list: one for each way to fill in a path. What is listed comes first."""
-    several: bool = False
+    has_several_sources: bool = False
     """Whether there are several sources: then the paths in problems begin with the label of theirs."""
-    crowded: bool = False
+    has_path_conflicts: bool = False
     """Whether some skill had to give way to another."""
     visibility: VisibilityPolicy = field(default_factory=VisibilityPolicy)
     """Who may start a skill, as the operator decided."""
@@ -159,7 +161,7 @@ class Catalog:
 
     def skill(self, uri: str) -> SkillRecord:
         """Return the skill whose `SKILL.md` has this URI. Raises `NotServedError`."""
-        if (entry := self.entries.get(uri) or self._filled(uri)) is None or not entry.listed:
+        if (entry := self.entries.get(uri) or self._find_templated(uri)) is None or not entry.listed:
             raise NotServedError(uri, "skill")
         return entry
 
@@ -167,7 +169,7 @@ class Catalog:
         """Return the file with this URI. Raises `NotServedError`."""
         if (served := self.files.get(uri)) is not None:
             return served
-        if (entry := self._filled(uri)) is not None:
+        if (entry := self._find_templated(uri)) is not None:
             return ServedFile(entry, entry.files[0])
         is_directory = uri in self.directories
         hint = "it is a directory: list it with `resources/directory/read`" if is_directory else ""
@@ -175,7 +177,7 @@ class Catalog:
 
     def serves(self, uri: str) -> bool:
         """Whether `uri` is that of a file or a folder."""
-        return uri in self.files or uri in self.directories or self._filled(uri) is not None
+        return uri in self.files or uri in self.directories or self._find_templated(uri) is not None
 
     def children(self, uri: str) -> tuple[str, ...]:
         """Return the URIs of the direct children of a directory. Raises `NotServedError`."""
@@ -183,7 +185,7 @@ class Catalog:
             raise NotServedError(uri, "directory", "it is a file" if uri in self.files else "")
         return children
 
-    def _filled(self, uri: str) -> SkillRecord | None:
+    def _find_templated(self, uri: str) -> SkillRecord | None:
         """Return the skill at `uri` among those that are in no list."""
         entry = self._patterns.entry(uri)
         return None if entry is None or self._inside_another(entry) else entry
@@ -191,7 +193,7 @@ class Catalog:
     def _inside_another(self, entry: SkillRecord) -> bool:
         """Whether a skill stands in the folder of one whose list of files is complete, without it (S8)."""
         spelled = root_uri(unquote(part) for part in entry.path.split("/"))
-        return any(not outer.dynamic for outer in around(self.entries, self.above, spelled))
+        return any(not outer.dynamic for outer in enclosing_skills(self.entries, self.above, spelled))
 
     def problems_of(self, entry: SkillRecord) -> tuple[Problem, ...]:
         """Return what is wrong with a skill that is served all the same."""
@@ -203,11 +205,13 @@ class Catalog:
     def withheld_report(self, entry: SkillRecord) -> dict[str, str | int | None]:
         """Return a withheld skill as it is told beside the problems."""
         origin = entry.origin
-        return withheld_report(entry, f"{origin.source}/{origin.path}" if self.several else origin.path)
+        return withheld_report(
+            entry, f"{origin.source}/{origin.path}" if self.has_several_sources else origin.path
+        )
 
     def shown(self, problem: Problem, label: str) -> Problem:
         """Return a problem of the source `label`, as it is told beside those of the others."""
-        return replace(problem, path=f"{label}/{problem.path}") if self.several else problem
+        return replace(problem, path=f"{label}/{problem.path}") if self.has_several_sources else problem
 
 
 class CatalogMemo(Generic[Value]):

@@ -40,15 +40,15 @@ class Change:
         return cls(before, after, edits, frozenset(_uris(edits)))
 
     @property
-    def problems_differ(self) -> bool:
+    def has_problem_changes(self) -> bool:
         return self.before.problems != self.after.problems
 
     @property
-    def templates_differ(self) -> bool:
+    def has_template_changes(self) -> bool:
         return self.before.templates != self.after.templates
 
     @property
-    def decided_differently(self) -> frozenset[str]:
+    def visibility_changed_uris(self) -> frozenset[str]:
         """The URIs of the skills of which the operator decided something else."""
         before, after = self.before.visibility.overrides, self.after.visibility.overrides
         if before is after:
@@ -56,17 +56,17 @@ class Change:
         return frozenset(uri for uri in before.keys() | after.keys() if before.get(uri) != after.get(uri))
 
     @property
-    def nothing(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether the two are the same to everybody."""
-        catalog = self.edits or self.problems_differ or self.templates_differ
-        return not catalog and not self.decided_differently
+        catalog = self.edits or self.has_problem_changes or self.has_template_changes
+        return not catalog and not self.visibility_changed_uris
 
     @property
-    def skills_came_or_went(self) -> bool:
+    def has_added_or_removed_skills(self) -> bool:
         return any(edit.before is None or edit.after is None for edit in self.edits)
 
     @property
-    def names_differ(self) -> bool:
+    def has_name_changes(self) -> bool:
         """Whether some skill is called differently, because a name is shared now or is not any more."""
         return self.before.shared_names.keys() != self.after.shared_names.keys()
 
@@ -75,12 +75,14 @@ def _uris(edits: tuple[Edit, ...]) -> Iterator[str]:
     for edit in edits:
         before, after = _content(edit.before), _content(edit.after)
         for uri in before.keys() | after.keys():
-            if _promise(before.get(uri)) != _promise(after.get(uri)) or (uri in before) != (uri in after):
+            if _client_view(before.get(uri)) != _client_view(after.get(uri)) or (uri in before) != (
+                uri in after
+            ):
                 yield uri
                 yield from parents(uri)
 
 
-def _promise(file: SkillFile | LiveFile | None) -> object:
+def _client_view(file: SkillFile | LiveFile | None) -> object:
     """Return what clients see of a file. They do not see whether it is executable."""
     return (file.mime_type, file.digest, file.size) if isinstance(file, SkillFile) else file
 

@@ -10,7 +10,7 @@ from skillwire.core.names import parent_uri, parents
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import LiveFile, SkillFile, SkillRecord
 from skillwire.core.template import SkillTemplate
-from skillwire.library.catalog import Catalog, around, entry_in
+from skillwire.library.catalog import Catalog, enclosing_skills, entry_in
 from skillwire.safe_text import quoted
 from skillwire.sources.base import Scan
 
@@ -30,11 +30,11 @@ def compose(scans: Sequence[LabelledScan], *, movable: bool = True) -> Catalog:
     """
     namespace = Namespace()
     taken: list[Problem] = []
-    crowded = False
+    has_path_conflicts = False
     for place, labelled in enumerate(scans):
         for entry in labelled.scan.entries:
             other = namespace.claim(entry)
-            crowded = crowded or other is not None
+            has_path_conflicts = has_path_conflicts or other is not None
             if other is not None and place > 0 and movable:
                 other = namespace.claim(entry.below(labelled.label))
             if other is not None:
@@ -47,12 +47,12 @@ def compose(scans: Sequence[LabelledScan], *, movable: bool = True) -> Catalog:
         above=namespace.above(),
         listing=(listing := listed(entries.values())),
         positions={uri: position for position, uri in enumerate(listing)},
-        problems=(*found_problems(scans), *taken, *shared.values(), *refused.values()),
+        problems=(*collect_problems(scans), *taken, *shared.values(), *refused.values()),
         shared_names=shared,
         nonconforming=refused,
-        templates=all_templates(scans),
-        several=len(scans) > 1,
-        crowded=crowded,
+        templates=merge_templates(scans),
+        has_several_sources=len(scans) > 1,
+        has_path_conflicts=has_path_conflicts,
     )
 
 
@@ -61,12 +61,12 @@ def listed(entries: Iterable[SkillRecord]) -> tuple[str, ...]:
     return tuple(entry.uri for entry in entries if entry.listed)
 
 
-def all_templates(scans: Sequence[LabelledScan]) -> tuple[SkillTemplate, ...]:
+def merge_templates(scans: Sequence[LabelledScan]) -> tuple[SkillTemplate, ...]:
     """Return the templates of all sources. Of two at one path, the first is meant."""
     return tuple(template for labelled in scans for template in labelled.scan.templates)
 
 
-def found_problems(scans: Sequence[LabelledScan]) -> Iterator[Problem]:
+def collect_problems(scans: Sequence[LabelledScan]) -> Iterator[Problem]:
     """Yield what the sources found wrong, with the label of the source where there are several."""
     for labelled in scans:
         own = (problem for entry in labelled.scan.entries for problem in entry.problems)
@@ -113,7 +113,7 @@ class Namespace:
         if entry.uri in self.entries:
             return self.entries[entry.uri]
         # Only a skill around this one, or inside it, can have a file of the same URI.
-        for outer in around(self.entries, self._above, entry.root):
+        for outer in enclosing_skills(self.entries, self._above, entry.root):
             if self._contradict(outer, entry):
                 return outer
         if entry.root not in self._above:
@@ -207,13 +207,15 @@ def _name_shared(name: str, other: SkillRecord, number: int, scans: Sequence[Lab
     )
 
 
-def amended(catalog: Catalog, before: Scan, after: Scan, scans: Sequence[LabelledScan]) -> Catalog | None:
+def update_catalog(
+    catalog: Catalog, before: Scan, after: Scan, scans: Sequence[LabelledScan]
+) -> Catalog | None:
     """Return the catalogue of `scans`, made from the one before; None if that could go wrong.
 
     `before` became `after`, which is part of `scans` already. It goes well as long as nobody had to give way
     to anybody, and nobody has to now: then a skill that comes, goes or changes concerns no other.
     """
-    if catalog.crowded:
+    if catalog.has_path_conflicts:
         return None
     kept = {id(entry) for entry in after.entries}
     known = {id(entry) for entry in before.entries}
@@ -233,10 +235,10 @@ def amended(catalog: Catalog, before: Scan, after: Scan, scans: Sequence[Labelle
         above=space.above,
         listing=listing,
         positions=catalog.positions if same_skills else {uri: at for at, uri in enumerate(listing)},
-        problems=(*found_problems(scans), *shared.values(), *refused.values()),
+        problems=(*collect_problems(scans), *shared.values(), *refused.values()),
         shared_names=shared,
         nonconforming=refused,
-        templates=all_templates(scans),
+        templates=merge_templates(scans),
     )
 
 
@@ -282,7 +284,9 @@ class _Space:
 
     def _in_another(self, entry: SkillRecord) -> bool:
         """Whether a skill around this one stays as it was."""
-        return any(outer.uri not in self._gone for outer in around(self._entries, self._known, entry.root))
+        return any(
+            outer.uri not in self._gone for outer in enclosing_skills(self._entries, self._known, entry.root)
+        )
 
     def _detach(self, uri: str) -> None:
         """Take a folder out of the one above, and that one too if it was there for this alone."""

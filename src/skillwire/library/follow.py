@@ -9,7 +9,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from skillwire.core.record import Origin
-from skillwire.library.catalog import Catalog, concerned
+from skillwire.library.catalog import Catalog, affected_skills
 from skillwire.sources.base import Locations, Source, WatchFilter
 
 Work: TypeAlias = Callable[[Source], Awaitable[None]]
@@ -19,26 +19,26 @@ class SourceFollower:
     """Does something for each source that is followed. Of several who want that, one works."""
 
     def __init__(self) -> None:
-        self._alone = anyio.Lock()
-        self._now: tuple[TaskGroup, Work] | None = None
+        self._run_lock = anyio.Lock()
+        self._running: tuple[TaskGroup, Work] | None = None
         self._scopes: dict[str, anyio.CancelScope] = {}
 
     async def run(self, work: Work, sources: Callable[[], Iterable[Source]]) -> None:
         """Do `work` for `sources`, and for those that `begin` names meanwhile, until cancelled."""
-        async with self._alone, anyio.create_task_group() as tasks:
-            self._now = tasks, work
+        async with self._run_lock, anyio.create_task_group() as tasks:
+            self._running = tasks, work
             try:
                 for source in sources():
                     self.begin(source)
                 await anyio.sleep_forever()
             finally:
-                self._now = None
+                self._running = None
                 self._scopes.clear()
 
     def begin(self, source: Source) -> None:
         """Follow one more source, if any are followed now."""
-        if self._now is not None:
-            tasks, work = self._now
+        if self._running is not None:
+            tasks, work = self._running
             scope = self._scopes[source.label] = anyio.CancelScope()
             tasks.start_soon(_within, scope, work, source)
 
@@ -53,13 +53,13 @@ async def _within(scope: anyio.CancelScope, work: Work, source: Source) -> None:
         await work(source)
 
 
-async def each_change(
-    source: Source, only: WatchFilter | None, noticed: Callable[[Source, Locations], Awaitable[None]]
+async def follow_changes(
+    source: Source, watch_filter: WatchFilter | None, callback: Callable[[Source, Locations], Awaitable[None]]
 ) -> None:
-    """Call `noticed` wherever the source says that something may have changed."""
-    async with aclosing(source.changes(only)) as changes:
+    """Call `callback` wherever the source says that something may have changed."""
+    async with aclosing(source.changes(watch_filter)) as changes:
         async for where in changes:
-            await noticed(source, where)
+            await callback(source, where)
 
 
 class Subscriptions:
@@ -69,7 +69,7 @@ class Subscriptions:
         self._counts: dict[str, int] = {}
         self._origins: dict[str, tuple[Origin, ...]] = {}
         """The skills that each URI concerns, of those that are followed for it."""
-        self._attention: dict[str, WatchFilter] = {}
+        self._watch_filters: dict[str, WatchFilter] = {}
         """What of each source is followed, by its label."""
         self._followed: dict[str, Counter[str]] = {}
         """For how many URIs each location of a source is followed."""
@@ -81,16 +81,16 @@ class Subscriptions:
         return self._counts.keys()
 
     def watch_filter_of(self, label: str) -> WatchFilter:
-        return self._attention[label]
+        return self._watch_filters[label]
 
     def keep_sources(self, labels: Iterable[str]) -> None:
         """Keep what is followed of these sources, and drop all others."""
         labels = tuple(labels)
-        self._attention = {label: self._attention.get(label) or WatchFilter() for label in labels}
+        self._watch_filters = {label: self._watch_filters.get(label) or WatchFilter() for label in labels}
         self._followed = {label: self._followed.get(label) or Counter[str]() for label in labels}
 
     def drop_source(self, label: str) -> None:
-        self._attention.pop(label, None)
+        self._watch_filters.pop(label, None)
         self._followed.pop(label, None)
 
     def add(self, uris: Iterable[str], frozen: Catalog | None) -> None:
@@ -116,27 +116,27 @@ class Subscriptions:
                 followed[origin.location] -= 1
                 if not followed[origin.location]:
                     del followed[origin.location]
-        self._turn({origin.source for origin in gone} & self._followed.keys())
+        self._update_filters({origin.source for origin in gone} & self._followed.keys())
 
     def settle(self, frozen: Catalog | None) -> None:
         """Follow what a new frozen catalogue has for all URIs; without one, no skill in particular."""
         self._origins.clear()
         for followed in self._followed.values():
             followed.clear()
-        self._turn(self._followed)
+        self._update_filters(self._followed)
         if frozen is not None:
             self._follow(self._counts, frozen)
 
     def _follow(self, uris: Iterable[str], catalog: Catalog) -> None:
         turned: set[str] = set()
         for uri in uris:
-            entries = concerned(catalog.entries, catalog.above, uri)
+            entries = affected_skills(catalog.entries, catalog.above, uri)
             self._origins[uri] = origins = tuple(entry.origin for entry in entries)
             for origin in origins:
                 self._followed[origin.source][origin.location] += 1
                 turned.add(origin.source)
-        self._turn(turned)
+        self._update_filters(turned)
 
-    def _turn(self, labels: Iterable[str]) -> None:
+    def _update_filters(self, labels: Iterable[str]) -> None:
         for label in labels:
-            self._attention[label].set(frozenset(self._followed[label]))
+            self._watch_filters[label].set(frozenset(self._followed[label]))

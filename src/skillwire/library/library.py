@@ -23,9 +23,15 @@ from skillwire.errors import (
 )
 from skillwire.library.catalog import Catalog, ServedFile
 from skillwire.library.change import Change
-from skillwire.library.compose import LabelledScan, amended, compose
-from skillwire.library.follow import SourceFollower, Subscriptions, each_change
-from skillwire.library.scanning import FailedSources, first_scan, keep_same_skills, prepare_all, without
+from skillwire.library.compose import LabelledScan, compose, update_catalog
+from skillwire.library.follow import SourceFollower, Subscriptions, follow_changes
+from skillwire.library.scanning import (
+    FailedSources,
+    add_source_problem,
+    first_scan,
+    keep_same_skills,
+    prepare_all,
+)
 from skillwire.library.visibility import VisibilityPolicy
 from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source, Validator, ignore_progress
 
@@ -87,12 +93,12 @@ class Library:
         self._subscriptions = Subscriptions(self._sources)
         self._listeners: list[Listener] = []
         self._scans: dict[str, Scan] = {}
-        self._catalog = self.loaded = self._composed()
+        self._catalog = self.loaded = self._compose()
         self.revision = 0
         """Another number whenever an answer made from the catalogue may be another."""
-        self._refreshing = anyio.Lock()
-        self._getting_ready = anyio.Lock()
-        self._following = SourceFollower()
+        self._refresh_lock = anyio.Lock()
+        self._load_lock = anyio.Lock()
+        self._follower = SourceFollower()
         self._lost: dict[str, SkillRecord] = {}
         """Skills that a refresh found broken or gone, by the URI of each of their files."""
         self._failures = FailedSources()
@@ -113,7 +119,7 @@ class Library:
         return self._catalog
 
     @property
-    def waited_for(self) -> tuple[Source, ...]:
+    def pending_sources(self) -> tuple[Source, ...]:
         """The sources that are not there yet, or not any more."""
         waiting = {
             label
@@ -124,18 +130,18 @@ class Library:
 
     async def load(self, progress: Progress = ignore_progress) -> Catalog:
         """Scan every source. One that fails is a problem in the catalogue; the others are served."""
-        async with self._refreshing:
+        async with self._refresh_lock:
             await prepare_all(self._sources.values())
             for source in self._sources.values():
                 self._scans[source.label] = await self._first_scan(source, progress)
-            self._catalog = self.loaded = await anyio.to_thread.run_sync(self._composed)
+            self._catalog = self.loaded = await anyio.to_thread.run_sync(self._compose)
             self.revision += 1
             self._lost.clear()
             return self._catalog
 
-    async def ready(self) -> None:
+    async def ensure_loaded(self) -> None:
         """Load, unless somebody did."""
-        async with self._getting_ready:
+        async with self._load_lock:
             if not self.is_loaded:
                 await self.load()
 
@@ -152,45 +158,45 @@ class Library:
         wanted = _by_label(sources)
         new = [source for label, source in wanted.items() if self._sources.get(label) is not source]
         await prepare_all(new)  # what has to be fetched may take long: nobody waits for it
-        async with self._refreshing:
+        async with self._refresh_lock:
             found = {source.label: await first_scan(source) for source in new}
             for source in self.sources:
                 if wanted.get(source.label) is not source:
-                    self._following.end(source)
+                    self._follower.end(source)
                     self._forget(source.label)
             self._scans |= {label: scan for label, (scan, _) in found.items()}
             self._sources = wanted
             self.revision += 1  # the same skills may be read elsewhere from now on
             self._scans = {label: self._scans[label] for label in wanted if label in self._scans}
             self._subscriptions.keep_sources(wanted)
-            self._tell(Change.between(self._catalog, await anyio.to_thread.run_sync(self._composed)))
+            self._publish(Change.between(self._catalog, await anyio.to_thread.run_sync(self._compose)))
             self._settle()
             for source in new:
                 if found[source.label][1]:
                     self._mark_stale(source, EVERYWHERE)
-                self._following.begin(source)
+                self._follower.begin(source)
 
     async def freeze(self, *, frozen: bool) -> None:
         """Keep the skills as they are from now on, or follow the sources again."""
-        async with self._refreshing:  # nobody who follows a source is in the middle of anything
+        async with self._refresh_lock:  # nobody who follows a source is in the middle of anything
             if self.frozen is frozen:
                 return
             self.frozen = frozen
             self.revision += 1  # answers are made from another catalogue from now on
             self._settle()
             for source in self.sources:
-                self._following.end(source)
-                self._following.begin(source)
+                self._follower.end(source)
+                self._follower.begin(source)
         if not frozen:
             for source in self.sources:
-                await self.look_again(source)
+                await self.rescan_source(source)
 
     async def decide(self, visibility: VisibilityPolicy) -> None:
         """Have another policy decide who may start a skill, from now on."""
-        async with self._refreshing:
+        async with self._refresh_lock:
             self._visibility = visibility
             self.loaded = replace(self.loaded, visibility=visibility)
-            self._tell(Change.between(self._catalog, replace(self._catalog, visibility=visibility)))
+            self._publish(Change.between(self._catalog, replace(self._catalog, visibility=visibility)))
 
     def _settle(self) -> None:
         """Take the catalogue of now for the one that stays while frozen."""
@@ -211,10 +217,10 @@ class Library:
 
     async def follow(self) -> None:
         """Keep the catalogue as the sources are, until cancelled. Of several who do so, one works."""
-        await self._following.run(self._follow, lambda: self.sources)
+        await self._follower.run(self._follow, lambda: self.sources)
 
     @property
-    def asked_for(self) -> KeysView[str]:
+    def subscribed_uris(self) -> KeysView[str]:
         """The URIs that somebody subscribed to."""
         return self._subscriptions.uris
 
@@ -232,47 +238,47 @@ class Library:
             await self._note_changes(source)
 
     async def _note_changes(self, source: Source) -> None:
-        only = self._subscriptions.watch_filter_of(source.label) if self.frozen else None
+        watch_filter = self._subscriptions.watch_filter_of(source.label) if self.frozen else None
         while True:
             try:
-                await each_change(source, only, self._update)
+                await follow_changes(source, watch_filter, self._update)
             except Exception:  # noqa: BLE001 - somebody's source: its failure must not end the service
                 _log.exception("changes of the source `%s` are not noticed for a while", source.label)
-                await self._tell_of_failure(source)
+                await self._report_failure(source)
                 await anyio.sleep(_PAUSE)
             else:
                 return
 
-    async def _tell_of_failure(self, source: Source) -> None:
+    async def _report_failure(self, source: Source) -> None:
         """Show that a source is not followed. It goes with the next look at it."""
-        async with self._refreshing:
+        async with self._refresh_lock:
             known = self._scans.get(source.label, Scan())
-            await self._swap(source, without(source, SourceError("following it failed"), known))
+            await self._swap(source, add_source_problem(source, SourceError("following it failed"), known))
 
-    async def look_again(self, source: Source) -> None:
+    async def rescan_source(self, source: Source) -> None:
         """Look at a source now, without waiting for it to say that something changed."""
         await self._update(source, EVERYWHERE)
 
     async def _update(self, source: Source, where: Locations) -> None:
         """Look again where a source says that something changed, and where earlier looks failed."""
-        async with self._refreshing:
+        async with self._refresh_lock:
             if self._sources.get(source.label) is not source:
                 return  # it was taken out while we waited
             before = self._scans.get(source.label, Scan())
             try:
-                after = await self._looked(source, where)
+                after = await self._rescan(source, where)
             except SourceMissingError as error:  # it is known to be gone
                 self._failures.clear(source.label)
-                after = without(source, error, Scan())
+                after = add_source_problem(source, error, Scan())
             except SourceError as error:
-                after = without(source, error, before)
+                after = add_source_problem(source, error, before)
                 if after == before:  # nothing to report that was not reported before
                     return
             await self._swap(source, after)
 
-    async def _looked(self, source: Source, where: Locations) -> Scan:
+    async def _rescan(self, source: Source, where: Locations) -> Scan:
         """Look again at a source. Raises `SourceError`, having noted where that has to be made up for."""
-        where = self._failures.with_missed(source.label, where)
+        where = self._failures.add_missed(source.label, where)
         try:
             scan = await source.rescan(where)
         except SourceMissingError:
@@ -297,10 +303,10 @@ class Library:
         if self.frozen:
             after = keep_same_skills(before, after)
         self._scans[source.label] = after
-        self._tell(await anyio.to_thread.run_sync(self._change, before, after))
+        self._publish(await anyio.to_thread.run_sync(self._change, before, after))
 
-    def _tell(self, change: Change) -> None:
-        if change.nothing:
+    def _publish(self, change: Change) -> None:
+        if change.is_empty:
             return
         self._catalog = change.after
         self.revision += 1
@@ -308,8 +314,8 @@ class Library:
             listener(change)
 
     def _change(self, before: Scan, after: Scan) -> Change:
-        scans = self._labelled()
-        catalog = amended(self._catalog, before, after, scans) or self._composed()
+        scans = self._labelled_scans()
+        catalog = update_catalog(self._catalog, before, after, scans) or self._compose()
         return Change.between(self._catalog, catalog)
 
     async def skill(self, uri: str) -> SkillRecord:
@@ -325,7 +331,7 @@ class Library:
         says where only that one knows why.
         """
         await self._refresh_if_stale(uri)
-        looked = False
+        has_rescanned = False
         for _ in range(_TRIES):
             served = self._catalog.file(uri)
             try:
@@ -337,13 +343,13 @@ class Library:
                     error, SourceUnavailableError
                 ):  # and then nobody can be asked what is there now
                     raise
-                if looked and isinstance(
+                if has_rescanned and isinstance(
                     error, UntrustedContentError
                 ):  # they were asked, and say what is wrong
                     raise
-                if looked or isinstance(error, SourceBusyError):
+                if has_rescanned or isinstance(error, SourceBusyError):
                     raise UnsettledError(uri) from error
-            looked = await self._refresh(served.entry)
+            has_rescanned = await self._refresh(served.entry)
         raise UnsettledError(uri)
 
     def validator(self) -> Validator | None:
@@ -368,10 +374,10 @@ class Library:
 
     async def _refresh(self, stale: SkillRecord) -> bool:
         """Look again at a skill that is not what it was; False if somebody else did so while we waited."""
-        async with self._refreshing:
+        async with self._refresh_lock:
             if self._catalog.entries.get(stale.uri) != stale:
                 return False
-            await self._look_again(stale)
+            await self._rescan_skill(stale)
             if stale.uri not in self._catalog.entries:
                 self._lost |= {stale.uri_of(file.path): stale for file in stale.files}
             return True
@@ -380,10 +386,10 @@ class Library:
         """Look again at a skill that a refresh lost, or whose source failed: it may be whole by now."""
         if self._stale_skill(uri) is None:
             return
-        async with self._refreshing:
+        async with self._refresh_lock:
             if (entry := self._stale_skill(uri)) is None:
                 return
-            await self._look_again(entry)
+            await self._rescan_skill(entry)
             if entry.uri in self._catalog.entries:
                 self._lost = {each: lost for each, lost in self._lost.items() if lost is not entry}
 
@@ -399,20 +405,20 @@ class Library:
             return self._lost.get(uri)
         return served.entry if served.entry.origin.source in self._failures else None
 
-    async def _look_again(self, entry: SkillRecord) -> None:
+    async def _rescan_skill(self, entry: SkillRecord) -> None:
         source, where = self._sources[entry.origin.source], frozenset({entry.origin.location})
         try:
-            after = await self._looked(source, where)
+            after = await self._rescan(source, where)
         except SourceError as error:  # what was listed stays listed: the source may be back in a moment
-            after = without(source, error, self._scans[source.label], gone=False)
+            after = add_source_problem(source, error, self._scans[source.label], gone=False)
             if isinstance(error, SourceMissingError):
                 self._mark_stale(source, where)
         await self._swap(source, after)
 
-    def _composed(self) -> Catalog:
-        return replace(compose(self._labelled(), movable=self._movable), visibility=self._visibility)
+    def _compose(self) -> Catalog:
+        return replace(compose(self._labelled_scans(), movable=self._movable), visibility=self._visibility)
 
-    def _labelled(self) -> list[LabelledScan]:
+    def _labelled_scans(self) -> list[LabelledScan]:
         return [LabelledScan(label, scan) for label, scan in self._scans.items()]
 
 

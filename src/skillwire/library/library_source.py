@@ -27,12 +27,12 @@ class LibrarySource(Source):
         self._moved: dict[str, tuple[SkillRecord, SkillRecord]] = {}
 
     @property
-    def behind(self) -> bool:
+    def is_stale(self) -> bool:
         """Whether the library has changed since it was scanned."""
         return self._seen is not self._library.catalog
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
-        await self._library.ready()
+        await self._library.ensure_loaded()
         self._seen = catalog = self._library.catalog
         progress(len(catalog.entries))
         known = self._moved
@@ -52,7 +52,7 @@ class LibrarySource(Source):
         root = root_uri(entry.origin.location.split("/"))
         return (await self._library.read(file_uri(root, file.path))).content
 
-    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
+    async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
         changed = anyio.Event()
 
         def note(_change: Change) -> None:
@@ -61,7 +61,7 @@ class LibrarySource(Source):
         forget = self._library.listen(note)
         try:
             while True:
-                if self.behind:
+                if self.is_stale:
                     yield EVERYWHERE
                 await changed.wait()
                 changed = anyio.Event()

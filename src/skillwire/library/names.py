@@ -4,14 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from urllib.parse import unquote
 
-from skillwire.core.names import SKILL_FILE, closest
+from skillwire.core.names import SKILL_FILE, find_close_matches
 from skillwire.core.record import SkillRecord
 from skillwire.errors import RequestError
 from skillwire.library.catalog import Catalog
 from skillwire.safe_text import quoted
 
-_CLOSEST = 3
-_SHARING = 20
+_MAX_SUGGESTIONS = 3
+_MAX_LISTED_HANDLES = 20
 """Skills of one name that an error lists."""
 
 
@@ -20,9 +20,9 @@ class AmbiguousNameError(RequestError):
 
     def __init__(self, name: str, handles: list[str]) -> None:
         self.handles = handles
-        listed = ", ".join(quoted(handle) for handle in handles[:_SHARING])
-        if len(handles) > _SHARING:
-            listed += f" or one of {len(handles) - _SHARING:,} more"
+        listed = ", ".join(quoted(handle) for handle in handles[:_MAX_LISTED_HANDLES])
+        if len(handles) > _MAX_LISTED_HANDLES:
+            listed += f" or one of {len(handles) - _MAX_LISTED_HANDLES:,} more"
         super().__init__(f"{quoted(name)} is the name of {len(handles)} skills; say which: {listed}")
 
 
@@ -79,5 +79,5 @@ class Names:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return a question that names the known words closest to `word`; empty if none is close."""
-    close = closest(word, known, _CLOSEST)
+    close = find_close_matches(word, known, _MAX_SUGGESTIONS)
     return f"did you mean {' or '.join(quoted(each) for each in close)}?" if close else ""

@@ -22,7 +22,7 @@ from skillwire.sources.base import (
 
 _FIRST_RETRY, _LAST_RETRY = 0.5, 30.0
 """Seconds before a source is looked at again: at first, and at most. Doubled each time."""
-_MANY = 1000
+_MAX_LOCATIONS = 1000
 """Locations that are looked at one by one. For more, a whole source is looked at."""
 
 _log = logging.getLogger(__name__)
@@ -55,15 +55,15 @@ class FailedSources:
         self._missed.pop(label, None)
         self._retried.discard(label)
 
-    def with_missed(self, label: str, where: Locations) -> Locations:
+    def add_missed(self, label: str, where: Locations) -> Locations:
         """Return these locations, and those that earlier looks missed."""
         if label not in self._retried:
             return where
         missed = self._missed[label]
         together = where | missed
-        return EVERYWHERE if EVERYWHERE in (where, missed) or len(together) > _MANY else together
+        return EVERYWHERE if EVERYWHERE in (where, missed) or len(together) > _MAX_LOCATIONS else together
 
-    async def retry(self, label: str, look: Callable[[Locations], Awaitable[None]]) -> None:
+    async def retry(self, label: str, rescan: Callable[[Locations], Awaitable[None]]) -> None:
         """Whenever a look at a source failed, look again, less and less often, until one succeeds."""
         while True:
             failed = self._failed[label] = anyio.Event()
@@ -76,7 +76,7 @@ class FailedSources:
                 if label not in self._retried:
                     break  # a read looked at it meanwhile
                 try:
-                    await look(self._missed[label])
+                    await rescan(self._missed[label])
                 except Exception:  # noqa: BLE001 - a source of someone else must not end the service
                     _log.exception("the source `%s` could not be looked at again", label)
 
@@ -98,7 +98,7 @@ async def first_scan(source: Source, progress: Progress = ignore_progress) -> tu
     try:
         return await source.scan(progress), False
     except SourceError as error:
-        return without(source, error, Scan()), not isinstance(
+        return add_source_problem(source, error, Scan()), not isinstance(
             error, SourceMissingError | SourceUnavailableError
         )
 
@@ -109,7 +109,7 @@ def keep_same_skills(before: Scan, after: Scan) -> Scan:
     return replace(after, entries=tuple(now.get(entry.uri, entry) for entry in before.entries))
 
 
-def without(source: Source, error: SourceError, known: Scan, *, gone: bool = True) -> Scan:
+def add_source_problem(source: Source, error: SourceError, known: Scan, *, gone: bool = True) -> Scan:
     """Return what is known of a source that cannot be scanned, with the problem that it has."""
     if gone and isinstance(error, SourceMissingError):
         problem = Problem(

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 from skillwire.core.problem import Severity
 from skillwire.core.record import SkillRecord, Trust
-from skillwire.safe_text import visible
+from skillwire.safe_text import escape_invisible
 
 WITHHELD_RULE = "not-approved"
 """What reports call a withheld skill where problems name their rules."""
-NOT_FOR_MODELS = "disable-model-invocation"
-FOR_PEOPLE = "user-invocable"
+DISABLE_MODEL_INVOCATION = "disable-model-invocation"
+USER_INVOCABLE = "user-invocable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class VisibilityPolicy:
         if self.withholds(entry):
             return Visibility(assistant=False, user=False)
         override = self.overrides.get(entry.uri, Override())
-        assistant = entry.frontmatter.get(NOT_FOR_MODELS) is not True
-        user = entry.frontmatter.get(FOR_PEOPLE) is not False
+        assistant = entry.frontmatter.get(DISABLE_MODEL_INVOCATION) is not True
+        user = entry.frontmatter.get(USER_INVOCABLE) is not False
         return Visibility(
             assistant if override.assistant is None else override.assistant,
             user if override.user is None else override.user,
@@ -58,7 +58,7 @@ def withheld_report(entry: SkillRecord, path: str) -> dict[str, str | int | None
     """Return a withheld skill for people, with the keys of a problem. `path` is what it is called there."""
     assert entry.withheld is not None, "only a withheld skill has a reason"
     return {
-        "path": visible(path),
+        "path": escape_invisible(path),
         "line": None,
         "field": "",
         "rule": WITHHELD_RULE,

@@ -13,9 +13,9 @@ SHOW_CONFIG = "skill-config"
 SHOW_SKILLS = "skill-display"
 READ_FILE = "skill-file"
 
-FEW_PROBLEMS, MOST_PROBLEMS = 20, 2000
-FEW_SKILLS, MOST_SKILLS = 50, 2000
-_MOST_TEXT = 1024 * 1024
+DEFAULT_PROBLEMS, MAX_PROBLEMS = 20, 2000
+DEFAULT_SKILLS, MAX_SKILLS = 50, 2000
+_MAX_TEXT = 1024 * 1024
 
 Run: TypeAlias = Callable[[Call], Awaitable[dict[str, Json]]]
 
@@ -47,18 +47,18 @@ def reading_actions(overview: Overview) -> list[Action]:
     """Return what anybody can ask who may see the pages at all."""
 
     async def show_config(call: Call) -> dict[str, Json]:
-        problems = _number(call, "problems", FEW_PROBLEMS, MOST_PROBLEMS)
-        return overview.config(problems, may_change=call.may_change)
+        problems = _number(call, "problems", DEFAULT_PROBLEMS, MAX_PROBLEMS)
+        return overview.config(problems, can_change=call.can_change)
 
     async def show_skills(call: Call) -> dict[str, Json]:
         if call.params.get("skill") is not None:
-            return {"skill": overview.skill(call.text("skill"), may_change=call.may_change)}
+            return {"skill": overview.skill(call.text("skill"), can_change=call.can_change)}
         query = "" if call.params.get("query") is None else call.text("query")
         offset = _number(call, "offset", 0, 10_000_000)
-        return overview.skills(query, offset, _number(call, "limit", FEW_SKILLS, MOST_SKILLS))
+        return overview.skills(query, offset, _number(call, "limit", DEFAULT_SKILLS, MAX_SKILLS))
 
     async def read_file(call: Call) -> dict[str, Json]:
-        return await overview.text(call.text("uri"), _MOST_TEXT)
+        return await overview.text(call.text("uri"), _MAX_TEXT)
 
     return [
         Action(
@@ -90,7 +90,9 @@ def changing_actions(overview: Overview) -> list[Action]:
     control = overview.control
 
     async def add_source(call: Call) -> None:
-        await control.add_source(call.text("source"), _maybe(call, "label"), _maybe(call, "prefix"))
+        await control.add_source(
+            call.text("source"), _optional_text(call, "label"), _optional_text(call, "prefix")
+        )
 
     async def remove_source(call: Call) -> None:
         await control.remove_source(call.text("label"))
@@ -145,17 +147,17 @@ def changing_actions(overview: Overview) -> list[Action]:
             set_static,
         ),
     ]
-    return [replace(each, run=_for_those_who_may(each.run, overview.unlock)) for each in changes]
+    return [replace(each, run=_require_permission(each.run, overview.unlock)) for each in changes]
 
 
-class MayNotChangeError(UsageError):
+class ChangeNotAllowedError(UsageError):
     """The caller has shown no credential that lets it change the server."""
 
 
-def _for_those_who_may(run: Run, unlock: str) -> Run:
+def _require_permission(run: Run, unlock: str) -> Run:
     async def guarded(call: Call) -> dict[str, Json]:
-        if not call.may_change:
-            raise MayNotChangeError("this client may not change the server", hint=unlock)
+        if not call.can_change:
+            raise ChangeNotAllowedError("this client may not change the server", hint=unlock)
         return await run(call)
 
     return guarded
@@ -186,7 +188,7 @@ def _number(call: Call, name: str, default: int, most: int) -> int:
     return min(value, most)
 
 
-def _maybe(call: Call, name: str) -> str | None:
+def _optional_text(call: Call, name: str) -> str | None:
     return None if call.params.get(name) is None else call.text(name).strip() or None
 
 

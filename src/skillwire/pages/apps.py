@@ -7,13 +7,13 @@ from skillwire.core.record import Json, SkillRecord
 from skillwire.errors import SkillwireError, UsageError
 from skillwire.features.base import Call
 from skillwire.features.content import text_block
-from skillwire.features.resources import Unlisted
+from skillwire.features.resources import UnlistedResources
 from skillwire.features.tools import Run, Tool
 from skillwire.library.change import Change
 from skillwire.pages.actions import SHOW_CONFIG, SHOW_SKILLS, Action, changing_actions, reading_actions
 from skillwire.pages.built_html import built_page
 from skillwire.pages.overview import Overview
-from skillwire.safe_text import visible
+from skillwire.safe_text import escape_invisible
 
 _TEXT: Json = {"type": "string"}
 _NUMBER: Json = {"type": "integer", "minimum": 0}
@@ -34,18 +34,18 @@ _SUMMARY: dict[str, Json] = {
     "user": _FLAG,
     "customized": _FLAG,
 }
-_MOST_LINES = 50
+_MAX_LINES = 50
 MIME_TYPE = "text/html;profile=mcp-app"
 CONFIG_PAGE, SKILLS_PAGE = "ui://skillwire/config.html", "ui://skillwire/skills.html"
 _VIEWS = {CONFIG_PAGE: "config", SKILLS_PAGE: "skills"}
-_OPENS = {SHOW_CONFIG: CONFIG_PAGE, SHOW_SKILLS: SKILLS_PAGE}
-_LOOKS: dict[str, Json] = {
+_PAGE_BY_TOOL = {SHOW_CONFIG: CONFIG_PAGE, SHOW_SKILLS: SKILLS_PAGE}
+_READ_ONLY: dict[str, Json] = {
     "readOnlyHint": True,
     "destructiveHint": False,
     "idempotentHint": True,
     "openWorldHint": False,
 }
-_CHANGES: dict[str, Json] = {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}
+_MUTATING: dict[str, Json] = {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}
 
 
 def _object(properties: Mapping[str, Json], *, optional: bool = False) -> dict[str, Json]:
@@ -172,7 +172,7 @@ def _skills(page: Any) -> str:
 
 
 def _skill(skill: Any) -> str:
-    files = [f"- {visible(each['path'])}" for each in skill["fileList"]]
+    files = [f"- {escape_invisible(each['path'])}" for each in skill["fileList"]]
     problems = [f"- {each['severity']}: {each['message']}" for each in skill["problemList"]]
     return "\n".join(
         [
@@ -193,9 +193,9 @@ def _marks(skill: Any) -> str:
 
 
 def _cut(lines: list[str]) -> list[str]:
-    if len(lines) <= _MOST_LINES:
+    if len(lines) <= _MAX_LINES:
         return lines
-    return [*lines[:_MOST_LINES], f"and {len(lines) - _MOST_LINES} more"]
+    return [*lines[:_MAX_LINES], f"and {len(lines) - _MAX_LINES} more"]
 
 
 _SCHEMAS = {SHOW_CONFIG: CONFIG_SCHEMA, SHOW_SKILLS: SKILLS_SCHEMA}
@@ -207,13 +207,13 @@ def app_tools(overview: Overview) -> list[Tool]:
     They are listed for, and obey, only callers who may change the server: the client on stdio, and clients
     over HTTP that sent a token. That they are for pages alone is a hint to hosts; it does not stop a model.
     """
-    shown = [_opening(action) for action in reading_actions(overview) if action.name in _OPENS]
+    shown = [_page_tool(action) for action in reading_actions(overview) if action.name in _PAGE_BY_TOOL]
     if not overview.control.editable:
         return shown
-    return [*shown, *map(_behind, changing_actions(overview))]
+    return [*shown, *map(_internal_tool, changing_actions(overview))]
 
 
-class AppPages(Unlisted):
+class AppPages(UnlistedResources):
     """The pages as resources: each a whole HTML document that asks nobody but its host.
 
     In no list: a person who picks a resource has no use for them, and hosts find them at their tools.
@@ -224,7 +224,7 @@ class AppPages(Unlisted):
     def serves(self, uri: str) -> bool:
         return uri in _VIEWS
 
-    def owner_of(self, uri: str) -> SkillRecord | None:  # noqa: ARG002 - they belong to no skill
+    def find_owner(self, uri: str) -> SkillRecord | None:  # noqa: ARG002 - they belong to no skill
         return None
 
     async def read(self, uri: str) -> list[Json]:
@@ -232,33 +232,33 @@ class AppPages(Unlisted):
         meta: dict[str, Json] = {"ui": {"prefersBorder": True}}
         return [{"uri": uri, "mimeType": MIME_TYPE, "text": html, "_meta": meta}]
 
-    def updated(self, change: Change) -> Collection[str]:  # noqa: ARG002 - they are always the same
+    def updated_uris(self, change: Change) -> Collection[str]:  # noqa: ARG002 - they are always the same
         return ()
 
 
-def _opening(action: Action) -> Tool:
+def _page_tool(action: Action) -> Tool:
     """Return a tool that a model calls, and whose result a host shows as a page."""
-    page = _OPENS[action.name]
+    page = _PAGE_BY_TOOL[action.name]
     # The second spelling is an older one, which hosts still read.
     meta: dict[str, Json] = {"ui": {"resourceUri": page}, "ui/resourceUri": page}
     return Tool(
         action.name,
         action.description,
         action.input_schema,
-        _LOOKS,
+        _READ_ONLY,
         _run(action),
         output_schema=_SCHEMAS[action.name],
         meta=meta,
     )
 
 
-def _behind(action: Action) -> Tool:
+def _internal_tool(action: Action) -> Tool:
     """Return a tool that only a page should call."""
     return Tool(
         action.name,
         action.description,
         action.input_schema,
-        _CHANGES,
+        _MUTATING,
         _run(action),
         output_schema=DONE_SCHEMA,
         meta={"ui": {"visibility": ["app"]}},

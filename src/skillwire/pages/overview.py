@@ -14,7 +14,7 @@ from skillwire.library.catalog import Catalog, CatalogMemo
 from skillwire.library.library import Library
 from skillwire.library.names import Names
 from skillwire.library.visibility import Override
-from skillwire.safe_text import one_line, visible
+from skillwire.safe_text import collapse_lines, escape_invisible
 from skillwire.server.admin import Admin, SourceFacts
 from skillwire.sources.base import Scan
 
@@ -25,7 +25,7 @@ _STATES = {
 }
 """What a problem of a whole source says of its state; the gravest first."""
 
-_MOST_WORDS = 32
+_MAX_WORDS = 32
 """Different words of one search: each is looked for in every skill."""
 
 _UNLOCK_SERVER = "start the server with `--allow-config`"
@@ -43,7 +43,7 @@ class ShowPlaces(StrEnum):
     """Who may know where on this machine the skills are."""
 
     TO_ALL = "to all"
-    TO_THOSE_WHO_MAY_CHANGE = "to those who may change the server"
+    TO_EDITORS = "to those who may change the server"
     NEVER = "never"
 
 
@@ -69,8 +69,8 @@ class Overview:
         self._summaries: dict[str, tuple[SkillRecord, dict[str, Json]]] = {}
         self._revision = 0
         self._listeners: list[Callable[[], None]] = []
-        library.listen(lambda _: self._moved())
-        control.listen(self._moved)
+        library.listen(lambda _: self._notify())
+        control.listen(self._notify)
 
     @property
     def revision(self) -> int:
@@ -82,10 +82,10 @@ class Overview:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def config(self, problems: int, *, may_change: bool = True) -> dict[str, Json]:
-        """Return sources and settings, and so many `problems`, to a caller who `may_change` them or not."""
+    def config(self, problems: int, *, can_change: bool = True) -> dict[str, Json]:
+        """Return sources and settings, and so many `problems`, to a caller who `can_change` them or not."""
         catalog, settings = self.library.catalog, self.control.settings()
-        editable, places = self.control.editable, self._places_for(may_change=may_change)
+        editable, places = self.control.editable, self._places_for(can_change=can_change)
         found = self._problems.of(catalog)
         errors = sum(problem.severity is Severity.ERROR for problem in found)
         shown = [_problem(each) for each in found[:problems]]
@@ -93,8 +93,8 @@ class Overview:
         return {
             "revision": self._revision,
             "version": __version__,
-            "editable": editable and may_change,
-            "unlock": "" if editable and may_change else self.unlock if editable else _UNLOCK_SERVER,
+            "editable": editable and can_change,
+            "unlock": "" if editable and can_change else self.unlock if editable else _UNLOCK_SERVER,
             "skills": len(catalog.entries),
             "errors": errors,
             "warnings": len(found) - errors + len(catalog.withheld),
@@ -103,7 +103,7 @@ class Overview:
             "staticFixed": settings.static_fixed,
             "allowedOrigins": list(settings.allowed_origins),
             "configFile": settings.config_file if places else "",
-            "problems": [*shown, *(_withheld(catalog, each) for each in withheld)],
+            "problems": [*shown, *(_redacted(catalog, each) for each in withheld)],
         }
 
     def skills(self, query: str, offset: int, limit: int) -> dict[str, Json]:
@@ -111,10 +111,10 @@ class Overview:
         catalog = self.library.catalog
         entries = list(catalog.entries.values())
         if words := list(dict.fromkeys(query.casefold().split())):
-            if len(words) > _MOST_WORDS:
-                raise BadParamsError(f"a query may have {_MOST_WORDS} different words; search for fewer")
-            entries = [entry for entry in entries if _holds(entry, words)]
-        self._forget_all_but(catalog)
+            if len(words) > _MAX_WORDS:
+                raise BadParamsError(f"a query may have {_MAX_WORDS} different words; search for fewer")
+            entries = [entry for entry in entries if _matches(entry, words)]
+        self._prune_summaries(catalog)
         origins = {each.label: each.origin for each in self.control.sources()}
         return {
             "revision": self._revision,
@@ -123,7 +123,7 @@ class Overview:
             "skills": [self._summary(catalog, each, origins) for each in entries[offset : offset + limit]],
         }
 
-    def skill(self, name: str, *, may_change: bool = True) -> dict[str, Json]:
+    def skill(self, name: str, *, can_change: bool = True) -> dict[str, Json]:
         """Return all that there is to see of one skill but the bytes of its files. Raises `RequestError`."""
         catalog = self.library.catalog
         entry = self._names.of(catalog).find(name)
@@ -135,9 +135,11 @@ class Overview:
             "fileList": [_file(entry, each) for each in entry.files],
             "problemList": [
                 *map(_problem, catalog.problems_of(entry)),
-                *([] if entry.withheld is None else [_withheld(catalog, entry)]),
+                *([] if entry.withheld is None else [_redacted(catalog, entry)]),
             ],
-            "location": visible(entry.origin.location) if self._places_for(may_change=may_change) else "",
+            "location": escape_invisible(entry.origin.location)
+            if self._places_for(can_change=can_change)
+            else "",
         }
 
     async def text(self, uri: str, limit: int) -> dict[str, Json]:
@@ -154,9 +156,9 @@ class Overview:
             "why": why,
         }
 
-    def _places_for(self, *, may_change: bool) -> bool:
+    def _places_for(self, *, can_change: bool) -> bool:
         allowed = self._show_places
-        return allowed is ShowPlaces.TO_ALL or (may_change and allowed is ShowPlaces.TO_THOSE_WHO_MAY_CHANGE)
+        return allowed is ShowPlaces.TO_ALL or (can_change and allowed is ShowPlaces.TO_EDITORS)
 
     def _source(self, facts: SourceFacts, *, places: bool) -> dict[str, Json]:
         scan = self.library.scans.get(facts.label, Scan())
@@ -176,14 +178,14 @@ class Overview:
             "errors": errors,
             "warnings": len(problems) - errors + sum(entry.withheld is not None for entry in scan.entries),
             "state": "ready" if state is None else _STATES[state],
-            "reason": "" if state is None else visible(told[state].message),
-            "hint": "" if state is None else visible(told[state].hint),
+            "reason": "" if state is None else escape_invisible(told[state].message),
+            "hint": "" if state is None else escape_invisible(told[state].hint),
         }
 
     def _summary(self, catalog: Catalog, entry: SkillRecord, origins: dict[str, str]) -> dict[str, Json]:
         known = self._summaries.get(entry.uri)
         if known is None or known[0] is not entry:
-            known = self._summaries[entry.uri] = entry, _unchanging(entry)
+            known = self._summaries[entry.uri] = entry, _static_summary(entry)
         decided = catalog.visibility.overrides.get(entry.uri, Override())
         now = catalog.visibility.of(entry)
         problems = catalog.problems_of(entry)
@@ -196,26 +198,26 @@ class Overview:
             "customized": decided != Override(),
         }
 
-    def _forget_all_but(self, catalog: Catalog) -> None:
+    def _prune_summaries(self, catalog: Catalog) -> None:
         if len(self._summaries) > 2 * len(catalog.entries):
             known = self._summaries
             self._summaries = {uri: known[uri] for uri in catalog.entries if uri in known}
 
-    def _moved(self) -> None:
+    def _notify(self) -> None:
         self._revision += 1
         for listener in self._listeners:
             listener()
 
 
-def _unchanging(entry: SkillRecord) -> dict[str, Json]:
+def _static_summary(entry: SkillRecord) -> dict[str, Json]:
     """Return what is shown of a skill for as long as it is the same."""
     sizes = [file.size for file in entry.files if isinstance(file, SkillFile)]
     return {
         "uri": entry.uri,
         "name": entry.name,
-        "description": one_line(entry.shown_description),
+        "description": collapse_lines(entry.shown_description),
         "source": entry.origin.source,
-        "path": visible(entry.origin.path),
+        "path": escape_invisible(entry.origin.path),
         "files": len(entry.files),
         "bytes": sum(sizes) if len(sizes) == len(entry.files) else None,
     }
@@ -226,7 +228,7 @@ def _is_public(facts: SourceFacts) -> bool:
     return facts.kind in _PUBLIC and not facts.place.startswith("git+file:")
 
 
-def _holds(entry: SkillRecord, words: list[str]) -> bool:
+def _matches(entry: SkillRecord, words: list[str]) -> bool:
     text = f"{entry.path} {entry.name} {entry.shown_description} {entry.origin.source}".casefold()
     return all(word in text for word in words)
 
@@ -240,9 +242,13 @@ def _problem(problem: Problem) -> dict[str, Json]:
     return _row(problem.to_json())
 
 
-def _withheld(catalog: Catalog, entry: SkillRecord) -> dict[str, Json]:
+def _redacted(catalog: Catalog, entry: SkillRecord) -> dict[str, Json]:
     return _row(catalog.withheld_report(entry))
 
 
 def _row(told: dict[str, str | int | None]) -> dict[str, Json]:
-    return {**told, "message": visible(str(told["message"])), "hint": visible(str(told["hint"]))}
+    return {
+        **told,
+        "message": escape_invisible(str(told["message"])),
+        "hint": escape_invisible(str(told["hint"])),
+    }

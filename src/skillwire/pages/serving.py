@@ -7,7 +7,7 @@ from skillwire.area import ServeFlags, ServePart, ServerContext, ServeRequest
 from skillwire.features.addition import AddedFeatures
 from skillwire.pages.apps import AppPages, app_tools
 from skillwire.pages.overview import Overview, ShowPlaces
-from skillwire.terminal.messages import say
+from skillwire.terminal.messages import print_notice
 
 if TYPE_CHECKING:
     from skillwire.server.http.address import HostPolicy
@@ -47,7 +47,7 @@ class PagesPart(ServePart):
         def with_key(key: str) -> str:  # no server and no log sees a fragment
             return f"to change things, open {site}#key={key} (works once)"
 
-        sessions = page_sessions(overview, token, lambda key: say(with_key(key)))
+        sessions = page_sessions(overview, token, lambda key: print_notice(with_key(key)))
         told = [f"open {site} in a browser to see the skills"]
         if sessions.key is not None:
             told.append(with_key(sessions.key))
@@ -59,6 +59,6 @@ def mcp_overview(server: ServerContext) -> Overview:
     return Overview(
         server.library,
         server.admin,
-        show_places=ShowPlaces.TO_THOSE_WHO_MAY_CHANGE if server.admin.editable else ShowPlaces.NEVER,
+        show_places=ShowPlaces.TO_EDITORS if server.admin.editable else ShowPlaces.NEVER,
         problems=server.problems,
     )

@@ -26,9 +26,9 @@ _SECRET_BYTES = 32
 class PageSession:
     """A page that has shown the token or a one-time key."""
 
-    def __init__(self, until: float) -> None:
-        self.until = until
-        self.over = False
+    def __init__(self, expires_at: float) -> None:
+        self.expires_at = expires_at
+        self.closed = False
         self._listeners: list[Callable[[], None]] = []
 
     def on_end(self, listener: Callable[[], None]) -> Callable[[], None]:
@@ -37,7 +37,7 @@ class PageSession:
         return lambda: self._listeners.remove(listener)
 
     def end(self) -> None:
-        self.over = True
+        self.closed = True
         for listener in tuple(self._listeners):
             listener()
 
@@ -76,11 +76,11 @@ class PageSessions:
         """The one-time key that opens the next session."""
         return self._key
 
-    def enter_with_token(self, token: str) -> str | None:
+    def log_in_with_token(self, token: str) -> str | None:
         """Return the id of a new session, or None if that is not the token."""
         return self._begin() if self._is_token(token) else None
 
-    def enter_with_key(self, key: str) -> str | None:
+    def log_in_with_key(self, key: str) -> str | None:
         """Return the id of a new session, or None if that is not the current key. A key works once."""
         if self._key is None or self._new_key is None or not is_same(key, self._key):
             return None
@@ -99,9 +99,9 @@ class PageSessions:
             self._sessions.revoke(given)
 
     def is_over(self, session: PageSession) -> bool:
-        return session.over or session.until <= self._clock()
+        return session.closed or session.expires_at <= self._clock()
 
-    def vouches(self, scope: Scope) -> bool:
+    def is_authorized(self, scope: Scope) -> bool:
         """Whether a request shows a session."""
         return self.find(Headers(scope=scope)) is not None
 

@@ -11,17 +11,17 @@ from starlette.types import Receive, Scope, Send
 
 from skillwire.errors import NotServedError, RequestError, SkillwireError, UsageError
 from skillwire.features.base import Call
-from skillwire.pages.actions import MayNotChangeError, changing_actions, reading_actions
+from skillwire.pages.actions import ChangeNotAllowedError, changing_actions, reading_actions
 from skillwire.pages.built_html import built_page, content_policy
 from skillwire.pages.overview import Overview
 from skillwire.pages.sessions import PageSession, PageSessions, is_same_origin
 from skillwire.server.http.routes import HttpError, HttpMount, json_response, read_json
 
-MOST_STREAMS = 64
+MAX_STREAMS = 64
 """Event streams at the same time."""
 _PAUSE = 0.1
 """Seconds between two events."""
-_SIGN_OF_LIFE = 20.0
+_KEEPALIVE_SECONDS = 20.0
 PAGE_PATH, SESSION_PATH, EVENTS_PATH, CALL_PATH = "/", "/ui/session", "/ui/events", "/ui/call"
 _MAX_BODY = 256 * 1024
 _MAX_VALUES = 10_000
@@ -48,7 +48,7 @@ class PageEvents:
 
     def stream(self, session: PageSession | None) -> Response:
         """Return a stream that ends with `session`, if there is one; an error if there are too many."""
-        if self._open >= MOST_STREAMS:
+        if self._open >= MAX_STREAMS:
             return json_response({"error": "too many pages are open", "hint": "close one"}, 503)
         self._open += 1
         return _Stream(self, session)
@@ -70,9 +70,9 @@ class PageEvents:
             while session is None or not self._is_over(session):
                 told = b"data: %d\n\n" % self._overview.revision
                 await send({"type": "http.response.body", "body": told, "more_body": True})
-                with anyio.move_on_after(_SIGN_OF_LIFE):
+                with anyio.move_on_after(_KEEPALIVE_SECONDS):
                     await something.wait()
-                    if session is None or not session.over:
+                    if session is None or not session.closed:
                         await anyio.sleep(_PAUSE)
                 something = anyio.Event()
         finally:
@@ -88,21 +88,21 @@ class _Stream(Response):
     def __init__(self, news: PageEvents, session: PageSession | None) -> None:
         super().__init__(headers={"cache-control": "no-store"})
         del self.headers["content-length"]
-        self._news = news
+        self._events = news
         self._session = session
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - an ASGI app
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._until_gone, receive, tasks.cancel_scope)
-                await self._news.send(send, self._session)
+                tasks.start_soon(self._wait_for_disconnect, receive, tasks.cancel_scope)
+                await self._events.send(send, self._session)
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
                 tasks.cancel_scope.cancel()
         finally:
-            self._news.ended()
+            self._events.ended()
 
-    async def _until_gone(self, receive: Receive, scope: anyio.CancelScope) -> None:
+    async def _wait_for_disconnect(self, receive: Receive, scope: anyio.CancelScope) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
         scope.cancel()
@@ -132,8 +132,8 @@ def page_mount(overview: Overview, sessions: PageSessions) -> HttpMount:
             Route(f"{CALL_PATH}/{{action}}", _errors_as_responses(pages.call), methods=["POST"]),
         ),
         open_paths=frozenset({PAGE_PATH, SESSION_PATH}),
-        vouches=pages.vouches,
-        connections=MOST_STREAMS,
+        is_authorized=pages.is_authorized,
+        connections=MAX_STREAMS,
     )
 
 
@@ -147,12 +147,12 @@ class Pages:
         self._actions = {action.name: action for action in (*reading_actions(overview), *changing)}
         self._html = built_page("browser.html")
         self._policy = content_policy(self._html)
-        self._news = PageEvents(overview, sessions.is_over)
+        self._events = PageEvents(overview, sessions.is_over)
 
-    def vouches(self, scope: Scope) -> bool:
+    def is_authorized(self, scope: Scope) -> bool:
         """Whether a request may do without the token: only for the pages, and with a session."""
         ours = scope["type"] == "http" and scope["path"].startswith("/ui/")
-        return ours and self._sessions.vouches(scope)
+        return ours and self._sessions.is_authorized(scope)
 
     async def page(self, _request: Request) -> Response:
         """Answer `GET /`: the same for everybody, without a word about any skill."""
@@ -168,7 +168,7 @@ class Pages:
 
     async def session(self, request: Request) -> Response:
         """Answer whether a browser is let in, and what it has to send along with each call."""
-        _must_be_same_origin(request)
+        _require_same_origin(request)
         session = self._sessions.find(request.headers)
         if not self._sessions.open and session is None and not self._sessions.has_token(request.headers):
             return json_response({"open": False}, headers=_NO_STORE)
@@ -177,12 +177,12 @@ class Pages:
 
     async def enter(self, request: Request) -> Response:
         """Take the token, or a one-time key, and answer with the id of a session that stands for it."""
-        _must_be_same_origin(request)
+        _require_same_origin(request)
         match await read_json(request, _MAX_BODY, _MAX_VALUES):
             case {"token": str(token)}:
-                identity, wrong = self._sessions.enter_with_token(token.strip()), "that is not the token"
+                identity, wrong = self._sessions.log_in_with_token(token.strip()), "that is not the token"
             case {"key": str(key)}:
-                identity, wrong = self._sessions.enter_with_key(key), _USED_KEY
+                identity, wrong = self._sessions.log_in_with_key(key), _USED_KEY
             case _:
                 identity, wrong = None, "that is not the token"
         if identity is None:
@@ -191,16 +191,16 @@ class Pages:
 
     async def leave(self, request: Request) -> Response:
         """End the session of a page: its id is worth nothing from now on."""
-        _must_be_same_origin(request)
+        _require_same_origin(request)
         self._sessions.leave(request.headers)
         return json_response({"open": False}, headers=_NO_STORE)
 
     async def call(self, request: Request) -> Response:
         """Do what a page asks for."""
-        _must_be_same_origin(request)
+        _require_same_origin(request)
         session = self._sessions.find(request.headers)
         if session is None and not self._sessions.has_csrf(request.headers):
-            return _refused(403, _NO_PAGE, code=OUTDATED)
+            return _error_response(403, _NO_PAGE, code=OUTDATED)
         action = self._actions.get(request.path_params["action"])
         if action is None:
             raise HttpError(404, "there is no such action; changes need a server with `--allow-config`")
@@ -213,11 +213,11 @@ class Pages:
 
     async def events(self, request: Request) -> Response:
         """Answer with a stream that says when to load again. It ends with the session of the page."""
-        _must_be_same_origin(request)
-        return self._news.stream(self._sessions.find(request.headers))
+        _require_same_origin(request)
+        return self._events.stream(self._sessions.find(request.headers))
 
 
-def _must_be_same_origin(request: Request) -> None:
+def _require_same_origin(request: Request) -> None:
     if not is_same_origin(request.headers):
         raise HttpError(403, "only pages of this server may ask for this")
 
@@ -229,20 +229,20 @@ def _errors_as_responses(handler: _Handler) -> _Handler:
         try:
             return await handler(request)
         except HttpError as error:
-            return _refused(error.status, str(error))
-        except MayNotChangeError as error:
-            return _refused(403, str(error), error.hint)
+            return _error_response(error.status, str(error))
+        except ChangeNotAllowedError as error:
+            return _error_response(403, str(error), error.hint)
         except UsageError as error:
-            return _refused(409, str(error), error.hint)
+            return _error_response(409, str(error), error.hint)
         except RequestError as error:
-            return _refused(404 if isinstance(error, NotServedError) else 400, str(error))
+            return _error_response(404 if isinstance(error, NotServedError) else 400, str(error))
         except SkillwireError as error:
-            return _refused(500, str(error))
+            return _error_response(500, str(error))
 
     return answer
 
 
-def _refused(status: int, message: str, hint: str = "", code: str = "") -> Response:
+def _error_response(status: int, message: str, hint: str = "", code: str = "") -> Response:
     told = {"error": message, "hint": hint, **({"code": code} if code else {})}
     return json_response(told, status, _NO_STORE)
 

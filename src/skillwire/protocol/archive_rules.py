@@ -4,17 +4,17 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from skillwire.core.names import folded, portable_fault, prefixes
+from skillwire.core.names import fold_path, parent_paths, portable_fault
 from skillwire.errors import SkillwireError
 from skillwire.safe_text import quoted
 
 # What is said of both forms in the same words.
 DAMAGED = "is damaged"
-CUT_SHORT = "is cut short"
-GOES_ON = "goes on after its end"
-LINK = "is a symbolic link"
-NEITHER = "is neither a file nor a folder"
-BOTH = "is both a file and a folder"
+TRUNCATED = "is cut short"
+TRAILING_DATA = "goes on after its end"
+SYMLINK = "is a symbolic link"
+NOT_FILE_OR_FOLDER = "is neither a file nor a folder"
+FILE_AND_FOLDER = "is both a file and a folder"
 
 
 class ArchiveError(SkillwireError):
@@ -39,7 +39,7 @@ class ArchiveBounds:
         return self.bytes + self.entries * 4096 + 65_536
 
 
-class Unpacked:
+class UnpackedFiles:
     """What came out of an archive so far, and how much more may."""
 
     def __init__(self, bounds: ArchiveBounds) -> None:
@@ -77,12 +77,12 @@ class Unpacked:
 
     def _claim(self, path: str, *, folder: bool) -> None:
         """Note what stands at `path`, and the folders on the way; raise if something else stands there."""
-        for each, is_folder in (*((above, True) for above in prefixes(path)), (path, folder)):
-            known = self._known.setdefault(folded(each), (each, is_folder))
+        for each, is_folder in (*((above, True) for above in parent_paths(path)), (path, folder)):
+            known = self._known.setdefault(fold_path(each), (each, is_folder))
             if known[0] != each:
                 raise ArchiveError(f"some machines cannot tell from {quoted(known[0])}", each)
             if known[1] != is_folder:
-                raise ArchiveError(BOTH, each)
+                raise ArchiveError(FILE_AND_FOLDER, each)
         if path in self.files:
             raise ArchiveError("is there twice", path)
 

@@ -5,29 +5,29 @@ from typing import Any, cast
 
 from skillwire.errors import BadParamsError
 from skillwire.protocol.messages import LISTEN, TOOLS_CALL
-from skillwire.safe_text import visible
+from skillwire.safe_text import escape_invisible
 
-ID_BYTES = 1024
+MAX_ID_BYTES = 1024
 """Bytes of a request id, a progress token and a method name."""
-PARAMETER_BYTES = 4 * 1024
+MAX_PARAMETER_BYTES = 4 * 1024
 """Bytes of a URI, a name, a path, a cursor, and of every other parameter that is not named below."""
-TEXT_BYTES = 8 * 1024
+MAX_TEXT_BYTES = 8 * 1024
 """Bytes of a text to search for or to complete."""
-CONTEXT_BYTES = 64 * 1024
+MAX_CONTEXT_BYTES = 64 * 1024
 """Bytes of all parameters of a request together, without tool arguments and subscriptions.
 
 Includes what a client says of itself, which is kept for as long as its session lasts. Each value counts
 for 64 bytes more than its text.
 """
-SUBSCRIPTIONS = 10_000
+MAX_SUBSCRIPTIONS = 10_000
 """Resources that one client or one stream can subscribe to."""
-SUBSCRIPTION_BYTES = 1024 * 1024
+MAX_SUBSCRIPTION_BYTES = 1024 * 1024
 """Bytes of the URIs of these resources together."""
-VALUES = 100_000
+MAX_MESSAGE_VALUES = 100_000
 """JSON values in one message, of any kind. Many small values cost far more than one large text."""
-NESTING = 240
+MAX_NESTING = 240
 """Levels of objects and lists in one message. JSON libraries give up soon after."""
-HARMLESS_BYTES = 2 * NESTING
+NESTING_SAFE_BYTES = 2 * MAX_NESTING
 """A message that is not longer is within all limits: each level takes two bytes at least."""
 
 _TEXTS = frozenset({"query", "search", "value"})
@@ -36,7 +36,7 @@ _TOOL_PARAMETERS = frozenset(
     {"name", "skill", "path", "uri", "cursor", "label", "prefix", "source", "method", "clientId", *_TEXTS}
 )
 """Arguments of our tools that are looked up or searched for. All others are data."""
-_SELF_DESCRIPTION = frozenset({"_meta", "capabilities", "clientInfo"})
+_CLIENT_FIELDS = frozenset({"_meta", "capabilities", "clientInfo"})
 """Parameters whose strings are bounded together only: an icon, for example, can be a long `data:` URI."""
 _PER_VALUE = 64
 """Bytes of memory that a value takes besides its text."""
@@ -54,14 +54,14 @@ def is_longer(text: str, limit: int) -> bool:
 
 def check_text(name: str, text: str) -> None:
     """Raise `BadParamsError` if the parameter `name` is too long."""
-    limit = ID_BYTES if name in _IDS else TEXT_BYTES if name in _TEXTS else PARAMETER_BYTES
+    limit = MAX_ID_BYTES if name in _IDS else MAX_TEXT_BYTES if name in _TEXTS else MAX_PARAMETER_BYTES
     if is_longer(text, limit):
         raise _too_long(name, limit)
 
 
 def check_params(method: str, params: Mapping[str, Any]) -> None:
     """Raise `BadParamsError`, naming the parameter and its limit, if a request holds too much."""
-    left = CONTEXT_BYTES
+    left = MAX_CONTEXT_BYTES
     for name, value in params.items():
         if name == "arguments" and method == TOOLS_CALL and isinstance(value, dict):
             _check_tool_arguments(cast("dict[str, Any]", value))
@@ -69,36 +69,36 @@ def check_params(method: str, params: Mapping[str, Any]) -> None:
         if name == "notifications" and method == LISTEN and isinstance(value, dict):
             value = _without_subscriptions(cast("dict[str, Any]", value))  # noqa: PLW2901 - counted apart
         for inner, text, size in _parts(name, value):
-            if text is not None and (name not in _SELF_DESCRIPTION or inner in _IDS):
+            if text is not None and (name not in _CLIENT_FIELDS or inner in _IDS):
                 check_text(inner, text)
             left -= size
             if left < 0:
-                limit = f"more than {CONTEXT_BYTES:,} bytes together"
-                raise BadParamsError(f"the parameters have {limit}; send less in {_shown(name)}")
+                limit = f"more than {MAX_CONTEXT_BYTES:,} bytes together"
+                raise BadParamsError(f"the parameters have {limit}; send less in {_format_name(name)}")
 
 
 def check_subscriptions(uris: Collection[str]) -> None:
     """Raise `BadParamsError` if these are too many URIs for one stream, or too long together."""
-    if len(uris) > SUBSCRIPTIONS:
-        raise BadParamsError(f"a client may subscribe to {SUBSCRIPTIONS:,} resources")
+    if len(uris) > MAX_SUBSCRIPTIONS:
+        raise BadParamsError(f"a client may subscribe to {MAX_SUBSCRIPTIONS:,} resources")
     for uri in uris:
         check_text("resourceSubscriptions", uri)
-    if sum(map(_bytes, uris)) > SUBSCRIPTION_BYTES:
+    if sum(map(_bytes, uris)) > MAX_SUBSCRIPTION_BYTES:
         raise BadParamsError(
-            f"the URIs that a client subscribes to may have {SUBSCRIPTION_BYTES:,} bytes together"
+            f"the URIs that a client subscribes to may have {MAX_SUBSCRIPTION_BYTES:,} bytes together"
         )
 
 
 def is_nested_too_deep(message: bytes, value: object) -> bool:
-    """Whether `value`, parsed from `message`, has more than `NESTING` levels."""
-    if message.count(b"{") + message.count(b"[") <= NESTING:
+    """Whether `value`, parsed from `message`, has more than `MAX_NESTING` levels."""
+    if message.count(b"{") + message.count(b"[") <= MAX_NESTING:
         return False
     level: list[object] = [value]
     depth = 0
-    while level and depth <= NESTING:
+    while level and depth <= MAX_NESTING:
         level = [inner for each in level for inner in _children(each)]
         depth += 1
-    return depth > NESTING
+    return depth > MAX_NESTING
 
 
 def _check_tool_arguments(arguments: Mapping[str, Any]) -> None:
@@ -139,13 +139,13 @@ def _children(value: object) -> Iterable[object]:
 
 
 def _too_long(name: str, limit: int) -> BadParamsError:
-    return BadParamsError(f"the parameter {_shown(name)} is too long: it may have {limit:,} bytes")
+    return BadParamsError(f"the parameter {_format_name(name)} is too long: it may have {limit:,} bytes")
 
 
 def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode(errors="replace"))
 
 
-def _shown(name: str) -> str:
+def _format_name(name: str) -> str:
     """Return the name of a parameter, which the client chose, as an error can show it."""
-    return f"`{visible(name, _SHOWN_NAME)}`"
+    return f"`{escape_invisible(name, _SHOWN_NAME)}`"

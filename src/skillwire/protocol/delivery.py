@@ -5,7 +5,7 @@ from enum import StrEnum
 SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 
 
-class ArchiveForm(StrEnum):
+class ArchiveFormat(StrEnum):
     """A form of archive, by the suffix that we give it."""
 
     TAR_GZ = ".tar.gz"
@@ -20,25 +20,25 @@ class ArchiveForm(StrEnum):
         return _MIME_TYPES[self]
 
 
-_MIME_TYPES = {ArchiveForm.TAR_GZ: "application/gzip", ArchiveForm.ZIP: "application/zip"}
+_MIME_TYPES = {ArchiveFormat.TAR_GZ: "application/gzip", ArchiveFormat.ZIP: "application/zip"}
 
 _BY_MIME_TYPE = {
     **{mime_type: form for form, mime_type in _MIME_TYPES.items()},
-    "application/x-gzip": ArchiveForm.TAR_GZ,
-    "application/x-gtar": ArchiveForm.TAR_GZ,
-    "application/x-zip-compressed": ArchiveForm.ZIP,
+    "application/x-gzip": ArchiveFormat.TAR_GZ,
+    "application/x-gtar": ArchiveFormat.TAR_GZ,
+    "application/x-zip-compressed": ArchiveFormat.ZIP,
 }
 
-_BY_SUFFIX = {**{form.suffix: form for form in ArchiveForm}, ".tgz": ArchiveForm.TAR_GZ}
+_BY_SUFFIX = {**{form.suffix: form for form in ArchiveFormat}, ".tgz": ArchiveFormat.TAR_GZ}
 
 
-def archive_form(name: str, mime_type: str = "") -> ArchiveForm | None:
+def detect_archive_format(name: str, mime_type: str = "") -> ArchiveFormat | None:
     """Return the form that the MIME type means; where it means none, the one that `name` ends in."""
     known = _BY_MIME_TYPE.get(mime_type.partition(";")[0].strip().lower())
     return known or next((form for end, form in _BY_SUFFIX.items() if name.lower().endswith(end)), None)
 
 
-def without_suffix(name: str) -> str:
+def remove_archive_suffix(name: str) -> str:
     """Return `name` without the suffix of an archive, where it has one."""
     end = next((end for end in _BY_SUFFIX if name.lower().endswith(end)), "")
     return name[: len(name) - len(end)]

@@ -10,15 +10,15 @@ from typing import TypeAlias, cast
 import orjson
 
 from skillwire.core.json_text import JsonTooLargeError, json_bytes, load_bounded_json
-from skillwire.core.names import NAME_RULE, SKILL_FILE, folded, is_skill_name, portable_fault, prefixes
+from skillwire.core.names import NAME_RULE, SKILL_FILE, fold_path, is_skill_name, parent_paths, portable_fault
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Digest, Json
 from skillwire.errors import SkillwireError
 from skillwire.protocol.delivery import SCHEMA, Delivery
 from skillwire.safe_text import quoted
 
-FOLDER = ".well-known/agent-skills"
-OLDER_FOLDER = ".well-known/skills"
+WELL_KNOWN_FOLDER = ".well-known/agent-skills"
+LEGACY_WELL_KNOWN_FOLDER = ".well-known/skills"
 INDEX_FILE = "index.json"
 
 MAX_SKILLS = 10_000
@@ -28,7 +28,7 @@ MAX_FILES = 512
 """Files of one skill in an index of version 0.1."""
 MAX_TEXT = 16 * 1024
 """Characters of a description. The format says 1,024, and many write more."""
-MAX_ADDRESS = 2048
+MAX_URL_LENGTH = 2048
 """Characters of a URL, or of a path."""
 
 _BOM = b"\xef\xbb\xbf"
@@ -61,14 +61,14 @@ class FileListSkill:
     """Relative to the folder of that name beside the index, `SKILL.md` among them."""
 
 
-Published: TypeAlias = Artifact | FileListSkill
+PublishedSkill: TypeAlias = Artifact | FileListSkill
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
     """What a site publishes, each name once, in the order of the document."""
 
-    skills: tuple[Published, ...] = ()
+    skills: tuple[PublishedSkill, ...] = ()
     problems: tuple[Problem, ...] = ()
     """Of entries that are left out; `field` says where in the document, as in `skills[3].digest`."""
 
@@ -102,19 +102,19 @@ def read_index(content: bytes) -> Index:
     if schema != SCHEMA:
         shown = quoted(schema) if isinstance(schema, str) else "no text"
         raise DiscoveryError(f"is of a version that is not known: its `$schema` is {shown}, not `{SCHEMA}`")
-    return _collected(listed)
+    return _parse_entries(listed)
 
 
-def render_index(skills: Iterable[Published]) -> bytes:
+def render_index(skills: Iterable[PublishedSkill]) -> bytes:
     """Return the document that lists these skills: the same bytes for the same skills."""
     listed = list(skills)
     older = listed and all(isinstance(skill, FileListSkill) for skill in listed)
     document: dict[str, Json] = {} if older else {"$schema": SCHEMA}
-    document["skills"] = [_rendered(skill) for skill in listed]
+    document["skills"] = [_render_skill(skill) for skill in listed]
     return json_bytes(document, indented=True)
 
 
-def _rendered(skill: Published) -> dict[str, Json]:
+def _render_skill(skill: PublishedSkill) -> dict[str, Json]:
     if isinstance(skill, FileListSkill):
         return {"name": skill.name, "description": skill.description, "files": list(skill.files)}
     return {
@@ -126,23 +126,23 @@ def _rendered(skill: Published) -> dict[str, Json]:
     }
 
 
-def _collected(listed: list[Json]) -> Index:
+def _parse_entries(listed: list[Json]) -> Index:
     problems: list[Problem] = []
-    kept: dict[str, Published] = {}
+    skills_by_name: dict[str, PublishedSkill] = {}
     for number, value in enumerate(listed[:MAX_SKILLS]):
         place = f"skills[{number}]"
         try:
-            skill = _published(value, place)
-            kept[skill.name] = _preferred(kept.get(skill.name), skill, place)
+            skill = _parse_skill(value, place)
+            skills_by_name[skill.name] = _choose_entry(skills_by_name.get(skill.name), skill, place)
         except _FaultError as fault:
             problems.append(fault.problem)
     if (more := len(listed) - MAX_SKILLS) > 0:
         message = f"the limit is {MAX_SKILLS:,} entries; the last {more:,} are not read"
         problems.append(_problem("skills", message, "publish them at several addresses"))
-    return Index(tuple(kept.values()), tuple(problems))
+    return Index(tuple(skills_by_name.values()), tuple(problems))
 
 
-def _published(value: Json, place: str) -> Published:
+def _parse_skill(value: Json, place: str) -> PublishedSkill:
     if not isinstance(value, dict):
         raise _FaultError(
             place, "the entry is not an object", "write an object with `name`, `type` and `url`"
@@ -158,7 +158,7 @@ def _published(value: Json, place: str) -> Published:
         name,
         _delivery(_text(value, "type", place, MAX_TEXT), f"{place}.type"),
         _text(value, "description", place, MAX_TEXT),
-        _text(value, "url", place, MAX_ADDRESS),
+        _text(value, "url", place, MAX_URL_LENGTH),
         _digest(_text(value, "digest", place, MAX_TEXT), f"{place}.digest"),
     )
 
@@ -201,15 +201,15 @@ def _files(value: Json, place: str) -> tuple[str, ...]:
     files: dict[str, str] = {}
     for number, path in enumerate(value):
         where = f"{place}[{number}]"
-        if not isinstance(path, str) or len(path) > MAX_ADDRESS:
+        if not isinstance(path, str) or len(path) > MAX_URL_LENGTH:
             raise _FaultError(where, "it is no path", hint)
         if fault := _fault_of_path(path):
             raise _FaultError(where, f"the path {quoted(path)} {fault}", hint)
-        if (other := files.get(folded(path))) is not None:
+        if (other := files.get(fold_path(path))) is not None:
             message = f"{quoted(path)} cannot be told from {quoted(other)}"
             raise _FaultError(where, message, "list each file once")
-        files[folded(path)] = path
-    folders = {folder for path in files for folder in prefixes(path)}
+        files[fold_path(path)] = path
+    folders = {folder for path in files for folder in parent_paths(path)}
     if both := next((path for path in files if path in folders), None):
         raise _FaultError(place, f"{quoted(files[both])} is a file and a folder", "rename one of the two")
     if SKILL_FILE not in files.values():
@@ -222,7 +222,7 @@ def _fault_of_path(path: str) -> str | None:
     return "holds a colon" if ":" in path else portable_fault(path)
 
 
-def _preferred(known: Published | None, found: Published, place: str) -> Published:
+def _choose_entry(known: PublishedSkill | None, found: PublishedSkill, place: str) -> PublishedSkill:
     """Return which of two entries of one name is taken: the archive, because it has all the files."""
     if known is None:
         return found

@@ -11,11 +11,11 @@ from typing import Any, cast
 
 import orjson
 
-from skillwire.core.json_text import JsonTooLargeError, load_bounded_json, same
+from skillwire.core.json_text import JsonTooLargeError, json_equal, load_bounded_json
 from skillwire.core.names import SKILL_FILE
 from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Digest, Json
-from skillwire.protocol.delivery import Delivery, archive_form, without_suffix
+from skillwire.protocol.delivery import Delivery, detect_archive_format, remove_archive_suffix
 from skillwire.protocol.drafts import INDEX_URI
 from skillwire.protocol.findings import Findings, server_problem
 from skillwire.protocol.remote import (
@@ -55,18 +55,18 @@ def read_draft_index(content: bytes) -> DraftIndex:
     try:
         document = load_bounded_json(content, max_values=_MAX_VALUES)
     except JsonTooLargeError as error:
-        return _unusable(str(error), Rule.LIST_ENDLESS)
+        return _failed_index(str(error), Rule.LIST_ENDLESS)
     except orjson.JSONDecodeError as error:
-        return _unusable(f"it is not JSON: {error}")
+        return _failed_index(f"it is not JSON: {error}")
     listed: object = document.get("skills") if is_object(document) else None
     if not isinstance(listed, list):
-        return _unusable("it has no list `skills`")
+        return _failed_index("it has no list `skills`")
     entries = cast("list[object]", listed)
     index = _read(entries, Dialect.DRAFT_B)
     return index if index.skills or _is_draft_b(entries) else _read(entries, Dialect.DRAFT_A)
 
 
-def _unusable(told: str, fault: Rule = Rule.LIST_SHAPE) -> DraftIndex:
+def _failed_index(told: str, fault: Rule = Rule.LIST_SHAPE) -> DraftIndex:
     index = DraftIndex(Dialect.DRAFT_B, complete=fault is not Rule.LIST_ENDLESS)
     index.findings.add(server_problem(INDEX_URI, fault, told))
     return index
@@ -81,11 +81,11 @@ def _read(entries: list[object], dialect: Dialect) -> DraftIndex:
     later: list[RemoteSkill] = []
     for value in entries[:MAX_INDEXED]:
         if dialect is Dialect.DRAFT_B and _is_of_draft_a(value):
-            later += [skill for skill in (_entry_a(value),) if isinstance(skill, RemoteSkill)]
+            later += [skill for skill in (_parse_entry_a(value),) if isinstance(skill, RemoteSkill)]
             continue
-        parsed = _entry_b(value) if dialect is Dialect.DRAFT_B else _entry_a(value)
+        parsed = _parse_entry_b(value) if dialect is Dialect.DRAFT_B else _parse_entry_a(value)
         if isinstance(parsed, RemoteSkill):
-            _fold(index, parsed)
+            _merge_skill(index, parsed)
         elif parsed is not None:
             index.findings.add(*parsed)
     for skill in later:  # what draft A says of a skill that draft B has is said already
@@ -103,12 +103,12 @@ def _is_of_draft_a(value: object) -> bool:
     return is_object(value) and "frontmatter" not in value and isinstance(value.get("type"), str)
 
 
-def _fold(index: DraftIndex, skill: RemoteSkill) -> None:
+def _merge_skill(index: DraftIndex, skill: RemoteSkill) -> None:
     """Add a skill, or its deliveries to those of the same skill."""
     known = index.skills.setdefault(skill.uri, skill)
     if known is skill:
         return
-    if not same(dict(known.frontmatter), dict(skill.frontmatter)):
+    if not json_equal(dict(known.frontmatter), dict(skill.frontmatter)):
         told = "two entries of one path say different things of it; the first counts"
         index.findings.add(server_problem(skill.uri, Rule.ENTRY_TWICE, told))
         return
@@ -119,7 +119,7 @@ def _fold(index: DraftIndex, skill: RemoteSkill) -> None:
     index.skills[skill.uri] = replace(known, deliveries=(*known.deliveries, *more))
 
 
-def _entry_b(value: object) -> RemoteSkill | list[Problem]:
+def _parse_entry_b(value: object) -> RemoteSkill | list[Problem]:
     if not is_object(value):
         return [server_problem(INDEX_URI, Rule.ENTRY_SHAPE, "an entry is not an object")]
     url, listed = value.get("url"), value.get("archives", [])
@@ -137,7 +137,7 @@ def _entry_b(value: object) -> RemoteSkill | list[Problem]:
             found.append(archive)
         elif archive is not None and all(known.form is not archive.form for known in deliveries):
             deliveries.append(archive)
-            root = without_suffix(archive.uri) if root is None else root
+            root = remove_archive_suffix(archive.uri) if root is None else root
     if not found and not deliveries:
         told = "it has neither a `url` nor an archive that is a tar.gz or zip file"
         found.append(server_problem(_place(url), Rule.ENTRY_URI, told))
@@ -146,7 +146,7 @@ def _entry_b(value: object) -> RemoteSkill | list[Problem]:
     return _skill(root, value.get("frontmatter"), deliveries, Dialect.DRAFT_B)
 
 
-def _entry_a(value: object) -> RemoteSkill | list[Problem] | None:
+def _parse_entry_a(value: object) -> RemoteSkill | list[Problem] | None:
     """Return the skill in an entry of draft A; None for a type that means no skill, or is not known."""
     if not is_object(value):
         return [server_problem(INDEX_URI, Rule.ENTRY_SHAPE, "an entry is not an object")]
@@ -165,7 +165,7 @@ def _entry_a(value: object) -> RemoteSkill | list[Problem] | None:
     if isinstance(delivery, Problem):
         return [delivery]
     archived = delivery.form is not None
-    root = without_suffix(delivery.uri) if archived else delivery.uri.removesuffix(f"/{SKILL_FILE}")
+    root = remove_archive_suffix(delivery.uri) if archived else delivery.uri.removesuffix(f"/{SKILL_FILE}")
     told = {key: value[key] for key in ("name", "description") if key in value}
     return _skill(root, told, [delivery], Dialect.DRAFT_A)
 
@@ -195,7 +195,7 @@ def _archive(value: object, root: str | None, *, required: bool = True) -> Remot
     if fault := next(_archive_faults(url, root), None):
         return fault
     mime_type = value.get("mimeType")
-    form = archive_form(url, mime_type if isinstance(mime_type, str) else "")
+    form = detect_archive_format(url, mime_type if isinstance(mime_type, str) else "")
     if form is None:
         return None
     return _delivery(RemoteDelivery(url, form=form), value.get("digest"), required=required)
@@ -203,7 +203,7 @@ def _archive(value: object, root: str | None, *, required: bool = True) -> Remot
 
 def _archive_faults(url: str, root: str | None) -> Iterator[Problem]:
     yield from scheme_faults(url)
-    if root is not None and without_suffix(url) != root:
+    if root is not None and remove_archive_suffix(url) != root:
         yield server_problem(url, Rule.ENTRY_URI, f"the archive does not stand beside {quoted(root)}")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from skillwire.core.json_text import json_bytes
 from skillwire.core.record import Digest, Json, SkillFile, SkillRecord
 from skillwire.core.template import SkillTemplate
-from skillwire.protocol.delivery import SCHEMA, ArchiveForm, Delivery
+from skillwire.protocol.delivery import SCHEMA, ArchiveFormat, Delivery
 
 INDEX_URI = "skill://index.json"
 _TEMPLATE = "mcp-resource-template"
@@ -16,11 +16,11 @@ _TEMPLATE = "mcp-resource-template"
 class DraftArchive:
     """A skill as one archive."""
 
-    form: ArchiveForm
+    form: ArchiveFormat
     digest: Digest
 
 
-def archive_uri(entry: SkillRecord, form: ArchiveForm) -> str:
+def archive_uri(entry: SkillRecord, form: ArchiveFormat) -> str:
     """Return the URI of a skill's archive: beside its folder."""
     return f"{entry.root}{form.suffix}"
 

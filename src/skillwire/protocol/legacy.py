@@ -20,12 +20,12 @@ from skillwire.protocol.remote import (
     RemoteDelivery,
     RemoteFile,
     RemoteSkill,
-    checked_files,
+    check_files,
     is_object,
     is_uri_text,
     name_faults,
+    parse_file,
     path_fault,
-    promised_file,
     uri_faults,
 )
 from skillwire.safe_text import quoted
@@ -55,7 +55,7 @@ def read_manifest(
         return [server_problem(uri, Rule.ENTRY_SHAPE, "it has no list `files`")]
     items = cast("list[object]", listed)
     found = [*uri_faults(main), *name_faults(main, document.get("skill"))]
-    files = checked_files(main, (_file(root, item) for item in items), len(items), limits)
+    files = check_files(main, (_file(root, item) for item in items), len(items), limits)
     if found or isinstance(files, list):
         return [*found, *(files if isinstance(files, list) else ())]
     return RemoteSkill(main, {**told, "name": str(document["skill"])}, files, Dialect.MANIFEST)
@@ -72,7 +72,7 @@ def _file(root: str, item: object) -> RemoteFile | Problem:
         address = f"{root}/{quote(path)}"  # as FastMCP spells it: it reads no other spelling
     except UnicodeEncodeError:
         return server_problem(main, Rule.ENTRY_RESOURCES, f"the file {quoted(path)} holds half a character")
-    return promised_file(main, address, item.get("hash"), item.get("size"))
+    return parse_file(main, address, item.get("hash"), item.get("size"))
 
 
 @dataclass(slots=True)
@@ -96,20 +96,20 @@ class ListedResources:
         elif _OLD_URI.fullmatch(uri) and uri != INDEX_URI:
             self.old_uris.setdefault(uri, told)
 
-    def told_of(self, document: str) -> dict[str, Json]:
+    def known_frontmatter(self, document: str) -> dict[str, Json]:
         """Return what is told of the frontmatter of the skill whose document this is."""
         description = self.documents.get(document)
         return {} if description is None else {"description": description}
 
-    def scanned(self) -> "Iterator[RemoteSkill | list[Problem]]":
+    def iter_scanned_skills(self) -> "Iterator[RemoteSkill | list[Problem]]":
         """Yield the skill of each document: only its address is known."""
         for uri in self.documents:
             name = unquote(uri.removesuffix(f"/{SKILL_FILE}").rpartition("/")[2])
             found = [*uri_faults(uri), *name_faults(uri, name)]
-            told = {**self.told_of(uri), "name": name}
+            told = {**self.known_frontmatter(uri), "name": name}
             yield found or RemoteSkill(uri, told, None, Dialect.SCAN, (RemoteDelivery(uri),))
 
-    def at_old_uris(self) -> "Iterator[RemoteSkill | list[Problem]]":
+    def iter_old_uri_skills(self) -> "Iterator[RemoteSkill | list[Problem]]":
         """Yield the skill behind each address of the form `skill://name`, which is its document."""
         for uri, description in self.old_uris.items():
             name, main = unquote(uri.removeprefix(SCHEME)), f"{uri}/{SKILL_FILE}"

@@ -70,7 +70,7 @@ class Freshness:
         return "private" if self.private else "public"
 
 
-def declared_settings(
+def find_declared_settings(
     extensions: Mapping[str, Any] | None, experimental: Mapping[str, Any] | None = None
 ) -> Mapping[str, Any] | None:
     """Return what is declared of the extension; None if it is not (H1).
@@ -84,11 +84,11 @@ def declared_settings(
     return None
 
 
-def reads_directories(settings: Mapping[str, Any] | None, *, old_flags: bool = False) -> bool:
-    """Whether the setting is exactly `true`; with `old_flags`, also where it stands in a `config` object."""
+def reads_directories(settings: Mapping[str, Any] | None, *, legacy_flags: bool = False) -> bool:
+    """Whether the setting is exactly `true`; with `legacy_flags`, also inside a `config` object."""
     if settings is None:
         return False
     nested: object = settings.get("config")
-    if old_flags and isinstance(nested, dict):
+    if legacy_flags and isinstance(nested, dict):
         return settings.get(_SETTING, cast("Mapping[str, Any]", nested).get(_SETTING)) is True
     return settings.get(_SETTING) is True

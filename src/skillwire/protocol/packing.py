@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from tarfile import BLOCKSIZE, NUL, PAX_FORMAT, TarInfo
 
-from skillwire.protocol.delivery import ArchiveForm
+from skillwire.protocol.delivery import ArchiveFormat
 
 _PLAIN, _EXECUTABLE = 0o644, 0o755
 _ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -22,7 +22,7 @@ _UNIX = 3
 _GZIP_HEADER = bytes([0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255])
 """Deflated; no name, no time, no word on how well it was compressed or on which system."""
 _STORED = struct.Struct("<BHH")
-_STORED_AT_ONCE = 0xFFFF
+_MAX_STORED_BLOCK = 0xFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class _Item:
     mode: int
 
 
-def pack(files: Mapping[str, bytes], form: ArchiveForm, executable: Collection[str] = ()) -> bytes:
+def pack(files: Mapping[str, bytes], form: ArchiveFormat, executable: Collection[str] = ()) -> bytes:
     """Return an archive of `files`, by their paths below the skill's folder: `SKILL.md` is at its root."""
     items = [
         _Item(path, files[path], _EXECUTABLE if path in executable else _PLAIN) for path in sorted(files)
@@ -40,7 +40,7 @@ def pack(files: Mapping[str, bytes], form: ArchiveForm, executable: Collection[s
     return _PACKERS[form](items)
 
 
-def pack_skill(files: Mapping[str, bytes], form: ArchiveForm, executable: Collection[str] = ()) -> bytes:
+def pack_skill(files: Mapping[str, bytes], form: ArchiveFormat, executable: Collection[str] = ()) -> bytes:
     """Return an archive of a skill.
 
     The files at the paths `executable` can be run, and those that name their interpreter in the first line.
@@ -49,13 +49,13 @@ def pack_skill(files: Mapping[str, bytes], form: ArchiveForm, executable: Collec
     return pack(files, form, executable=scripts.union(executable))
 
 
-def widest_form(paths: Iterable[str]) -> ArchiveForm:
+def choose_archive_format(paths: Iterable[str]) -> ArchiveFormat:
     """Return the form that most readers unpack with these paths: a tar.gz file if they fit into its headers.
 
     Readers that know only the first tar header would unpack a longer path under another name.
     """
     fits = all(_ustar_header(TarInfo(path)) is not None for path in paths)
-    return ArchiveForm.TAR_GZ if fits else ArchiveForm.ZIP
+    return ArchiveFormat.TAR_GZ if fits else ArchiveFormat.ZIP
 
 
 def _zip(items: Iterable[_Item]) -> bytes:
@@ -100,14 +100,14 @@ def _ustar_header(info: TarInfo) -> bytes | None:
 def _gzip(content: bytes) -> bytes:
     """Return a gzip file that stores `content` as it is (RFC 1951, 3.2.4; RFC 1952)."""
     pieces = [_GZIP_HEADER]
-    for start in range(0, len(content), _STORED_AT_ONCE):
-        piece = content[start : start + _STORED_AT_ONCE]
-        last = start + _STORED_AT_ONCE >= len(content)
+    for start in range(0, len(content), _MAX_STORED_BLOCK):
+        piece = content[start : start + _MAX_STORED_BLOCK]
+        last = start + _MAX_STORED_BLOCK >= len(content)
         pieces += _STORED.pack(last, len(piece), len(piece) ^ 0xFFFF), piece
     return b"".join([*pieces, struct.pack("<LL", zlib.crc32(content), len(content) & 0xFFFFFFFF)])
 
 
-_PACKERS: dict[ArchiveForm, Callable[[Iterable[_Item]], bytes]] = {
-    ArchiveForm.TAR_GZ: _tar_gz,
-    ArchiveForm.ZIP: _zip,
+_PACKERS: dict[ArchiveFormat, Callable[[Iterable[_Item]], bytes]] = {
+    ArchiveFormat.TAR_GZ: _tar_gz,
+    ArchiveFormat.ZIP: _zip,
 }

@@ -8,10 +8,10 @@ from typing import Any, Protocol, TypeGuard, cast
 from urllib.parse import unquote
 
 from skillwire.core.json_text import weight
-from skillwire.core.names import NAME_RULE, SKILL_FILE, folded, is_skill_name
+from skillwire.core.names import NAME_RULE, SKILL_FILE, fold_path, is_skill_name
 from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Digest, Json, Limits
-from skillwire.protocol.delivery import ArchiveForm
+from skillwire.protocol.delivery import ArchiveFormat
 from skillwire.protocol.findings import server_problem
 from skillwire.safe_text import quoted
 
@@ -47,7 +47,7 @@ class Dialect(StrEnum):
         return self in {Dialect.FINAL, Dialect.DRAFT_C}
 
     @property
-    def tells_frontmatter(self) -> bool:
+    def has_full_frontmatter(self) -> bool:
         """Whether it tells every field of the frontmatter, and not only a name and a description."""
         return self in {Dialect.FINAL, Dialect.DRAFT_C, Dialect.DRAFT_B}
 
@@ -135,7 +135,7 @@ class RemoteDelivery:
     uri: str
     """Where it is read."""
     digest: Digest | None = None
-    form: ArchiveForm | None = None
+    form: ArchiveFormat | None = None
     """None for a `SKILL.md`."""
 
 
@@ -255,10 +255,10 @@ def _files(
     if not isinstance(resources, list):
         return [server_problem(uri, Rule.ENTRY_RESOURCES, f"`resources` is neither a list nor `{DYNAMIC}`")]
     items = cast("Sequence[object]", resources)
-    return checked_files(uri, (_file(uri, item, dialect) for item in items), len(items), limits)
+    return check_files(uri, (_file(uri, item, dialect) for item in items), len(items), limits)
 
 
-def checked_files(
+def check_files(
     uri: str, parsed: "Iterator[RemoteFile | Problem]", count: int, limits: Limits
 ) -> "tuple[RemoteFile, ...] | list[Problem]":
     """Return the files of a skill, or everything that is wrong with them, alone and together (H7, H8)."""
@@ -282,10 +282,10 @@ def _file(uri: str, item: object, dialect: Dialect) -> RemoteFile | Problem:
             uri, Rule.ENTRY_RESOURCES, f"the file {quoted(str(name))} is not in the skill's folder"
         )
     told = "size" in item or dialect is not Dialect.DRAFT_C
-    return promised_file(uri, name, item.get("digest"), item.get("size"), sized=told)
+    return parse_file(uri, name, item.get("digest"), item.get("size"), sized=told)
 
 
-def promised_file(
+def parse_file(
     uri: str, name: str, digest: object, size: object, *, sized: bool = True
 ) -> RemoteFile | Problem:
     """Return the file at the URI `name`, in the folder of the skill at `uri`, or what is wrong with it."""
@@ -308,7 +308,7 @@ def _set_faults(uri: str, files: Sequence[RemoteFile], limits: Limits) -> Iterat
         yield server_problem(uri, Rule.ENTRY_RESOURCES, f"its own `{SKILL_FILE}` is not among its files")
     seen: dict[str, str] = {}
     for file in files:
-        key = folded(unquote(file.uri))
+        key = fold_path(unquote(file.uri))
         if key in seen:
             told = (
                 f"the files {quoted(seen[key])} and {quoted(file.uri)} cannot be told apart on every machine"

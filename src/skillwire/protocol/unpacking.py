@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from functools import partial
 
 from skillwire.protocol.archive_rules import (
-    BOTH,
-    CUT_SHORT,
     DAMAGED,
-    GOES_ON,
-    LINK,
-    NEITHER,
+    FILE_AND_FOLDER,
+    NOT_FILE_OR_FOLDER,
+    SYMLINK,
+    TRAILING_DATA,
+    TRUNCATED,
     ArchiveBounds,
     ArchiveError,
-    Unpacked,
+    UnpackedFiles,
     utf8_name,
 )
-from skillwire.protocol.delivery import ArchiveForm
+from skillwire.protocol.delivery import ArchiveFormat
 
 _PIECE = 65_536
 _BLOCK = 512
@@ -33,7 +33,7 @@ _LONG_NAME, _LONG_LINK, _PAX, _PAX_FOR_ALL = b"L", b"K", b"x", b"g"
 _SPARSE, _SPARSE_KEY = b"S", b"GNU.sparse."
 _REFUSED_TYPES = {
     b"1": "is a hard link",
-    b"2": LINK,
+    b"2": SYMLINK,
     b"3": "is a device",
     b"4": "is a device",
     b"6": "is a FIFO",
@@ -47,13 +47,13 @@ _CENTRAL = struct.Struct("<4s6H3L5H2L")
 _LOCAL = struct.Struct("<4s5H3L2H")
 _END_MARK, _CENTRAL_MARK, _LOCAL_MARK = b"PK\5\6", b"PK\1\2", b"PK\3\4"
 _PLAIN, _DEFLATED = 0, 8
-_ENCRYPTED, _SUMS_FOLLOW, _UTF8 = 1 << 0 | 1 << 6 | 1 << 13, 1 << 3, 1 << 11
-_NOTHING = frozenset({0})
-_SUMS = frozenset({0, 12, 16, 20, 24})
+_ENCRYPTED, _HAS_DESCRIPTOR, _UTF8 = 1 << 0 | 1 << 6 | 1 << 13, 1 << 3, 1 << 11
+_NO_DESCRIPTOR = frozenset({0})
+_DESCRIPTOR_SIZES = frozenset({0, 12, 16, 20, 24})
 """How many bytes may stand behind a file's own: its sums, of 32 or 64 bits, with or without a mark."""
 
 
-class Gunzip:
+class GzipReader:
     """What a gzip file holds, from the beginning to the end, but no more than `limit` bytes."""
 
     def __init__(self, content: bytes, limit: int) -> None:
@@ -69,7 +69,7 @@ class Gunzip:
             if not self._ahead:
                 self._ahead = memoryview(self._next())
             if not self._ahead:
-                raise ArchiveError(CUT_SHORT)
+                raise ArchiveError(TRUNCATED)
             pieces.append(self._ahead[:size])
             self._ahead = self._ahead[size:]
             size -= len(pieces[-1])
@@ -80,7 +80,7 @@ class Gunzip:
         rest = bytes(self._ahead) or self._next()
         while rest:
             if rest.count(0) != len(rest):
-                raise ArchiveError(GOES_ON)
+                raise ArchiveError(TRAILING_DATA)
             rest = self._next()
 
     def _next(self) -> bytes:
@@ -99,44 +99,44 @@ class Gunzip:
             if piece:
                 return piece
             if not packed:
-                raise ArchiveError(CUT_SHORT)
+                raise ArchiveError(TRUNCATED)
         if self._inflate.unused_data or self._packed:
-            raise ArchiveError(GOES_ON)
+            raise ArchiveError(TRAILING_DATA)
         return b""
 
 
-def untar(content: bytes, into: Unpacked) -> None:
+def untar(content: bytes, into: UnpackedFiles) -> None:
     """Add what a tar.gz file holds, or raise `ArchiveError`."""
     if not content.startswith(b"\x1f\x8b"):
         raise ArchiveError("is not a tar.gz file")
-    stream = Gunzip(content, into.bounds.packed)
-    said: dict[bytes, bytes] = {}
+    stream = GzipReader(content, into.bounds.packed)
+    extended_fields: dict[bytes, bytes] = {}
     headers = 0
     while any(header := stream.take(_BLOCK)):
         if _number(header[148:156]) != sum(header) - sum(header[148:156]) + 8 * ord(" "):
             raise ArchiveError("is damaged, or is not a tar.gz file")
         kind, size = header[156:157], _number(header[124:136])
         if kind in {_LONG_NAME, _LONG_LINK, _PAX, _PAX_FOR_ALL}:
-            said |= _extended_fields(kind, size, stream)
+            extended_fields |= _extended_fields(kind, size, stream)
             if (headers := headers + 1) > _HEADERS_PER_ENTRY * into.bounds.entries:
                 raise ArchiveError(
                     f"holds more than {_HEADERS_PER_ENTRY} headers for each file that it may hold"
                 )
             continue
-        name = utf8_name(said.get(b"path") or _short_name(header))
-        size = int(said.get(b"size", size))
-        if any(key.startswith(_SPARSE_KEY) for key in said):
+        name = utf8_name(extended_fields.get(b"path") or _short_name(header))
+        size = int(extended_fields.get(b"size", size))
+        if any(key.startswith(_SPARSE_KEY) for key in extended_fields):
             kind = _SPARSE
         into.count()
         _add_from_tar(name, kind, (size, _mode(header[100:108])), stream, into)
-        said = {}
-    if said:
-        raise ArchiveError(CUT_SHORT)
+        extended_fields = {}
+    if extended_fields:
+        raise ArchiveError(TRUNCATED)
     stream.finish()
 
 
 def _add_from_tar(
-    name: str, kind: bytes, size_and_mode: tuple[int, int], stream: Gunzip, into: Unpacked
+    name: str, kind: bytes, size_and_mode: tuple[int, int], stream: GzipReader, into: UnpackedFiles
 ) -> None:
     size, mode = size_and_mode
     if kind == _FOLDER or (kind == _OLD_FILE and name.endswith("/")):
@@ -144,22 +144,22 @@ def _add_from_tar(
     elif kind in {_FILE, _OLD_FILE}:
         into.add_file(name, lambda left: _take_blocks(stream, min(size, left + 1)), mode)
     else:
-        raise ArchiveError(_REFUSED_TYPES.get(kind, NEITHER), name)
+        raise ArchiveError(_REFUSED_TYPES.get(kind, NOT_FILE_OR_FOLDER), name)
 
 
-def _extended_fields(kind: bytes, size: int, stream: Gunzip) -> dict[bytes, bytes]:
+def _extended_fields(kind: bytes, size: int, stream: GzipReader) -> dict[bytes, bytes]:
     """Return what a header says of the entry behind it, such as its path and its size."""
     if size > _MAX_HEADER:
         raise ArchiveError(f"holds a header of more than {_MAX_HEADER:,} bytes")
     content = _take_blocks(stream, size)
     if kind in {_LONG_NAME, _LONG_LINK}:
         return {b"path": content.rstrip(b"\0")} if kind == _LONG_NAME else {}
-    said = dict(_records(content))
-    if kind == _PAX_FOR_ALL and any(map(_is_used_key, said)):
+    extended_fields = dict(_records(content))
+    if kind == _PAX_FOR_ALL and any(map(_is_used_key, extended_fields)):
         raise ArchiveError("gives all its files one path, size or shape")
-    if not _DECIMAL.fullmatch(said.get(b"size", b"0")):
+    if not _DECIMAL.fullmatch(extended_fields.get(b"size", b"0")):
         raise ArchiveError("is damaged: the size of a file is not a number")
-    return {key: value for key, value in said.items() if _is_used_key(key)} if kind == _PAX else {}
+    return {key: value for key, value in extended_fields.items() if _is_used_key(key)} if kind == _PAX else {}
 
 
 def _is_used_key(key: bytes) -> bool:
@@ -203,7 +203,7 @@ def _mode(field: bytes) -> int:
         return 0
 
 
-def _take_blocks(stream: Gunzip, size: int) -> bytes:
+def _take_blocks(stream: GzipReader, size: int) -> bytes:
     """Return the next `size` bytes, and pass over what fills up their last block."""
     content = stream.take(size)
     stream.take(-size % _BLOCK)
@@ -211,7 +211,7 @@ def _take_blocks(stream: Gunzip, size: int) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Zipped:
+class _ZipEntry:
     """An entry of a zip file, as its directory describes it."""
 
     raw_name: bytes
@@ -237,10 +237,10 @@ class _Zipped:
         if self.method not in {_PLAIN, _DEFLATED}:
             return f"is compressed by method {self.method}; only 0 and 8 are read"
         if stat.S_ISLNK(self.mode):
-            return LINK
+            return SYMLINK
         if stat.S_ISDIR(self.mode) and not self.raw_name.endswith(b"/"):
-            return BOTH
-        return None if stat.S_IFMT(self.mode) in {0, stat.S_IFREG, stat.S_IFDIR} else NEITHER
+            return FILE_AND_FOLDER
+        return None if stat.S_IFMT(self.mode) in {0, stat.S_IFREG, stat.S_IFDIR} else NOT_FILE_OR_FOLDER
 
     def read(self, packed: memoryview, left: int) -> bytes:
         """Return what `packed` holds; if that is more than `left` bytes, its beginning."""
@@ -259,38 +259,38 @@ class _Zipped:
         return content
 
 
-def unzip(content: bytes, into: Unpacked) -> None:
+def unzip(content: bytes, into: UnpackedFiles) -> None:
     """Add what a zip file holds, or raise `ArchiveError`."""
-    entries, end = _directory(content, into)
-    for entry, packed in _located(memoryview(content)[:end], entries):
+    entries, end = _read_directory(content, into)
+    for entry, packed in _iter_entry_bytes(memoryview(content)[:end], entries):
         if entry.name.endswith("/"):
             into.add_folder(entry.name, entry.size)
         else:
             into.add_file(entry.name, partial(entry.read, packed), entry.mode)
 
 
-def _directory(content: bytes, into: Unpacked) -> tuple[list[_Zipped], int]:
+def _read_directory(content: bytes, into: UnpackedFiles) -> tuple[list[_ZipEntry], int]:
     """Return the entries of a zip file in the order of their places, and where the last of them ends."""
     at = content.rfind(_END_MARK)
     if at < 0 or len(content) < at + _END.size:
-        raise ArchiveError(CUT_SHORT if content.startswith(_LOCAL_MARK) else "is not a zip file")
+        raise ArchiveError(TRUNCATED if content.startswith(_LOCAL_MARK) else "is not a zip file")
     _, disk, first_disk, here, count, size, start, comment = _END.unpack_from(content, at)
     if len(content) != at + _END.size + comment:
-        raise ArchiveError(GOES_ON if len(content) > at + _END.size + comment else CUT_SHORT)
+        raise ArchiveError(TRAILING_DATA if len(content) > at + _END.size + comment else TRUNCATED)
     if disk or first_disk or here != count or start + size != at:
         raise ArchiveError("is damaged, or is a Zip64 file or one of several parts, which are not read")
-    entries: list[_Zipped] = []
+    entries: list[_ZipEntry] = []
     position = start
     while position < at:
         into.count()
-        entry, position = _described(memoryview(content)[:at], position)
+        entry, position = _parse_directory_entry(memoryview(content)[:at], position)
         entries.append(entry)
     if len(entries) != count:
         raise ArchiveError(DAMAGED)
     return sorted(entries, key=lambda entry: entry.offset), start
 
 
-def _described(content: memoryview, position: int) -> tuple[_Zipped, int]:
+def _parse_directory_entry(content: memoryview, position: int) -> tuple[_ZipEntry, int]:
     """Return the entry that the directory describes at `position`, and where the next one is described."""
     start = position + _CENTRAL.size
     if start > len(content):
@@ -302,12 +302,14 @@ def _described(content: memoryview, position: int) -> tuple[_Zipped, int]:
     if mark != _CENTRAL_MARK or end > len(content):
         raise ArchiveError(DAMAGED)
     name = bytes(content[start : start + lengths[0]])
-    return _Zipped(name, flags, method, checksum, packed_size, size, attributes >> 16, offset), end
+    return _ZipEntry(name, flags, method, checksum, packed_size, size, attributes >> 16, offset), end
 
 
-def _located(content: memoryview, entries: list[_Zipped]) -> Iterator[tuple[_Zipped, memoryview]]:
+def _iter_entry_bytes(
+    content: memoryview, entries: list[_ZipEntry]
+) -> Iterator[tuple[_ZipEntry, memoryview]]:
     """Yield each entry with its bytes. No byte belongs to two of them, and none to nobody."""
-    end, behind = 0, _NOTHING
+    end, behind = 0, _NO_DESCRIPTOR
     for entry in entries:
         if entry.fault:
             raise ArchiveError(entry.fault, entry.name)
@@ -323,26 +325,26 @@ def _located(content: memoryview, entries: list[_Zipped]) -> Iterator[tuple[_Zip
         if end > len(content):
             raise ArchiveError("shares bytes with another, or is cut short", entry.name)
         yield entry, content[name_end + extra_size : end]
-        behind = _SUMS if entry.flags & _SUMS_FOLLOW else _NOTHING
+        behind = _DESCRIPTOR_SIZES if entry.flags & _HAS_DESCRIPTOR else _NO_DESCRIPTOR
     if len(content) - end not in behind:
         raise ArchiveError("holds bytes that belong to no file")
 
 
-def unpack(content: bytes, form: ArchiveForm, bounds: ArchiveBounds) -> dict[str, bytes]:
+def unpack(content: bytes, form: ArchiveFormat, bounds: ArchiveBounds) -> dict[str, bytes]:
     """Return the files of an archive by their paths: all of them, or raise `ArchiveError`."""
     return unpack_with_modes(content, form, bounds).files
 
 
-def unpack_with_modes(content: bytes, form: ArchiveForm, bounds: ArchiveBounds) -> Unpacked:
+def unpack_with_modes(content: bytes, form: ArchiveFormat, bounds: ArchiveBounds) -> UnpackedFiles:
     """Return the files of an archive, and which of them can be run. Raises `ArchiveError`."""
     if len(content) > bounds.packed:
         raise ArchiveError(f"has more than {bounds.packed:,} bytes")
-    unpacked = Unpacked(bounds)
+    unpacked = UnpackedFiles(bounds)
     _READERS[form](content, unpacked)
     return unpacked
 
 
-_READERS: dict[ArchiveForm, Callable[[bytes, Unpacked], None]] = {
-    ArchiveForm.TAR_GZ: untar,
-    ArchiveForm.ZIP: unzip,
+_READERS: dict[ArchiveFormat, Callable[[bytes, UnpackedFiles], None]] = {
+    ArchiveFormat.TAR_GZ: untar,
+    ArchiveFormat.ZIP: unzip,
 }

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
-from skillwire.core.json_text import same
+from skillwire.core.json_text import json_equal
 from skillwire.core.names import SKILL_FILE
 from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Digest, Limits
@@ -38,20 +38,26 @@ def frontmatter_faults(skill: RemoteSkill, document: bytes) -> Iterator[Problem]
         yield server_problem(skill.uri, Rule.FRONTMATTER, told)
         return
     told_keys = skill.frontmatter.keys()
-    for key in sorted(told_keys | read.frontmatter.keys() if skill.dialect.tells_frontmatter else told_keys):
+    for key in sorted(
+        told_keys | read.frontmatter.keys() if skill.dialect.has_full_frontmatter else told_keys
+    ):
         if key not in skill.frontmatter:
-            yield server_problem(skill.uri, Rule.FRONTMATTER, f"the entry leaves out the field {_named(key)}")
+            yield server_problem(
+                skill.uri, Rule.FRONTMATTER, f"the entry leaves out the field {_format_key(key)}"
+            )
         elif key not in read.frontmatter:
             yield server_problem(
-                skill.uri, Rule.FRONTMATTER, f"the document has no field {_named(key)}, and the entry has"
+                skill.uri,
+                Rule.FRONTMATTER,
+                f"the document has no field {_format_key(key)}, and the entry has",
             )
-        elif not same(read.frontmatter[key], skill.frontmatter[key]):
+        elif not json_equal(read.frontmatter[key], skill.frontmatter[key]):
             yield server_problem(
-                skill.uri, Rule.FRONTMATTER, f"the field {_named(key)} is not what the document says"
+                skill.uri, Rule.FRONTMATTER, f"the field {_format_key(key)} is not what the document says"
             )
 
 
-def _named(key: str) -> str:
+def _format_key(key: str) -> str:
     """Return the name of a field, which may be a whole sermon."""
     return quoted(key, _SHOWN_FIELD)
 
@@ -85,7 +91,7 @@ def unpack_skill(
     return files
 
 
-def path_in(skill: RemoteSkill, uri: str) -> str | None:
+def relative_path(skill: RemoteSkill, uri: str) -> str | None:
     """Return the path of the file at `uri` in the folder of its skill; None if it is elsewhere."""
     below = f"{skill.root}/"
     return unquote(uri.removeprefix(below)) if uri.startswith(below) else None

@@ -20,11 +20,11 @@ from skillwire.features.base import Answer, Call, Feature, ListKind, Method, all
 from skillwire.library.library import Library
 from skillwire.protocol.messages import CACHEABLE, EXTENSION, Freshness
 from skillwire.protocol.translate import complete
-from skillwire.server.notifications import Announcer
+from skillwire.server.notifications import ChangeNotifier
 from skillwire.server.response_cache import CACHED_METHODS, ResponseCache
 from skillwire.server.serve_options import NAME, ServeOptions, all_features
 
-TOKEN_SHOWN = "skillwire.token_shown"  # noqa: S105 - a name
+TOKEN_PRESENTED = "skillwire.token_shown"  # noqa: S105 - a name
 """Key in the scope of a request that sent the server's token in its header."""
 _log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ Handler: TypeAlias = Callable[[Context, Any], Awaitable[Any]]
 PRIVATE = Freshness(private=True)
 """For servers of others: nobody knows who may see what there (S12)."""
 
-_ECHOED = 2048
+_MAX_ECHOED_CHARACTERS = 2048
 """How long a URI may be to be repeated in an error."""
 
 
@@ -58,7 +58,7 @@ async def respond(
 ) -> dict[str, Any]:
     """Return the answer to a request, with what its protocol version wants of every result (S12)."""
     params = context.params or {} if call is None else call.params
-    answer = await answered(name, method, Call(params, may_change(context), knows_skills(context)))
+    answer = await call_method(name, method, Call(params, can_change(context), supports_skills(context)))
     if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         return answer.result
     if name not in CACHEABLE:
@@ -68,7 +68,7 @@ async def respond(
     return complete(answer.result, answer.freshness(freshness))
 
 
-def may_change(context: Context) -> bool:
+def can_change(context: Context) -> bool:
     """Return whether a request may change the server.
 
     A client on stdio is the user's own. Over HTTP, local processes and pages of allowed origins reach the
@@ -83,21 +83,21 @@ def _has_shown_token(context: Context) -> bool:
 
 def shows_token(scope: Mapping[str, Any]) -> bool:
     """Return whether an HTTP request has shown the token of this server, or one that the SDK has verified."""
-    return TOKEN_SHOWN in scope or isinstance(scope.get("user"), AuthenticatedUser)
+    return TOKEN_PRESENTED in scope or isinstance(scope.get("user"), AuthenticatedUser)
 
 
-def knows_skills(context: Context) -> bool:
+def supports_skills(context: Context) -> bool:
     """Return whether the client declares the extension, in its handshake or with this request."""
     declared = context.session.client_capabilities
     return declared is not None and EXTENSION in (declared.extensions or {})
 
 
-async def answered(name: str, method: Method, call: Call) -> Answer:
+async def call_method(name: str, method: Method, call: Call) -> Answer:
     """Return what `method` answers. Raises `MCPError`, and nothing else."""
     try:
         return await method(call)
     except NotServedError as error:
-        data = {"uri": error.uri} if len(error.uri) <= _ECHOED else None
+        data = {"uri": error.uri} if len(error.uri) <= _MAX_ECHOED_CHARACTERS else None
         raise MCPError(types.INVALID_PARAMS, str(error), data) from error
     except RequestError as error:
         raise MCPError(types.INVALID_PARAMS, str(error)) from error
@@ -115,24 +115,24 @@ def build_server(
     version: str,
     instructions: str | None = None,
     freshness: Freshness | None = None,
-    announcer: Announcer | None = None,
+    notifier: ChangeNotifier | None = None,
     cache: ResponseCache | None = None,
 ) -> Server[Any]:
     """Return a server that answers the methods of `features` on every protocol version (S2).
 
-    With an `announcer`, clients are told of changes for as long as the server runs, and answers are cached:
+    With an `notifier`, clients are told of changes for as long as the server runs, and answers are cached:
     in `cache`, or in a new one.
     """
     server = _SkillsServer(name, version=version, instructions=instructions)
-    if announcer is not None:
-        server = _announcing(announcer, name, version, instructions)
+    if notifier is not None:
+        server = _build_notifying_server(notifier, name, version, instructions)
     for method, answer in all_methods(features).items():
         server.add_request_handler(method, Params, handler(method, answer, freshness or Freshness()))
     server.extensions.update(all_extensions(features))
-    server.middleware.append(_introduce(server, features, announcer))
-    if announcer is not None and features:
+    server.middleware.append(_complete_handshake(server, features, notifier))
+    if notifier is not None and features:
         made = cache or ResponseCache(features, freshness or Freshness(), name=name, version=version)
-        server.cached, server.built_as = CachedSkills(announcer.library, made), _identity(server)
+        server.cached, server.built_as = CachedSkills(notifier.library, made), _identity(server)
     return server
 
 
@@ -169,12 +169,14 @@ def _identity(server: Server[Any]) -> tuple[object, ...]:
     return *told, dict(server.cache_hints or {}), server.lifespan, *server.middleware, *handlers
 
 
-def _announcing(announcer: Announcer, name: str, version: str, instructions: str | None) -> _SkillsServer:
+def _build_notifying_server(
+    notifier: ChangeNotifier, name: str, version: str, instructions: str | None
+) -> _SkillsServer:
     """Return a server whose clients can subscribe, each in the way of its version."""
 
     @asynccontextmanager
     async def lifespan(_server: Server[Any]) -> AsyncGenerator[dict[str, Any]]:
-        async with announcer.running():
+        async with notifier.running():
             yield {}
 
     return _SkillsServer(
@@ -182,21 +184,21 @@ def _announcing(announcer: Announcer, name: str, version: str, instructions: str
         version=version,
         instructions=instructions,
         lifespan=lifespan,
-        on_subscribe_resource=announcer.subscribe,
-        on_unsubscribe_resource=announcer.unsubscribe,
-        on_subscriptions_listen=announcer.listen,
+        on_subscribe_resource=notifier.subscribe,
+        on_unsubscribe_resource=notifier.unsubscribe,
+        on_subscriptions_listen=notifier.listen,
     )
 
 
-def _introduce(
-    server: Server[Any], features: Sequence[Feature], announcer: Announcer | None
+def _complete_handshake(
+    server: Server[Any], features: Sequence[Feature], notifier: ChangeNotifier | None
 ) -> ServerMiddleware[Any]:
     """Complete what a new client is told: instructions as of now, and what the SDK leaves out (S1)."""
 
     async def middleware(ctx: Context, call_next: CallNext) -> HandlerResult:
         result = await call_next(ctx)
-        if ctx.method == "notifications/initialized" and announcer is not None:
-            announcer.welcome(ctx)
+        if ctx.method == "notifications/initialized" and notifier is not None:
+            notifier.register_client(ctx)
         if ctx.method not in {"initialize", "server/discover"} or not isinstance(result, dict):
             return result
         capabilities = result["capabilities"]
@@ -204,15 +206,15 @@ def _introduce(
             capabilities["extensions"] = dict(server.extensions)
         for kind in ListKind:
             if kind in capabilities:
-                capabilities[kind]["listChanged"] = announcer is not None and kind in announcer.lists
-        if text := all_instructions(server.instructions, features):
+                capabilities[kind]["listChanged"] = notifier is not None and kind in notifier.lists
+        if text := join_instructions(server.instructions, features):
             result["instructions"] = text
         return result
 
     return middleware
 
 
-def all_instructions(own: str | None, features: Sequence[Feature]) -> str:
+def join_instructions(own: str | None, features: Sequence[Feature]) -> str:
     """Return what a new client is told: the server's own words, then those of the features."""
     parts = [own or "", *(feature.instructions() for feature in features)]
     return "\n\n".join(part for part in parts if part)
@@ -242,6 +244,6 @@ def skills_server(
         version=version,
         instructions=instructions,
         freshness=freshness,
-        announcer=Announcer(library, features),
+        notifier=ChangeNotifier(library, features),
         cache=cache,
     )

@@ -28,7 +28,12 @@ from skillwire.errors import BadParamsError
 from skillwire.features.base import Feature, ListKind
 from skillwire.library.change import Change
 from skillwire.library.library import Library
-from skillwire.protocol.bounds import SUBSCRIPTION_BYTES, SUBSCRIPTIONS, check_subscriptions, check_text
+from skillwire.protocol.bounds import (
+    MAX_SUBSCRIPTION_BYTES,
+    MAX_SUBSCRIPTIONS,
+    check_subscriptions,
+    check_text,
+)
 from skillwire.safe_text import quoted
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
@@ -41,7 +46,7 @@ SUBSCRIBE, UNSUBSCRIBE = "resources/subscribe", "resources/unsubscribe"
 Listen: TypeAlias = Callable[[Context, types.SubscriptionsListenRequestParams], Awaitable[Any]]
 _PAUSE = 0.1
 """Seconds between two rounds of news: what comes in between is told together."""
-ALL_SUBSCRIPTION_BYTES = 64 * 1024 * 1024
+MAX_ALL_SUBSCRIPTION_BYTES = 64 * 1024 * 1024
 """Bytes that the subscriptions of all clients may take together."""
 _PER_SUBSCRIPTION = 300
 """Bytes that a subscription takes besides its URI."""
@@ -55,8 +60,8 @@ class Session:
     uris: set[str] = field(default_factory=set[str])
     uri_bytes: int = 0
     """Characters of these URIs together."""
-    _news: dict[ServerEvent, None] = field(default_factory=dict[ServerEvent, None])
-    _telling: bool = False
+    _pending_events: dict[ServerEvent, None] = field(default_factory=dict[ServerEvent, None])
+    _is_sending: bool = False
 
     def add(self, uri: str) -> None:
         """Note a subscription."""
@@ -68,25 +73,25 @@ class Session:
         self.uris.remove(uri)
         self.uri_bytes -= len(uri)
 
-    def tell(self, lists: Iterable[ServerEvent], uris: AbstractSet[str], tasks: TaskGroup) -> None:
+    def notify(self, lists: Iterable[ServerEvent], uris: AbstractSet[str], tasks: TaskGroup) -> None:
         """Have the client told which lists and resources changed, as far as that concerns it.
 
         Costs as much as it has to be told. One that does not listen holds up nobody else.
         """
-        self._news.update(dict.fromkeys(lists))
-        self._news.update((ResourceUpdated(uri), None) for uri in sorted(self.uris & uris))
-        if self._news and not self._telling:
-            self._telling = True
-            tasks.start_soon(self._tell)
+        self._pending_events.update(dict.fromkeys(lists))
+        self._pending_events.update((ResourceUpdated(uri), None) for uri in sorted(self.uris & uris))
+        if self._pending_events and not self._is_sending:
+            self._is_sending = True
+            tasks.start_soon(self._send_pending)
 
-    async def _tell(self) -> None:
+    async def _send_pending(self) -> None:
         try:
-            while self._news:
-                event = next(iter(self._news))
-                del self._news[event]
+            while self._pending_events:
+                event = next(iter(self._pending_events))
+                del self._pending_events[event]
                 await self._send(event)
         finally:
-            self._telling = False
+            self._is_sending = False
 
     async def _send(self, event: ServerEvent) -> None:
         match event:
@@ -100,7 +105,7 @@ class Session:
                 await self.connection.send_resource_updated(uri)
 
 
-def reaches(context: Context) -> bool:
+def can_notify(context: Context) -> bool:
     """Whether a client of the 2025 versions can be told what it did not ask for: only if it has a session."""
     # The SDK keeps no list of its sessions, and has no public way from a request to its connection.
     connection = context.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
@@ -110,9 +115,9 @@ def reaches(context: Context) -> bool:
 class Sessions:
     """Every client that can be told something without having asked for it in this very moment."""
 
-    def __init__(self, left: Callable[[Collection[str]], None]) -> None:
-        """`left` is called with the subscriptions of a client that is gone."""
-        self._left = left
+    def __init__(self, on_left: Callable[[Collection[str]], None]) -> None:
+        """`on_left` is called with the subscriptions of a client that is gone."""
+        self._on_left = on_left
         self._sessions: dict[int, Session] = {}
 
     def of(self, context: Context) -> Session | None:
@@ -127,20 +132,20 @@ class Sessions:
             connection.exit_stack.callback(self._forget, key)
         return self._sessions[key]
 
-    def tell(self, events: Iterable[ServerEvent], tasks: TaskGroup) -> None:
+    def notify(self, events: Iterable[ServerEvent], tasks: TaskGroup) -> None:
         """Have every client told what concerns it."""
         news = list(events)
         lists = [each for each in news if not isinstance(each, ResourceUpdated)]
         uris = {each.uri for each in news if isinstance(each, ResourceUpdated)}
         for session in self._sessions.values():
-            session.tell(lists, uris, tasks)
+            session.notify(lists, uris, tasks)
 
     def _forget(self, key: int) -> None:
         if (session := self._sessions.pop(key, None)) is not None:
-            self._left(session.uris)
+            self._on_left(session.uris)
 
 
-class Announcer:
+class ChangeNotifier:
     """Knows who wants to hear what, and tells of the changes of a library."""
 
     def __init__(
@@ -150,15 +155,15 @@ class Announcer:
         self._library = library
         self._features = features
         self._schemes = {scheme for feature in features for scheme in feature.schemes()}
-        self._sessions = Sessions(left=self._left)
+        self._sessions = Sessions(on_left=self._on_left)
         self._bus = bus or InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus)
-        self._taken = 0
+        self._subscription_bytes = 0
         """Bytes that all subscriptions take."""
-        self._news: set[ServerEvent] = set()
-        self._something = anyio.Event()
-        self._alone = anyio.Lock()
-        self.retire = library.listen(self._note)
+        self._pending_events: set[ServerEvent] = set()
+        self._has_events = anyio.Event()
+        self._run_lock = anyio.Lock()
+        self.stop_listening = library.listen(self._queue_events)
         """Ends it for good: it hears of no change any more."""
 
     @property
@@ -179,7 +184,7 @@ class Announcer:
 
         A library that nobody loaded is loaded first.
         """
-        await self._library.ready()
+        await self._library.ensure_loaded()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.run)
             yield
@@ -210,13 +215,13 @@ class Announcer:
         if stream is None and len(ours) < len(asked):
             subset = params.notifications.model_copy(update={"resource_subscriptions": ours})
             params = params.model_copy(update={"notifications": subset})
-        taken = self._take(ours if stream is None else asked)
+        taken = self._count_subscriptions(ours if stream is None else asked)
         self._library.subscribe(ours)
         try:
             return await (stream or self._listen)(context, params)
         finally:
             self._library.unsubscribe(ours)
-            self._taken -= taken
+            self._subscription_bytes -= taken
 
     async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """Answer `resources/subscribe`, the way of the versions before."""
@@ -228,10 +233,14 @@ class Announcer:
         if not self.serves(uri):
             raise MCPError(types.INVALID_PARAMS, f"nothing is served at {quoted(uri)}")
         if session is not None and uri not in session.uris:
-            if len(session.uris) >= SUBSCRIPTIONS or session.uri_bytes + len(uri) > SUBSCRIPTION_BYTES:
-                limit = f"{SUBSCRIPTIONS:,} resources, whose URIs have {SUBSCRIPTION_BYTES:,} bytes together"
+            if (
+                len(session.uris) >= MAX_SUBSCRIPTIONS
+                or session.uri_bytes + len(uri) > MAX_SUBSCRIPTION_BYTES
+            ):
+                size = f"{MAX_SUBSCRIPTION_BYTES:,} bytes"
+                limit = f"{MAX_SUBSCRIPTIONS:,} resources, whose URIs have {size} together"
                 raise MCPError(types.INVALID_PARAMS, f"a client may subscribe to {limit}")
-            self._take([uri])
+            self._count_subscriptions([uri])
             session.add(uri)
             self._library.subscribe([uri])
         return types.EmptyResult()
@@ -243,14 +252,14 @@ class Announcer:
         session, uri = self._sessions.of(context), str(params.uri)
         if session is not None and uri in session.uris:
             session.remove(uri)
-            self._left([uri])
+            self._on_left([uri])
         return types.EmptyResult()
 
     def serves(self, uri: str) -> bool:
         """Whether something can be read at `uri`, so that its changes can be told."""
         return any(feature.serves(uri) for feature in self._features)
 
-    def welcome(self, context: Context) -> None:
+    def register_client(self, context: Context) -> None:
         """Note that a client is ready to be told."""
         self._sessions.of(context)
 
@@ -258,52 +267,56 @@ class Announcer:
         """Whether something can be served at `uri`, now or later: it has a scheme that is served at all."""
         return uri.partition("://")[0] in self._schemes
 
-    def _take(self, uris: Collection[str]) -> int:
+    def _count_subscriptions(self, uris: Collection[str]) -> int:
         """Count subscriptions, and return their size. Raises `MCPError` if all clients have too many."""
         size = _size(uris)
-        if self._taken + size > ALL_SUBSCRIPTION_BYTES:
-            limit = f"{ALL_SUBSCRIPTION_BYTES:,} bytes"
+        if self._subscription_bytes + size > MAX_ALL_SUBSCRIPTION_BYTES:
+            limit = f"{MAX_ALL_SUBSCRIPTION_BYTES:,} bytes"
             raise MCPError(
                 types.INTERNAL_ERROR,
                 f"the subscriptions of all clients of this server may take {limit} together, and that is "
                 "reached; subscribe to less, or try again later",
             )
-        self._taken += size
+        self._subscription_bytes += size
         return size
 
-    def _left(self, uris: Collection[str]) -> None:
+    def _on_left(self, uris: Collection[str]) -> None:
         """Forget the subscriptions of a session."""
         self._library.unsubscribe(uris)
-        self._taken -= _size(uris)
+        self._subscription_bytes -= _size(uris)
 
-    def _note(self, change: Change) -> None:
+    def _queue_events(self, change: Change) -> None:
         """Remember what clients must hear of a change of the library."""
         lists = self.lists
         for feature in self._features:
-            self._news |= {_LIST_EVENTS[kind] for kind in feature.lists_changed(change) if kind in lists}
-            self._news |= {ResourceUpdated(uri) for uri in self._library.asked_for & feature.updated(change)}
-        if self._news:
-            self._something.set()
+            self._pending_events |= {
+                _LIST_EVENTS[kind] for kind in feature.lists_changed(change) if kind in lists
+            }
+            self._pending_events |= {
+                ResourceUpdated(uri) for uri in self._library.subscribed_uris & feature.updated_uris(change)
+            }
+        if self._pending_events:
+            self._has_events.set()
 
     def note(self, lists: Iterable[ListKind], uris: Iterable[str]) -> None:
         """Have clients told of changes that are none of the library."""
-        self._news |= {_LIST_EVENTS[kind] for kind in lists if kind in self.lists}
-        self._news |= {ResourceUpdated(uri) for uri in uris if uri in self._library.asked_for}
-        if self._news:
-            self._something.set()
+        self._pending_events |= {_LIST_EVENTS[kind] for kind in lists if kind in self.lists}
+        self._pending_events |= {ResourceUpdated(uri) for uri in uris if uri in self._library.subscribed_uris}
+        if self._pending_events:
+            self._has_events.set()
 
     async def run(self) -> None:
         """Follow the library and tell of its changes, until cancelled. Of several who do so, one works."""
-        async with self._alone, anyio.create_task_group() as tasks:
-            self._something = anyio.Event()  # of the loop that it runs in: a server may run twice
-            if self._news:
-                self._something.set()
+        async with self._run_lock, anyio.create_task_group() as tasks:
+            self._has_events = anyio.Event()  # of the loop that it runs in: a server may run twice
+            if self._pending_events:
+                self._has_events.set()
             tasks.start_soon(self._library.follow)
             while True:
-                await self._something.wait()
-                self._something = anyio.Event()
-                news, self._news = sorted(self._news, key=_lists_first), set()
-                self._sessions.tell(news, tasks)
+                await self._has_events.wait()
+                self._has_events = anyio.Event()
+                news, self._pending_events = sorted(self._pending_events, key=_lists_first), set()
+                self._sessions.notify(news, tasks)
                 for event in news:
                     await self._bus.publish(event)
                 await anyio.sleep(_PAUSE)

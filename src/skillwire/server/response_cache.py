@@ -13,13 +13,13 @@ import orjson
 from skillwire.core.record import Json
 from skillwire.errors import SkillwireError
 from skillwire.features.base import Call, Feature
-from skillwire.protocol.bounds import ID_BYTES, PARAMETER_BYTES, is_longer
+from skillwire.protocol.bounds import MAX_ID_BYTES, MAX_PARAMETER_BYTES, is_longer
 from skillwire.protocol.messages import RESOURCES_READ, SKILLS_GET, SKILLS_LIST, Freshness
 from skillwire.protocol.translate import complete
 from skillwire.sources.base import Validator
 
-MODERN = "2026-07-28"
-META = "io.modelcontextprotocol/"
+MODERN_VERSION = "2026-07-28"
+MCP_META_PREFIX = "io.modelcontextprotocol/"
 
 BEFORE_ID, BEFORE_RESULT = b'{"jsonrpc":"2.0","id":', b',"result":'
 """What stands before the id of an answer, and between that and its result."""
@@ -29,17 +29,17 @@ BUDGET = 16 * 1024 * 1024
 _LARGEST = BUDGET // 4
 """A larger answer would push too many others out."""
 
-LONGEST = PARAMETER_BYTES
+MAX_MESSAGE_LENGTH = MAX_PARAMETER_BYTES
 """Bytes of a message that is looked at here. No parameter in it can be too long."""
 
-_ASKED = 8192
+_MAX_SEEN_KEYS = 8192
 """Questions that are known to have been asked once."""
 
 _ARGUMENT = {SKILLS_LIST: "cursor", SKILLS_GET: "uri", RESOURCES_READ: "uri"}
 """The one parameter of each request that is known here. Only a list can do without."""
 CACHED_METHODS = tuple(_ARGUMENT)
 """The requests that are answered here."""
-_VERSION, _CAPABILITIES = f"{META}protocolVersion", f"{META}clientCapabilities"
+_VERSION, _CAPABILITIES = f"{MCP_META_PREFIX}protocolVersion", f"{MCP_META_PREFIX}clientCapabilities"
 _CLIENT = frozenset({"name", "version", "title"})
 
 
@@ -74,10 +74,10 @@ class ResponseCache:
             method: each for each in features for method in each.methods() if method in _ARGUMENT
         }
         self._freshness = freshness
-        self._stamp: dict[str, Json] = {f"{META}serverInfo": {"name": name, "version": version}}
-        self._known: dict[Question, tuple[Validator, bytes]] = {}
+        self._stamp: dict[str, Json] = {f"{MCP_META_PREFIX}serverInfo": {"name": name, "version": version}}
+        self._entries: dict[Question, tuple[Validator, bytes]] = {}
         self._room = self._budget = budget
-        self._asked: set[int] = set()
+        self._seen_keys: set[int] = set()
         """The hashes of questions that were asked. Two that have the same do no harm."""
 
     @property
@@ -86,94 +86,94 @@ class ResponseCache:
         return self._freshness.private
 
     @property
-    def kept(self) -> int:
+    def cached_bytes(self) -> int:
         """How many bytes of answers are kept."""
         return self._budget - self._room
 
-    def ready(self, question: Question) -> bytes | None:
+    def get_cached(self, cache_key: Question) -> bytes | None:
         """Return the result that is kept for a question, if it would still be the same."""
-        known = self._known.get(question)
+        known = self._entries.get(cache_key)
         if known is None:
             return None
         if known[0].is_current():
             return known[1]
-        self._forget(question)
+        self._forget(cache_key)
         return None
 
-    async def prepare(self, question: Question) -> bytes | None:
+    async def prepare(self, cache_key: Question) -> bytes | None:
         """Return the result for a question, made anew, and keep it; None if the SDK should answer."""
-        call = question.call()
-        feature = self._features.get(question.method)
-        if feature is None or (validator := feature.validator(question.method, call)) is None:
+        call = cache_key.call()
+        feature = self._features.get(cache_key.method)
+        if feature is None or (validator := feature.validator(cache_key.method, call)) is None:
             return None
         try:
-            answer = await feature.methods()[question.method](call)
+            answer = await feature.methods()[cache_key.method](call)
         except SkillwireError:
             return None
         if answer.private:  # a question does not say who asks
             return None
         result = answer.result
-        if question.modern:
+        if cache_key.modern:
             result = complete(result, answer.freshness(self._freshness))
             result["_meta"] = {**cast("dict[str, Json]", result.get("_meta") or {}), **self._stamp}
         try:
             made = orjson.dumps(result)
         except orjson.JSONEncodeError:  # a skill may say what only slower writers can
             return None
-        if self._is_repeated(question) and validator.is_current():
-            self._keep(question, validator, made)
+        if self._is_repeated(cache_key) and validator.is_current():
+            self._keep(cache_key, validator, made)
         return made
 
-    def _is_repeated(self, question: Question) -> bool:
+    def _is_repeated(self, cache_key: Question) -> bool:
         """Whether a question was asked before, not too long ago."""
-        if (hashed := hash(question)) in self._asked:
+        if (hashed := hash(cache_key)) in self._seen_keys:
             return True
-        if len(self._asked) >= _ASKED:
-            self._asked.clear()
-        self._asked.add(hashed)
+        if len(self._seen_keys) >= _MAX_SEEN_KEYS:
+            self._seen_keys.clear()
+        self._seen_keys.add(hashed)
         return False
 
-    def _keep(self, question: Question, validator: Validator, made: bytes) -> None:
-        self._forget(question)
+    def _keep(self, cache_key: Question, validator: Validator, made: bytes) -> None:
+        self._forget(cache_key)
         if len(made) > min(_LARGEST, self._budget):
             return
         self._room -= len(made)
         while self._room < 0:
-            self._forget(next(iter(self._known)))
-        self._known[question] = validator, made
+            self._forget(next(iter(self._entries)))
+        self._entries[cache_key] = validator, made
 
-    def _forget(self, question: Question) -> None:
-        known = self._known.pop(question, None)
+    def _forget(self, cache_key: Question) -> None:
+        known = self._entries.pop(cache_key, None)
         if known is not None:
             self._room += len(known[1])
 
 
-def envelope(identity: bytes, result: bytes, end: bytes = b"") -> bytes:
+def wrap_result(request_id: bytes, result: bytes, end: bytes = b"") -> bytes:
     """Return the whole answer to the request with this id, which is JSON already, and `end`."""
-    return b"".join((BEFORE_ID, identity, BEFORE_RESULT, result, b"}", end))
+    return b"".join((BEFORE_ID, request_id, BEFORE_RESULT, result, b"}", end))
 
 
-def modern_question(message: object) -> tuple[str | int, Question] | None:
+def parse_modern_request(message: object) -> tuple[str | int, Question] | None:
     """Return the id and the question of a request on protocol 2026-07-28; None if it is not known here."""
     if not _is_object(message) or len(message) != 4 or not _is_request(message):
         return None
     params = message.get("params")
     if not _is_object(params) or not _is_plain_envelope(params.get("_meta")):
         return None
-    return _question(message, params, others=1, modern=True)
+    return _parse_request(message, params, others=1, modern=True)
 
 
-def legacy_question(message: object) -> tuple[str | int, Question] | None:
+def parse_legacy_request(message: object) -> tuple[str | int, Question] | None:
     """Return the same of a request on an earlier version, once the handshake is done."""
     if not _is_object(message) or not _is_request(message):
         return None
     params = message.get("params", {})
     if not _is_object(params) or len(message) != (4 if "params" in message else 3) or "_meta" in params:
         return None
-    return _question(message, params, others=0, modern=False)
+    return _parse_request(message, params, others=0, modern=False)
 
 
-def _question(
+def _parse_request(
     message: dict[str, Any], params: dict[str, Any], *, others: int, modern: bool
 ) -> tuple[str | int, Question] | None:
     """Return the question, if it has its one argument and nothing besides; `others` are known already."""
@@ -201,7 +201,7 @@ def _is_request(message: dict[str, Any]) -> bool:
 
 
 def _is_id(value: object) -> bool:
-    return type(value) is int or (type(value) is str and not is_longer(value, ID_BYTES))
+    return type(value) is int or (type(value) is str and not is_longer(value, MAX_ID_BYTES))
 
 
 def _is_plain_envelope(meta: object) -> bool:
@@ -253,8 +253,8 @@ _DECLARED: Mapping[str, Callable[[object], bool]] = {
     "experimental": _is_object_of_objects,
 }
 _ENVELOPE: Mapping[str, Callable[[object], bool]] = {
-    _VERSION: lambda value: value == MODERN,
+    _VERSION: lambda value: value == MODERN_VERSION,
     _CAPABILITIES: _is_capabilities,
-    f"{META}clientInfo": _is_client,
+    f"{MCP_META_PREFIX}clientInfo": _is_client,
     "progressToken": _is_id,
 }

@@ -12,7 +12,7 @@ from skillwire.features.catalog_text import DEFAULT_TOKENS
 from skillwire.features.completion import CompletionFeature
 from skillwire.features.content import Frame
 from skillwire.features.directory import DirectoryFeature
-from skillwire.features.drafts import DraftIndex, SkillManifests
+from skillwire.features.drafts import DraftIndexDocument, SkillManifests
 from skillwire.features.extension import ExtensionFeature
 from skillwire.features.instructions import InstructionsFeature
 from skillwire.features.prompts import AuthoredPromptsFeature, PromptContent, PromptsFeature
@@ -20,7 +20,7 @@ from skillwire.features.resources import (
     Document,
     ProblemsDocument,
     ResourcesFeature,
-    Unlisted,
+    UnlistedResources,
     catalog_problems,
 )
 from skillwire.features.tools import MAX_FILE_BYTES, SkillTools, Tool, ToolsFeature
@@ -68,7 +68,7 @@ class ServeOptions:
     """What product areas add, such as `ContractOptions()` for the repository contract."""
     tools: Sequence[Tool] = ()
     """Further tools, behind those that load skills."""
-    unlisted: Sequence[Unlisted] = ()
+    unlisted: Sequence[UnlistedResources] = ()
     """Further resources, for those who know where they are."""
     frame: Frame | None = None
     """Says from whom a skill is, where its text enters the context of a model and is somebody else's."""
@@ -160,9 +160,13 @@ def _resources(library: Library, options: ServeOptions, added: AddedFeatures) ->
     documents: list[Document] = [ProblemsDocument(added.problems or catalog_problems)]
     if options.drafts:
         documents.append(  # the last of all
-            DraftIndex(archives, list_nonconforming=options.list_nonconforming)
+            DraftIndexDocument(archives, list_nonconforming=options.list_nonconforming)
         )
-    unlisted: list[Unlisted] = [*options.unlisted, *added.unlisted, *([] if archives is None else [archives])]
+    unlisted: list[UnlistedResources] = [
+        *options.unlisted,
+        *added.unlisted,
+        *([] if archives is None else [archives]),
+    ]
     if options.drafts:
         unlisted.append(SkillManifests(library))
     if options.legacy_uris:

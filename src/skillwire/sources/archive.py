@@ -18,22 +18,22 @@ from skillwire.core.record import Limits
 from skillwire.errors import SourceBusyError, SourceError, SourceMissingError
 from skillwire.frontmatter.document import read_document
 from skillwire.protocol.archive_rules import ArchiveBounds, ArchiveError
-from skillwire.protocol.delivery import archive_form
+from skillwire.protocol.delivery import detect_archive_format
 from skillwire.protocol.unpacking import unpack_with_modes
 from skillwire.safe_text import quoted
 from skillwire.sources.cache_folder import cache_folder_from
 from skillwire.sources.fetched import FetchedSource, Fetcher, Snapshot
 from skillwire.sources.folder.files import Stamp, make_executable, raise_if_exhausted, read_file
-from skillwire.sources.folder.ignore import Ignored
+from skillwire.sources.folder.ignore import IgnoreRules
 
-NAMED_BY_THE_OPERATOR = ArchiveBounds(bytes=256 * 1024 * 1024, entries=10_000)
+LOCAL_ARCHIVE_BOUNDS = ArchiveBounds(bytes=256 * 1024 * 1024, entries=10_000)
 """Wider than for one skill: it may hold many, and each is held to its own limits later."""
 
-_LOOK_SECONDS = 1.0
-_KEPT_SECONDS = 7 * 24 * 3600
+_POLL_SECONDS = 1.0
+_RETENTION_SECONDS = 7 * 24 * 3600
 """How long a copy stays that nobody wants any more: a server that was told not to look again may use it."""
 _DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
-_OF_MACOS = "__MACOSX/"
+_MACOS_FOLDER = "__MACOSX/"
 """Where macOS puts what only it understands, beside what was packed."""
 
 
@@ -59,12 +59,12 @@ class ArchiveFetcher(Fetcher):
     """Unpacks one archive, and again whenever the file is another."""
 
     def __init__(
-        self, path: str | os.PathLike[str], cache: Path, bounds: ArchiveBounds = NAMED_BY_THE_OPERATOR
+        self, path: str | os.PathLike[str], cache: Path, bounds: ArchiveBounds = LOCAL_ARCHIVE_BOUNDS
     ) -> None:
         self.place = os.fspath(path)
         self._path = Path(path).absolute()
         self._bounds = bounds
-        self._copies = _Copies(cache / "archives", self._path)
+        self._copies = _SnapshotStore(cache / "archives", self._path)
         self._seen: Stamp | None = None
         """The file at the last look; None while there is none."""
 
@@ -77,16 +77,16 @@ class ArchiveFetcher(Fetcher):
     async def changes(self, every: float) -> AsyncGenerator[None]:
         """Yield whenever the file is another: asking for that costs nothing, so it is done every second."""
         while True:
-            await anyio.sleep(min(every, _LOOK_SECONDS))
-            now = await anyio.to_thread.run_sync(_stamp, self._path)
+            await anyio.sleep(min(every, _POLL_SECONDS))
+            now = await anyio.to_thread.run_sync(_read_stamp, self._path)
             if now != self._seen:
                 self._seen = now
                 yield
 
     def _fetch(self) -> Snapshot:
         name = self._path.name
-        self._seen = _stamp(self._path)  # before it is read: what is written meanwhile is a change
-        if (form := archive_form(name)) is None:
+        self._seen = _read_stamp(self._path)  # before it is read: what is written meanwhile is a change
+        if (form := detect_archive_format(name)) is None:
             raise SourceError(f"{quoted(name)} is neither a `.zip` nor a `.tar.gz` file")
         if self._seen is None:
             raise SourceMissingError(f"{quoted(name)} is not there, or cannot be reached")
@@ -96,7 +96,7 @@ class ArchiveFetcher(Fetcher):
             root = self._copies.find(digest)
             if root is None:
                 unpacked = unpack_with_modes(content, form, self._bounds)
-                paths = _unwrapped(unpacked.files)
+                paths = _strip_common_folder(unpacked.files)
                 files = {path: unpacked.files[inside] for path, inside in paths.items()}
                 executable = {path for path, inside in paths.items() if inside in unpacked.executable}
                 root = self._copies.add(digest, _folder_name(files, name), files, executable)
@@ -112,21 +112,21 @@ class ArchiveFetcher(Fetcher):
         return Snapshot(root, digest, folder=root.parent)
 
 
-def _stamp(path: Path) -> Stamp | None:
+def _read_stamp(path: Path) -> Stamp | None:
     try:
         return Stamp.of(path.stat())
     except OSError:
         return None
 
 
-def _unwrapped(paths: Iterable[str]) -> dict[str, str]:
+def _strip_common_folder(paths: Iterable[str]) -> dict[str, str]:
     """Return the paths of an archive, by those without the one folder around all, as in what GitHub packs."""
-    found = {path: path for path in paths if not path.startswith(_OF_MACOS)}
+    found = {path: path for path in paths if not path.startswith(_MACOS_FOLDER)}
     tops = {path.partition("/")[0] for path in found if "/" in path}
     if len(tops) != 1 or not all("/" in path for path in found):
         return found
     (top,) = tops
-    if Ignored().by_name(top):  # what would be left out stays left out
+    if IgnoreRules().by_name(top):  # what would be left out stays left out
         return found
     return {path.removeprefix(f"{top}/"): path for path in found}
 
@@ -142,7 +142,7 @@ def _folder_name(files: Mapping[str, bytes], archive: str) -> str:
     return suggest_name(archive.partition(".")[0]) or "skill"
 
 
-class _Copies:
+class _SnapshotStore:
     """Unpacked archives in the cache, each in a folder named by its digest, and a note of ours among them.
 
     A folder that has such a name is complete. The note says which copy of our archive is the newest, and
@@ -161,7 +161,7 @@ class _Copies:
             return None
 
     def last(self) -> Snapshot | None:
-        found = ((self.find(digest), digest) for digest in _noted(self._note))
+        found = ((self.find(digest), digest) for digest in _read_note(self._note))
         copies = (Snapshot(root, digest, folder=root.parent) for root, digest in found if root is not None)
         return next(copies, None)
 
@@ -182,7 +182,7 @@ class _Copies:
 
     def remember(self, digest: str) -> None:
         """Note that a copy is the newest, and clean up. Raises `OSError`."""
-        noted = _noted(self._note)
+        noted = _read_note(self._note)
         if noted[:1] == [digest]:
             return
         newest, *before = dict.fromkeys([digest, *noted])
@@ -197,9 +197,13 @@ class _Copies:
     def _clean_up(self) -> None:
         """Remove the copies that no note has named for long, and what a crash left behind."""
         notes = list(self._folder.glob("*.note"))
-        kept = {note.name for note in notes} | {digest for note in notes for digest in _noted(note)}
+        kept = {note.name for note in notes} | {digest for note in notes for digest in _read_note(note)}
         for path in self._folder.iterdir():
-            if path.name in kept or is_in_use(path) or time.time() - path.stat().st_mtime < _KEPT_SECONDS:
+            if (
+                path.name in kept
+                or is_in_use(path)
+                or time.time() - path.stat().st_mtime < _RETENTION_SECONDS
+            ):
                 continue
             if path.is_dir():
                 remove_folder(path)
@@ -207,7 +211,7 @@ class _Copies:
                 path.unlink()
 
 
-def _noted(note: Path) -> list[str]:
+def _read_note(note: Path) -> list[str]:
     try:
         return _DIGEST.findall(note.read_text(encoding="ascii", errors="replace"))
     except OSError:

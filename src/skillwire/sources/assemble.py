@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from skillwire.core.names import SKILL_FILE, folded, path_fault, prefixes, root_uri
+from skillwire.core.names import SKILL_FILE, fold_path, parent_paths, path_fault, root_uri
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Limits, LiveFile, Origin, SkillFile, SkillRecord, Trust
 from skillwire.frontmatter.document import SkillDocument
@@ -67,7 +67,7 @@ def path_problems(skill_path: str, paths: Iterable[str]) -> Iterator[Problem]:
     known = list(paths)
     if fault := path_fault(skill_path):
         yield Problem(skill_path, Rule.FILE_NAME, Severity.ERROR, f"the path of the skill {fault}", _RENAME)
-    folders = {folder for path in known for folder in prefixes(path)}
+    folders = {folder for path in known for folder in parent_paths(path)}
     for path in known:
         where = f"{skill_path}/{path}"
         if fault := path_fault(path):
@@ -83,7 +83,7 @@ def clashing_paths(paths: Iterable[str]) -> dict[str, str]:
     first: dict[str, str] = {}
     clashes: dict[str, str] = {}
     for path in paths:
-        if (kept := first.setdefault(folded(path), path)) != path:
+        if (kept := first.setdefault(fold_path(path), path)) != path:
             clashes[path] = kept
     return clashes
 

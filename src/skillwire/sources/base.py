@@ -14,7 +14,7 @@ from skillwire.errors import SourceError, SourceUnavailableError
 from skillwire.safe_text import quoted
 
 _FIX = "fix the source; it is looked at again after a while, at the latest every half a minute"
-_COMES_BACK = "nothing to do if it comes back: it is asked again from time to time"
+_UNAVAILABLE_HINT = "nothing to do if it comes back: it is asked again from time to time"
 Progress: TypeAlias = Callable[[int], None]
 """Called during a scan with the number of files and folders seen so far."""
 Locations: TypeAlias = frozenset[str]
@@ -31,7 +31,7 @@ def source_problem(label: str, error: SourceError, *, known: bool) -> Problem:
         Rule.SOURCE_FAILED,
         Severity.ERROR,
         f"the source {quoted(label)} {what}: {error}",
-        hint=_COMES_BACK if isinstance(error, SourceUnavailableError) else _FIX,
+        hint=_UNAVAILABLE_HINT if isinstance(error, SourceUnavailableError) else _FIX,
     )
 
 
@@ -40,19 +40,19 @@ class WatchFilter:
 
     def __init__(self) -> None:
         self.locations: Locations = frozenset()
-        self._turned: list[Callable[[], None]] = []
+        self._listeners: list[Callable[[], None]] = []
 
     def set(self, locations: Locations) -> None:
         """Follow these from now on."""
         if locations != self.locations:
             self.locations = locations
-            for turned in self._turned:
-                turned()
+            for listener in self._listeners:
+                listener()
 
-    def on_change(self, turned: Callable[[], None]) -> Callable[[], None]:
-        """Have `turned` called whenever it goes elsewhere, until what this returns is called."""
-        self._turned.append(turned)
-        return lambda: self._turned.remove(turned)
+    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Have `listener` called whenever it goes elsewhere, until what this returns is called."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
 
 def ignore_progress(_seen: int) -> None:
@@ -145,10 +145,10 @@ class Source(ABC):
         """
         return await self.scan()
 
-    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
+    async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
         """Yield where to look again, whenever something may have changed, for as long as somebody listens.
 
-        With `only`, nothing else need be noticed. A source that cannot change by itself yields nothing.
+        `watch_filter` limits what must be noticed. A source that cannot change by itself yields nothing.
         """
         for nothing in ():
             yield nothing
@@ -196,7 +196,7 @@ class WrappedSource(Source):
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
         return await self.source.rescan(where)
 
-    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:
-        async with aclosing(self.source.changes(only)) as changes:
+    async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:
+        async with aclosing(self.source.changes(watch_filter)) as changes:
             async for where in changes:
                 yield where

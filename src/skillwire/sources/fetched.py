@@ -76,7 +76,7 @@ class FetchedSource(Source):
 
     def __init__(
         self,
-        mirror: Fetcher,
+        fetcher: Fetcher,
         *,
         label: str,
         limits: Limits | None = None,
@@ -89,21 +89,21 @@ class FetchedSource(Source):
         """
         require_posix("serving fetched skills")
         self.label = label
-        self._mirror = mirror
+        self._fetcher = fetcher
         self._limits = limits or Limits()
         self._every = every
         self._live = live
-        self._asked = self._begun = False
+        self._has_synced = self._is_prepared = False
         self._copy: Snapshot | None = None
         self._folder: FolderSource | None = None
-        self._trouble: SourceError | None = None
+        self._failure: SourceError | None = None
         self._fetched: datetime | None = None
         self._in_use: deque[FileLock] = deque()
         """Marks on the copy that is served, and the one before: somebody may still read from that."""
 
     @property
     def place(self) -> str:
-        return self._mirror.place
+        return self._fetcher.place
 
     @property
     def status(self) -> str:
@@ -112,15 +112,15 @@ class FetchedSource(Source):
 
     async def sync(self) -> Snapshot:
         """Fetch, and serve what was fetched from the next scan on. Raises `SourceError`."""
-        self._asked = True
+        self._has_synced = True
         try:
-            copy = await self._mirror.fetch()
+            copy = await self._fetcher.fetch()
         except SourceError as error:
-            self._trouble = error
+            self._failure = error
             raise
-        self._trouble = None
+        self._failure = None
         self._fetched = datetime.now(UTC)
-        self._mount(copy)
+        self._serve_copy(copy)
         return copy
 
     @property
@@ -133,21 +133,21 @@ class FetchedSource(Source):
     @property
     def last(self) -> Snapshot | None:
         """What would be served if nobody could be asked."""
-        return self._copy or self._mirror.last()
+        return self._copy or self._fetcher.last()
 
     async def prepare(self) -> None:
-        if not self._begun:
-            self._begun = True
-            await self._begin()
+        if not self._is_prepared:
+            self._is_prepared = True
+            await self._prepare_first_copy()
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
         await self.prepare()
         if self._folder is None:
-            raise self._trouble or SourceError("it is still being fetched")
-        return self._told(await self._folder.scan(progress))
+            raise self._failure or SourceError("it is still being fetched")
+        return self._add_problems(await self._folder.scan(progress))
 
-    async def _begin(self) -> None:
-        last = self._mirror.last()
+    async def _prepare_first_copy(self) -> None:
+        last = self._fetcher.last()
         if last is None or not self._live:
             with (
                 contextlib.suppress(SourceError),
@@ -155,12 +155,12 @@ class FetchedSource(Source):
             ):
                 await self.sync()
         if self._folder is None and last is not None:
-            self._mount(last)
+            self._serve_copy(last)
 
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
         if self._folder is None or where == EVERYWHERE:
             return await self.scan()
-        return self._told(await self._folder.rescan(where))
+        return self._add_problems(await self._folder.rescan(where))
 
     async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         if self._folder is None:
@@ -170,18 +170,20 @@ class FetchedSource(Source):
     def validator(self, entry: SkillRecord, file: SkillFile | LiveFile) -> Validator | None:
         return None if self._folder is None else self._folder.validator(entry, file)
 
-    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:
-        if only is not None:  # whoever wants the skills to stay as they are does not ask for newer ones
+    async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:
+        if (
+            watch_filter is not None
+        ):  # whoever wants the skills to stay as they are does not ask for newer ones
             return
-        if not self._asked or self._folder is None:
-            await self._sync_or_not()
+        if not self._has_synced or self._folder is None:
+            await self._try_sync()
             yield EVERYWHERE
             async with contextlib.aclosing(self._retries()) as retries:
                 async for where in retries:
                     yield where
-        async with contextlib.aclosing(self._mirror.changes(self._every)) as times:
+        async with contextlib.aclosing(self._fetcher.changes(self._every)) as times:
             async for _ in times:
-                if await self._sync_or_not():
+                if await self._try_sync():
                     yield EVERYWHERE
                 async with contextlib.aclosing(self._retries()) as retries:
                     async for where in retries:
@@ -190,20 +192,20 @@ class FetchedSource(Source):
     async def _retries(self) -> AsyncGenerator[Locations]:
         """Fetch again while this machine is out of something: a mirror does not report a change twice."""
         pause = _FIRST_RETRY
-        while isinstance(self._trouble, SourceBusyError):
+        while isinstance(self._failure, SourceBusyError):
             await anyio.sleep(min(pause, self._every))
             pause = min(2 * pause, _LAST_RETRY)
-            if await self._sync_or_not():
+            if await self._try_sync():
                 yield EVERYWHERE
 
-    async def _sync_or_not(self) -> bool:
+    async def _try_sync(self) -> bool:
         """Fetch if that can be done; return whether anything is to be told differently now."""
-        before = self._copy, str(self._trouble)
+        before = self._copy, str(self._failure)
         with contextlib.suppress(SourceError):
             await self.sync()
-        return before != (self._copy, str(self._trouble))
+        return before != (self._copy, str(self._failure))
 
-    def _mount(self, copy: Snapshot) -> None:
+    def _serve_copy(self, copy: Snapshot) -> None:
         if self._copy is None or copy.root != self._copy.root:
             if (lock := mark_in_use(copy.folder or copy.root)) is not None:
                 self._in_use.append(lock)
@@ -212,19 +214,19 @@ class FetchedSource(Source):
             self._folder = FolderSource(copy.root, label=self.label, limits=self._limits)
         self._copy = copy
 
-    def _told(self, scan: Scan) -> Scan:
+    def _add_problems(self, scan: Scan) -> Scan:
         """Return the scan with what is wrong with the copy itself."""
         problems = (*(self._copy.problems if self._copy else ()), *scan.problems)
-        if self._trouble is not None:
-            problems = (*problems, _stale(self._trouble))
+        if self._failure is not None:
+            problems = (*problems, _stale_problem(self._failure))
         return replace(scan, problems=problems)
 
 
-def _stale(trouble: SourceError) -> Problem:
+def _stale_problem(failure: SourceError) -> Problem:
     return Problem(
         ".",
         Rule.SOURCE_STALE,
         Severity.WARNING,
-        f"it cannot be fetched now, so the last good copy is served: {trouble}",
+        f"it cannot be fetched now, so the last good copy is served: {failure}",
         hint="nothing to do if it comes back; it is asked again from time to time",
     )

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import anyio
 
 from skillwire.core.mime import is_text, mime_type
-from skillwire.core.names import SKILL_FILE, prefixes
+from skillwire.core.names import SKILL_FILE, parent_paths
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Digest, Limits, LiveFile, Origin, SkillFile, SkillRecord
 from skillwire.errors import SourceError
@@ -68,12 +68,12 @@ class MemorySource(Source):
     def put(self, skill: MemorySkill) -> None:
         """Add a skill, or replace the one at its path. Shows with the next scan; at once, while followed."""
         self._skills[skill.path] = skill
-        self._tell()
+        self._notify()
 
     def remove(self, path: str) -> None:
         """Take the skill at `path` away. Shows as what `put` does."""
         del self._skills[path]
-        self._tell()
+        self._notify()
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
         entries: list[SkillRecord] = []
@@ -87,7 +87,7 @@ class MemorySource(Source):
                 problems.extend(found)
         return Scan(tuple(entries), tuple(problems))
 
-    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
+    async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
         while True:
             changed = anyio.Event()
             self._changed.add(changed)
@@ -95,7 +95,7 @@ class MemorySource(Source):
             yield EVERYWHERE
             await changed.wait()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for changed in self._changed:
             changed.set()
         self._changed.clear()
@@ -137,14 +137,14 @@ class MemorySource(Source):
         document = await _document(skill, where)
         if isinstance(document, Problem):
             return [*faults, document]
-        if faults or not document.servable or document.frontmatter is None:
+        if faults or not document.is_servable or document.frontmatter is None:
             return [*faults, *document.problems]
         segments, name = skill.path.split("/"), str(document.frontmatter["name"])
         return assemble(
             document,
             skill_path=segments if segments[-1] == name else [*segments, name],
             files=_live_files(skill) if skill.dynamic else _fixed_files(skill),
-            directories={folder for path in skill.files for folder in prefixes(path)},
+            directories={folder for path in skill.files for folder in parent_paths(path)},
             origin=Origin(self.label, skill.path, where),
         )
 

@@ -39,12 +39,12 @@ class DeferredSource(WrappedSource):
 class UnavailableSource(Source):
     """Says why there is nothing, whenever it is asked."""
 
-    def __init__(self, label: str, place: str, reason: str, *, tell: bool = True) -> None:
-        """With `tell`, scans say why. Where clients would read it, only the operator does."""
+    def __init__(self, label: str, place: str, reason: str, *, show_reason: bool = True) -> None:
+        """With `show_reason`, scans say why. Where clients would read it, only the operator does."""
         self.label = label
         self.reason = reason
         self._place = place
-        self._told = reason if tell else "it cannot be opened; `skillwire check` says why"
+        self._shows_reason = reason if show_reason else "it cannot be opened; `skillwire check` says why"
 
     @property
     def place(self) -> str:
@@ -55,7 +55,7 @@ class UnavailableSource(Source):
         return f"unavailable: {self.reason}"
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:  # noqa: ARG002 - there is nothing to see
-        raise SourceError(self._told)
+        raise SourceError(self._shows_reason)
 
     async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:  # noqa: ARG002 - as above
-        raise SourceError(self._told)
+        raise SourceError(self._shows_reason)

@@ -9,12 +9,12 @@ from skillwire.errors import SkillwireError
 NO_SKILLS = "no skills here; a skill is a folder with a `SKILL.md` in it"
 
 
-def say(text: str) -> None:
+def print_notice(text: str) -> None:
     """Print a line that is not a result."""
     sys.stderr.write(f"{text}\n")
 
 
-def counted(number: int, noun: str) -> str:
+def pluralize(number: int, noun: str) -> str:
     """Return `1 skill`, `2 skills`."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 

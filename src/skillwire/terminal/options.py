@@ -84,7 +84,7 @@ NoWellKnown: TypeAlias = Annotated[
 ]
 
 
-def checked_budget(tokens: int) -> int:
+def validate_budget(tokens: int) -> int:
     """Return how long the list of skills may be. Raises `UsageError`."""
     if tokens < 0:
         raise UsageError(f"`--catalog-tokens` is {tokens}", hint="say how many tokens, 0 for an empty list")

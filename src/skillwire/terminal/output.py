@@ -11,7 +11,7 @@ from rich.text import Text
 from skillwire.core.json_text import json_bytes
 from skillwire.core.mime import is_text
 from skillwire.core.problem import Problem, Severity
-from skillwire.safe_text import quoted, visible
+from skillwire.safe_text import escape_invisible, quoted
 
 _NOT_PLAIN = re.compile(r"[^\x00-\x7e]")
 COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
@@ -25,17 +25,17 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-def data() -> Console:
+def stdout_console() -> Console:
     """Return the console for results. Lines are never wrapped: another program may read them."""
     return _Console(soft_wrap=True, highlight=False, markup=False)
 
 
-def talk() -> Console:
+def stderr_console() -> Console:
     """Return the console for everything that is not a result."""
     return _Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
 
 
-def manual() -> Console:
+def help_console() -> Console:
     """Return the console for `--help`, which is wrapped and has colours."""
     return _Console()
 
@@ -58,27 +58,27 @@ def _escaped(match: re.Match[str]) -> str:
     character = match[0]
     return (
         character
-        if visible(character) == character
+        if escape_invisible(character) == character
         else json.dumps(character)[1:-1].replace("\x7f", "\\u007f")
     )
 
 
 def print_error(message: str, hint: str = "") -> None:
     """Say what went wrong, and what to do about it."""
-    console = talk()
-    console.print(Text.assemble(("error", "bold red"), f": {visible(message)}"))
+    console = stderr_console()
+    console.print(Text.assemble(("error", "bold red"), f": {escape_invisible(message)}"))
     if hint:
-        console.print(Text.assemble(("hint", "bold cyan"), f": {visible(hint)}"))
+        console.print(Text.assemble(("hint", "bold cyan"), f": {escape_invisible(hint)}"))
 
 
 def print_problems(console: Console, problems: Iterable[Problem]) -> None:
     """Print each problem as `path:line: field: message`, and its hint below."""
     for problem in problems:
-        place, _, rest = visible(str(problem)).partition(": ")
+        place, _, rest = escape_invisible(str(problem)).partition(": ")
         kind = (f"{problem.severity}: {problem.rule}", COLOURS[problem.severity])
         console.print(Text.assemble((place, "bold"), f": {rest} (", kind, ")"))
         if problem.hint:
-            console.print(Text.assemble(("hint", "cyan"), f": {visible(problem.hint)}"))
+            console.print(Text.assemble(("hint", "cyan"), f": {escape_invisible(problem.hint)}"))
 
 
 def is_interactive() -> bool:
@@ -86,11 +86,11 @@ def is_interactive() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def agreed(question: str) -> bool:
+def confirm(question: str) -> bool:
     """Ask a question that is answered with yes or no; anything but a clear yes is a no."""
     if not is_interactive():
         return False
-    talk().print(f"{question} [y/N] ", end="")
+    stderr_console().print(f"{question} [y/N] ", end="")
     return sys.stdin.readline().strip().lower() in _YES
 
 
@@ -103,7 +103,7 @@ def print_content(content: bytes, path: str, kind: str, *, raw: bool) -> int:
         )
         return 1
     if not raw and sys.stdout.isatty():  # a terminal obeys what it is shown
-        print_line("\n".join(visible(line, keep="\t") for line in _lines(content)))
+        print_line("\n".join(escape_invisible(line, keep="\t") for line in _lines(content)))
         return 0
     sys.stdout.buffer.write(content)
     sys.stdout.buffer.flush()

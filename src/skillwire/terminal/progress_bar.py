@@ -4,9 +4,9 @@ import time
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
-from skillwire.terminal.output import talk
+from skillwire.terminal.output import stderr_console
 
-_PATIENCE = 1.0
+_SHOW_AFTER_SECONDS = 1.0
 """Seconds before it shows."""
 
 
@@ -22,14 +22,14 @@ class ProgressBar:
             BarColumn(),
             TextColumn("{task.completed:,} files and folders"),
             TimeElapsedColumn(),
-            console=talk(),
+            console=stderr_console(),
             transient=True,
         )
 
     def seen(self, number: int) -> None:
         if self._task is not None:
             self._progress.update(self._task, completed=number)
-        elif time.monotonic() - self._started > _PATIENCE:
+        elif time.monotonic() - self._started > _SHOW_AFTER_SECONDS:
             self._progress.start()
             # Nobody knows how many there will be.
             self._task = self._progress.add_task("scan", total=None, completed=number)

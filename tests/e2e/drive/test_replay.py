@@ -13,7 +13,7 @@ import pytest
 from websockets.asyncio.client import connect
 
 from skillwire.drive import Auth, ClientInfo, DeniedError, DriveLimits, Hooks, Invocation
-from tests.support.drive import Drive, Program, driving, ending, program, registration
+from tests.support.drive import Drive, Program, drive_server, ending, program, registration
 from tests.support.recorded import frames, recorded, recorded_answers, registrations
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +29,7 @@ DIFFERENT: dict[str, int] = {
 
 @pytest.fixture
 async def drive() -> AsyncGenerator[Drive]:
-    async with driving(limits=DriveLimits(answer_seconds=1.0)) as server:
+    async with drive_server(limits=DriveLimits(answer_seconds=1.0)) as server:
         yield server
 
 
@@ -194,7 +194,7 @@ async def test_the_recorded_life_of_sessions_means_the_same() -> None:
     lines = {next(iter(each)): each for each in records}
     live = next(each["f"] for each in records if each.get("dir") == "c->s live")
     limits = DriveLimits(ping_seconds=0.3, silence_seconds=1.0)
-    async with driving(limits=limits, hooks=Denying()) as drive, program(drive, live) as client:
+    async with drive_server(limits=limits, hooks=Denying()) as drive, program(drive, live) as client:
         denied = registration("denied", [])
         async with connect(drive.socket, proxy=None) as connection:
             await connection.send(json.dumps({**denied, "auth": {"token": "msg"}}))
@@ -234,7 +234,7 @@ async def test_the_recorded_life_of_sessions_means_the_same() -> None:
 
 
 async def test_of_two_polls_one_gets_the_message_and_the_other_waits() -> None:
-    async with driving() as drive:
+    async with drive_server() as drive:
         session = await connected(drive)
         statuses: list[int] = []
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser
 
-from tests.support.browser import launched
+from tests.support.browser import launch_browser
 from tests.support.demo_skills import write_demo
 from tests.support.peers import HttpServer
 
@@ -19,7 +19,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="module")
 async def browser(anyio_backend: str) -> AsyncGenerator[Browser]:
-    async with launched() as browser:
+    async with launch_browser() as browser:
         yield browser
 
 

@@ -23,7 +23,7 @@ from skillwire.host.dialects.client import ask
 from skillwire.server import ServeOptions
 from tests.support.clients import ERAS, text_of
 from tests.support.fastmcp_servers import client_of
-from tests.support.hearing import hearing
+from tests.support.listening_client import listening_client
 from tests.support.skills import skill_md, write_skill
 from tests.unit.authoring.conftest import refunds
 
@@ -279,11 +279,11 @@ async def test_a_folder_is_followed_and_clients_hear_of_it(make: Any, mode: Any,
     write_skill(tmp_path, "one")
     server = make()
     attach(server, tmp_path)
-    async with hearing(partial(Client, server), mode) as hears:
+    async with listening_client(partial(Client, server), mode) as hears:
         (entry,) = (await ask(hears.client, "skills/list"))["skills"]
         assert entry["uri"] == "skill://one/SKILL.md"
         write_skill(tmp_path, "two")
-        await hears.of_other_resources()
+        await hears.wait_for_list_change()
         names = [each["frontmatter"]["name"] for each in (await ask(hears.client, "skills/list"))["skills"]]
         assert names == ["one", "two"]
 
@@ -496,7 +496,7 @@ async def test_clients_of_today_get_tools_prompts_and_instructions(
 async def test_clients_that_watch_the_problems_hear_of_a_taken_name(mode: Any, skills: Skills) -> None:
     server = sdk_server()
     attach(server, skills)
-    async with hearing(partial(Client, server), mode) as heard:
+    async with listening_client(partial(Client, server), mode) as heard:
         with_taken_names(server)
         await heard.client.list_tools()
-        await heard.of_other_resources()
+        await heard.wait_for_list_change()

@@ -19,7 +19,7 @@ from skillwire.errors import ConflictError
 from skillwire.host.dialects.client import ask
 from skillwire.server import PromptContent, ServeOptions, SkillTools
 from skillwire.server.attaching.fastmcp.view import view_of
-from skillwire.server.build import all_instructions
+from skillwire.server.build import join_instructions
 from tests.support.clients import ERAS, text_of
 from tests.support.fastmcp_servers import all_resources, client_of, fastmcp_server, names_of
 from tests.support.skills import write, write_skill
@@ -181,8 +181,8 @@ async def test_all_skills_together_name_no_tool_that_one_server_lacks(
     attach(parent, OWN, options=ServeOptions(skill_tools=first, catalog_tokens=1))
     parent.mount(child, namespace="team")
     view = await view_of(parent, None)
-    await view.catch_up()
-    instructions = all_instructions(None, view.features) or ""
+    await view.refresh()
+    instructions = join_instructions(None, view.features) or ""
     assert "resources/list" in instructions
     assert ("load-skill" in instructions) is (SkillTools.NEVER not in (first, second))
 

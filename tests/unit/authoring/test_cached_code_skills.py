@@ -10,7 +10,7 @@ import pytest
 from skillwire import LiveSkill, MemorySource, Skill, SkillRequest, Skills
 from skillwire.authoring.source import CodeSource
 from skillwire.sources import MemorySkill
-from tests.support.cached_answers import Both, both, headers_for, modern
+from tests.support.cached_answers import ServerPair, both, headers_for, modern
 
 REFUNDS = "skill://acme/refunds/SKILL.md"
 numbers = count()
@@ -30,7 +30,7 @@ def in_memory(text: str = "first") -> MemorySkill:
 
 
 @pytest.fixture
-def in_code() -> Iterator[Both]:
+def in_code() -> Iterator[ServerPair]:
     body = "---\nname: refunds\ndescription: Refund an order.\n---\nAsk first.\n"
     refunds = (
         Skill("refunds", body)
@@ -48,13 +48,13 @@ def in_code() -> Iterator[Both]:
 
 
 @pytest.fixture
-def memory() -> Iterator[tuple[MemorySource, Both]]:
+def memory() -> Iterator[tuple[MemorySource, ServerPair]]:
     source = MemorySource([in_memory()])
     with both(source) as served:
         yield source, served
 
 
-def asked(served: Both, method: str, **params: str) -> tuple[Any, int]:
+def asked(served: ServerPair, method: str, **params: str) -> tuple[Any, int]:
     """Return an answer that is the same with the cache and without, and how often the cache gave it."""
     message = modern(method, **params)
     line, before = json.dumps(message).encode(), served.response_cache.answered
@@ -67,27 +67,27 @@ def asked(served: Both, method: str, **params: str) -> tuple[Any, int]:
 
 @pytest.mark.rule("S12", "S19")
 @pytest.mark.parametrize("uri", [REFUNDS, "skill://acme/refunds/terms.md", "skill://acme/refunds/logo.bin"])
-def test_files_of_skills_in_code_come_from_the_cache(in_code: Both, uri: str) -> None:
+def test_files_of_skills_in_code_come_from_the_cache(in_code: ServerPair, uri: str) -> None:
     result, cached = asked(in_code, "resources/read", uri=uri)
     assert result["contents"][0]["uri"] == uri
     assert cached == 5
 
 
-def test_lists_and_entries_of_skills_in_code_are_cached(in_code: Both) -> None:
+def test_lists_and_entries_of_skills_in_code_are_cached(in_code: ServerPair) -> None:
     result, cached = asked(in_code, "skills/list")
     assert {each["uri"] for each in result["skills"]} == {REFUNDS, "skill://clock/SKILL.md"}
     assert cached == 5
     assert asked(in_code, "skills/get", uri=REFUNDS)[1] == 5
 
 
-def test_live_text_is_made_anew_for_each_read(in_code: Both) -> None:
+def test_live_text_is_made_anew_for_each_read(in_code: ServerPair) -> None:
     line = json.dumps(modern("resources/read", uri="skill://clock/SKILL.md")).encode()
     texts = {in_code.with_cache.ask(line)["result"]["contents"][0]["text"] for _ in range(4)}
     assert len(texts) == 4
     assert in_code.response_cache.answered == 0
 
 
-def test_a_skill_behind_a_pattern_is_not_cached(in_code: Both) -> None:
+def test_a_skill_behind_a_pattern_is_not_cached(in_code: ServerPair) -> None:
     result, cached = asked(in_code, "resources/read", uri="skill://sales/north/SKILL.md")
     assert "in north" in result["contents"][0]["text"]
     assert cached == 0
@@ -95,7 +95,7 @@ def test_a_skill_behind_a_pattern_is_not_cached(in_code: Both) -> None:
 
 @pytest.mark.rule("S19")
 def test_a_replaced_file_in_memory_is_never_answered_from_the_cache(
-    memory: tuple[MemorySource, Both],
+    memory: tuple[MemorySource, ServerPair],
 ) -> None:
     source, served = memory
     result, cached = asked(served, "resources/read", uri="skill://notes/more.md")
@@ -107,7 +107,7 @@ def test_a_replaced_file_in_memory_is_never_answered_from_the_cache(
 
 
 def test_a_removed_skill_in_memory_is_not_answered_from_the_cache(
-    memory: tuple[MemorySource, Both],
+    memory: tuple[MemorySource, ServerPair],
 ) -> None:
     source, served = memory
     asked(served, "resources/read", uri="skill://notes/SKILL.md")

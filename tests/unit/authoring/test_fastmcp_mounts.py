@@ -12,7 +12,7 @@ from skillwire import Skill, Skills, attach
 from skillwire.host.dialects.client import ask
 from tests.support.clients import ERAS
 from tests.support.fastmcp_servers import all_resources, client_of, fastmcp_server, names_of
-from tests.support.hearing import hearing
+from tests.support.listening_client import listening_client
 from tests.support.skills import write_skill
 
 pytestmark = pytest.mark.anyio
@@ -80,10 +80,10 @@ async def test_a_folder_is_followed_and_clients_hear_of_it(
         parent.mount(child, namespace=namespace)
     prefix = "" if namespace is None else f"{namespace}/"
     served = child if namespace is None else parent
-    async with hearing(partial(client_of, served), mode) as hears:
+    async with listening_client(partial(client_of, served), mode) as hears:
         assert await names_of(hears.client) == [f"skill://{prefix}one/SKILL.md"]
         write_skill(tmp_path, "two")
-        await hears.of_other_resources()
+        await hears.wait_for_list_change()
         names = await names_of(hears.client)
         assert names == [f"skill://{prefix}one/SKILL.md", f"skill://{prefix}two/SKILL.md"]
 
@@ -109,17 +109,17 @@ async def test_a_server_that_is_mounted_late_is_followed_too(mode: Any, tmp_path
     attach(parent, Skill("own", "---\nname: own\ndescription: O.\n---\n"))
     write_skill(tmp_path, "one")
     attach(child, tmp_path)
-    async with hearing(partial(client_of, parent), mode) as hears:
+    async with listening_client(partial(client_of, parent), mode) as hears:
         assert await names_of(hears.client) == ["skill://own/SKILL.md"]
         parent.mount(child, namespace="late")
         assert await names_of(hears.client) == ["skill://own/SKILL.md", "skill://late/one/SKILL.md"]
-        async with hearing(partial(client_of, parent), mode) as also_hears:
+        async with listening_client(partial(client_of, parent), mode) as also_hears:
             write_skill(tmp_path, "two")
-            await also_hears.of_other_resources()
+            await also_hears.wait_for_list_change()
             if (
                 mode == "legacy"
             ):  # in the other era a stream ends with what it was about, and is asked for anew
-                await hears.of_other_resources()
+                await hears.wait_for_list_change()
             assert len(await names_of(hears.client)) == 3
             assert (await hears.client.read_resource("skill://late/two/SKILL.md")).contents
 

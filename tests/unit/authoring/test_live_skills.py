@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 
 from skillwire import LiveSkill, Skill, SkillRequest, Skills, SkillServer
 from skillwire.authoring.live import Resolver
-from skillwire.authoring.resolve import MOST
+from skillwire.authoring.resolve import MAX_THREADS
 from skillwire.errors import ConflictError, InvalidValueError
 from skillwire.frontmatter.document import read_document
 from skillwire.frontmatter.writer import write_frontmatter
@@ -313,16 +313,16 @@ async def test_more_slow_functions_than_there_are_threads_hold_up_nobody_else() 
         texts.append(await read(client))
 
     async with Client(server.build()) as client, anyio.create_task_group() as tasks:
-        for _ in range(MOST + 10):
+        for _ in range(MAX_THREADS + 10):
             tasks.start_soon(read_late, client)
-        for _ in range(MOST):
+        for _ in range(MAX_THREADS):
             while not started.acquire(blocking=False):
                 await anyio.lowlevel.checkpoint()
         with anyio.fail_after(20):
             assert (await read(client, "skill://quick/SKILL.md")).endswith("quick")
             assert (await read(client, "skill://fixed/SKILL.md")).startswith("---")
         released.set()
-    assert len(texts) == MOST + 10
+    assert len(texts) == MAX_THREADS + 10
 
 
 def test_a_server_can_run_in_one_loop_after_another() -> None:

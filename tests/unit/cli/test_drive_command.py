@@ -10,7 +10,7 @@ from skillwire.cli.main import run
 from skillwire.drive import tools as bridge
 from skillwire.drive.command import ListedPath, tree_lines
 from tests.support.command_line import Cli
-from tests.support.drive import Drive, driving, program, registration, skills
+from tests.support.drive import Drive, drive_server, program, registration, skills
 from tests.support.peers import HttpServer
 from tests.support.skills import write_skill
 
@@ -34,7 +34,7 @@ shop                   Shop
 
 @pytest.fixture
 async def shop() -> AsyncGenerator[Drive]:
-    async with driving() as drive, program(drive, registration("shop", PATHS)):
+    async with drive_server() as drive, program(drive, registration("shop", PATHS)):
         yield drive
 
 
@@ -77,7 +77,7 @@ async def test_a_token_is_asked_for_and_sent(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SHOP_TOKEN", "secret")
-    async with driving(token="secret") as drive, program(drive, registration("shop", PATHS)):
+    async with drive_server(token="secret") as drive, program(drive, registration("shop", PATHS)):
         assert await in_thread(lambda: run(["drive", "tree", drive.base])) == 1
         assert capsys.readouterr().err == (
             "error: the server wants a token\nhint: name the variable that holds it: `--token-env VAR`\n"

@@ -9,10 +9,10 @@ import pytest
 from skills_ref import validate  # pyright: ignore[reportMissingTypeStubs] - it has annotations, but no marker
 
 from skillwire.config.library import load_library
-from skillwire.contract.projection import plan_for, restored
+from skillwire.contract.projection import plan_projection, restore_block
 from skillwire.contract.projection import write as write_projection
 from skillwire.contract.rules.skill import BLOCK_KEY
-from skillwire.core.output_folder import LIST_OF_OURS, SiteFolder
+from skillwire.core.output_folder import MANIFEST_NAME, SiteFolder
 from skillwire.frontmatter.document import read_document
 from tests.support.command_line import Cli
 from tests.support.contracts import block, write_contract_skill
@@ -81,7 +81,7 @@ def test_the_block_of_every_projection_can_be_rebuilt(team: Path, cli: Cli) -> N
         if path.endswith("SKILL.md"):
             raw = read_document(files(team / "skills")[path], path, None).frontmatter or {}
             made = read_document(content, path, None).frontmatter or {}
-            assert restored(made, BLOCK_KEY)[BLOCK_KEY] == raw[BLOCK_KEY]
+            assert restore_block(made, BLOCK_KEY)[BLOCK_KEY] == raw[BLOCK_KEY]
 
 
 def test_projecting_again_and_projecting_a_projection_changes_nothing(team: Path, cli: Cli) -> None:
@@ -229,19 +229,19 @@ def test_a_projection_that_was_ended_is_finished_by_the_next_one(
         dying.setattr("skillwire.contract.projection._set_mode", ended)
         dying.setattr(SiteFolder, "note", ended)  # as after `kill -9`: nobody writes down what is there
         with pytest.raises(RuntimeError, match="ended"):
-            anyio.run(write_projection, library, plan_for(library, BLOCK_KEY), site)
+            anyio.run(write_projection, library, plan_projection(library, BLOCK_KEY), site)
     assert files(team / "upload").keys() == {"coding/SKILL.md"}
     write_contract_skill(team / "skills", "coding", license="MIT")
     write(
         team / "upload/coding",
         {".SKILL.md.o4whc0ro.skillwire-tmp": "half", ".other.o4whc0ro.skillwire-tmp": "mine"},
     )
-    write(team / "upload", {f".{LIST_OF_OURS}.o4whc0ro.skillwire-tmp": "half"})
+    write(team / "upload", {f".{MANIFEST_NAME}.o4whc0ro.skillwire-tmp": "half"})
     assert cli("project", "skills", "--out", "upload", "--check").code == 1
     done = cli("project", "skills", "--out", "upload")
     assert (done.code, done.err.splitlines()[-1]) == (0, "7 skills projected to `upload`")
     hidden = {path.name for path in (team / "upload").rglob(".*")}
-    assert hidden == {LIST_OF_OURS, ".other.o4whc0ro.skillwire-tmp"}
+    assert hidden == {MANIFEST_NAME, ".other.o4whc0ro.skillwire-tmp"}
     assert cli("project", "skills", "--out", "upload", "--check").code == 0
 
 
@@ -255,8 +255,8 @@ def test_a_file_of_somebody_else_is_told_with_the_right_verb(team: Path, cli: Cl
 
 def test_without_its_list_a_projection_is_not_current(team: Path, cli: Cli) -> None:
     cli("project", "skills", "--out", "upload")
-    (team / "upload" / LIST_OF_OURS).unlink()
+    (team / "upload" / MANIFEST_NAME).unlink()
     done = cli("project", "skills", "--out", "upload", "--check")
-    assert (done.code, done.out) == (1, f"missing: {LIST_OF_OURS}\n")
+    assert (done.code, done.out) == (1, f"missing: {MANIFEST_NAME}\n")
     cli("project", "skills", "--out", "upload")
     assert cli("project", "skills", "--out", "upload", "--check").code == 0

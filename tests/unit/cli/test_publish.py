@@ -12,9 +12,9 @@ from skillwire.cli import publish
 from skillwire.core import output_folder as site_folder
 from skillwire.core.atomic_write import replace_file
 from skillwire.core.names import SKILL_FILE
-from skillwire.features.website import LeftOut, choose, page_of
+from skillwire.features.website import SkippedSkill, build_page, choose_skills
 from skillwire.protocol.delivery import Delivery
-from skillwire.protocol.discovery import FOLDER, Artifact, read_index
+from skillwire.protocol.discovery import WELL_KNOWN_FOLDER, Artifact, read_index
 from skillwire.sources import Digest, FetchedSource, MemorySkill
 from skillwire.sources.web.source import WebFetcher
 from tests.support.command_line import Cli
@@ -22,9 +22,9 @@ from tests.support.liars import Failing
 from tests.support.peers import PATIENCE
 from tests.support.scans import catalog
 from tests.support.skills import skill_md, tree_stamps, write, write_skill
-from tests.support.web_site import Publisher
+from tests.support.web_site import PublishingSite
 
-WELL_KNOWN = Path("site") / FOLDER
+WELL_KNOWN = Path("site") / WELL_KNOWN_FOLDER
 
 
 def published() -> dict[str, Artifact]:
@@ -50,7 +50,7 @@ def test_what_is_published_is_read_back_with_the_same_digests(
     assert cli("publish", "skills", "--out", "site").code == 0
 
     async def read_back() -> list[SkillRecord]:
-        with anyio.fail_after(PATIENCE), Publisher() as site:
+        with anyio.fail_after(PATIENCE), PublishingSite() as site:
             site.show_folder(tmp_path / "site")
             mirror = WebFetcher(site.origin, tmp_path / "cache")
             scan = await FetchedSource(mirror, label="site").scan()
@@ -135,7 +135,11 @@ def test_at_no_moment_does_the_index_name_what_is_not_there(
 def test_what_is_gone_is_removed_and_what_others_put_there_stays(good: Path, cli: Cli) -> None:
     write(
         good / "site",
-        {"index.html": "home\n", f"{FOLDER}/notes.txt": "mine\n", f"{FOLDER}/returns/mine.txt": "mine\n"},
+        {
+            "index.html": "home\n",
+            f"{WELL_KNOWN_FOLDER}/notes.txt": "mine\n",
+            f"{WELL_KNOWN_FOLDER}/returns/mine.txt": "mine\n",
+        },
     )
     cli("publish", "good", "--out", "site")
     shutil.rmtree(good / "good/returns")
@@ -272,7 +276,7 @@ def test_a_skill_that_is_made_anew_for_each_read_cannot_be_published() -> None:
     async def now() -> bytes:
         return skill_md("live")
 
-    found = choose(catalog(MemorySource([MemorySkill("live", {SKILL_FILE: now})])))
+    found = choose_skills(catalog(MemorySource([MemorySkill("live", {SKILL_FILE: now})])))
     assert found.entries == ()
     assert [(each.path, "made anew" in each.message) for each in found.left_out] == [("live", True)]
 
@@ -284,9 +288,9 @@ def test_a_skill_that_changes_while_it_is_read_is_left_out() -> None:
         library = Library([source])
         (entry,) = (await library.load()).entries.values()
         source.put(MemorySkill("a", {SKILL_FILE: skill_md("a"), "b.md": b"new"}))
-        return await page_of(library, entry)
+        return await build_page(library, entry)
 
-    assert isinstance(anyio.run(outcome), LeftOut)
+    assert isinstance(anyio.run(outcome), SkippedSkill)
 
 
 def test_a_description_is_as_long_as_the_format_allows(good: Path, cli: Cli) -> None:

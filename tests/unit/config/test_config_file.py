@@ -20,7 +20,7 @@ from skillwire.config.file import (
     SourceSettings,
     decide,
     default_config,
-    overrides_in,
+    read_overrides,
     write_allowed_origins,
     write_static,
 )
@@ -52,7 +52,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_file_that_does_not_exist_decides_nothing_and_is_not_made_by_reading(path: Path) -> None:
-    assert overrides_in(ConfigFile(path)) == {}
+    assert read_overrides(ConfigFile(path)) == {}
     assert not path.exists()
 
 
@@ -61,7 +61,7 @@ def test_what_is_written_is_read_again(path: Path) -> None:
     assert decide(file, URI, {"assistant": False}) == Override(assistant=False)
     assert decide(file, URI, {"user": True}) == Override(assistant=False, user=True)
     assert decide(file, OTHER, {"user": False}) == Override(user=False)
-    assert overrides_in(file) == {URI: Override(assistant=False, user=True), OTHER: Override(user=False)}
+    assert read_overrides(file) == {URI: Override(assistant=False, user=True), OTHER: Override(user=False)}
 
 
 def test_a_side_that_is_reset_is_left_to_the_frontmatter(path: Path) -> None:
@@ -83,7 +83,7 @@ def test_comments_spacing_and_unknown_keys_are_kept(path: Path) -> None:
     decide(file, URI, {"user": False})
     text = path.read_text()
     assert all(line in text.splitlines() for line in HAND_WRITTEN.splitlines())
-    assert overrides_in(file) == {OTHER: Override(assistant=False), URI: Override(user=False)}
+    assert read_overrides(file) == {OTHER: Override(assistant=False), URI: Override(user=False)}
     decide(file, URI, {"user": None})
     assert path.read_text() == HAND_WRITTEN
 
@@ -119,11 +119,11 @@ def test_line_ends_of_another_system_are_kept(path: Path) -> None:
 def test_every_way_to_write_a_table_can_be_added_to(path: Path, text: str) -> None:
     path.write_text(text)
     file = ConfigFile(path)
-    before = overrides_in(file)
+    before = read_overrides(file)
     assert decide(file, URI, {"assistant": False}) == Override(assistant=False)
-    assert overrides_in(file) == {**before, URI: Override(assistant=False)}
+    assert read_overrides(file) == {**before, URI: Override(assistant=False)}
     assert decide(file, URI, {"assistant": None}) == Override()
-    assert overrides_in(file) == before
+    assert read_overrides(file) == before
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_file_that_cannot_be_understood_is_named_and_never_written_over(
 ) -> None:
     path.write_bytes(content)
     tries: list[Callable[[], object]] = [
-        lambda: overrides_in(ConfigFile(path)),
+        lambda: read_overrides(ConfigFile(path)),
         lambda: decide(ConfigFile(path), URI, {"user": False}),
     ]
     for attempt in tries:
@@ -160,7 +160,7 @@ def test_a_file_that_cannot_be_understood_is_named_and_never_written_over(
 def test_a_folder_in_its_place_is_an_error_that_says_so(path: Path) -> None:
     path.mkdir()
     with pytest.raises(UsageError, match="Is a directory"):
-        overrides_in(ConfigFile(path))
+        read_overrides(ConfigFile(path))
 
 
 def test_a_place_that_cannot_be_written_is_an_error_that_says_so(path: Path) -> None:
@@ -224,7 +224,7 @@ def test_writers_at_the_same_time_lose_nothing(path: Path) -> None:
     assert [writer.wait(timeout=60) for writer in writers] == [0] * 4
     both_off = Override(assistant=False, user=False)
     expected = {f"skill://{name}-{n}": both_off for name in ("one", "two") for n in range(10)}
-    assert overrides_in(ConfigFile(path)) == expected
+    assert read_overrides(ConfigFile(path)) == expected
 
 
 decisions = st.fixed_dictionaries(
@@ -243,7 +243,7 @@ def test_any_sequence_of_decisions_adds_up(
         expected[uri] = {**expected.get(uri, {}), **sides}
         assert decide(file, uri, sides) == Override(**expected[uri])
     decided = {uri: Override(**sides) for uri, sides in expected.items()}
-    assert overrides_in(file) == {
+    assert read_overrides(file) == {
         uri: override for uri, override in decided.items() if override != Override()
     }
 
@@ -357,7 +357,7 @@ def test_a_last_line_without_an_end_can_be_followed(path: Path, end: str) -> Non
     assert path.read_text().count(end) == 1
     configured = SourceSettings.read(file)
     assert (configured.static, configured.allowed_origins) == (True, ("https://a.example",))
-    assert overrides_in(file) == {URI: Override(user=False)}
+    assert read_overrides(file) == {URI: Override(user=False)}
 
 
 def test_a_change_that_would_change_something_else_is_refused(path: Path) -> None:

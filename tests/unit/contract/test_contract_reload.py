@@ -14,7 +14,7 @@ from skillwire.contract import ContractOptions
 from skillwire.server import Freshness, skills_server
 from skillwire.sources import MemorySkill
 from tests.support.contracts import POLICY, block, frontmatter, skill_md
-from tests.support.listening import Heard, listening
+from tests.support.listening import NotificationLog, listening
 
 pytestmark = pytest.mark.anyio
 
@@ -47,7 +47,7 @@ class Stage:
 
     source: MemorySource
     client: Client
-    heard: Heard
+    heard: NotificationLog
     rounds: int = 0
 
     async def told(self) -> list[str]:

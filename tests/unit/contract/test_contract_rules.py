@@ -55,7 +55,9 @@ def skill(rule: Rule, path: str, example: str) -> Any:
     name = path.split("/")[-2]
     raw = read(example)
     if not rule.value.endswith("-missing") or rule is Rule.CONTRACT_REFERENCE_MISSING:
-        inner: Any = {BLOCK_KEY: block(name) | addresses(name, raw) | raw[BLOCK_KEY]} if has_block(raw) else {}
+        inner: Any = (
+            {BLOCK_KEY: block(name) | addresses(name, raw) | raw[BLOCK_KEY]} if has_block(raw) else {}
+        )
         raw = {"name": name, "description": f"Does {name}.", BLOCK_KEY: block(name), **raw, **inner}
     elif BLOCK_KEY in raw:
         raw = {"name": name, "description": f"Does {name}.", **raw}

@@ -44,7 +44,7 @@ def test_a_long_chain_needs_no_recursion() -> None:
 
 @given(graph=GRAPHS)
 def test_orders_and_cycles_agree_with_the_standard_library(graph: Graph) -> None:
-    sorter = graphlib.TopologicalSorter({each: graph.needs(each) for each in graph.edges})
+    sorter = graphlib.TopologicalSorter({each: graph.dependencies_of(each) for each in graph.edges})
     try:
         sorter.prepare()
     except graphlib.CycleError:
@@ -53,10 +53,12 @@ def test_orders_and_cycles_agree_with_the_standard_library(graph: Graph) -> None
         assert graph.cycles == ()
         assert sorted(graph.order) == sorted(graph.edges)
     for each in graph.order:
-        assert all(graph.positions[needed] < graph.positions[each] for needed in graph.needs(each))
+        assert all(graph.positions[needed] < graph.positions[each] for needed in graph.dependencies_of(each))
     for first, *rest in graph.cycles:
         assert rest[-1] == first
-        assert all(needed in graph.needs(each) for each, needed in zip([first, *rest], rest, strict=False))
+        assert all(
+            needed in graph.dependencies_of(each) for each, needed in zip([first, *rest], rest, strict=False)
+        )
 
 
 @given(graph=GRAPHS)

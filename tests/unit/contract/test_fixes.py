@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillwire.contract.fixes import FIXES, fixed
+from skillwire.contract.fixes import FIXES, apply_fixes
 from skillwire.contract.rules.skill import BLOCK_KEY
 from skillwire.frontmatter.document import read_document
 from skillwire.frontmatter.split import split
@@ -13,7 +13,7 @@ from tests.support.contracts import sound_frontmatters
 
 
 def mended(frontmatter: str, body: str = "Body\n") -> str:
-    content = fixed(f"---\n{frontmatter}---\n{body}".encode(), FIXES, BLOCK_KEY, "refunds").decode()
+    content = apply_fixes(f"---\n{frontmatter}---\n{body}".encode(), FIXES, BLOCK_KEY, "refunds").decode()
     assert content.startswith("---\n")
     assert content.endswith(f"---\n{body}")
     return content.removeprefix("---\n").removesuffix(f"---\n{body}")
@@ -105,12 +105,12 @@ def test_line_breaks_marks_and_bodies_stay_as_they_are() -> None:
     after = before.replace(
         b"1.0\r\n", b'"1.0.0"\r\n  capabilities:\r\n    - resource://skills/refunds/document\r\n'
     )
-    assert fixed(before, FIXES, BLOCK_KEY, "refunds") == after
+    assert apply_fixes(before, FIXES, BLOCK_KEY, "refunds") == after
 
 
 def test_only_the_rules_that_are_named_are_mended() -> None:
     content = b"---\nallowed-tools: a, b\nx-personal-mcp: {version: 1}\n---\n"
-    assert fixed(content, [], BLOCK_KEY, "refunds") == content
+    assert apply_fixes(content, [], BLOCK_KEY, "refunds") == content
 
 
 @given(
@@ -126,7 +126,7 @@ def test_nothing_else_changes_whatever_stands_around(
     block |= {"tags": tags, "version": version}
     del block["capabilities"]
     content = as_skill_md(raw) + body
-    after = fixed(content, FIXES, BLOCK_KEY, "refunds")
+    after = apply_fixes(content, FIXES, BLOCK_KEY, "refunds")
     assert after[split(after).body :] == content[split(content).body :]
     found = dict(read_document(after, "SKILL.md", None).frontmatter or {})
     inner = found[BLOCK_KEY]

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from skillwire.config.clients.base import BRACES, BRACES_AND_BARE, EDITOR, Variables
-from skillwire.safe_text import without_secrets
+from skillwire.safe_text import redact_secrets
 from tests.support.skills import skill_md, write
 
 _TOKENS = (
@@ -59,4 +59,4 @@ def test_variables_that_are_never_closed_take_one_walk() -> None:
 
 def test_a_message_is_cut_before_addresses_are_looked_for() -> None:
     for token in ("://", "x://a:b", "://a@", "://a:1/"):
-        assert len(without_secrets(token * 100_000)) < 10_000
+        assert len(redact_secrets(token * 100_000)) < 10_000

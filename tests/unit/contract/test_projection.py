@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from skills_ref import validate  # pyright: ignore[reportMissingTypeStubs] - it has annotations, but no marker
 
-from skillwire.contract.projection import project, projection_problems, restored
+from skillwire.contract.projection import project, projection_problems, restore_block
 from skillwire.contract.rules.skill import BLOCK_KEY, STANDARD
 from skillwire.frontmatter.document import read_document
 from skillwire.sources import Rule, Severity
@@ -55,7 +55,7 @@ def test_a_projection_is_deterministic_idempotent_and_reversible(raw: dict[str, 
     once = project(source, BLOCK_KEY).content
     assert project(source, BLOCK_KEY).content == once
     assert project(once, BLOCK_KEY).content == once
-    assert restored(fields(once), BLOCK_KEY)[BLOCK_KEY] == raw[BLOCK_KEY]
+    assert restore_block(fields(once), BLOCK_KEY)[BLOCK_KEY] == raw[BLOCK_KEY]
     shuffled = dict(reversed(raw.items())) | {BLOCK_KEY: dict(reversed(raw[BLOCK_KEY].items()))}
     assert project(skill_md(shuffled), BLOCK_KEY).content == once
 
@@ -134,7 +134,7 @@ def test_text_that_could_end_or_break_the_frontmatter_survives(text: str, upload
     projected = project(skill_md(raw), BLOCK_KEY).content
     assert complaints(uploads, "refunds", projected) == []
     assert fields(projected)["metadata"][text] == text
-    assert restored(fields(projected), BLOCK_KEY)[BLOCK_KEY]["note"] == text
+    assert restore_block(fields(projected), BLOCK_KEY)[BLOCK_KEY]["note"] == text
 
 
 def test_what_a_projection_loses_is_told_as_warnings() -> None:
@@ -161,4 +161,4 @@ def test_a_key_of_the_author_that_collides_is_an_error() -> None:
 
 def test_a_projection_that_somebody_edited_is_still_read() -> None:
     raw = {"metadata": {"x-personal-mcp.id": "refunds", "x-personal-mcp.tags": "[oops"}}
-    assert restored(raw, BLOCK_KEY) == {BLOCK_KEY: {"id": "refunds", "tags": "[oops"}}
+    assert restore_block(raw, BLOCK_KEY) == {BLOCK_KEY: {"id": "refunds", "tags": "[oops"}}

@@ -19,7 +19,7 @@ from skillwire.drive.transports import ServerAddress
 from skillwire.errors import ConflictError
 from skillwire.server.serve_options import all_features
 from tests.support.clients import ERAS, text_of
-from tests.support.drive import driving, echo, program, registration, silent, skills
+from tests.support.drive import drive_server, echo, program, registration, silent, skills
 from tests.support.recorded import frames, recorded, recorded_answers, registrations
 
 pytestmark = pytest.mark.anyio
@@ -54,7 +54,7 @@ def meaning_of_text(record: dict[str, Any]) -> str:
 async def test_recorded_calls_mean_the_same(mode: Any) -> None:
     first, _, _, second = registrations()
     async with AsyncExitStack() as stack:
-        drive = await stack.enter_async_context(driving(limits=DriveLimits(answer_seconds=1.0)))
+        drive = await stack.enter_async_context(drive_server(limits=DriveLimits(answer_seconds=1.0)))
         for each in (first, second):
             await stack.enter_async_context(program(drive, each, recorded_answers()))
         client = await stack.enter_async_context(Client(drive.mcp, mode=mode))
@@ -81,7 +81,7 @@ async def test_recorded_calls_after_an_update_mean_the_same() -> None:
     first, _, _, second = registrations()
     update = next(each for each in frames("client->server") if each["type"] == "updateClientCatalog")
     async with (
-        driving(limits=DriveLimits(answer_seconds=0.5)) as drive,
+        drive_server(limits=DriveLimits(answer_seconds=0.5)) as drive,
         program(drive, first, recorded_answers()) as client,
         program(drive, second, recorded_answers()),
         Client(drive.mcp) as host,
@@ -106,7 +106,7 @@ async def test_a_recorded_call_reaches_the_client_as_it_did() -> None:
         for each in frames("server->client")
         if each["clientId"] == "client-01" and "host" not in each.get("headers", {})
     ]
-    async with driving() as drive, program(drive, registrations()[0], recorded_answers()) as client:
+    async with drive_server() as drive, program(drive, registrations()[0], recorded_answers()) as client:
         async with Client(drive.mcp) as host:
             for record in BEFORE_THE_END:
                 if record["tool"] == "callPath" and record["arguments"]["clientId"] == "client-01":
@@ -118,7 +118,7 @@ async def test_a_recorded_call_reaches_the_client_as_it_did() -> None:
 
 
 async def test_the_tools_say_what_they_take() -> None:
-    async with driving() as drive, Client(drive.mcp) as host:
+    async with drive_server() as drive, Client(drive.mcp) as host:
         tools = {tool.name: tool.input_schema for tool in (await host.list_tools()).tools}
     taken = {name: list(schema["properties"]) for name, schema in tools.items()}
     request = ["method", "path", "query", "body", "headers", "auth"]
@@ -163,7 +163,7 @@ async def test_a_wrong_call_is_told_so_that_the_next_is_right(
     tool: str, arguments: dict[str, Any], complaint: str
 ) -> None:
     async with (
-        driving() as drive,
+        drive_server() as drive,
         program(drive, registration("app", skills("/users/:id/skill.md"))) as client,
         Client(drive.mcp) as host,
     ):
@@ -183,7 +183,7 @@ async def test_a_dead_client_fails_alone() -> None:
     limits = DriveLimits(answer_seconds=0.5)
     paths = skills("/a/skill.md")
     async with (
-        driving(limits=limits) as drive,
+        drive_server(limits=limits) as drive,
         program(drive, registration("live", paths)),
         program(drive, registration("mute", paths), silent),
         program(drive, registration("dying", paths), silent) as dying,
@@ -208,7 +208,7 @@ async def test_answers_that_are_too_much_together_say_so(monkeypatch: pytest.Mon
     monkeypatch.setattr(bridge, "MAX_ANSWERS", 1000)
     large = {"ok": True, "data": "x" * 600}
     async with (
-        driving() as drive,
+        drive_server() as drive,
         program(drive, registration("one", skills("/a/skill.md")), lambda _: large),
         program(drive, registration("two", skills("/a/skill.md")), lambda _: large),
         Client(drive.mcp) as host,
@@ -239,7 +239,7 @@ async def test_paths_are_shown_level_by_level_unless_one_searches(
         {"type": "endpoint", "path": "/run", "method": "POST"},
     ]
     async with (
-        driving() as drive,
+        drive_server() as drive,
         program(drive, registration("app", paths), echo),
         Client(drive.mcp) as host,
     ):
@@ -264,7 +264,7 @@ POSING = {
 async def test_no_program_poses_as_another_in_any_listing() -> None:
     message = registration("thief", skills("/a/skill.md", inputSchema={"type": "object"}, **POSING))
     message["client"] = {**POSING, **message["client"], "metadata": POSING}
-    async with driving() as drive, program(drive, message), Client(drive.mcp) as host:
+    async with drive_server() as drive, program(drive, message), Client(drive.mcp) as host:
         (listed,) = answer_of(await host.call_tool("listPaths", {}))["paths"]
         assert listed == {
             "type": "skill",
@@ -291,7 +291,7 @@ async def test_no_program_poses_as_another_in_any_listing() -> None:
 )
 async def test_no_program_poses_as_another_in_what_it_answers(result: dict[str, Any]) -> None:
     async with (
-        driving() as drive,
+        drive_server() as drive,
         program(drive, registration("thief", skills("/a/skill.md")), lambda _: result),
         Client(drive.mcp) as host,
     ):
@@ -305,7 +305,7 @@ async def test_no_program_poses_as_another_in_what_it_answers(result: dict[str, 
 
 async def test_no_program_poses_as_another_in_the_tree() -> None:
     message = registration("thief", skills("/a/skill.md", **POSING))
-    async with driving() as drive, program(drive, message):
+    async with drive_server() as drive, program(drive, message):
         address = ServerAddress.parse(drive.base)
         paths = await anyio.to_thread.run_sync(listed_paths, address, None, None)
         assert list(tree_lines(paths)) == ["thief  Thief", "└── a  At /a/skill.md."]
@@ -367,7 +367,7 @@ async def test_a_search_looks_where_the_reference_looks(search: str, clients: li
         "metadata": {"team": "walrus"},
     }
     async with (
-        driving() as drive,
+        drive_server() as drive,
         program(drive, app),
         program(drive, registration("two", [], auth={"token": "t"})),
         Client(drive.mcp) as host,
@@ -381,7 +381,7 @@ async def test_a_search_looks_where_the_reference_looks(search: str, clients: li
 @pytest.mark.parametrize("more", [{}, {"clientIds": []}, {"clientIds": None}], ids=str)
 async def test_no_ids_mean_every_client_that_has_the_path(more: dict[str, Any]) -> None:
     async with (
-        driving() as drive,
+        drive_server() as drive,
         program(drive, registration("one", skills("/a/skill.md"))),
         program(drive, registration("two", skills("/b/skill.md"))),
         program(drive, registration("three", skills("/:x/skill.md"))),
@@ -406,7 +406,7 @@ async def test_no_ids_mean_every_client_that_has_the_path(more: dict[str, Any]) 
 )
 async def test_nothing_is_not_null(result: dict[str, Any], answer: dict[str, Any]) -> None:
     async with (
-        driving() as drive,
+        drive_server() as drive,
         program(drive, registration("app", skills("/a/skill.md")), lambda _: result),
         Client(drive.mcp) as host,
     ):
@@ -420,5 +420,5 @@ async def test_nothing_is_not_null(result: dict[str, Any], answer: dict[str, Any
     ("depth", "works"), [(1, True), (1.0, True), (2**53 - 1, True), (0, False), (1.5, False), (1e30, False)]
 )
 async def test_a_depth_is_a_whole_number(depth: float, *, works: bool) -> None:
-    async with driving() as drive, Client(drive.mcp) as host:
+    async with drive_server() as drive, Client(drive.mcp) as host:
         assert (await host.call_tool("listPaths", {"depth": depth})).is_error is not works

@@ -26,7 +26,7 @@ from skillwire.drive.exposed_paths import MAX_RESULT
 from skillwire.drive.transports import ConnectionLostError, LoopTransport, ReplacedError, ServerAddress
 from skillwire.errors import InvalidValueError, UsageError
 from skillwire.server import Address, listen
-from tests.support.drive import Drive, driving
+from tests.support.drive import Drive, drive_server
 from tests.support.peers import PATIENCE
 from tests.support.recorded import path_vectors
 from tests.tooling.test_everything_has_its_place import loaded_by
@@ -46,7 +46,7 @@ def client_of(drive: Drive, transport: str, **more: Any) -> DriveClient:
 async def test_a_text_a_resolver_and_a_decorated_function_are_read_live(transport: str) -> None:
     seen: list[tuple[LiveRequest, LiveContext]] = []
     count = 0
-    async with driving() as drive:
+    async with drive_server() as drive:
         client = client_of(drive, transport, description="A program.", version="1.0", metadata={"a": 1})
         client.expose("/text/skill.md", "# Title\n\nThe first\nparagraph.")
 
@@ -104,7 +104,7 @@ async def test_a_text_a_resolver_and_a_decorated_function_are_read_live(transpor
 @pytest.mark.anyio
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_what_is_exposed_can_change_while_it_is_connected(transport: str) -> None:
-    async with driving() as drive, client_of(drive, transport) as client:
+    async with drive_server() as drive, client_of(drive, transport) as client:
         client.expose("/a/skill.md", "# One")
         await drive.until(lambda: drive.hub.find("app", "GET", "/a/skill.md") is not None)
         assert (await drive.get("/skills/app/a")).text == "# One"
@@ -121,7 +121,7 @@ async def test_what_is_exposed_can_change_while_it_is_connected(transport: str) 
 @pytest.mark.anyio
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_after_a_break_it_connects_again_with_all_that_is_exposed(transport: str) -> None:
-    async with driving() as drive, client_of(drive, transport) as client:
+    async with drive_server() as drive, client_of(drive, transport) as client:
         client.expose("/a/skill.md", "# A")
         for at in range(3):
             client.expose(f"/b{at}/skill.md", "# B")
@@ -144,7 +144,7 @@ async def test_a_server_that_is_not_there_yet_or_starts_anew_is_waited_for(trans
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(client.run)
         for _ in range(2):
-            async with driving(port=bound.port) as drive:
+            async with drive_server(port=bound.port) as drive:
                 await drive.until_online("app")
                 assert (await drive.get("/skills/app/a")).text == "# A"
         tasks.cancel_scope.cancel()
@@ -154,7 +154,7 @@ async def test_a_server_that_is_not_there_yet_or_starts_anew_is_waited_for(trans
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_one_that_was_replaced_gives_way_for_good(transport: str) -> None:
     async with (
-        driving() as drive,
+        drive_server() as drive,
         client_of(drive, transport) as old,
         client_of(drive, transport, name="Newer"),
     ):
@@ -177,7 +177,7 @@ class Denying(Hooks):
 @pytest.mark.anyio
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_a_refusal_is_told_and_nobody_tries_again(transport: str) -> None:
-    async with driving(hooks=Denying(), token="secret") as drive:
+    async with drive_server(hooks=Denying(), token="secret") as drive:
         with pytest.raises(RefusedByServerError, match="this server wants its token"):
             await client_of(drive, transport).run()
         with pytest.raises(RefusedByServerError, match="401: that is not the token"):
@@ -191,7 +191,7 @@ async def test_a_refusal_is_told_and_nobody_tries_again(transport: str) -> None:
 
 @pytest.mark.anyio
 async def test_a_server_without_live_skills_is_told_as_such(tmp_path: Any) -> None:
-    async with driving() as drive:
+    async with drive_server() as drive:
         with pytest.raises(
             RefusedByServerError, match="404: without a word; is it a server with live skills"
         ):
@@ -215,7 +215,7 @@ async def test_a_resolver_that_fails_fails_alone(result: Any, told: str) -> None
             raise result
         return result
 
-    async with driving() as drive, client_of(drive, "ws") as client:
+    async with drive_server() as drive, client_of(drive, "ws") as client:
         client.expose("/bad/skill.md", Options(), resolve)
         client.expose("/good/skill.md", "# Good")
         await drive.until(lambda: drive.hub.find("app", "GET", "/good/skill.md") is not None)
@@ -234,7 +234,7 @@ async def test_slow_resolvers_hold_up_no_others() -> None:
         await release.wait()
         return "# Slow"
 
-    async with driving() as drive, client_of(drive, "ws") as client, anyio.create_task_group() as tasks:
+    async with drive_server() as drive, client_of(drive, "ws") as client, anyio.create_task_group() as tasks:
         client.expose("/slow/skill.md", Options(), slow)
         client.expose("/fast/skill.md", "# Fast")
         await drive.until(lambda: drive.hub.find("app", "GET", "/fast/skill.md") is not None)
@@ -287,7 +287,7 @@ def _queries(request: LiveRequest) -> Any:
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_endpoints_and_prompts_are_called_with_all_that_is_asked(transport: str) -> None:
     seen: list[tuple[LiveRequest, LiveContext]] = []
-    async with driving() as drive:
+    async with drive_server() as drive:
         client = client_of(drive, transport)
 
         @client.expose("/orders", method="POST", description="Make one.", input_schema=IN, output_schema=OUT)
@@ -442,7 +442,7 @@ def test_a_program_that_exposes_skills_loads_no_server_and_no_sdk() -> None:
 async def test_a_value_that_is_no_json_fails_its_call_and_the_program_stays(
     transport: str, value: Any
 ) -> None:
-    async with driving() as drive:
+    async with drive_server() as drive:
         client = client_of(drive, transport)
         client.expose("/odd/skill.md", Options(description="Odd."), lambda: value)
         client.expose("/good/skill.md", Options(description="Good."), lambda: {"none": None})
@@ -457,7 +457,7 @@ async def test_a_value_that_is_nested_too_deep_fails_its_call() -> None:
     value: Any = 1
     for _ in range(99):
         value = [value]
-    async with driving() as drive:
+    async with drive_server() as drive:
         client = client_of(drive, "http")
         client.expose("/deep/skill.md", Options(description="Deep."), lambda: value)
         async with client:
@@ -480,7 +480,7 @@ def test_half_a_character_is_refused_where_it_is_said() -> None:
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_a_text_with_frontmatter_is_listed_as_it_says_and_can_be_read(transport: str) -> None:
     text = "---\nname: own\ndescription: >-\n  Its own\n  words.\n---\n# Own\n\nA paragraph.\n"
-    async with driving() as drive:
+    async with drive_server() as drive:
         client = client_of(drive, transport)
         client.expose("/own/skill.md", text)
         async with client:

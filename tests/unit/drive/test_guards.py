@@ -18,7 +18,7 @@ from skillwire.drive.headers import HeaderRule
 from skillwire.drive.identity import MAX_CLAIM, MAX_CLAIM_VALUES, TICKET_SECONDS, Tickets
 from skillwire.drive.registration import MAX_PATHS, RESERVED_IDS
 from skillwire.errors import InvalidValueError
-from tests.support.drive import Drive, driving, echo, ending, program, registration, silent, skills
+from tests.support.drive import Drive, drive_server, echo, ending, program, registration, silent, skills
 from tests.support.peers import PATIENCE
 
 pytestmark = pytest.mark.anyio
@@ -77,7 +77,7 @@ async def refused(drive: Drive, message: Any, **more: Any) -> tuple[int, str]:
     ],
 )
 async def test_a_malformed_percent_escape_is_a_bad_request_and_nothing_more(path: str) -> None:
-    async with driving() as drive, program(drive, registration("app", skills("/a/skill.md"))) as client:
+    async with drive_server() as drive, program(drive, registration("app", skills("/a/skill.md"))) as client:
         status, body = await raw(drive, path)
         assert status == 400
         assert "%" in json.loads(body)["error"] or "UTF-8" in json.loads(body)["error"]
@@ -90,26 +90,32 @@ async def test_a_malformed_percent_escape_is_a_bad_request_and_nothing_more(path
     ["/skills/app/a%2Fb", "/skills/app/..%2f..%2fetc", "/skills/app/../a", "/skills/app//a", "/skills/app/A"],
 )
 async def test_an_address_is_never_anything_but_its_segments(path: str) -> None:
-    async with driving() as drive, program(drive, registration("app", skills("/a/b/skill.md"))) as client:
+    async with (
+        drive_server() as drive,
+        program(drive, registration("app", skills("/a/b/skill.md"))) as client,
+    ):
         assert (await raw(drive, path))[0] == 404
         assert client.calls == []
 
 
 @pytest.mark.parametrize("path", ["/upper", "/upper/", "/upper/SKILL.md", "/upper/skill.md"])
 async def test_a_skill_is_read_whichever_way_its_leaf_is_spelled(path: str) -> None:
-    async with driving() as drive, program(drive, registration("app", skills("/upper/SKILL.md"))) as client:
+    async with (
+        drive_server() as drive,
+        program(drive, registration("app", skills("/upper/SKILL.md"))) as client,
+    ):
         assert (await drive.get(f"/skills/app{path}")).text == "# /upper/SKILL.md"
         assert [call["path"] for call in client.calls] == ["/upper/SKILL.md"]
 
 
 @pytest.mark.parametrize("path", ["/skills/app", "/skills/app/", "/skills/app/skill.md", "/app/skills"])
 async def test_the_root_of_a_client_can_be_read(path: str) -> None:
-    async with driving() as drive, program(drive, registration("app", skills("/skill.md"))):
+    async with drive_server() as drive, program(drive, registration("app", skills("/skill.md"))):
         assert (await drive.get(path)).text == "# /skill.md"
 
 
 async def test_a_tag_spares_the_second_reading() -> None:
-    async with driving() as drive, program(drive, registration("app", skills("/a/skill.md"))):
+    async with drive_server() as drive, program(drive, registration("app", skills("/a/skill.md"))):
         first = await drive.get("/skills/app/a")
         again = await drive.get("/skills/app/a", headers={"if-none-match": f'"x", W/{first.headers["etag"]}'})
         assert (again.status_code, again.content) == (304, b"")
@@ -123,7 +129,7 @@ async def test_a_tag_spares_the_second_reading() -> None:
 
 async def test_what_a_program_returns_is_no_page_of_ours() -> None:
     page = skills("/a/skill.md", contentType="text/html")
-    async with driving() as drive, program(drive, registration("app", page)):
+    async with drive_server() as drive, program(drive, registration("app", page)):
         answer = await drive.get("/skills/app/a")
         assert answer.headers["content-type"] == "text/html; charset=utf-8"
         assert answer.headers["content-security-policy"].startswith("sandbox")
@@ -147,7 +153,7 @@ async def test_a_client_sees_the_headers_on_the_list_and_no_others() -> None:
         "X-MDP-Session-Id": "secret",
         "Referer": "http://secret",
     }
-    async with driving() as drive, program(drive, registration("app", skills("/a/skill.md"))) as client:
+    async with drive_server() as drive, program(drive, registration("app", skills("/a/skill.md"))) as client:
         assert (await drive.get("/skills/app/a", headers=sent)).status_code == 200
         (call,) = client.calls
     assert (
@@ -192,7 +198,7 @@ SECRETS = [
 
 async def test_no_header_that_carries_an_identity_or_a_secret_reaches_a_client() -> None:
     sent = {**dict.fromkeys(SECRETS, "hidden"), "X-Review-Scope": "full", "X-Request-Id": "7"}
-    async with driving() as drive, program(drive, registration("app", skills("/a/skill.md"))) as client:
+    async with drive_server() as drive, program(drive, registration("app", skills("/a/skill.md"))) as client:
         assert (await drive.get("/skills/app/a", headers=sent)).status_code == 200
         (call,) = client.calls
     assert "hidden" not in json.dumps(call)
@@ -202,7 +208,7 @@ async def test_no_header_that_carries_an_identity_or_a_secret_reaches_a_client()
 async def test_an_operator_may_name_the_headers_that_clients_get() -> None:
     sent = {"X-API-Key": "shared", "X-Review-Scope": "full", "Authorization": "hidden", "Cookie": "hidden"}
     async with (
-        driving(headers=["X-API-Key", "user-agent"]) as drive,
+        drive_server(headers=["X-API-Key", "user-agent"]) as drive,
         program(drive, registration("app", skills("/a/skill.md"))) as client,
     ):
         assert (await drive.get("/skills/app/a", headers=sent)).status_code == 200
@@ -228,7 +234,7 @@ class Telling(Hooks):
 
 async def test_a_hook_can_tell_a_client_who_reads() -> None:
     async with (
-        driving(hooks=Telling()) as drive,
+        drive_server(hooks=Telling()) as drive,
         program(drive, registration("app", skills("/a/skill.md"))) as client,
     ):
         await drive.get("/skills/app/a", headers={"authorization": "Bearer reader"})
@@ -248,7 +254,7 @@ async def test_a_hook_can_tell_a_client_who_reads() -> None:
     ],
 )
 async def test_a_foreign_page_gets_in_on_no_route_and_no_socket(headers: dict[str, str], status: int) -> None:
-    async with driving() as drive, program(drive, registration("app", skills("/a/skill.md"))) as client:
+    async with drive_server() as drive, program(drive, registration("app", skills("/a/skill.md"))) as client:
         paths = {
             "/skills/app/a": "GET",
             "/mdp/meta": "GET",
@@ -265,7 +271,7 @@ async def test_a_foreign_page_gets_in_on_no_route_and_no_socket(headers: dict[st
 
 async def test_a_page_on_the_list_may_read_and_connect() -> None:
     async with (
-        driving(origins=frozenset({APP})) as drive,
+        drive_server(origins=frozenset({APP})) as drive,
         program(drive, registration("app", skills("/a/skill.md")), origin=APP),
     ):
         answer = await drive.get("/skills/app/a", headers={"origin": APP})
@@ -282,7 +288,7 @@ async def test_a_page_on_the_list_may_read_and_connect() -> None:
 
 
 async def test_without_the_token_there_is_no_way_in() -> None:
-    async with driving(token=TOKEN) as drive, program(drive, registration("app", skills("/a/skill.md"))):
+    async with drive_server(token=TOKEN) as drive, program(drive, registration("app", skills("/a/skill.md"))):
         async with httpx2.AsyncClient(base_url=drive.base, trust_env=False) as stranger:
             for path in ("/skills/app/a", "/app/skills/a", "/mdp/meta", "/mdp/http-loop/poll", "/mcp"):
                 assert (await stranger.get(path)).status_code == 401, path
@@ -323,7 +329,7 @@ async def gets_in(drive: Drive, **headers: str) -> bool:
 
 
 async def test_a_browser_gets_in_with_the_cookie_that_the_token_buys() -> None:
-    async with driving(token=TOKEN) as drive:
+    async with drive_server(token=TOKEN) as drive:
         cookie = await ticket(drive)
         headers = {"authorization": "", "cookie": cookie}
         async with program(drive, registration("app", []), additional_headers=headers):
@@ -332,7 +338,7 @@ async def test_a_browser_gets_in_with_the_cookie_that_the_token_buys() -> None:
 
 
 async def test_the_cookie_says_nothing_and_opens_nothing_but_a_connection() -> None:
-    async with driving(token=TOKEN) as drive, program(drive, registration("app", skills("/a/skill.md"))):
+    async with drive_server(token=TOKEN) as drive, program(drive, registration("app", skills("/a/skill.md"))):
         cookie = await ticket(drive)
         value = cookie.partition("=")[2]
         assert TOKEN not in value
@@ -360,7 +366,7 @@ async def test_the_cookie_says_nothing_and_opens_nothing_but_a_connection() -> N
 
 
 async def test_a_cookie_lets_one_connection_in() -> None:
-    async with driving(token=TOKEN) as drive:
+    async with drive_server(token=TOKEN) as drive:
         cookie = await ticket(drive)
         assert await gets_in(drive, cookie=cookie)
         assert not await gets_in(drive, cookie=cookie)
@@ -373,7 +379,7 @@ async def test_a_cookie_lets_one_connection_in() -> None:
 
 
 async def test_a_program_on_the_loop_goes_on_with_its_session_alone() -> None:
-    async with driving(token=TOKEN) as drive:
+    async with drive_server(token=TOKEN) as drive:
         headers = {"cookie": await ticket(drive)}
         async with httpx2.AsyncClient(base_url=drive.base, trust_env=False, timeout=PATIENCE) as http:
             begun = await http.post("/mdp/http-loop/connect", headers=headers)
@@ -394,7 +400,7 @@ async def test_a_program_on_the_loop_goes_on_with_its_session_alone() -> None:
 
 
 async def test_a_cookie_that_was_taken_back_lets_nobody_in() -> None:
-    async with driving(token=TOKEN) as drive:
+    async with drive_server(token=TOKEN) as drive:
         cookie = await ticket(drive)
         async with httpx2.AsyncClient(base_url=drive.base, trust_env=False) as browser:
             gone = await browser.delete("/mdp/auth", headers={"cookie": cookie})
@@ -404,7 +410,7 @@ async def test_a_cookie_that_was_taken_back_lets_nobody_in() -> None:
 
 @pytest.mark.parametrize(("got", "used"), [(APP, None), (APP, "http://127.0.0.1:1"), (None, APP)])
 async def test_a_cookie_is_for_the_origin_that_got_it(got: str | None, used: str | None) -> None:
-    async with driving(token=TOKEN, origins=frozenset({APP})) as drive:
+    async with drive_server(token=TOKEN, origins=frozenset({APP})) as drive:
         cookie = await ticket(drive, origin=got)
         assert not await gets_in(drive, cookie=cookie, **({} if used is None else {"origin": used}))
         assert await gets_in(drive, cookie=cookie, **({} if got is None else {"origin": got}))
@@ -413,7 +419,7 @@ async def test_a_cookie_is_for_the_origin_that_got_it(got: str | None, used: str
 @pytest.mark.parametrize("way", ["cookie", "header"])
 async def test_no_hook_and_no_program_ever_gets_the_token_of_the_server(way: str) -> None:
     hooks = Remembering()
-    async with driving(hooks=hooks, token=TOKEN) as drive:
+    async with drive_server(hooks=hooks, token=TOKEN) as drive:
         claim = {
             "scheme": "Bearer",
             "token": TOKEN,
@@ -430,7 +436,7 @@ async def test_no_hook_and_no_program_ever_gets_the_token_of_the_server(way: str
 
 async def test_a_request_that_holds_the_token_of_the_server_reaches_no_program() -> None:
     async with (
-        driving(hooks=Telling(), token=TOKEN) as drive,
+        drive_server(hooks=Telling(), token=TOKEN) as drive,
         program(drive, registration("app", skills("/a/skill.md"))) as client,
     ):
         assert (await drive.get("/skills/app/a")).status_code == 200  # the reader sends it in its header
@@ -453,7 +459,7 @@ class Remembering(Hooks):
 
 async def test_a_hook_sees_what_the_message_says_and_what_the_connection_says() -> None:
     hooks = Remembering()
-    async with driving(hooks=hooks) as drive:
+    async with drive_server(hooks=hooks) as drive:
         sealed = await drive.http.post("/mdp/auth", json={"auth": {"metadata": {"role": "op"}}})
         headers = {
             "cookie": sealed.headers["set-cookie"].partition(";")[0],
@@ -470,8 +476,8 @@ async def test_a_hook_sees_what_the_message_says_and_what_the_connection_says() 
 async def test_a_cookie_that_is_not_from_here_is_worth_nothing() -> None:
     hooks = Remembering()
     claim = base64.urlsafe_b64encode(json.dumps({"metadata": {"role": "op"}}).encode()).rstrip(b"=").decode()
-    forged = [claim, f"{claim}.", Tickets().issue(b'{"token":"op"}', Headers(), knows_token=True), "", "."]
-    async with driving(hooks=hooks) as drive:
+    forged = [claim, f"{claim}.", Tickets().issue(b'{"token":"op"}', Headers(), has_token=True), "", "."]
+    async with drive_server(hooks=hooks) as drive:
         for at, value in enumerate(forged):
             headers = {"cookie": f"mdp_auth={value}"}
             async with program(drive, registration(f"app-{at}", []), additional_headers=headers):
@@ -484,7 +490,7 @@ def test_a_cookie_ends_after_a_minute_and_there_are_so_many_at_once() -> None:
     tickets = Tickets(clock=lambda: now, max_tickets=2)
 
     def issued() -> Headers:
-        return Headers({"cookie": f"mdp_auth={tickets.issue(b'{}', Headers(), knows_token=True)}"})
+        return Headers({"cookie": f"mdp_auth={tickets.issue(b'{}', Headers(), has_token=True)}"})
 
     oldest, late, good = issued(), issued(), issued()
     now += TICKET_SECONDS - 1
@@ -503,7 +509,7 @@ def test_a_cookie_ends_after_a_minute_and_there_are_so_many_at_once() -> None:
     ],
 )
 async def test_what_a_cookie_stands_for_is_bounded(claim: dict[str, Any]) -> None:
-    async with driving() as drive:
+    async with drive_server() as drive:
         answer = await drive.http.post("/mdp/auth", content=json.dumps({"auth": claim}))
         assert (answer.status_code, "set-cookie" in answer.headers) == (400, False)
         large = {"x-mdp-auth-note": "x" * MAX_CLAIM}
@@ -513,7 +519,7 @@ async def test_what_a_cookie_stands_for_is_bounded(claim: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("name", sorted(RESERVED_IDS))
 async def test_no_client_takes_the_name_of_a_route(name: str) -> None:
-    async with driving() as drive:
+    async with drive_server() as drive:
         code, reason = await refused(drive, registration(name, skills("/a/skill.md")))
         assert (code, "another route" in reason) == (1008, True)
         assert drive.hub.clients == ()
@@ -521,14 +527,14 @@ async def test_no_client_takes_the_name_of_a_route(name: str) -> None:
 
 @pytest.mark.parametrize("path", ["/mcp", "/healthz", "/skills/app/a", "/mdp/http-loop/poll", "/ui/"])
 async def test_a_socket_on_the_path_of_another_route_is_not_found(path: str) -> None:
-    async with driving() as drive:
+    async with drive_server() as drive:
         with pytest.raises(InvalidStatus) as caught:
             await connect(f"{drive.socket}{path}", proxy=None)
         assert caught.value.response.status_code == 404
 
 
 async def test_a_client_may_connect_on_any_other_path() -> None:
-    async with driving() as drive, connect(f"{drive.socket}/some/where", proxy=None) as connection:
+    async with drive_server() as drive, connect(f"{drive.socket}/some/where", proxy=None) as connection:
         await connection.send(json.dumps(registration("app", [])))
         await drive.until_online("app")
 
@@ -543,7 +549,7 @@ def test_the_limits_are_those_that_are_documented() -> None:
 
 
 async def test_a_message_over_the_limit_ends_its_session_or_is_refused_and_nothing_else() -> None:
-    async with driving() as drive, program(drive, registration("app", skills("/a/skill.md"))):
+    async with drive_server() as drive, program(drive, registration("app", skills("/a/skill.md"))):
         size = drive.hub.limits.body
         large = json.dumps({"message": {"type": "ping", "timestamp": 1, "padding": "x" * size}}).encode()
         session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
@@ -561,7 +567,7 @@ async def _chunks(content: bytes) -> AsyncGenerator[bytes]:
 
 
 async def test_a_catalogue_over_the_limit_is_refused() -> None:
-    async with driving() as drive:
+    async with drive_server() as drive:
         paths = [{"type": "skill", "path": f"/s{at}/skill.md"} for at in range(MAX_PATHS + 1)]
         code, reason = await refused(drive, registration("app", paths))
         assert (code, reason) == (1008, "client.paths: has 1,001 items; the limit is 1,000")
@@ -571,7 +577,7 @@ async def test_a_catalogue_over_the_limit_is_refused() -> None:
 
 async def test_duplicate_paths_are_refused_also_in_an_update() -> None:
     twice = skills("/a/skill.md", "/a/skill.md")
-    async with driving() as drive:
+    async with drive_server() as drive:
         code, reason = await refused(drive, registration("app", twice))
         assert (code, reason) == (
             1008,
@@ -584,7 +590,7 @@ async def test_duplicate_paths_are_refused_also_in_an_update() -> None:
 
 async def test_a_flood_of_clients_is_bounded_and_those_who_are_there_stay() -> None:
     async with (
-        driving(limits=DriveLimits(sessions=3)) as drive,
+        drive_server(limits=DriveLimits(sessions=3)) as drive,
         program(drive, registration("app", skills("/a/skill.md"))),
     ):
         sessions = [await drive.http.post("/mdp/http-loop/connect") for _ in range(10)]
@@ -600,7 +606,7 @@ async def test_a_flood_of_clients_is_bounded_and_those_who_are_there_stay() -> N
 
 async def test_all_paths_together_are_bounded() -> None:
     async with (
-        driving(limits=DriveLimits(total_paths=3)) as drive,
+        drive_server(limits=DriveLimits(total_paths=3)) as drive,
         program(drive, registration("one", skills("/a/skill.md", "/b/skill.md"))) as one,
     ):
         assert (await refused(drive, registration("two", skills("/a/skill.md", "/b/skill.md"))))[0] == 1008
@@ -614,7 +620,7 @@ async def test_a_client_that_never_answers_has_few_calls_and_costs_the_others_no
     limits = DriveLimits(calls=2, answer_seconds=PATIENCE)
     mute = registration("mute", skills("/a/skill.md"))
     async with (
-        driving(limits=limits) as drive,
+        drive_server(limits=limits) as drive,
         program(drive, mute, silent) as client,
         program(drive, registration("app", skills("/a/skill.md")), echo),
         anyio.create_task_group() as tasks,
@@ -631,7 +637,7 @@ async def test_a_client_that_never_answers_has_few_calls_and_costs_the_others_no
 
 
 async def test_a_client_of_the_loop_that_fetches_nothing_holds_no_more_than_the_limit() -> None:
-    async with driving(limits=DriveLimits(waiting=5)) as drive:
+    async with drive_server(limits=DriveLimits(waiting=5)) as drive:
         session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
         headers = {"x-mdp-session-id": session}
         for at in range(20):
@@ -644,7 +650,7 @@ async def test_a_client_of_the_loop_that_fetches_nothing_holds_no_more_than_the_
 
 
 async def test_whoever_hangs_up_while_polling_takes_no_message_along() -> None:
-    async with driving() as drive:
+    async with drive_server() as drive:
         session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
         headers = {"x-mdp-session-id": session}
         with anyio.move_on_after(0.3):
@@ -656,7 +662,7 @@ async def test_whoever_hangs_up_while_polling_takes_no_message_along() -> None:
 
 @pytest.mark.parametrize("wait", ["-1", "0", "soon", "nan", "inf", "1_0", ""])
 async def test_a_wait_that_is_no_positive_number_is_the_usual_wait(wait: str) -> None:
-    async with driving() as drive:
+    async with drive_server() as drive:
         session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
         async with anyio.create_task_group() as tasks:
 
@@ -671,14 +677,14 @@ async def test_a_wait_that_is_no_positive_number_is_the_usual_wait(wait: str) ->
 
 @pytest.mark.parametrize("content_type", ["text/html\r\nset-cookie: a=b", "nonsense", "é/é"])
 async def test_a_content_type_that_no_header_can_carry_is_refused(content_type: str) -> None:
-    async with driving() as drive:
+    async with drive_server() as drive:
         message = registration("app", skills("/a/skill.md", contentType=content_type))
         assert (await refused(drive, message))[0] == 1008
 
 
 async def test_a_session_that_registers_another_id_moves_there() -> None:
     one, two = registration("one", skills("/a/skill.md")), registration("two", skills("/b/skill.md"))
-    async with driving(limits=DriveLimits(total_paths=1)) as drive, program(drive, one) as client:
+    async with drive_server(limits=DriveLimits(total_paths=1)) as drive, program(drive, one) as client:
         await client.say(two)  # there is room for it, because it leaves the other place
         await drive.until_online("two")
         assert (await drive.get("/skills/one/a")).status_code == 404
@@ -691,7 +697,7 @@ async def test_a_session_that_registers_another_id_moves_there() -> None:
 
 async def test_a_session_that_moves_takes_the_place_of_another() -> None:
     async with (
-        driving() as drive,
+        drive_server() as drive,
         program(drive, registration("one", skills("/a/skill.md"))) as one,
         program(drive, registration("two", [])) as two,
     ):
@@ -706,7 +712,11 @@ async def test_a_session_that_moves_takes_the_place_of_another() -> None:
 )
 async def test_what_is_unanswered_fails_when_the_id_is_left(leaving: dict[str, Any]) -> None:
     one = registration("one", skills("/a/skill.md"))
-    async with driving() as drive, program(drive, one, silent) as client, anyio.create_task_group() as tasks:
+    async with (
+        drive_server() as drive,
+        program(drive, one, silent) as client,
+        anyio.create_task_group() as tasks,
+    ):
 
         async def leave() -> None:
             await client.until_called()
@@ -717,7 +727,7 @@ async def test_what_is_unanswered_fails_when_the_id_is_left(leaving: dict[str, A
 
 
 async def test_deep_json_and_half_characters_are_refused() -> None:
-    async with driving() as drive:
+    async with drive_server() as drive:
         for text in (
             '{"type": "ping", "timestamp": ' + "[" * 100_000,
             '{"type": "\\ud800"}',
@@ -730,7 +740,7 @@ async def test_deep_json_and_half_characters_are_refused() -> None:
 
 async def test_a_later_poll_ends_an_earlier_one() -> None:
     answers: list[int] = []
-    async with driving() as drive, anyio.create_task_group() as tasks:
+    async with drive_server() as drive, anyio.create_task_group() as tasks:
         session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
         headers = {"x-mdp-session-id": session}
         earlier, polls = anyio.Event(), "/mdp/http-loop/poll?waitMs=60000"
@@ -765,7 +775,7 @@ async def test_a_later_poll_ends_an_earlier_one() -> None:
 async def test_the_source_of_auth_on_the_loop_is_that_of_the_last_request(
     at_connect: dict[str, str], at_send: dict[str, str], auth: dict[str, Any] | None, source: str
 ) -> None:
-    async with driving() as drive:
+    async with drive_server() as drive:
         begun = await drive.http.post("/mdp/http-loop/connect", headers=at_connect)
         headers = {"x-mdp-session-id": begun.json()["sessionId"], **at_send}
         message = registration("app", [], **({} if auth is None else {"auth": auth}))
@@ -774,7 +784,7 @@ async def test_the_source_of_auth_on_the_loop_is_that_of_the_last_request(
 
 
 async def test_what_the_cookie_stands_for_lasts_as_long_as_the_session() -> None:
-    async with driving() as drive:
+    async with drive_server() as drive:
         cookie = await ticket(drive, {"token": "t", "metadata": {"role": "op"}})
         begun = await drive.http.post("/mdp/http-loop/connect", headers={"cookie": cookie})
         headers = {"x-mdp-session-id": begun.json()["sessionId"]}
@@ -788,13 +798,13 @@ async def test_what_the_cookie_stands_for_lasts_as_long_as_the_session() -> None
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[1]", b'{"auth": null}', b'{"auth": {"token": 5}}'])
 async def test_who_says_nothing_of_itself_in_the_body_may_say_it_in_a_header(body: bytes) -> None:
-    async with driving() as drive:
+    async with drive_server() as drive:
         assert (await drive.http.post("/mdp/auth", content=body)).status_code == 400
         headers = {"authorization": "Bearer q"}
         answer = await drive.http.post("/mdp/auth", content=body, headers=headers)
         assert (answer.status_code, answer.headers["set-cookie"].split("=")[0]) == (204, "mdp_auth")
     async with (
-        driving(token=TOKEN) as drive,
+        drive_server(token=TOKEN) as drive,
         httpx2.AsyncClient(base_url=drive.base, trust_env=False) as stranger,
     ):
         answer = await stranger.post("/mdp/auth", content=body, headers=headers)
@@ -803,7 +813,7 @@ async def test_who_says_nothing_of_itself_in_the_body_may_say_it_in_a_header(bod
 
 @pytest.mark.parametrize("path", ["/mdp/auth", "/mdp/http-loop/connect", "/skills/a/b"])
 async def test_options_is_answered_everywhere(path: str) -> None:
-    async with driving() as drive:
+    async with drive_server() as drive:
         assert (await drive.http.options(path)).status_code == 204
         assert (await drive.get("/mdp/http-loop/elsewhere")).status_code == 404
 
@@ -819,7 +829,7 @@ async def test_options_is_answered_everywhere(path: str) -> None:
     ],
 )
 async def test_a_schema_is_an_object(path: dict[str, Any], *, taken: bool) -> None:
-    async with driving() as drive:
+    async with drive_server() as drive:
         if taken:
             async with program(drive, registration("app", [path])):
                 return
@@ -831,7 +841,7 @@ EXTENSION = f"chrome-extension://{'abcdefghijklmnop' * 2}"
 
 
 async def test_an_allowed_browser_extension_reads_and_connects() -> None:
-    async with driving(token=TOKEN, origins=frozenset({EXTENSION})) as drive:
+    async with drive_server(token=TOKEN, origins=frozenset({EXTENSION})) as drive:
         cookie = await ticket(drive, origin=EXTENSION)
         assert await gets_in(drive, cookie=cookie, origin=EXTENSION)
         meta = await drive.get("/mdp/meta", headers={"origin": EXTENSION})

@@ -24,7 +24,7 @@ from skillwire.drive.live import restart_on_crash
 from skillwire.drive.policy import PathRequest
 from skillwire.drive.registration import MAX_ABOUT, MAX_DESCRIPTOR
 from skillwire.server.http import websocket_protocol as socket_protocol
-from tests.support.drive import Drive, driving, ending, program, registration, skills
+from tests.support.drive import Drive, drive_server, ending, program, registration, skills
 from tests.support.peers import PATIENCE, HttpServer
 
 pytestmark = pytest.mark.anyio
@@ -54,7 +54,7 @@ UNDESCRIBED: list[dict[str, Any]] = [{"type": "skill", "path": "/y/skill.md"}]
 
 async def test_an_answer_that_is_nested_too_deep_fails_its_call_and_the_server_stays() -> None:
     async with (
-        driving() as drive,
+        drive_server() as drive,
         program(drive, registration("app", UNDESCRIBED), deep) as client,
         Client(drive.mcp) as host,
     ):
@@ -72,7 +72,7 @@ async def test_an_answer_that_is_nested_too_deep_fails_its_call_and_the_server_s
 
 
 async def test_another_message_that_is_nested_too_deep_ends_its_session() -> None:
-    async with driving() as drive, program(drive, registration("app", [])) as client:
+    async with drive_server() as drive, program(drive, registration("app", [])) as client:
         await client.say({"type": "ping", "timestamp": 1, "more": nested(300)})
         assert await ending(client.connection) == (1008, "the message: nested more than 100 deep")
 
@@ -87,7 +87,7 @@ class Broken(Hooks):
 async def test_a_hook_with_a_bug_leaves_a_skill_without_a_description_and_the_server_stays(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with driving(hooks=Broken()) as drive, program(drive, registration("app", UNDESCRIBED)):
+    async with drive_server(hooks=Broken()) as drive, program(drive, registration("app", UNDESCRIBED)):
         await drive.until_library(lambda: bool(drive.library.catalog.problems))
         assert "no description for `/y/skill.md` of `app`" in caplog.text
         async with program(drive, registration("other", skills("/a/skill.md"))):
@@ -115,7 +115,7 @@ ENDPOINT: list[dict[str, Any]] = [{"type": "endpoint", "method": "POST", "path":
 async def test_a_number_that_cannot_be_sent_is_the_callers_fault_and_the_program_stays() -> None:
     asked = {"clientId": "app", "method": "POST", "path": "/act"}
     async with (
-        driving() as drive,
+        drive_server() as drive,
         program(drive, registration("app", ENDPOINT)) as client,
         Client(drive.mcp) as host,
     ):
@@ -127,7 +127,7 @@ async def test_a_number_that_cannot_be_sent_is_the_callers_fault_and_the_program
 
 @pytest.mark.parametrize("body", [nested(300), "x" * 1024 * 1024, "\ud800"], ids=["deep", "large", "half"])
 async def test_a_body_that_cannot_be_sent_reaches_no_program(body: Any) -> None:
-    async with driving() as drive, program(drive, registration("app", ENDPOINT)) as client:
+    async with drive_server() as drive, program(drive, registration("app", ENDPOINT)) as client:
         with pytest.raises(UnsendableError) as caught:
             await drive.hub.call("app", PathRequest("POST", "/act", body=body))
         assert caught.value.code == "bad_request"
@@ -137,7 +137,7 @@ async def test_a_body_that_cannot_be_sent_reaches_no_program(body: Any) -> None:
 
 async def test_a_call_that_is_over_waits_for_nobody() -> None:
     """A program on the loop that fetches nothing keeps no message in memory for it."""
-    async with driving(limits=DriveLimits(answer_seconds=0.05)) as drive:
+    async with drive_server(limits=DriveLimits(answer_seconds=0.05)) as drive:
         session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
         headers = {"x-mdp-session-id": session}
         message = registration("app", skills("/a/skill.md"))
@@ -150,7 +150,7 @@ async def test_a_call_that_is_over_waits_for_nobody() -> None:
 
 async def test_messages_that_wait_are_bounded_in_bytes() -> None:
     limits = DriveLimits(waiting_bytes=1000)
-    async with driving(limits=limits) as drive:
+    async with drive_server(limits=limits) as drive:
         session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
         headers = {"x-mdp-session-id": session}
         message = registration("app", skills("/a/skill.md"))
@@ -172,7 +172,7 @@ async def _registered_on_the_loop(drive: Drive, *names: str) -> None:
 async def test_messages_that_wait_for_all_programs_are_bounded_together() -> None:
     limits = DriveLimits(total_waiting_bytes=5000, answer_seconds=0.1)
     asked = {"method": "POST", "path": "/a", "body": "x" * 2000}
-    async with driving(limits=limits) as drive, Client(drive.mcp) as host:
+    async with drive_server(limits=limits) as drive, Client(drive.mcp) as host:
         await _registered_on_the_loop(drive, "one", "two", "three")
         for _ in range(2):  # what nobody waits for any more takes no room
             result: Any = (await host.call_tool("callPaths", asked)).structured_content
@@ -183,7 +183,7 @@ async def test_messages_that_wait_for_all_programs_are_bounded_together() -> Non
 async def test_one_call_does_not_send_a_large_body_to_many_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bridge, "MAX_SENT", 5000)
     asked = {"method": "POST", "path": "/a", "body": "x" * 2000}
-    async with driving(limits=DriveLimits(answer_seconds=0.1)) as drive, Client(drive.mcp) as host:
+    async with drive_server(limits=DriveLimits(answer_seconds=0.1)) as drive, Client(drive.mcp) as host:
         await _registered_on_the_loop(drive, "one", "two", "three")
         result = await host.call_tool("callPaths", asked)
         assert result.is_error
@@ -193,7 +193,7 @@ async def test_one_call_does_not_send_a_large_body_to_many_programs(monkeypatch:
 
 
 async def test_a_wait_of_thousands_of_digits_is_no_error() -> None:
-    async with driving() as drive:
+    async with drive_server() as drive:
         session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
         headers = {"x-mdp-session-id": session}
         ping = {"message": {"type": "ping", "timestamp": 1}}
@@ -204,7 +204,7 @@ async def test_a_wait_of_thousands_of_digits_is_no_error() -> None:
 
 @pytest.mark.parametrize("name", ["name", "description", "version", "platform", "metadata"])
 async def test_what_a_program_says_of_itself_is_bounded(name: str) -> None:
-    async with driving() as drive:
+    async with drive_server() as drive:
         large: Any = {"x": "x" * MAX_ABOUT} if name == "metadata" else "x" * MAX_ABOUT
         message = registration("app", [])
         message["client"][name] = large
@@ -215,7 +215,7 @@ async def test_what_a_program_says_of_itself_is_bounded(name: str) -> None:
 
 
 async def test_what_a_program_says_of_a_path_is_bounded() -> None:
-    async with driving() as drive, program(drive, registration("app", [])) as client:
+    async with drive_server() as drive, program(drive, registration("app", [])) as client:
         paths = skills("/a/skill.md", inputSchema={"x": "x" * MAX_DESCRIPTOR})
         await client.say({"type": "updateClientCatalog", "clientId": "app", "paths": paths})
         code, reason = await ending(client.connection)
@@ -224,7 +224,7 @@ async def test_what_a_program_says_of_a_path_is_bounded() -> None:
 
 async def test_what_all_programs_register_is_bounded_in_bytes() -> None:
     about = {"type": "skill", "path": "/a/skill.md", "description": "x" * 500}
-    async with driving(limits=DriveLimits(total_bytes=18_000)) as drive:
+    async with drive_server(limits=DriveLimits(total_bytes=18_000)) as drive:
         for _ in range(3):  # what is gone counts no more, and what comes again counts once
             async with program(drive, registration("one", [about])) as one:
                 await one.say(registration("one", [about]))
@@ -239,7 +239,7 @@ async def test_lists_of_programs_and_paths_show_what_fits(monkeypatch: pytest.Mo
     monkeypatch.setattr(bridge, "MAX_ANSWERS", 600)
     paths = skills(*(f"/s{at}/skill.md" for at in range(20)))
     async with (
-        driving() as drive,
+        drive_server() as drive,
         program(drive, registration("app", paths)),
         program(drive, registration("small", [])),
         Client(drive.mcp) as host,
@@ -254,7 +254,7 @@ async def test_lists_of_programs_and_paths_show_what_fits(monkeypatch: pytest.Mo
 async def test_a_session_on_which_nobody_registers_makes_room_for_others() -> None:
     limits = DriveLimits(sessions=2, register_seconds=0.1)
     async with (
-        driving(limits=limits) as drive,
+        drive_server(limits=limits) as drive,
         program(drive, registration("app", skills("/a/skill.md"))) as client,
         connect(drive.socket, proxy=None) as idle,
     ):
@@ -265,7 +265,7 @@ async def test_a_session_on_which_nobody_registers_makes_room_for_others() -> No
 
 
 async def test_an_introduction_that_is_nested_too_deep_is_a_bad_request() -> None:
-    async with driving() as drive:
+    async with drive_server() as drive:
         body = json.dumps({"auth": {"metadata": {"x": nested(500)}}})
         answer = await drive.http.post("/mdp/auth", content=body)
         assert (answer.status_code, answer.json()) == (
@@ -278,7 +278,7 @@ async def test_an_introduction_that_is_nested_too_deep_is_a_bad_request() -> Non
 def test_an_odd_neighbour_spoils_no_cookie(neighbour: str) -> None:
     tickets = Tickets()
     for shape in ("{neighbour}; {ours}", "{ours}; {neighbour}", "mdp_auth=forged; {ours};"):
-        ours = f"{NAME}={tickets.issue(b'{}', Headers(), knows_token=False)}"
+        ours = f"{NAME}={tickets.issue(b'{}', Headers(), has_token=False)}"
         line = shape.format(neighbour=neighbour, ours=ours)
         assert tickets.take(Headers(raw=[(b"cookie", line.encode("latin-1"))])) is not None
 
@@ -287,7 +287,7 @@ def test_a_field_without_a_name_is_checked_like_any_other() -> None:
     with pytest.raises(ShapeError, match="must be text"):
         JsonFields.of({"headers": {"": 1}}).texts_or_none("headers")
     with pytest.raises(ShapeError, match="no field"):
-        JsonFields.of({"": 1}).only(["path"])
+        JsonFields.of({"": 1}).reject_unknown(["path"])
 
 
 async def flood(stream: ByteSendStream, content: bytes) -> None:
@@ -299,7 +299,7 @@ async def flood(stream: ByteSendStream, content: bytes) -> None:
 async def test_a_program_that_pings_and_never_reads_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket_protocol, "MAX_UNREAD", 64 * 1024)
     ping = b"\x89\xfd" + bytes(4) + bytes(125)
-    async with driving() as drive:
+    async with drive_server() as drive:
         host, _, port = drive.authority.partition(":")
         async with await anyio.connect_tcp(host, int(port)) as stream:
             asked = (f"{name}: {value}\r\n" for name, value in HANDSHAKE.items())
@@ -314,7 +314,7 @@ async def test_a_program_that_pings_and_never_reads_is_hung_up_on(monkeypatch: p
 async def test_a_message_in_very_many_frames_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket_protocol, "MAX_FRAMES", 10)
     begin, further = b"\x01\x80" + bytes(4), b"\x00\x81" + bytes(4) + b" "
-    async with driving() as drive:
+    async with drive_server() as drive:
         host, _, port = drive.authority.partition(":")
         async with await anyio.connect_tcp(host, int(port)) as stream:
             asked = (f"{name}: {value}\r\n" for name, value in HANDSHAKE.items())
@@ -344,7 +344,7 @@ EMPTY: list[Any] = [{}] * 350_000
 
 
 async def test_a_message_of_very_many_values_is_refused_before_it_is_read() -> None:
-    async with driving() as drive:
+    async with drive_server() as drive:
         message = registration("app", [])
         message["client"]["metadata"] = {"x": EMPTY}
         sent = json.dumps(message, separators=(",", ":"))

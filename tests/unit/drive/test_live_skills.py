@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 from skillwire import Library, MemorySource
 from skillwire.core.record import Json
 from skillwire.drive import DriveLimits
-from skillwire.drive.documents import description_in, document, head
+from skillwire.drive.documents import description_in, document, minimal_frontmatter
 from skillwire.drive.hub import Hub
 from skillwire.drive.session import Connection, Mode
 from skillwire.drive.source import DriveSource
@@ -18,7 +18,7 @@ from skillwire.errors import NotServedError, SourceError
 from skillwire.frontmatter.document import read_document
 from skillwire.sources import MemorySkill, Rule, Severity
 from tests.support.clients import ERAS
-from tests.support.drive import Answers, Drive, driving, program, registration, silent, skills
+from tests.support.drive import Answers, Drive, drive_server, program, registration, silent, skills
 from tests.support.listening import listening
 from tests.support.skills import skill_md
 
@@ -48,7 +48,7 @@ async def read(host: Client, uri: str) -> str:
 async def test_each_live_skill_is_listed_as_dynamic_and_read_from_the_program(mode: Any) -> None:
     paths = skills("/workspace/review/skill.md", "/workspace/review/files/skill.md", "/upper/SKILL.md")
     async with (
-        driving() as drive,
+        drive_server() as drive,
         program(drive, registration("app", paths)),
         Client(drive.mcp, mode=mode) as host,
     ):
@@ -71,7 +71,7 @@ async def test_each_live_skill_is_listed_as_dynamic_and_read_from_the_program(mo
 async def test_clients_hear_of_live_skills_that_come_change_and_go(mode: Any) -> None:
     uri = "skill://app/a/SKILL.md"
     async with (
-        driving() as drive,
+        drive_server() as drive,
         listening(drive.mcp, mode, [uri] if mode != "legacy" else []) as (_, heard),
     ):
         async with program(drive, registration("app", skills("/a/skill.md"))) as client:
@@ -95,7 +95,7 @@ async def test_a_client_that_comes_again_is_news_to_those_who_follow_its_skills(
     """What it returns may be something else now, though it registers the same."""
     uri = "skill://app/a/SKILL.md"
     async with (
-        driving() as drive,
+        drive_server() as drive,
         listening(drive.mcp, "auto", [uri]) as (_, heard),
         program(drive, registration("app", skills("/a/skill.md"))),
     ):
@@ -113,7 +113,7 @@ async def test_a_missing_description_is_made_from_the_text() -> None:
     }
     paths = [{"type": "skill", "path": path} for path in answers]
     async with (
-        driving() as drive,
+        drive_server() as drive,
         program(drive, registration("app", paths), texts(answers)),
         Client(drive.mcp) as host,
     ):
@@ -129,7 +129,7 @@ async def test_a_missing_description_is_made_from_the_text() -> None:
 async def test_a_client_that_never_answers_keeps_no_other_skill_from_being_listed() -> None:
     mute = [{"type": "skill", "path": f"/a{at}/skill.md"} for at in range(20)]
     async with (
-        driving(limits=DriveLimits(answer_seconds=0.3)) as drive,
+        drive_server(limits=DriveLimits(answer_seconds=0.3)) as drive,
         program(drive, registration("mute", [*mute, *skills("/told/skill.md")]), silent) as client,
         program(drive, registration("app", skills("/a/skill.md"))),
     ):
@@ -151,7 +151,7 @@ async def test_a_path_that_names_no_skill_is_a_problem_and_can_be_read_all_the_s
     path: str, fault: str
 ) -> None:
     async with (
-        driving() as drive,
+        drive_server() as drive,
         program(drive, registration("app", skills(path, "/good/skill.md"))),
         Client(drive.mcp) as host,
     ):
@@ -167,7 +167,7 @@ async def test_a_path_that_names_no_skill_is_a_problem_and_can_be_read_all_the_s
 async def test_a_path_with_parameters_is_a_template_and_its_skills_are_read_under_their_addresses() -> None:
     paths = skills("/users/:id/skill.md", "/users/me/skill.md")
     async with (
-        driving() as drive,
+        drive_server() as drive,
         program(drive, registration("app", paths)) as client,
         Client(drive.mcp) as host,
     ):
@@ -199,7 +199,7 @@ async def test_a_path_with_parameters_is_a_template_and_its_skills_are_read_unde
 async def test_every_pattern_has_its_template(path: str, template: str) -> None:
     paths = [{"type": "skill", "path": path}]
     async with (
-        driving() as drive,
+        drive_server() as drive,
         program(drive, registration("my:app", paths)) as client,
         Client(drive.mcp) as host,
     ):
@@ -217,7 +217,7 @@ async def test_every_pattern_has_its_template(path: str, template: str) -> None:
 async def test_a_program_that_fails_is_an_error_of_that_reading(mode: Any) -> None:
     failed = {"ok": False, "error": {"code": "handler_error", "message": "resolver exploded"}}
     async with (
-        driving() as drive,
+        drive_server() as drive,
         program(drive, registration("app", skills("/a/skill.md")), lambda _: failed),
         Client(drive.mcp, mode=mode) as host,
     ):
@@ -229,7 +229,7 @@ async def test_a_program_that_fails_is_an_error_of_that_reading(mode: Any) -> No
 async def test_text_whose_frontmatter_says_something_else_is_not_served() -> None:
     answers = {"/a/skill.md": "---\nname: other\ndescription: At /a/skill.md.\n---\n# A"}
     async with (
-        driving() as drive,
+        drive_server() as drive,
         program(drive, registration("app", skills("/a/skill.md")), texts(answers)),
         Client(drive.mcp) as host,
     ):
@@ -241,7 +241,7 @@ async def test_text_whose_frontmatter_says_something_else_is_not_served() -> Non
 
 async def test_a_live_skill_has_no_other_file() -> None:
     async with (
-        driving() as drive,
+        drive_server() as drive,
         program(drive, registration("app", skills("/a/skill.md"))),
     ):
         await until_listed(drive, "skill://app/a/SKILL.md")
@@ -255,7 +255,7 @@ async def test_a_live_skill_has_no_other_file() -> None:
 
 async def test_a_flood_of_updates_is_looked_at_in_few_goes() -> None:
     number = 300
-    async with driving() as drive, program(drive, registration("app", skills("/a/skill.md"))) as client:
+    async with drive_server() as drive, program(drive, registration("app", skills("/a/skill.md"))) as client:
         await until_listed(drive, "skill://app/a/SKILL.md")
         looks = 0
 
@@ -330,10 +330,10 @@ def test_the_listed_frontmatter_is_that_of_the_document_whatever_it_says(descrip
     contents: list[Json] = ["text", "---\n\nA line of dashes begins no frontmatter.", {"a": [1]}, ""]
     for data in contents:
         content = document("skill-1", description, data)
-        assert content.startswith(head("skill-1", description))
+        assert content.startswith(minimal_frontmatter("skill-1", description))
         found = read_document(content, "skill-1/SKILL.md", "skill-1")
         assert dict(found.frontmatter or {}) == {"name": "skill-1", "description": description}
-        assert found.servable
+        assert found.is_servable
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from skillwire.drive import Auth, ClientInfo, DriveLimits, Hooks, LiveSkills
 from skillwire.drive import endpoints as loop
 from skillwire.drive.http import drive_routes
 from skillwire.server.http.connections import HttpLimits
-from tests.support.drive import Drive, driving, ending, program, registration, skills
+from tests.support.drive import Drive, drive_server, ending, program, registration, skills
 from tests.support.peers import PATIENCE
 
 pytestmark = pytest.mark.anyio
@@ -50,7 +50,7 @@ class Remembering(Hooks):
 async def test_a_registration_with_the_token_proves_a_socket() -> None:
     hooks = Remembering()
     async with (
-        driving(token=TOKEN, hooks=hooks) as drive,
+        drive_server(token=TOKEN, hooks=hooks) as drive,
         program(drive, PROVEN, additional_headers=NO_HEADERS) as client,
     ):
         assert (await drive.get("/skills/app/a")).text == "# /a/skill.md"
@@ -63,8 +63,8 @@ async def test_a_registration_with_the_token_proves_a_socket() -> None:
 async def test_a_registration_with_the_token_proves_a_session_of_the_loop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(loop, "UNPROVEN_WAIT_MS", 50)
-    async with driving(token=TOKEN) as drive, stranger(drive) as http:
+    monkeypatch.setattr(loop, "UNAUTHENTICATED_WAIT_MS", 50)
+    async with drive_server(token=TOKEN) as drive, stranger(drive) as http:
         session = await begin(http)
         # The reference client polls before it registers; until then it does not hold a connection for long.
         poll = await http.get("/mdp/http-loop/poll?waitMs=60000", headers=session)
@@ -91,7 +91,7 @@ async def test_a_registration_with_the_token_proves_a_session_of_the_loop(
     ids=str,
 )
 async def test_a_client_that_shows_no_token_has_one_message(message: Any) -> None:
-    async with driving(token=TOKEN) as drive:
+    async with drive_server(token=TOKEN) as drive:
         async with connect(drive.socket, proxy=None) as connection:
             await connection.send(json.dumps(message))
             code, reason = await ending(connection)
@@ -106,15 +106,15 @@ async def test_a_client_that_shows_no_token_has_one_message(message: Any) -> Non
 
 async def test_a_wrong_first_message_of_the_right_client_ends_its_session() -> None:
     """A token that is right makes a wrong registration no better."""
-    async with driving(token=TOKEN) as drive, connect(drive.socket, proxy=None) as connection:
+    async with drive_server(token=TOKEN) as drive, connect(drive.socket, proxy=None) as connection:
         await connection.send(json.dumps(registration("mcp", [], auth={"token": TOKEN})))
         code, reason = await ending(connection)
         assert (code, "another route" in reason) == (1008, True)
 
 
 async def test_those_who_show_no_token_crowd_out_each_other_only() -> None:
-    limits = DriveLimits(sessions=4, unproven=2)
-    async with driving(token=TOKEN, limits=limits) as drive, AsyncExitStack() as stack:
+    limits = DriveLimits(sessions=4, unauthenticated=2)
+    async with drive_server(token=TOKEN, limits=limits) as drive, AsyncExitStack() as stack:
         for at in range(2):
             await stack.enter_async_context(program(drive, registration(f"own-{at}", [])))
         idle = [await stack.enter_async_context(connect(drive.socket, proxy=None)) for _ in range(3)]
@@ -127,12 +127,15 @@ async def test_those_who_show_no_token_crowd_out_each_other_only() -> None:
 
 async def test_a_client_that_says_nothing_is_hung_up_on() -> None:
     limits = DriveLimits(register_seconds=0.3)
-    async with driving(token=TOKEN, limits=limits) as drive, connect(drive.socket, proxy=None) as connection:
+    async with (
+        drive_server(token=TOKEN, limits=limits) as drive,
+        connect(drive.socket, proxy=None) as connection,
+    ):
         assert (await ending(connection))[0] == 1000
 
 
 async def test_what_a_client_says_while_it_registers_counts_as_said_by_its_connection() -> None:
-    async with driving(token=TOKEN) as drive:
+    async with drive_server(token=TOKEN) as drive:
         session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
         headers = {"x-mdp-session-id": session, "x-mdp-auth-tenant": "demo"}
         await drive.http.post("/mdp/http-loop/send", json={"message": PROVEN}, headers=headers)
@@ -149,9 +152,9 @@ HANDSHAKE = (
 
 
 async def test_sockets_that_show_no_token_and_never_close_lock_no_one_out() -> None:
-    limits, http_limits = DriveLimits(sessions=4, unproven=2), HttpLimits(connections=4)
+    limits, http_limits = DriveLimits(sessions=4, unauthenticated=2), HttpLimits(connections=4)
     async with (
-        driving(token=TOKEN, limits=limits, http_limits=http_limits) as drive,
+        drive_server(token=TOKEN, limits=limits, http_limits=http_limits) as drive,
         AsyncExitStack() as stack,
     ):
         host, _, port = drive.authority.rpartition(":")
@@ -167,7 +170,11 @@ async def test_sockets_that_show_no_token_and_never_close_lock_no_one_out() -> N
 
 async def test_a_session_without_the_token_holds_one_poll() -> None:
     statuses: list[int] = []
-    async with driving(token=TOKEN) as drive, stranger(drive) as http, anyio.create_task_group() as tasks:
+    async with (
+        drive_server(token=TOKEN) as drive,
+        stranger(drive) as http,
+        anyio.create_task_group() as tasks,
+    ):
         session = await begin(http)
 
         async def poll() -> None:
@@ -180,8 +187,8 @@ async def test_a_session_without_the_token_holds_one_poll() -> None:
 
 async def test_those_who_show_no_token_make_the_server_forget_no_ending() -> None:
     """A program of the loop learns why its session ended, however many strangers come and go."""
-    limits = DriveLimits(sessions=2, unproven=2)
-    async with driving(token=TOKEN, limits=limits) as drive, stranger(drive) as http:
+    limits = DriveLimits(sessions=2, unauthenticated=2)
+    async with drive_server(token=TOKEN, limits=limits) as drive, stranger(drive) as http:
         own = await begin(drive.http)
         first = {"message": registration("app", [])}
         assert (await drive.http.post("/mdp/http-loop/send", json=first, headers=own)).status_code == 202
@@ -193,7 +200,7 @@ async def test_those_who_show_no_token_make_the_server_forget_no_ending() -> Non
 
 
 async def test_a_large_body_cannot_begin_a_session() -> None:
-    async with driving(token=TOKEN) as drive, stranger(drive) as http:
+    async with drive_server(token=TOKEN) as drive, stranger(drive) as http:
         refused = await http.post("/mdp/http-loop/connect", json={"x": "x" * 5000})
         assert refused.status_code == 413
 
@@ -219,7 +226,7 @@ async def test_a_token_of_the_server_alone_is_enough_for_its_own_check() -> None
 async def test_a_client_that_keeps_no_cookies_connects_as_the_reference_client_does() -> None:
     """On a socket it posts to `/mdp/auth` first. Then it registers with the same `auth`."""
     auth = {"token": TOKEN, "metadata": {"role": "op"}}
-    async with driving(token=TOKEN) as drive, stranger(drive) as http:
+    async with drive_server(token=TOKEN) as drive, stranger(drive) as http:
         introduced = await http.post("/mdp/auth", json={"auth": auth})
         assert introduced.status_code == 204
         message = registration("node", skills("/a/skill.md"), auth=auth)

@@ -14,13 +14,18 @@ from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 
 from skillwire import Library, LiveSkill, MemorySource, ServeOptions, Skill, SkillRecord, SkillServer, attach
-from skillwire.core.names import closest
+from skillwire.core.names import find_close_matches
 from skillwire.core.template import SkillTemplate, TemplateIndex
 from skillwire.errors import BadParamsError
 from skillwire.features.base import Call
-from skillwire.library.catalog import concerned
+from skillwire.library.catalog import affected_skills
 from skillwire.library.names import AmbiguousNameError
-from skillwire.protocol.bounds import NESTING, SUBSCRIPTION_BYTES, SUBSCRIPTIONS, VALUES
+from skillwire.protocol.bounds import (
+    MAX_MESSAGE_VALUES,
+    MAX_NESTING,
+    MAX_SUBSCRIPTION_BYTES,
+    MAX_SUBSCRIPTIONS,
+)
 from skillwire.server import skills_server
 from skillwire.server.jsonrpc import read_message
 from skillwire.sources import Locations, MemorySkill, WatchFilter
@@ -110,14 +115,18 @@ def test_data_for_a_tool_is_bounded_by_the_message_alone(wire: Peer) -> None:
         ({"id": LONG, "method": "ping"}, INVALID_REQUEST, "the id of a request may have 1,024 bytes"),
         ({"id": 1, "method": LONG}, INVALID_PARAMS, "the name of a method may have 1,024 bytes"),
         (
-            {"id": 1, "method": "tools/call", "params": {"arguments": {"x": [0] * (VALUES + 1)}}},
+            {"id": 1, "method": "tools/call", "params": {"arguments": {"x": [0] * (MAX_MESSAGE_VALUES + 1)}}},
             INVALID_REQUEST,
-            f"a message may have {VALUES:,} JSON values",
+            f"a message may have {MAX_MESSAGE_VALUES:,} JSON values",
         ),
         (
-            {"id": 1, "method": "tools/call", "params": {"arguments": {'"\\': ['\\"'] * (VALUES + 1)}}},
+            {
+                "id": 1,
+                "method": "tools/call",
+                "params": {"arguments": {'"\\': ['\\"'] * (MAX_MESSAGE_VALUES + 1)}},
+            },
             INVALID_REQUEST,
-            f"a message may have {VALUES:,} JSON values",
+            f"a message may have {MAX_MESSAGE_VALUES:,} JSON values",
         ),
         (
             {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "x" * 70_000}}},
@@ -137,7 +146,7 @@ def test_a_message_that_is_too_large_is_refused_without_an_echo(
 
 
 def test_many_commas_inside_a_text_are_not_many_values() -> None:
-    text = ',[{"\\' * VALUES
+    text = ',[{"\\' * MAX_MESSAGE_VALUES
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"arguments": {"body": text}}}
     found = read_message(json.dumps(message).encode())
     assert isinstance(found, types.JSONRPCRequest)
@@ -148,9 +157,9 @@ def test_nesting_is_bounded() -> None:
         inner = "[" * levels + "]" * levels
         return f'{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"a":{inner}}}}}'.encode()
 
-    assert isinstance(read_message(nested(NESTING - 3)), types.JSONRPCRequest)
-    refused: Any = read_message(nested(NESTING))
-    assert refused.answer.error.message == f"a message may have {NESTING} levels of objects and lists"
+    assert isinstance(read_message(nested(MAX_NESTING - 3)), types.JSONRPCRequest)
+    refused: Any = read_message(nested(MAX_NESTING))
+    assert refused.answer.error.message == f"a message may have {MAX_NESTING} levels of objects and lists"
 
 
 def test_a_parameter_is_bounded_where_others_carry_the_messages() -> None:
@@ -188,13 +197,13 @@ def test_one_listen_is_bounded_in_number_and_in_bytes(wire: Peer) -> None:
         params = {"notifications": {"resourceSubscriptions": uris}}
         return wire.error("subscriptions/listen", params)
 
-    many = refused([f"skill://{number}" for number in range(SUBSCRIPTIONS + 1)])
+    many = refused([f"skill://{number}" for number in range(MAX_SUBSCRIPTIONS + 1)])
     assert (many["code"], many["message"]) == (
         INVALID_PARAMS,
-        f"a client may subscribe to {SUBSCRIPTIONS:,} resources",
+        f"a client may subscribe to {MAX_SUBSCRIPTIONS:,} resources",
     )
     long = refused([f"skill://{number:03d}/{'x' * 4000}" for number in range(300)])
-    assert (long["code"], f"{SUBSCRIPTION_BYTES:,} bytes" in long["message"]) == (INVALID_PARAMS, True)
+    assert (long["code"], f"{MAX_SUBSCRIPTION_BYTES:,} bytes" in long["message"]) == (INVALID_PARAMS, True)
     assert "`resourceSubscriptions` is too long" in refused([f"skill://{LONG}"])["message"]
 
 
@@ -208,14 +217,14 @@ async def test_a_uri_that_is_never_served_is_not_acknowledged() -> None:
         client.listen(resource_subscriptions=[*asked, *asked]) as events,
     ):
         assert events.honored.resource_subscriptions == served
-        assert set(library.asked_for) == set(served)
-    assert not library.asked_for
+        assert set(library.subscribed_uris) == set(served)
+    assert not library.subscribed_uris
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_all_clients_together_have_a_limit(mode: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skillwire.server.notifications.ALL_SUBSCRIPTION_BYTES", 1000)
+    monkeypatch.setattr("skillwire.server.notifications.MAX_ALL_SUBSCRIPTION_BYTES", 1000)
     skills = [skill(f"skill-{number}") for number in range(4)]
     library = await library_of(*skills)
     uris = list(library.catalog.entries)
@@ -223,10 +232,10 @@ async def test_all_clients_together_have_a_limit(mode: Any, monkeypatch: pytest.
     async with listening(server, mode, uris[:2]) as (client, _):
         with pytest.raises(MCPError, match="all clients of this server may take 1,000 bytes"):
             await subscribe(client, mode, uris[2:])
-        assert set(library.asked_for) >= set(uris[:2])
-    assert not library.asked_for
+        assert set(library.subscribed_uris) >= set(uris[:2])
+    assert not library.subscribed_uris
     async with listening(server, mode, uris[2:]):  # what went away made room
-        assert set(library.asked_for) == set(uris[2:])
+        assert set(library.subscribed_uris) == set(uris[2:])
 
 
 async def subscribe(client: Client, mode: str, uris: list[str]) -> None:
@@ -246,18 +255,18 @@ class Watched(MemorySource):
     def __init__(self, skills: list[MemorySkill]) -> None:
         super().__init__(skills)
         self.begun = anyio.Event()
-        self.only = WatchFilter()
+        self.watch_filter = WatchFilter()
 
-    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:
-        assert only is not None
-        self.only = only
+    async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:
+        assert watch_filter is not None
+        self.watch_filter = watch_filter
         self.begun.set()
-        async for where in super().changes(only):
+        async for where in super().changes(watch_filter):
             yield where
 
     @property
     def followed(self) -> set[str]:
-        return {location.rpartition("/")[2] for location in self.only.locations}
+        return {location.rpartition("/")[2] for location in self.watch_filter.locations}
 
 
 @pytest.mark.anyio
@@ -277,7 +286,7 @@ async def test_a_skill_is_followed_while_any_subscription_wants_it() -> None:
         library.unsubscribe([group])
         assert source.followed == {"one"}
         library.unsubscribe([one, "skill://nothing/here"])
-        assert (source.followed, list(library.asked_for)) == (set(), [])
+        assert (source.followed, list(library.subscribed_uris)) == (set(), [])
         tasks.cancel_scope.cancel()
 
 
@@ -292,7 +301,7 @@ async def test_a_uri_concerns_the_skills_around_it_at_it_and_below_it() -> None:
 
     uris = {uri for entry in catalog.entries.values() for uri in (entry.root, entry.uri, f"{entry.root}/x/y")}
     for uri in uris | {"skill://b", "skill://b/cc", "skill://", "skill://b/", "x", "", "skill://b/ccc"}:
-        found = [entry.uri for entry in concerned(catalog.entries, catalog.above, uri)]
+        found = [entry.uri for entry in affected_skills(catalog.entries, catalog.above, uri)]
         expected = {entry.uri for entry in catalog.entries.values() if naive(uri, entry)}
         if uri not in {"skill:/", "skill://", ""}:
             assert (set(found), len(found)) == (expected, len(expected)), uri
@@ -339,10 +348,10 @@ async def test_many_templates_leave_a_long_uri_alone() -> None:
 
 def test_the_closest_names_are_found_among_very_many() -> None:
     names = [f"skill-number-{number:05d}" for number in range(10_000)]
-    assert closest("skill-numbre-04711", names, 1) == ["skill-number-04711"]
-    assert closest("pfd", ["pdf", "xyz"], 3) == ["pdf"]
-    assert closest("refnd", ["refund", "report"], 3) == ["refund"]
-    assert closest("x" * 65, names, 3) == []
+    assert find_close_matches("skill-numbre-04711", names, 1) == ["skill-number-04711"]
+    assert find_close_matches("pfd", ["pdf", "xyz"], 3) == ["pdf"]
+    assert find_close_matches("refnd", ["refund", "report"], 3) == ["refund"]
+    assert find_close_matches("x" * 65, names, 3) == []
 
 
 def test_an_error_lists_some_of_very_many_handles() -> None:

@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from skillwire import Library, MemorySource, ServeOptions
 from skillwire.protocol.archive_rules import ArchiveBounds
-from skillwire.protocol.delivery import ArchiveForm
+from skillwire.protocol.delivery import ArchiveFormat
 from skillwire.protocol.discovery import read_index
 from skillwire.protocol.unpacking import unpack
 from skillwire.server import skills_server
@@ -107,8 +107,10 @@ async def test_archives_are_only_there_for_those_who_want_them() -> None:
             await blob(client, "skill://one.zip")
 
 
-@pytest.mark.parametrize("form", list(ArchiveForm))
-async def test_an_archive_holds_every_file_and_has_the_digest_that_the_index_names(form: ArchiveForm) -> None:
+@pytest.mark.parametrize("form", list(ArchiveFormat))
+async def test_an_archive_holds_every_file_and_has_the_digest_that_the_index_names(
+    form: ArchiveFormat,
+) -> None:
     made = skill("acme/one", files={"refs/a.md": b"a", "run.sh": b"#!/bin/sh\n", "b.bin": bytes(range(256))})
     async with connected("auto", made, skill("two"), options=ARCHIVES) as client:
         uri = f"skill://acme/one{form.suffix}"

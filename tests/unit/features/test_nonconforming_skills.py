@@ -22,7 +22,7 @@ from skillwire.library.compose import LabelledScan, compose
 from skillwire.server import skills_server
 from skillwire.server.serve_options import all_features
 from skillwire.sources import Rule
-from tests.support.bridges import bridging
+from tests.support.bridges import open_bridge
 from tests.support.clients import ERAS
 from tests.support.fastmcp_servers import client_of, fastmcp_server
 from tests.support.links import Wire
@@ -154,9 +154,9 @@ class Served:
     def listed(self) -> list[str]:
         return [entry["uri"] for entry in self.ask("skills/list")["skills"]]  # type: ignore[index, union-attr]
 
-    def look_again(self) -> None:
+    def rescan_source(self) -> None:
         async def look() -> None:
-            await self.library.look_again(self.library.sources[0])
+            await self.library.rescan_source(self.library.sources[0])
 
         anyio.run(look)
 
@@ -212,7 +212,7 @@ def test_it_is_listed_as_soon_as_it_is_fixed(tmp_path: Path, fault: str) -> None
     )
     for text, expected in ((odd(), EVERYTHING), (odd(fault), GOOD_ONES), (odd(), EVERYTHING)):
         write(root, {"odd/SKILL.md": text})
-        server.look_again()
+        server.rescan_source()
         assert server.listed() == expected
     assert changes == [True, True, True]
 
@@ -222,11 +222,11 @@ def test_a_file_that_comes_and_goes_decides_too(tmp_path: Path) -> None:
     server = Served(root)
     assert server.listed() == EVERYTHING
     write(root, {"odd/aux.md": "x"})
-    server.look_again()
+    server.rescan_source()
     assert server.listed() == GOOD_ONES
     assert _composed(server.library) == server.library.catalog
     (root / "odd/aux.md").unlink()
-    server.look_again()
+    server.rescan_source()
     assert server.listed() == EVERYTHING
     assert _composed(server.library) == server.library.catalog
 
@@ -244,7 +244,7 @@ def test_a_cursor_outlives_the_listing_of_its_skill(tmp_path: Path) -> None:
     server = Served(root)
     cursor = server.ask("skills/list")["nextCursor"]
     write(root, {"s099/SKILL.md": "---\nname: s099\ndescription: d\nlicense: 2\n---\n"})
-    server.look_again()
+    server.rescan_source()
     rest = server.ask("skills/list", cursor=cursor)["skills"]
     assert [entry["frontmatter"]["name"] for entry in rest] == names[100:]  # type: ignore[index, union-attr]
 
@@ -331,7 +331,7 @@ async def test_clients_hear_when_it_is_fixed_and_when_it_breaks(tmp_path: Path, 
         for text, expected in ((odd(), EVERYTHING), (odd(FAULT), GOOD_ONES)):
             heard.take()
             write(root, {"odd/SKILL.md": text})
-            await library.look_again(library.sources[0])
+            await library.rescan_source(library.sources[0])
             await heard.until("resources", ODD)
             assert await uris_of(client, "skills/list", "skills") == expected
             assert ODD in await uris_of(client, "resources/list", "resources")
@@ -343,7 +343,7 @@ async def test_a_bridge_leaves_it_out_of_its_list_and_names_the_server(tmp_path:
     await library.load()
     upstream = Wire(skills_server(library, options=ServeOptions(list_nonconforming=True)))
     async with (
-        bridging({"upstream": upstream}, trusted=["upstream"]) as bridge,
+        open_bridge({"upstream": upstream}, trusted=["upstream"]) as bridge,
         Client(bridge.server) as client,
     ):
         listed = await uris_of(client, "skills/list", "skills")

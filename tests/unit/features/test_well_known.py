@@ -26,7 +26,7 @@ from skillwire.protocol.discovery import Artifact, read_index
 from skillwire.protocol.remote import RemoteSkill, parse_entry
 from skillwire.sources import Digest, FetchedSource, Limits, MemorySkill
 from skillwire.sources.web.source import WebFetcher
-from tests.support.bridges import bridging
+from tests.support.bridges import open_bridge
 from tests.support.clients import library_of, skill
 from tests.support.liars import Liar
 from tests.support.links import Wire
@@ -260,13 +260,13 @@ def test_readers_that_stall_do_not_keep_others_waiting(tmp_path: Path) -> None:
 def noted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Note the name of every skill that is packed."""
     packed: list[str] = []
-    make = website.download_of
+    make = website.build_download
 
     def making(entry: SkillRecord, files: Any) -> Any:
         packed.append(entry.name)
         return make(entry, files)
 
-    monkeypatch.setattr(live_site, "download_of", making)
+    monkeypatch.setattr(live_site, "build_download", making)
     return packed
 
 
@@ -293,7 +293,7 @@ async def test_only_what_changed_is_made_again(monkeypatch: pytest.MonkeyPatch) 
     site = LiveSite(library)
     before = await site.index()
     source.put(skill("s3", files={"a": b"b"}))
-    await library.look_again(source)
+    await library.rescan_source(source)
     after = await site.index()
     assert packed[5:] == ["s3"]
     assert before.digest != after.digest
@@ -322,7 +322,7 @@ async def test_an_old_download_is_the_old_bytes_and_later_nothing(monkeypatch: p
     site = LiveSite(library)
     old = artifacts((await site.index()).content)["one"]
     source.put(skill("one", files={"a": b"b"}))
-    await library.look_again(source)
+    await library.rescan_source(source)
     assert Digest.of(await site.content(await site.find(old.url))) == old.digest
     monkeypatch.setattr(live_site, "_OLD_SECONDS", -1.0)
     with pytest.raises(NotPublishedError, match="names its current download"):
@@ -338,7 +338,7 @@ async def test_a_skill_that_changes_while_the_index_is_made_is_in_it() -> None:
         if content == b"a" and not edited:
             edited.append(content)
             source.put(skill("one", files={"a": b"b"}))
-            await library.look_again(library.sources[0])
+            await library.rescan_source(library.sources[0])
         return content
 
     library = Library([Liar(source, edit)])
@@ -361,7 +361,7 @@ async def test_another_skill_of_the_name_brings_back_no_withdrawn_download() -> 
     withdrawn = artifacts((await site.index()).content)["shared"]
     assert await site.find(withdrawn.url)
     source.remove("first/shared")
-    await library.look_again(source)
+    await library.rescan_source(source)
     with pytest.raises(NotPublishedError):
         await site.find(withdrawn.url)
 
@@ -372,7 +372,7 @@ async def test_a_bridge_publishes_only_what_is_approved(tmp_path: Path) -> None:
     uri = script.publish("one", {"a.md": b"a"})
     with State.open(tmp_path / "state") as state:
         async with (
-            bridging({"acme": Wire(script.server())}, state) as bridge,
+            open_bridge({"acme": Wire(script.server())}, state) as bridge,
             Client(bridge.server),  # which makes the bridge follow its servers
         ):
             site = LiveSite(bridge.library)

@@ -104,7 +104,7 @@ def test_spaces_behind_a_fence_are_a_warning(content: str, line: int) -> None:
     with pytest.raises(ValueError, match="must begin with YAML frontmatter"):
         fastmcp_frontmatter(content.encode())
     document = read_document(content.encode(), "SKILL.md", None)
-    assert document.servable
+    assert document.is_servable
     (problem,) = document.problems
     assert (problem.rule, problem.line) == (Rule.YAML_AMBIGUOUS, line)
 

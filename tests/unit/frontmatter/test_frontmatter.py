@@ -107,7 +107,7 @@ def test_a_file_without_a_usable_frontmatter_says_why_and_what_to_do(
     assert problem.severity is Severity.ERROR
     assert problem.hint
     assert document(content).frontmatter is None
-    assert not document(content).servable
+    assert not document(content).is_servable
 
 
 def test_a_frontmatter_may_have_just_as_many_bytes_as_the_limit() -> None:
@@ -137,7 +137,7 @@ def test_a_body_that_is_not_text_is_a_warning_and_the_skill_is_served(body: byte
     read = document(b"---\n" + FIELDS + b"---\n" + body)
     (problem,) = read.problems
     assert (problem.rule, problem.severity, problem.line) == (Rule.BODY_ENCODING, Severity.WARNING, line)
-    assert read.servable
+    assert read.is_servable
 
 
 def test_the_body_is_checked_even_where_the_yaml_is_wrong() -> None:
@@ -164,7 +164,7 @@ SHAPES = st.lists(
 @given(st.one_of(st.binary(), SHAPES, SHAPES.map(lambda inside: b"---\n" + inside + b"\n---\n")))
 def test_no_bytes_make_reading_raise_and_a_broken_file_always_has_an_error(content: bytes) -> None:
     read = document(content)
-    if not read.servable:
+    if not read.is_servable:
         assert any(problem.severity is Severity.ERROR for problem in read.problems)
     if read.frontmatter is None:
         assert all(problem.line for problem in read.problems)

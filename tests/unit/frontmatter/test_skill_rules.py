@@ -32,7 +32,7 @@ def test_a_skill_that_keeps_every_rule_has_no_problem() -> None:
         "allowed-tools: Read Bash(git add:*, git commit:*) Write",
     )
     assert read.problems == ()
-    assert read.servable
+    assert read.is_servable
 
 
 @pytest.mark.rule("S7")
@@ -81,7 +81,7 @@ def test_what_the_extension_cannot_carry_is_an_error(
     assert problem.path == "billing/SKILL.md"
     read = document(*lines)
     assert read.frontmatter is not None
-    assert not read.servable
+    assert not read.is_servable
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_every_other_fault_is_a_warning_and_the_skill_is_served(lines: list[str]
     assert problem.field
     assert problem.line
     assert problem.hint
-    assert document(NAME, *lines).servable
+    assert document(NAME, *lines).is_servable
 
 
 @pytest.mark.parametrize("description", ["x", "é" * 1024])

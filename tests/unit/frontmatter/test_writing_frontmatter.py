@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillwire.frontmatter.document import read_document
-from skillwire.frontmatter.writer import scalar, write_frontmatter
+from skillwire.frontmatter.writer import format_scalar, write_frontmatter
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
 TRAPS = [
@@ -34,8 +34,8 @@ TRAPS = [
 
 @pytest.mark.parametrize("text", TRAPS)
 def test_what_means_something_in_yaml_is_in_quotes(text: str) -> None:
-    assert yaml.safe_load(scalar(text)) == text  # a reader of YAML 1.1
-    document = read_document(f"---\nkey: {scalar(text)}\n---\n".encode(), "SKILL.md", None)
+    assert yaml.safe_load(format_scalar(text)) == text  # a reader of YAML 1.1
+    document = read_document(f"---\nkey: {format_scalar(text)}\n---\n".encode(), "SKILL.md", None)
     assert (document.frontmatter or {})["key"] == text
 
 

@@ -10,10 +10,10 @@ from mcp import Client
 from skillwire import Host, ServerSource, State
 from skillwire.errors import ChangedError, NotApprovedError, StateError, UsageError
 from skillwire.host import Answer, ConnectedServer
-from skillwire.host.approvals.questions import Changes, nobody
+from skillwire.host.approvals.questions import Changes, deny_all
 from skillwire.host.store.approvals import ApprovalStatus
 from tests.support.clients import ERAS
-from tests.support.hosts import Person, honest, hosting
+from tests.support.hosts import Person, honest, open_host
 from tests.support.scripted import ScriptedServer
 from tests.support.skills import write_skill
 
@@ -34,15 +34,15 @@ async def test_an_approval_that_is_kept_holds_in_every_session_for_these_very_fi
 ) -> None:
     script, person = honest("refunds"), Person(Answer.KEEP)
     for _ in range(2):
-        async with hosting(mode, person, remembered, acme=script) as host:
+        async with open_host(mode, person, remembered, acme=script) as host:
             await host.session().load("acme:refunds")
             await host.session().load("acme:refunds")
-            assert (await host.discover()).resolve("acme:refunds").standing is ApprovalStatus.APPROVED
+            assert (await host.discover()).resolve("acme:refunds").approval_status is ApprovalStatus.APPROVED
     assert [asked.can_be_kept for asked in person.loads] == [True]
     script.publish("refunds", {"references/guide.md": b"other"})
-    async with hosting(mode, person, remembered, acme=script) as host:
+    async with open_host(mode, person, remembered, acme=script) as host:
         skill = host.registry.resolve("acme:refunds")
-        assert skill.standing is ApprovalStatus.CHANGED
+        assert skill.approval_status is ApprovalStatus.CHANGED
         assert str(await host.diff(skill)) == "`references/guide.md` has other bytes"
         person.answer = Answer.NO
         with pytest.raises(NotApprovedError):
@@ -54,10 +54,13 @@ async def test_an_approval_that_is_kept_holds_in_every_session_for_these_very_fi
 @pytest.mark.rule("H17", "H30")
 async def test_what_was_kept_needs_nobody_to_ask_and_what_was_not_does(mode: Any, remembered: State) -> None:
     script = honest("refunds", "orders")
-    async with hosting(mode, None, remembered, acme=script) as host:
+    async with open_host(mode, None, remembered, acme=script) as host:
         await host.approve(host.registry.resolve("acme:refunds"))
-        assert [each.standing for each in host.registry] == [ApprovalStatus.APPROVED, ApprovalStatus.UNKNOWN]
-    async with hosting(mode, None, remembered, acme=script) as host:
+        assert [each.approval_status for each in host.registry] == [
+            ApprovalStatus.APPROVED,
+            ApprovalStatus.UNKNOWN,
+        ]
+    async with open_host(mode, None, remembered, acme=script) as host:
         session = host.session()
         assert "# Steps" in (await session.load("acme:refunds")).text
         with pytest.raises(NotApprovedError):
@@ -70,13 +73,13 @@ async def test_going_back_to_what_was_approved_does_not_bring_the_approval_back(
     mode: Any, remembered: State
 ) -> None:
     script = honest("refunds")
-    async with hosting(mode, None, remembered, acme=script) as host:
+    async with open_host(mode, None, remembered, acme=script) as host:
         await host.approve(host.registry.resolve("acme:refunds"))
         script.publish("refunds", {"references/guide.md": b"other"})
         await host.lookup("acme", "skill://refunds/SKILL.md")  # one fresh entry is enough
         script.publish("refunds", {"references/guide.md": b"# Guide\n"})
         await host.discover()
-        assert host.registry.resolve("acme:refunds").standing is ApprovalStatus.CHANGED
+        assert host.registry.resolve("acme:refunds").approval_status is ApprovalStatus.CHANGED
         with pytest.raises(NotApprovedError):
             await host.session().load("acme:refunds")
 
@@ -85,7 +88,7 @@ async def test_going_back_to_what_was_approved_does_not_bring_the_approval_back(
 @pytest.mark.rule("H15", "H17")
 async def test_an_approval_that_ends_while_it_is_used_ends_the_use(mode: Any, remembered: State) -> None:
     script = honest("refunds")
-    async with hosting(mode, None, remembered, acme=script) as host:
+    async with open_host(mode, None, remembered, acme=script) as host:
         skill = host.registry.resolve("acme:refunds")
         await host.approve(skill)
         session = host.session()
@@ -96,7 +99,7 @@ async def test_an_approval_that_ends_while_it_is_used_ends_the_use(mode: Any, re
         await host.approve(skill)
         assert (await session.read_file("acme:refunds", "references/guide.md")).content == b"# Guide\n"
         await host.revoke(skill)
-        assert host.registry.resolve("acme:refunds").standing is ApprovalStatus.REVOKED
+        assert host.registry.resolve("acme:refunds").approval_status is ApprovalStatus.REVOKED
         with pytest.raises(NotApprovedError):
             await session.read_file("acme:refunds", "references/guide.md")
 
@@ -104,7 +107,7 @@ async def test_an_approval_that_ends_while_it_is_used_ends_the_use(mode: Any, re
 @pytest.mark.rule("H17")
 async def test_once_is_taken_back_by_a_revocation_elsewhere_and_may_be_given_again(remembered: State) -> None:
     script, person = honest("refunds"), Person()
-    async with hosting("auto", person, remembered, acme=script) as host:
+    async with open_host("auto", person, remembered, acme=script) as host:
         skill = host.registry.resolve("acme:refunds")
         await host.approve(skill)
         remembered.approvals.revoke("acme", skill.uri)
@@ -112,7 +115,7 @@ async def test_once_is_taken_back_by_a_revocation_elsewhere_and_may_be_given_aga
         await session.load("acme:refunds")
         assert len(person.asked) == 1
         assert (await session.read_file("acme:refunds", "references/guide.md")).content == b"# Guide\n"
-        assert remembered.approvals.standing("acme", skill.claimed) is ApprovalStatus.REVOKED
+        assert remembered.approvals.approval_status("acme", skill.claimed) is ApprovalStatus.REVOKED
         await host.approve(skill)
         script.publish("refunds", {"references/guide.md": b"other"})
         await host.discover()
@@ -126,7 +129,7 @@ async def test_once_is_taken_back_by_a_revocation_elsewhere_and_may_be_given_aga
 @pytest.mark.rule("H17", "H21")
 async def test_every_revocation_ends_what_was_allowed_once_before_it(remembered: State) -> None:
     script, person = honest("refunds"), Person()
-    async with hosting("auto", person, remembered, acme=script) as host:
+    async with open_host("auto", person, remembered, acme=script) as host:
         skill = host.registry.resolve("acme:refunds")
         await host.approve(skill)
         session = host.session()
@@ -146,7 +149,7 @@ async def test_every_revocation_ends_what_was_allowed_once_before_it(remembered:
 
 @pytest.mark.parametrize("answer", [True, "keep", None])
 async def test_what_is_no_answer_is_told_to_whoever_wrote_the_approver(answer: Any) -> None:
-    async with hosting("auto", Person(answer), acme=honest("refunds")) as host:
+    async with open_host("auto", Person(answer), acme=honest("refunds")) as host:
         with pytest.raises(TypeError, match=r"the approver returned .*, and not one of `Answer\.NO`"):
             await host.session().load("acme:refunds")
 
@@ -156,7 +159,7 @@ async def test_what_is_no_answer_is_told_to_whoever_wrote_the_approver(answer: A
 async def test_content_made_when_it_is_read_is_never_approved_for_good(mode: Any, remembered: State) -> None:
     script, person = honest("live"), Person(Answer.KEEP)
     script.entries[0]["resources"] = "dynamic"
-    async with hosting(mode, person, remembered, acme=script) as host:
+    async with open_host(mode, person, remembered, acme=script) as host:
         skill = host.registry.resolve("acme:live")
         with pytest.raises(UsageError, match="cannot be kept"):
             await host.approve(skill)
@@ -171,7 +174,7 @@ async def test_content_made_when_it_is_read_is_never_approved_for_good(mode: Any
 async def test_a_no_ends_an_earlier_yes(mode: Any) -> None:
     script, person = honest("live"), Person()
     script.entries[0]["resources"] = "dynamic"
-    async with hosting(mode, person, acme=script) as host:
+    async with open_host(mode, person, acme=script) as host:
         session = host.session()
         await session.load("acme:live")
         assert (await session.read_file("acme:live", "references/guide.md")).content == b"# Guide\n"
@@ -198,7 +201,7 @@ class Meanwhile(dict[str, Any]):
 @pytest.mark.rule("H13", "H14")
 async def test_a_yes_that_is_taken_back_while_the_server_is_asked_does_not_hold(mode: Any) -> None:
     script = honest("refunds")
-    async with hosting(mode, Person(), acme=script) as host:
+    async with open_host(mode, Person(), acme=script) as host:
         session = host.session()
         identity = host.registry.resolve("acme:refunds").identity
         script.read = Meanwhile(lambda: session.withdraw(identity))
@@ -224,14 +227,14 @@ async def test_of_a_server_whose_identity_nobody_knows_nothing_is_kept(mode: Any
             with pytest.raises(UsageError, match="cannot be kept"):
                 await host.approve(host.registry.resolve("acme:refunds"))
     assert [asked.can_be_kept for asked in person.loads] == [False, False]
-    assert (remembered.labels(), remembered.cache.ls()) == ([], [])
+    assert (remembered.labels(), remembered.cache.list_files()) == ([], [])
 
 
 @every_era
 @pytest.mark.rule("H9", "H18")
 async def test_an_approval_is_of_one_skill_of_one_server(mode: Any, remembered: State) -> None:
     script = honest("refunds", "refunds/inner")
-    async with hosting(mode, None, remembered, acme=script, evil=honest("refunds")) as host:
+    async with open_host(mode, None, remembered, acme=script, evil=honest("refunds")) as host:
         await host.approve(host.registry.resolve("acme:refunds"))
         session = host.session()
         await session.load("acme:refunds")
@@ -246,14 +249,14 @@ async def test_a_label_for_another_server_has_nothing_approved_and_the_person_is
     mode: Any, remembered: State
 ) -> None:
     script = honest("refunds")
-    async with hosting(mode, None, remembered, acme=script) as host:
+    async with open_host(mode, None, remembered, acme=script) as host:
         await host.approve(host.registry.resolve("acme:refunds"))
-    async with hosting(mode, None, remembered, acme=script) as host:
-        assert host.registry.resolve("acme:refunds").standing is ApprovalStatus.APPROVED
+    async with open_host(mode, None, remembered, acme=script) as host:
+        assert host.registry.resolve("acme:refunds").approval_status is ApprovalStatus.APPROVED
         assert host.registry.problems == ()
     remembered.bind("acme", "https://elsewhere.example/mcp")
-    async with hosting(mode, None, remembered, acme=script) as host:
-        assert host.registry.resolve("acme:refunds").standing is ApprovalStatus.UNKNOWN
+    async with open_host(mode, None, remembered, acme=script) as host:
+        assert host.registry.resolve("acme:refunds").approval_status is ApprovalStatus.UNKNOWN
         assert "another server than before" in str(host.registry.problems[0])
         with pytest.raises(NotApprovedError):
             await host.session().load("acme:refunds")
@@ -267,9 +270,9 @@ async def test_a_file_is_fetched_once_and_again_when_its_copy_is_not_what_it_was
     script, person = honest("refunds"), Person(Answer.KEEP)
     for flipped in (False, False, True):
         if flipped:
-            for copy in remembered.cache.ls():
+            for copy in remembered.cache.list_files():
                 copy.path.write_bytes(b"evil" + copy.path.read_bytes()[4:])
-        async with hosting(mode, person, remembered, acme=script) as host:
+        async with open_host(mode, person, remembered, acme=script) as host:
             session = host.session()
             assert "server `acme`" in (await session.load("acme:refunds")).text  # still of that server
             reading = await session.read_file("acme:refunds", "references/guide.md")
@@ -284,24 +287,24 @@ async def test_nothing_is_kept_of_own_files_and_the_state_is_no_folder_of_skills
     tmp_path: Path, remembered: State
 ) -> None:
     write_skill(tmp_path / "mine", "own")
-    async with hosting("auto", None, remembered, {"mine": tmp_path / "mine"}) as host:
+    async with open_host("auto", None, remembered, {"mine": tmp_path / "mine"}) as host:
         await host.session().load("own")
         with pytest.raises(UsageError, match="is your own"):
             await host.approve(host.registry.resolve("own"))
-    assert remembered.cache.ls() == []
+    assert remembered.cache.list_files() == []
     with pytest.raises(StateError):
-        async with hosting("auto", None, remembered, {"all": tmp_path}):
+        async with open_host("auto", None, remembered, {"all": tmp_path}):
             raise AssertionError("fetched files would have been taken for the person's own")
 
 
 @pytest.mark.rule("H30")
 async def test_nobody_says_no() -> None:
-    async with hosting("auto", None, acme=honest("refunds")) as host:
+    async with open_host("auto", None, acme=honest("refunds")) as host:
         skill = host.registry.resolve("acme:refunds")
         with pytest.raises(UsageError, match="cannot be kept"):  # there is no state
             await host.approve(skill)
         request: Any = object()
-        assert await nobody(request) is Answer.NO
+        assert await deny_all(request) is Answer.NO
 
 
 @every_era
@@ -317,7 +320,7 @@ async def test_a_question_says_whose_it_is_and_what_it_wants_and_hides_nothing(m
     script.files = {
         uri: content.replace(b"description: Does refunds.\n", b"") for uri, content in script.files.items()
     }
-    async with hosting(mode, person, acme=script) as host:
+    async with open_host(mode, person, acme=script) as host:
         with pytest.raises(Exception, match="acme"):
             await host.session().load("acme:refunds")
     told = str(person.asked[0])
@@ -336,7 +339,7 @@ async def test_a_question_says_whose_it_is_and_what_it_wants_and_hides_nothing(m
 async def test_a_comparison_names_every_difference_and_reads_nothing(remembered: State) -> None:
     script = ScriptedServer()
     script.publish("x", {"a.md": b"a", "b.md": b"b"}, {"license": "MIT"})
-    async with hosting("auto", None, remembered, acme=script) as host:
+    async with open_host("auto", None, remembered, acme=script) as host:
         before = host.registry.resolve("acme:x")
         await host.approve(before)
         assert not await host.diff(before)
@@ -345,7 +348,7 @@ async def test_a_comparison_names_every_difference_and_reads_nothing(remembered:
         assert await host.diff(after) == Changes(
             added=("c.md",),
             removed=("a.md",),
-            rotated=("SKILL.md", "b.md"),
+            modified=("SKILL.md", "b.md"),
             fields=("allowed-tools", "license"),
         )
         with pytest.raises(NotApprovedError):
@@ -362,7 +365,7 @@ def test_a_long_comparison_is_told_shortly() -> None:
 @pytest.mark.rule("H15")
 async def test_of_two_sessions_each_learns_that_a_skill_is_another() -> None:
     script = honest("refunds")
-    async with hosting("auto", Person(), acme=script) as host:
+    async with open_host("auto", Person(), acme=script) as host:
         sessions = [host.session(), host.session()]
         for session in sessions:
             await session.load("acme:refunds")

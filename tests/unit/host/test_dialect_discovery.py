@@ -19,7 +19,7 @@ from skillwire.errors import VerificationError
 from skillwire.host import DraftsClient, SkillsClient
 from skillwire.host.dialects.client import Listing
 from skillwire.host.dialects.drafts import discover
-from skillwire.protocol.delivery import ArchiveForm
+from skillwire.protocol.delivery import ArchiveFormat
 from skillwire.protocol.remote import Dialect, Integrity
 from skillwire.server import skills_server
 from skillwire.sources import Rule
@@ -66,13 +66,13 @@ SPEAKERS: list[tuple[Callable[[], ScriptedServer], Dialect, Integrity, bool]] = 
     (draft_c, Dialect.DRAFT_C, Integrity.FULL, True),
     (lambda: indexed(entry_b()), Dialect.DRAFT_B, Integrity.PART, False),
     (
-        lambda: indexed(entry_b(url=None, digest=None, archives=[archive_b(ArchiveForm.ZIP)])),
+        lambda: indexed(entry_b(url=None, digest=None, archives=[archive_b(ArchiveFormat.ZIP)])),
         Dialect.DRAFT_B,
         Integrity.PART,
         False,
     ),
     (lambda: indexed(entry_a()), Dialect.DRAFT_A, Integrity.NONE, False),
-    (lambda: indexed(archive_a(ArchiveForm.TAR_GZ)), Dialect.DRAFT_A, Integrity.PART, False),
+    (lambda: indexed(archive_a(ArchiveFormat.TAR_GZ)), Dialect.DRAFT_A, Integrity.PART, False),
     (with_manifests, Dialect.MANIFEST, Integrity.FULL, True),
     (scanned, Dialect.SCAN, Integrity.NONE, False),
     (of_old_uris, Dialect.OLD_URIS, Integrity.NONE, False),
@@ -220,7 +220,7 @@ async def test_old_flags_count_only_for_those_who_ask(mode: Any) -> None:
     script = final()
     script.declared, script.experimental = None, {"io.modelcontextprotocol/skills": settings}
     async with Client(script.server(), mode=mode) as client:
-        strict, lenient = SkillsClient(client), SkillsClient(client, old_flags=True)
+        strict, lenient = SkillsClient(client), SkillsClient(client, legacy_flags=True)
         assert (strict.declared, strict.reads_directories) == (None, False)
         assert (lenient.declared, lenient.reads_directories) == (settings, True)
         assert (await discover(strict)).skills == []
@@ -234,7 +234,7 @@ async def test_a_setting_that_is_not_exactly_true_is_not_true(value: Any) -> Non
     script = final()
     script.declared = {"config": {"directoryRead": value}}
     async with Client(script.server()) as client:
-        assert SkillsClient(client, old_flags=True).reads_directories is False
+        assert SkillsClient(client, legacy_flags=True).reads_directories is False
 
 
 class OlderClient(SkillsClient):

@@ -11,7 +11,7 @@ from skillwire import Host, ServerSource
 from skillwire.errors import ChangedError, HostError, VerificationError
 from skillwire.host import Answer, Request
 from skillwire.host.servers.link import ServerLink
-from skillwire.protocol.delivery import ArchiveForm
+from skillwire.protocol.delivery import ArchiveFormat
 from skillwire.sources import Digest
 from tests.support.clients import ERAS
 from tests.support.draft_servers import (
@@ -48,10 +48,10 @@ SERVERS: dict[str, Callable[[], ScriptedServer]] = {
     "draft-c": draft_c,
     "draft-b": lambda: indexed(entry_b()),
     "draft-b-archive": lambda: indexed(
-        entry_b(url=None, digest=None, archives=[archive_b(ArchiveForm.ZIP)]), files={}
+        entry_b(url=None, digest=None, archives=[archive_b(ArchiveFormat.ZIP)]), files={}
     ),
     "draft-a": lambda: indexed(entry_a()),
-    "draft-a-archive": lambda: indexed(archive_a(ArchiveForm.TAR_GZ), files={}),
+    "draft-a-archive": lambda: indexed(archive_a(ArchiveFormat.TAR_GZ), files={}),
     "manifest": with_manifests,
     "scan": scanned,
     "old-uris": old_uris,
@@ -64,7 +64,7 @@ def link_to(wire: Wire, *, drafts: bool = True) -> ServerLink:
 
 
 @asynccontextmanager
-async def hosting(wire: Wire, person: Person) -> AsyncGenerator[Host]:
+async def open_host(wire: Wire, person: Person) -> AsyncGenerator[Host]:
     async with link_to(wire) as link, Host(sources=[ServerSource(link)], approve=person) as host:
         await host.discover()
         yield host
@@ -75,7 +75,7 @@ async def hosting(wire: Wire, person: Person) -> AsyncGenerator[Host]:
 @pytest.mark.rule("H13", "H19")
 async def test_a_skill_in_any_dialect_is_loaded_and_its_references_are_read(made: Any, mode: Any) -> None:
     person = Person(Answer.KEEP)
-    async with hosting(Wire(made().server(), mode), person) as host:
+    async with open_host(Wire(made().server(), mode), person) as host:
         session = host.session()
         assert (await session.load("good")).content == FILES[MAIN]
         assert (await session.read_file("good", "references/a b.md")).content == b"a"
@@ -101,14 +101,14 @@ async def test_without_drafts_a_host_finds_nothing_and_asks_nothing_else(made: A
 
 @every_server
 async def test_the_dialect_is_a_problem_that_people_can_see(made: Any) -> None:
-    async with hosting(Wire(made().server()), Person()) as host:
+    async with open_host(Wire(made().server()), Person()) as host:
         assert [str(each) for each in host.registry.problems if "the extension" in str(each)]
 
 
 @pytest.mark.parametrize("name", ["draft-b-archive", "old-uris", "draft-c"])
 async def test_after_a_lost_connection_files_are_found_where_they_were(name: str) -> None:
     wire = Wire(SERVERS[name]().server())
-    async with hosting(wire, Person()) as host:
+    async with open_host(wire, Person()) as host:
         session = host.session()
         await session.load("good")
         wire.cut()
@@ -120,7 +120,7 @@ async def test_after_a_lost_connection_files_are_found_where_they_were(name: str
 @pytest.mark.rule("H15")
 async def test_a_document_of_a_draft_that_changed_after_it_was_listed_is_refused() -> None:
     script = indexed(entry_b())
-    async with hosting(Wire(script.server()), Person()) as host:
+    async with open_host(Wire(script.server()), Person()) as host:
         script.files = {**script.files, MAIN: FILES[MAIN] + b"More.\n"}
         with pytest.raises(VerificationError, match="it was listed as"):
             await host.session().load("good")
@@ -129,7 +129,7 @@ async def test_a_document_of_a_draft_that_changed_after_it_was_listed_is_refused
 @pytest.mark.rule("H15", "H17")
 async def test_a_draft_that_is_rotated_while_somebody_thinks_is_asked_about_again() -> None:
     script, person = indexed(entry_b()), Person()
-    async with hosting(Wire(script.server()), person) as host:
+    async with open_host(Wire(script.server()), person) as host:
 
         async def rotating(_request: Request) -> None:
             person.meanwhile = None
@@ -149,7 +149,7 @@ async def test_a_draft_that_is_rotated_while_somebody_thinks_is_asked_about_agai
 @pytest.mark.rule("H14", "H15")
 async def test_a_draft_that_is_rotated_while_it_is_held_is_read_no_more() -> None:
     script = indexed(entry_b())
-    async with hosting(Wire(script.server()), Person()) as host:
+    async with open_host(Wire(script.server()), Person()) as host:
         session = host.session()
         await session.load("good")
         document = FILES[MAIN] + b"More.\n"
@@ -164,7 +164,7 @@ async def test_a_draft_that_is_rotated_while_it_is_held_is_read_no_more() -> Non
 @pytest.mark.rule("H13")
 async def test_a_description_that_only_the_list_has_is_refused() -> None:
     for script in (indexed(entry_a(description="Harmless.")), scanned([resource(MAIN, "Harmless.")])):
-        async with hosting(Wire(script.server()), Person()) as host:
+        async with open_host(Wire(script.server()), Person()) as host:
             with pytest.raises(VerificationError, match="the field `description` is not what"):
                 await host.session().load("good")
 

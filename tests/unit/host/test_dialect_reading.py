@@ -14,7 +14,7 @@ from mcp import Client
 from skillwire import ServeOptions
 from skillwire.errors import VerificationError
 from skillwire.host import DraftsClient, Outcome, Report, SkillsClient, verify_server
-from skillwire.protocol.delivery import ArchiveForm
+from skillwire.protocol.delivery import ArchiveFormat
 from skillwire.protocol.packing import pack
 from skillwire.protocol.remote import Dialect, Integrity
 from skillwire.server import skills_server
@@ -45,7 +45,7 @@ NOTES = f"{ROOT}/references/a%20b.md"
 LOGO = f"{ROOT}/logo.png"
 
 
-def archived(form: ArchiveForm, content: bytes | None = None, **changed: Any) -> ScriptedServer:
+def archived(form: ArchiveFormat, content: bytes | None = None, **changed: Any) -> ScriptedServer:
     """Return a server of draft B that has one archive, and no file beside it."""
     made = packed(form) if content is None else content
     entry = entry_b(url=None, digest=None, archives=[archive_b(form, made, **changed)])
@@ -72,9 +72,9 @@ async def refused(asked: DraftsClient, uri: str) -> Rule:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-@pytest.mark.parametrize("form", list(ArchiveForm))
+@pytest.mark.parametrize("form", list(ArchiveFormat))
 async def test_files_of_an_archive_have_the_addresses_that_they_would_have_beside_it(
-    mode: Any, form: ArchiveForm
+    mode: Any, form: ArchiveFormat
 ) -> None:
     script = archived(form)
     async with asking(script, mode) as asked:
@@ -88,7 +88,7 @@ async def test_files_of_an_archive_have_the_addresses_that_they_would_have_besid
 
 
 async def test_an_archive_is_fetched_when_it_is_read_and_not_before() -> None:
-    script = archived(ArchiveForm.ZIP)
+    script = archived(ArchiveFormat.ZIP)
     async with asking(script) as asked:
         await asked.get(MAIN)
     assert {params["uri"] for method, params in script.asked if method == "resources/read"} == {INDEX}
@@ -98,12 +98,12 @@ async def test_an_archive_without_a_digest_is_fetched_each_time() -> None:
     script = indexed(entry_a(type="archive", url=f"{ROOT}.zip"))
     async with asking(script) as asked:
         await asked.read(MAIN)
-        script.files = {**script.files, f"{ROOT}.zip": packed(ArchiveForm.ZIP, {**FILES, LOGO: b"new"})}
+        script.files = {**script.files, f"{ROOT}.zip": packed(ArchiveFormat.ZIP, {**FILES, LOGO: b"new"})}
         assert await asked.read(LOGO) == b"new"
 
 
 async def test_with_a_document_beside_it_the_archive_is_for_the_other_files() -> None:
-    script = indexed(entry_b(archives=[archive_b(ArchiveForm.TAR_GZ)]), files={MAIN: FILES[MAIN]})
+    script = indexed(entry_b(archives=[archive_b(ArchiveFormat.TAR_GZ)]), files={MAIN: FILES[MAIN]})
     async with asking(script) as asked:
         assert await asked.read(MAIN) == FILES[MAIN]
         assert ("resources/read", {"uri": f"{ROOT}.tar.gz"}) not in script.asked
@@ -111,7 +111,7 @@ async def test_with_a_document_beside_it_the_archive_is_for_the_other_files() ->
 
 
 async def test_entries_of_one_path_are_one_skill_with_several_deliveries() -> None:
-    script = indexed(entry_a(), archive_a(ArchiveForm.ZIP), archive_a(ArchiveForm.TAR_GZ))
+    script = indexed(entry_a(), archive_a(ArchiveFormat.ZIP), archive_a(ArchiveFormat.TAR_GZ))
     async with asking(script) as asked:
         listing = await asked.list()
         (found,) = listing.skills
@@ -123,24 +123,30 @@ async def test_entries_of_one_path_are_one_skill_with_several_deliveries() -> No
 OTHER = b"---\nname: other\ndescription: Does good.\n---\n"
 MORE = FILES[MAIN].replace(b"---\n#", b"allowed-tools: Bash\n---\n#")
 HOSTILE: dict[str, tuple[ScriptedServer, Rule]] = {
-    "other-bytes": (archived(ArchiveForm.ZIP, digest="sha256:" + "0" * 64), Rule.DIGEST),
-    "not-an-archive": (archived(ArchiveForm.ZIP, b"PK no"), Rule.ARCHIVE),
-    "other-form": (archived(ArchiveForm.TAR_GZ, packed(ArchiveForm.ZIP)), Rule.ARCHIVE),
-    "no-document": (archived(ArchiveForm.ZIP, pack({"a.md": b"a"}, ArchiveForm.ZIP)), Rule.ARCHIVE),
-    "in-a-folder": (archived(ArchiveForm.ZIP, pack({"x/SKILL.md": b""}, ArchiveForm.ZIP)), Rule.ARCHIVE),
+    "other-bytes": (archived(ArchiveFormat.ZIP, digest="sha256:" + "0" * 64), Rule.DIGEST),
+    "not-an-archive": (archived(ArchiveFormat.ZIP, b"PK no"), Rule.ARCHIVE),
+    "other-form": (archived(ArchiveFormat.TAR_GZ, packed(ArchiveFormat.ZIP)), Rule.ARCHIVE),
+    "no-document": (archived(ArchiveFormat.ZIP, pack({"a.md": b"a"}, ArchiveFormat.ZIP)), Rule.ARCHIVE),
+    "in-a-folder": (archived(ArchiveFormat.ZIP, pack({"x/SKILL.md": b""}, ArchiveFormat.ZIP)), Rule.ARCHIVE),
     "climbs-out": (
-        archived(ArchiveForm.TAR_GZ, pack({"SKILL.md": FILES[MAIN], "../x": b""}, ArchiveForm.TAR_GZ)),
+        archived(ArchiveFormat.TAR_GZ, pack({"SKILL.md": FILES[MAIN], "../x": b""}, ArchiveFormat.TAR_GZ)),
         Rule.ARCHIVE,
     ),
     "too-many": (
         archived(
-            ArchiveForm.ZIP,
-            pack({"SKILL.md": FILES[MAIN], **{f"{n}.md": b"" for n in range(512)}}, ArchiveForm.ZIP),
+            ArchiveFormat.ZIP,
+            pack({"SKILL.md": FILES[MAIN], **{f"{n}.md": b"" for n in range(512)}}, ArchiveFormat.ZIP),
         ),
         Rule.ARCHIVE,
     ),
-    "other-name": (archived(ArchiveForm.ZIP, pack({"SKILL.md": OTHER}, ArchiveForm.ZIP)), Rule.FRONTMATTER),
-    "hidden-field": (archived(ArchiveForm.ZIP, pack({"SKILL.md": MORE}, ArchiveForm.ZIP)), Rule.FRONTMATTER),
+    "other-name": (
+        archived(ArchiveFormat.ZIP, pack({"SKILL.md": OTHER}, ArchiveFormat.ZIP)),
+        Rule.FRONTMATTER,
+    ),
+    "hidden-field": (
+        archived(ArchiveFormat.ZIP, pack({"SKILL.md": MORE}, ArchiveFormat.ZIP)),
+        Rule.FRONTMATTER,
+    ),
 }
 
 
@@ -157,11 +163,11 @@ async def test_an_archive_that_is_not_as_it_should_be_yields_no_file(
     assert (report.skills[0].files, report.skills[0].good) == (0, False)
 
 
-def bomb(form: ArchiveForm) -> bytes:
+def bomb(form: ArchiveFormat) -> bytes:
     """Return an archive that is small, and large once it is unpacked."""
     packing = io.BytesIO()
     content = {"SKILL.md": FILES[MAIN], "zeros": bytes(1024 * 1024)}
-    if form is ArchiveForm.ZIP:
+    if form is ArchiveFormat.ZIP:
         with zipfile.ZipFile(packing, "w", zipfile.ZIP_DEFLATED) as into:
             for path, each in content.items():
                 into.writestr(path, each)
@@ -175,8 +181,8 @@ def bomb(form: ArchiveForm) -> bytes:
 
 
 @pytest.mark.rule("H8", "H25")
-@pytest.mark.parametrize("form", list(ArchiveForm))
-async def test_unpacking_stops_on_actual_bytes(form: ArchiveForm) -> None:
+@pytest.mark.parametrize("form", list(ArchiveFormat))
+async def test_unpacking_stops_on_actual_bytes(form: ArchiveFormat) -> None:
     made, whole = bomb(form), 1024 * 1024 + len(FILES[MAIN])
     assert len(made) < 10_000
     async with asking(archived(form, made), limits=Limits(bytes=whole - 1)) as asked:
@@ -187,8 +193,8 @@ async def test_unpacking_stops_on_actual_bytes(form: ArchiveForm) -> None:
 
 async def test_a_document_in_an_archive_that_is_another_than_the_one_beside_it_is_refused() -> None:
     longer = {**FILES, MAIN: FILES[MAIN] + b"More.\n"}
-    script = indexed(entry_b(archives=[archive_b(ArchiveForm.ZIP, packed(ArchiveForm.ZIP, longer))]))
-    script.files = {**script.files, f"{ROOT}.zip": packed(ArchiveForm.ZIP, longer)}
+    script = indexed(entry_b(archives=[archive_b(ArchiveFormat.ZIP, packed(ArchiveFormat.ZIP, longer))]))
+    script.files = {**script.files, f"{ROOT}.zip": packed(ArchiveFormat.ZIP, longer)}
     async with asking(script) as asked:
         assert await asked.read(MAIN) == FILES[MAIN]
         assert await refused(asked, LOGO) is Rule.DIGEST
@@ -247,7 +253,7 @@ async def test_our_own_old_addresses_are_read(mode: Any) -> None:
     [
         (draft_c(), Dialect.DRAFT_C, Integrity.FULL, 3),
         (
-            indexed(entry_b(archives=[archive_b(form) for form in ArchiveForm])),
+            indexed(entry_b(archives=[archive_b(form) for form in ArchiveFormat])),
             Dialect.DRAFT_B,
             Integrity.PART,
             7,
@@ -302,7 +308,7 @@ async def test_where_there_are_methods_an_unlisted_skill_is_had_by_its_uri() -> 
 
 @pytest.mark.rule("H25")
 async def test_a_large_archive_is_refused_before_it_is_decoded() -> None:
-    script = archived(ArchiveForm.ZIP)
+    script = archived(ArchiveFormat.ZIP)
     blob = base64.b64encode(b"0" * 3).decode() * (6 * 1024 * 1024)
     uri = f"{ROOT}.zip"
     script.read = {uri: {"contents": [{"uri": uri, "blob": blob}]}}

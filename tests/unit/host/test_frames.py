@@ -11,10 +11,10 @@ from skillwire import Host, ServerSource
 from skillwire.host import Answer, ConnectedServer, ExecutionRequest, ForeignReadRequest, Request
 from skillwire.host.dialects.client import ask
 from skillwire.protocol.findings import server_problem
-from skillwire.safe_text import bare, quoted
+from skillwire.safe_text import quote_if_needed, quoted
 from skillwire.server import Channel
 from skillwire.sources import Rule
-from tests.support.bridges import bridging
+from tests.support.bridges import open_bridge
 from tests.support.links import Wire
 from tests.support.scripted import ScriptedServer, entry_of
 
@@ -93,7 +93,7 @@ async def test_every_surface_of_a_bridge_frames_what_a_server_says(channel: Chan
     script, _ = hostile()
     wire = Wire(script.server())
     async with (
-        bridging({"up": wire}, trusted={"up"}, channel=channel) as bridge,
+        open_bridge({"up": wire}, trusted={"up"}, channel=channel) as bridge,
         Client(bridge.server, mode=mode) as client,
     ):
         checked(client.instructions or "")
@@ -180,6 +180,6 @@ def test_a_quotation_cannot_be_ended_from_inside(text: str) -> None:
 
 
 def test_an_address_is_bare_only_if_it_is_one_word() -> None:
-    assert bare("skill://a/b-c_d.md?x=%20") == "skill://a/b-c_d.md?x=%20"
-    assert bare("skill://a b") == "`skill://a b`"
+    assert quote_if_needed("skill://a/b-c_d.md?x=%20") == "skill://a/b-c_d.md?x=%20"
+    assert quote_if_needed("skill://a b") == "`skill://a b`"
     assert str(server_problem(f"skill://{PATH}", Rule.ENTRY_URI, "no")) == f"{quoted(f'skill://{PATH}')}: no"

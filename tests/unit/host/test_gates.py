@@ -11,7 +11,7 @@ from skillwire.errors import BadParamsError, NotApprovedError, StateError, Usage
 from skillwire.host import Answer, ExecutionRequest, Request
 from skillwire.sources import Rule
 from tests.support.clients import ERAS
-from tests.support.hosts import Person, honest, hosting
+from tests.support.hosts import Person, honest, open_host
 from tests.support.scripted import ScriptedServer
 from tests.support.skills import write
 
@@ -31,7 +31,7 @@ def remembered(tmp_path: Path) -> Iterator[State]:
 @pytest.mark.rule("H21")
 async def test_code_runs_unasked_while_no_skill_of_a_server_is_loaded(mode: Any, tmp_path: Path) -> None:
     write(tmp_path, {"own/SKILL.md": "---\nname: own\ndescription: Own.\n---\n"})
-    async with hosting(mode, None, None, {"mine": tmp_path}, acme=honest("refunds")) as host:
+    async with open_host(mode, None, None, {"mine": tmp_path}, acme=honest("refunds")) as host:
         session = host.session()
         assert await session.may_execute("make") is True
         await session.load("own")
@@ -42,7 +42,7 @@ async def test_code_runs_unasked_while_no_skill_of_a_server_is_loaded(mode: Any,
 @pytest.mark.rule("H21", "H30")
 async def test_code_is_a_question_while_one_is_and_each_time_anew(mode: Any) -> None:
     person = Person()
-    async with hosting(mode, person, acme=honest("refunds")) as host:
+    async with open_host(mode, person, acme=honest("refunds")) as host:
         session = host.session()
         await session.load("acme:refunds")
         assert await session.may_execute("make \x1b[31minstall") is True
@@ -63,7 +63,7 @@ async def test_code_is_a_question_while_one_is_and_each_time_anew(mode: Any) -> 
 @pytest.mark.rule("H21")
 async def test_a_lasting_yes_to_code_is_for_these_very_skills_in_this_session(mode: Any) -> None:
     script, person = honest("refunds", "orders"), Person(Answer.KEEP)
-    async with hosting(mode, person, acme=script) as host:
+    async with open_host(mode, person, acme=script) as host:
         session = host.session()
         await session.load("acme:refunds")
         assert [await session.may_execute(what) for what in ("a", "b")] == [True, True]
@@ -90,7 +90,7 @@ async def test_a_lasting_yes_to_code_goes_with_the_approval_and_content_without_
 ) -> None:
     script, person = honest("refunds", "live"), Person(Answer.KEEP)
     script.entries[1]["resources"] = "dynamic"
-    async with hosting(mode, person, acme=script) as host:
+    async with open_host(mode, person, acme=script) as host:
         session = host.session()
         await session.load("acme:refunds")
         assert await session.may_execute("a") is True
@@ -108,7 +108,7 @@ async def test_a_lasting_yes_to_code_goes_with_the_approval_and_content_without_
 @pytest.mark.rule("H14", "H21")
 async def test_a_skill_that_changed_is_still_in_the_context_and_still_behind_the_gate(mode: Any) -> None:
     script, person = honest("refunds"), Person()
-    async with hosting(mode, person, acme=script) as host:
+    async with open_host(mode, person, acme=script) as host:
         session = host.session()
         await session.load("acme:refunds")
         script.publish("refunds", {"references/guide.md": b"other"})
@@ -123,7 +123,7 @@ async def test_a_lasting_yes_to_code_ends_when_a_skill_changes_whose_approval_wa
     mode: Any, remembered: State
 ) -> None:
     script, person = honest("refunds"), Person(Answer.KEEP)
-    async with hosting(mode, person, remembered, acme=script) as host:
+    async with open_host(mode, person, remembered, acme=script) as host:
         session = host.session()
         await session.load("acme:refunds")
         assert await session.may_execute("make") is True
@@ -143,7 +143,7 @@ async def test_a_lasting_yes_to_code_ends_when_a_skill_changes_whose_approval_wa
 @pytest.mark.rule("H15", "H21")
 async def test_a_skill_that_changes_while_somebody_thinks_about_code_gets_no_lasting_yes(mode: Any) -> None:
     script, person = honest("refunds"), Person(Answer.KEEP)
-    async with hosting(mode, person, acme=script) as host:
+    async with open_host(mode, person, acme=script) as host:
         session = host.session()
         await session.load("acme:refunds")
 
@@ -164,7 +164,7 @@ async def test_a_lasting_yes_to_code_ends_when_another_program_revokes(
     mode: Any, remembered: State, tmp_path: Path
 ) -> None:
     script, person = honest("refunds"), Person(Answer.KEEP)
-    async with hosting(mode, person, remembered, acme=script) as host:
+    async with open_host(mode, person, remembered, acme=script) as host:
         session = host.session()
         await session.load("acme:refunds")
         assert await session.may_execute("make") is True
@@ -186,7 +186,7 @@ async def test_what_a_frontmatter_asks_for_has_no_effect_unless_exactly_that_was
 ) -> None:
     script = ScriptedServer()
     script.publish("refunds", fields=WISHES)
-    async with hosting(mode, Person(Answer.KEEP), remembered, acme=script) as host:
+    async with open_host(mode, Person(Answer.KEEP), remembered, acme=script) as host:
         skill = host.registry.resolve("acme:refunds")
         with pytest.raises(StateError, match="not approved"):
             await host.grant(skill, ["Read"])
@@ -209,7 +209,7 @@ async def test_what_a_frontmatter_asks_for_has_no_effect_unless_exactly_that_was
 async def test_an_own_skill_has_the_tools_that_it_asks_for(tmp_path: Path) -> None:
     own = "---\nname: own\ndescription: Own.\nallowed-tools: Bash Read\n---\n"
     write(tmp_path, {"own/SKILL.md": own})
-    async with hosting("auto", None, None, {"mine": tmp_path}) as host:
+    async with open_host("auto", None, None, {"mine": tmp_path}) as host:
         session = host.session()
         await session.load("own")
         assert await session.allowed_tools("own") == {"Bash", "Read"}
@@ -221,7 +221,7 @@ async def test_a_skill_has_its_own_server_read_and_no_other_without_a_yes_that_n
     acme, bank, person = honest("refunds"), ScriptedServer(), Person()
     acme.files = {**acme.files, "docs://own": b"own"}
     bank.files = {"docs://secret": b"secret"}
-    async with hosting(mode, person, acme=acme, bank=bank) as host:
+    async with open_host(mode, person, acme=acme, bank=bank) as host:
         session = host.session()
         assert (await session.read_resource("bank", "docs://secret")).content == b"secret"
         await session.load("acme:refunds")
@@ -248,7 +248,7 @@ async def test_a_skill_has_its_own_server_read_and_no_other_without_a_yes_that_n
 @pytest.mark.rule("H22")
 async def test_of_two_loaded_skills_either_may_be_behind_a_read(mode: Any) -> None:
     person = Person()
-    async with hosting(mode, person, one=honest("x"), two=honest("y")) as host:
+    async with open_host(mode, person, one=honest("x"), two=honest("y")) as host:
         session = host.session()
         await session.load("one:x")
         await session.load("two:y")
@@ -264,7 +264,7 @@ async def test_of_two_loaded_skills_either_may_be_behind_a_read(mode: Any) -> No
 async def test_the_persons_own_files_are_another_place_too(mode: Any, tmp_path: Path) -> None:
     write(tmp_path, {"own/SKILL.md": "---\nname: own\ndescription: Own.\n---\n"})
     person = Person()
-    async with hosting(mode, person, None, {"mine": tmp_path}, acme=honest("refunds")) as host:
+    async with open_host(mode, person, None, {"mine": tmp_path}, acme=honest("refunds")) as host:
         session = host.session()
         await session.load("acme:refunds")
         person.answer = Answer.NO
@@ -278,7 +278,7 @@ async def test_the_persons_own_files_are_another_place_too(mode: Any, tmp_path: 
 async def test_a_resource_in_the_folder_of_a_loaded_skill_is_read_as_its_entry_says(mode: Any) -> None:
     script = honest("refunds")
     script.files = {**script.files, "skill://refunds/extra.md": b"extra"}
-    async with hosting(mode, Person(), acme=script) as host:
+    async with open_host(mode, Person(), acme=script) as host:
         session = host.session()
         await session.load("acme:refunds")
         reading = await session.read_resource("acme", "skill://refunds/references/guide.md")
@@ -307,7 +307,7 @@ async def test_no_other_spelling_of_an_address_leads_around_the_entry(mode: Any,
     script = honest("refunds")
     guide, extra = uri.format("references/guide.md"), uri.format("extra.md")
     script.files = {**script.files, guide: b"evil", extra: b"evil"}
-    async with hosting(mode, Person(), acme=script) as host:
+    async with open_host(mode, Person(), acme=script) as host:
         session = host.session()
         with pytest.raises(VerificationError, match="it was listed"):  # also before it is loaded
             await session.read_resource("acme", guide)
@@ -325,7 +325,7 @@ async def test_no_other_spelling_of_an_address_leads_around_the_entry(mode: Any,
 async def test_no_server_is_asked_for_an_address_that_a_skill_of_another_made_up(mode: Any) -> None:
     bank, person = honest("hidden"), Person()
     bank.pages = [{"skills": []}]
-    async with hosting(mode, person, acme=honest("refunds"), bank=bank) as host:
+    async with open_host(mode, person, acme=honest("refunds"), bank=bank) as host:
         session = host.session()
         await session.load("acme:refunds")
         person.answer = Answer.NO
@@ -342,6 +342,6 @@ async def test_no_server_is_asked_for_an_address_that_a_skill_of_another_made_up
 
 @pytest.mark.rule("H9")
 async def test_a_server_is_named_by_its_label_and_by_nothing_else() -> None:
-    async with hosting("auto", Person(), acme=honest("refunds")) as host:
+    async with open_host("auto", Person(), acme=honest("refunds")) as host:
         with pytest.raises(BadParamsError, match="there is no server `scripted`; there are `acme`"):
             await host.session().read_resource("scripted", "docs://a")

@@ -13,7 +13,7 @@ from skillwire.host import State, Target
 from skillwire.host.dialects.client import Listing
 from skillwire.protocol.remote import RemoteSkill
 from tests.support.clients import ERAS
-from tests.support.hosts import Person, honest, hosting
+from tests.support.hosts import Person, honest, open_host
 from tests.support.scripted import ScriptedServer, entry_of, files_of
 from tests.support.skills import write_skill
 
@@ -42,7 +42,7 @@ class Slow:
     async def read_directory(self, uri: str) -> Any:
         raise RuntimeError("boom")
 
-    async def heard(self, every: float | None = None) -> AsyncGenerator[None]:
+    async def wait_for_changes(self, every: float | None = None) -> AsyncGenerator[None]:
         for nothing in (every,) if every is None else ():
             yield nothing
 
@@ -65,7 +65,7 @@ async def test_every_place_is_listed_beside_one_that_lies_and_one_that_speaks_no
     liar = ScriptedServer([7, {"uri": "file:///x/SKILL.md"}, entry_of("good", files_of("good"))])
     nonsense = ScriptedServer(pages=[{"skills": 7}])
     folders = {"mine": tmp_path}
-    async with hosting(
+    async with open_host(
         mode, None, None, folders, acme=honest("refunds"), liar=liar, nonsense=nonsense
     ) as host:
         assert [each.handle for each in host.registry] == ["own", "acme:refunds", "liar:good"]
@@ -77,14 +77,14 @@ async def test_every_place_is_listed_beside_one_that_lies_and_one_that_speaks_no
 async def test_a_list_without_end_is_told_and_what_it_held_is_there() -> None:
     entries = [entry_of("one", files_of("one"))]
     endless = ScriptedServer(pages=[{"skills": entries, "nextCursor": "0"}])
-    async with hosting(endless=endless, acme=honest("refunds")) as host:
+    async with open_host(endless=endless, acme=honest("refunds")) as host:
         assert [each.handle for each in host.registry] == ["endless:one", "acme:refunds"]
         (problem,) = [each for each in host.registry.problems if each.label == "endless"][-1:]
         assert "twice" in " ".join(str(each) for each in host.registry.problems), problem
 
 
 async def test_a_place_that_does_not_answer_in_time_keeps_nobody_waiting() -> None:
-    async with Host(sources=[ServerSource(Slow()), ServerSource(Broken())], patience=0.01) as host:
+    async with Host(sources=[ServerSource(Slow()), ServerSource(Broken())], timeout_seconds=0.01) as host:
         registry = await host.discover()
     slow, broken = registry.problems
     assert str(slow) == "`slow`: it did not list its skills in 0.01 seconds"
@@ -95,7 +95,7 @@ async def test_a_place_that_does_not_answer_in_time_keeps_nobody_waiting() -> No
 @pytest.mark.rule("H11")
 async def test_no_file_is_read_to_find_to_inspect_or_to_compare(mode: Any) -> None:
     script = honest("refunds", "orders")
-    async with hosting(mode, Person(), acme=script) as host:
+    async with open_host(mode, Person(), acme=script) as host:
         skill = host.registry.resolve("acme:refunds")
         seen = await host.inspect(skill)
         assert [(file.path, file.size) for file in seen.files or ()] == [
@@ -114,14 +114,14 @@ async def test_no_file_is_read_to_find_to_inspect_or_to_compare(mode: Any) -> No
 async def test_a_skill_that_no_list_has_is_loaded_from_its_uri_alone(mode: Any) -> None:
     script = honest("hidden")
     script.pages = [{"skills": []}]
-    async with hosting(mode, Person(), acme=script) as host:
+    async with open_host(mode, Person(), acme=script) as host:
         assert len(host.registry) == 0
         assert (await host.lookup("acme", HIDDEN)).handle == "acme:hidden"
         assert "# Steps" in (await host.session().load("acme:hidden")).text
         assert [each.handle for each in await host.discover()] == [
             "acme:hidden"
         ]  # an empty list proves nothing
-    async with hosting(mode, Person(), acme=script) as host:
+    async with open_host(mode, Person(), acme=script) as host:
         assert "# Steps" in (await host.session().load(f"acme:{HIDDEN}")).text
 
 
@@ -130,7 +130,7 @@ async def test_a_skill_that_no_list_has_is_loaded_from_its_uri_alone(mode: Any) 
 async def test_an_answer_about_another_skill_is_refused(mode: Any) -> None:
     script = honest("other")
     script.got = {HIDDEN: script.entries[0]}
-    async with hosting(mode, Person(), acme=script) as host:
+    async with open_host(mode, Person(), acme=script) as host:
         with pytest.raises(VerificationError, match=r"^server `acme`: .*answered with `skill://other/SKILL"):
             await host.lookup("acme", HIDDEN)
         with pytest.raises(UnavailableError, match=r"^server `acme`: .*unknown skill"):
@@ -144,7 +144,7 @@ async def test_any_scheme_is_a_skill_if_the_server_says_so_and_none_if_it_does_n
     script = honest("listed")
     script.publish("acme/repo/exotic", scheme="github")
     script.files = {**script.files, **files_of("unlisted")}  # a resource that looks like a skill
-    async with hosting(mode, Person(), acme=script) as host:
+    async with open_host(mode, Person(), acme=script) as host:
         assert [each.handle for each in host.registry] == ["acme:listed", "acme:exotic"]
         assert "# Steps" in (await host.session().load("acme:exotic")).text
         with pytest.raises(UnavailableError):
@@ -159,7 +159,7 @@ async def test_an_address_of_this_machine_is_never_taken(mode: Any) -> None:
     script.publish("etc/passwords", scheme="file")
     script.publish("etc/passwords", scheme="FILE")
     script.publish("etc/passwords", scheme="filesystem")  # which only begins like it
-    async with hosting(mode, Person(), acme=script) as host:
+    async with open_host(mode, Person(), acme=script) as host:
         (skill,) = host.registry
         assert skill.uri.startswith("filesystem:")
 
@@ -169,7 +169,7 @@ async def test_an_address_of_this_machine_is_never_taken(mode: Any) -> None:
 async def test_a_server_that_declares_nothing_is_asked_nothing(mode: Any) -> None:
     script = honest("refunds")
     script.declared = None
-    async with hosting(mode, Person(), acme=script) as host:
+    async with open_host(mode, Person(), acme=script) as host:
         assert len(host.registry) == 0
         with pytest.raises(VerificationError, match="does not declare"):
             await host.lookup("acme", "skill://refunds/SKILL.md")
@@ -179,7 +179,7 @@ async def test_a_server_that_declares_nothing_is_asked_nothing(mode: Any) -> Non
 @pytest.mark.rule("H29")
 async def test_many_who_look_at_once_share_one_listing() -> None:
     script = honest("refunds")
-    async with hosting(acme=script) as host:
+    async with open_host(acme=script) as host:
         before = script.count("skills/list")
         async with anyio.create_task_group() as tasks:
             for _ in range(20):
@@ -193,7 +193,7 @@ async def test_many_who_look_at_once_share_one_listing() -> None:
 @pytest.mark.rule("H31")
 async def test_how_long_an_answer_stays_fresh_is_a_hint_and_may_be_missing(mode: Any) -> None:
     script = honest("refunds")  # says for an hour on the newer protocol, and nothing on the older one
-    async with hosting(mode, Person(), acme=script) as host:
+    async with open_host(mode, Person(), acme=script) as host:
         script.publish("orders")
         assert [each.handle for each in await host.discover()] == ["acme:refunds", "acme:orders"]
         script.publish("refunds", {"references/guide.md": b"other\n"})
@@ -220,7 +220,7 @@ def test_two_places_never_share_a_label(tmp_path: Path) -> None:
 @pytest.mark.rule("H9")
 async def test_what_a_server_calls_itself_means_nothing(mode: Any) -> None:
     person = Person()
-    async with hosting(mode, person, one=honest("x"), two=honest("x")) as host:  # both say `scripted`
+    async with open_host(mode, person, one=honest("x"), two=honest("x")) as host:  # both say `scripted`
         session = host.session()
         text = (await session.load("two:x")).text
         assert "`two`" in text
@@ -243,7 +243,7 @@ async def test_whatever_a_server_says_is_behind_its_label_and_has_no_control_cha
     script.publish(f"{NOISE}/good", {NOISE: b"x"}, {NOISE: NOISE, "description": NOISE})
     script.publish("good")
     person = Person()
-    async with hosting(mode, person, acme=script) as host:
+    async with open_host(mode, person, acme=script) as host:
         session = host.session()
         told = [str(problem) for problem in host.registry.problems]
         assert len(told) > 4
@@ -266,7 +266,7 @@ async def test_whatever_a_server_says_is_behind_its_label_and_has_no_control_cha
 async def test_a_label_is_bound_to_the_address_behind_it_before_anything_is_asked(tmp_path: Path) -> None:
     with State.open(tmp_path) as state:
         for url, known in (("https://a.example/mcp", []), ("https://b.example/mcp", [MOVED])):
-            async with Host([Target("acme", url=url)], state=state, patience=0.01) as host:
+            async with Host([Target("acme", url=url)], state=state, timeout_seconds=0.01) as host:
                 assert host.labels == ("acme",)
                 told = [str(each) for each in (await host.discover()).problems]
                 assert [each for each in told if "another server than before" in each] == known
@@ -277,7 +277,7 @@ async def test_a_state_that_was_damaged_is_told_of_beside_the_skills(tmp_path: P
     State.open(tmp_path / "state").close()
     (tmp_path / "state" / "state.db").write_bytes(b"nonsense" * 1000)
     with State.open(tmp_path / "state") as state:
-        async with hosting("auto", Person(), state, acme=honest("refunds")) as host:
+        async with open_host("auto", Person(), state, acme=honest("refunds")) as host:
             (problem,) = host.registry.problems
             assert "every approval begins from none; approve your skills again" in str(problem)
             assert len(host.registry) == 1

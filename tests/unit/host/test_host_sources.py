@@ -16,7 +16,7 @@ from skillwire.server import skills_server
 from skillwire.sources import EVERYWHERE, PrefixedSource, Progress, Scan, SkillFile, ignore_progress
 from skillwire.sources.base import WrappedSource
 from tests.support.clients import skill
-from tests.support.hosts import Person, honest, hosting
+from tests.support.hosts import Person, honest, open_host
 from tests.support.links import Wire
 from tests.support.peers import PATIENCE
 from tests.support.skills import write, write_skill
@@ -106,7 +106,7 @@ def test_a_wrapped_folder_inside_the_state_is_refused(tmp_path: Path) -> None:
 async def test_the_record_of_a_server_shows_what_was_decided(tmp_path: Path) -> None:
     script, person = honest("refunds"), Person(Answer.KEEP)
     with State.open(tmp_path / "state") as state:
-        async with hosting("auto", person, state, acme=script) as host:
+        async with open_host("auto", person, state, acme=script) as host:
 
             def trust() -> tuple[Trust, str]:
                 record = host.registry.resolve("acme:refunds").record
@@ -133,7 +133,7 @@ async def test_the_record_of_a_server_shows_what_was_decided(tmp_path: Path) -> 
 async def test_trust_of_a_record_authorizes_no_read(tmp_path: Path) -> None:
     """A decision of another program counts at once, whatever the registry showed last."""
     with State.open(tmp_path / "state") as state:
-        async with hosting("auto", Person(Answer.NO), state, acme=honest("refunds")) as host:
+        async with open_host("auto", Person(Answer.NO), state, acme=honest("refunds")) as host:
             found = host.registry.resolve("acme:refunds")
             await host.approve(found)
             session = host.session()

@@ -21,7 +21,13 @@ from mcp import Client
 from skillwire import Target
 from skillwire.errors import UnavailableError, VerificationError
 from skillwire.host.connections.connect import connected
-from skillwire.host.connections.traffic import Answer, JsonValueCounter, Meter, TooMuchError, TrafficLimits
+from skillwire.host.connections.traffic import (
+    Answer,
+    AnswerTooLargeError,
+    JsonValueCounter,
+    Meter,
+    TrafficLimits,
+)
 from skillwire.host.servers.link import ServerLink
 from tests.support.paths import ROOT
 from tests.support.peers import PATIENCE, StdioPeer, skillwire
@@ -32,7 +38,7 @@ pytestmark = pytest.mark.anyio
 SERVER = ROOT / "tests" / "support/hostile_server.py"
 MOST_MEMORY = 250 * 1024
 """KiB. The attacks took 1.7 GiB and more."""
-SMALL = TrafficLimits(unasked_messages=200, unasked_messages_per_second=1, write_seconds=0.2)
+SMALL = TrafficLimits(unsolicited_messages=200, unsolicited_messages_per_second=1, write_seconds=0.2)
 
 
 @contextmanager
@@ -200,7 +206,7 @@ async def test_a_server_that_was_dropped_is_reached_again_later() -> None:
 
         async with ServerLink(target, traffic=SMALL, connect=connect) as link:
             with anyio.fail_after(PATIENCE):
-                async for _ in link.heard():
+                async for _ in link.wait_for_changes():
                     if len(starts) == 2:
                         break
     assert starts[1] - starts[0] >= 1
@@ -300,5 +306,5 @@ def test_many_tiny_pieces_are_too_much() -> None:
     meter = Meter(Answer(1_000_000, 10))
     for _ in range(3_000):
         meter.feed(b"x")
-    with pytest.raises(TooMuchError, match="more than 1,000,000 bytes"):
+    with pytest.raises(AnswerTooLargeError, match="more than 1,000,000 bytes"):
         deque(map(meter.feed, [b"x"] * 3_000))

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try again soon: how long a pause is proves nothing."""
-    monkeypatch.setattr("skillwire.host.servers.link._FIRST_PAUSE", 0.05)
+    monkeypatch.setattr("skillwire.host.servers.link._MIN_PAUSE", 0.05)
 
 
 FILES = files_of("x", {"a.md": b"A"})
@@ -225,7 +225,7 @@ async def test_a_closed_link_asks_nobody() -> None:
         await link.list()
     with pytest.raises(UnavailableError, match="the link is closed"):
         await link.list()
-    assert [None async for _ in link.heard()] == []
+    assert [None async for _ in link.wait_for_changes()] == []
     assert wire.connections == 1
 
 
@@ -236,7 +236,7 @@ async def test_closing_ends_whoever_waits() -> None:
         async with anyio.create_task_group() as tasks:
 
             async def hear() -> None:
-                async for _ in link.heard():
+                async for _ in link.wait_for_changes():
                     pass
 
             tasks.start_soon(hear)
@@ -264,7 +264,7 @@ class Ear:
         self._more = anyio.Event()
 
     async def listen(self) -> None:
-        async for _ in self.link.heard():
+        async for _ in self.link.wait_for_changes():
             try:
                 listing = await self.link.list()
             except UnavailableError:

@@ -9,7 +9,7 @@ from skillwire.errors import ChangedError, NotApprovedError, RequestError, Unava
 from skillwire.host import Answer
 from skillwire.sources import Rule
 from tests.support.clients import ERAS
-from tests.support.hosts import Person, honest, hosting
+from tests.support.hosts import Person, honest, open_host
 from tests.support.scripted import ScriptedServer
 
 pytestmark = pytest.mark.anyio
@@ -44,7 +44,7 @@ def reads(script: ScriptedServer) -> list[str]:
 )
 async def test_a_listed_file_is_read_however_its_path_is_written(mode: Any, path: str) -> None:
     script = refunds()
-    async with hosting(mode, Person(), acme=script) as host:
+    async with open_host(mode, Person(), acme=script) as host:
         session = host.session()
         await session.load("acme:refunds")
         reading = await session.read_file("acme:refunds", path)
@@ -81,7 +81,7 @@ async def test_an_unlisted_path_is_a_failed_verification_and_asks_the_server_not
 ) -> None:
     script = refunds()
     script.files = {**script.files, "skill://other/SKILL.md": b"secret", f"skill://refunds/{path}": b"secret"}
-    async with hosting(mode, Person(), acme=script) as host:
+    async with open_host(mode, Person(), acme=script) as host:
         session = host.session()
         await session.load("acme:refunds")
         asked = len(script.asked)
@@ -97,7 +97,7 @@ async def test_an_unlisted_path_is_a_failed_verification_and_asks_the_server_not
 async def test_names_are_read_as_a_document_writes_them(mode: Any) -> None:
     script = ScriptedServer()
     script.publish("x", {"with%20space.md": b"space", "a%25b.md": b"percent", "%C3%A4.md": b"umlaut"})
-    async with hosting(mode, Person(), acme=script) as host:
+    async with open_host(mode, Person(), acme=script) as host:
         session = host.session()
         await session.load("acme:x")
         for path, content in [
@@ -113,7 +113,7 @@ async def test_names_are_read_as_a_document_writes_them(mode: Any) -> None:
 @pytest.mark.rule("H14")
 async def test_files_are_read_from_load_to_release_and_at_no_other_time(mode: Any) -> None:
     script = refunds()
-    async with hosting(mode, Person(), acme=script) as host:
+    async with open_host(mode, Person(), acme=script) as host:
         session, other = host.session(), host.session()
         await session.load("acme:refunds")
         with pytest.raises(RequestError, match="not loaded"):
@@ -132,7 +132,7 @@ async def test_files_are_read_from_load_to_release_and_at_no_other_time(mode: An
 @pytest.mark.rule("H14")
 async def test_what_is_loaded_is_held_also_when_no_list_has_it_any_more(mode: Any) -> None:
     script = refunds()
-    async with hosting(mode, Person(), acme=script) as host:
+    async with open_host(mode, Person(), acme=script) as host:
         session = host.session()
         await session.load("acme:refunds")
         script.pages = [{"skills": []}]
@@ -173,7 +173,7 @@ async def test_a_change_that_a_look_shows_needs_a_new_yes_and_going_back_does_no
     mode: Any, change: Callable[[ScriptedServer], str]
 ) -> None:
     script, person = refunds(), Person()
-    async with hosting(mode, person, acme=script) as host:
+    async with open_host(mode, person, acme=script) as host:
         session = host.session()
         await session.load("acme:refunds")
         told = change(script)
@@ -196,7 +196,7 @@ async def test_a_change_that_a_look_shows_needs_a_new_yes_and_going_back_does_no
 @pytest.mark.rule("H15")
 async def test_a_file_that_differs_has_the_entry_asked_for_once_and_is_shown_as_a_change(mode: Any) -> None:
     script, person = refunds(), Person()
-    async with hosting(mode, person, acme=script) as host:
+    async with open_host(mode, person, acme=script) as host:
         session = host.session()
         await session.load("acme:refunds")
         rotated(script)
@@ -217,7 +217,7 @@ async def test_a_file_that_differs_has_the_entry_asked_for_once_and_is_shown_as_
 @pytest.mark.rule("H15")
 async def test_a_skill_that_changed_before_it_was_loaded_is_a_second_question(mode: Any) -> None:
     script, person = refunds(), Person()
-    async with hosting(mode, person, acme=script) as host:
+    async with open_host(mode, person, acme=script) as host:
         script.publish("refunds", body="# New steps\n")
         assert "# New steps" in (await host.session().load("acme:refunds")).text
         assert len(person.loads) == 2
@@ -228,7 +228,7 @@ async def test_a_skill_that_changed_before_it_was_loaded_is_a_second_question(mo
 @pytest.mark.rule("H15")
 async def test_who_says_no_to_the_new_version_gets_none(mode: Any) -> None:
     script, person = refunds(), Person()
-    async with hosting(mode, person, acme=script) as host:
+    async with open_host(mode, person, acme=script) as host:
         session = host.session()
         await session.load("acme:refunds")
         rotated(script)
@@ -253,7 +253,7 @@ async def test_a_version_that_changes_while_the_person_thinks_is_asked_about_aga
             return await super().__call__(request)
 
     person = Thinking()
-    async with hosting(mode, person, acme=script) as host:
+    async with open_host(mode, person, acme=script) as host:
         session = host.session()
         await session.load("acme:refunds")
         assert len(person.asked) == 2
@@ -265,7 +265,7 @@ async def test_a_version_that_changes_while_the_person_thinks_is_asked_about_aga
 @pytest.mark.rule("H15")
 async def test_a_file_that_is_refused_under_the_same_entry_is_only_that(mode: Any) -> None:
     script = refunds()
-    async with hosting(mode, Person(), acme=script) as host:
+    async with open_host(mode, Person(), acme=script) as host:
         session = host.session()
         await session.load("acme:refunds")
         script.files = {uri: each for uri, each in script.files.items() if uri != GUIDE}
@@ -278,7 +278,7 @@ async def test_a_file_that_is_refused_under_the_same_entry_is_only_that(mode: An
 @pytest.mark.rule("H17")
 async def test_the_order_of_files_means_nothing(mode: Any) -> None:
     script, person = refunds(), Person()
-    async with hosting(mode, person, acme=script) as host:
+    async with open_host(mode, person, acme=script) as host:
         session = host.session()
         await session.load("acme:refunds")
         script.entries[0]["resources"].reverse()
@@ -297,7 +297,7 @@ async def test_a_folder_is_listed_from_the_entry_and_what_the_server_adds_is_nei
     extra = "skill://refunds/references/extra.md"
     script.folders = {"skill://refunds/references": {"resources": [{"uri": GUIDE}, {"uri": extra}]}}
     script.files = {**script.files, extra: b"extra"}
-    async with hosting(mode, Person(), acme=script) as host:
+    async with open_host(mode, Person(), acme=script) as host:
         session = host.session()
         await session.load("acme:refunds")
         for folder in ("references", "references/", "./references"):
@@ -317,7 +317,7 @@ async def test_a_folder_of_a_skill_without_a_list_shows_what_is_in_it_and_nothin
     children = [{"uri": "skill://live/SKILL.md"}, {"uri": "skill://live/references"}]
     outside = {"resources": [{"uri": "skill://live/references/a.md"}, {"uri": "skill://other/b.md"}]}
     script.folders = {"skill://live": {"resources": children}, "skill://live/references": outside}
-    async with hosting(mode, Person(), acme=script) as host:
+    async with open_host(mode, Person(), acme=script) as host:
         session = host.session()
         await session.load("acme:live")
         listed = await session.list_files("acme:live")
@@ -338,7 +338,7 @@ async def test_a_nested_skill_is_text_of_the_outer_one_until_it_has_its_own_yes(
     entry = script.entries[0]
     script.publish("outer", {**files, "help.md": b"outer help"})
     script.entries = [*script.entries, entry]
-    async with hosting(mode, person, acme=script) as host:
+    async with open_host(mode, person, acme=script) as host:
         session = host.session()
         await session.load("acme:outer")
         text = (await session.read_file("acme:outer", "inner/SKILL.md")).text
@@ -362,7 +362,7 @@ async def test_a_nested_skill_is_text_of_the_outer_one_until_it_has_its_own_yes(
 @pytest.mark.rule("H14", "H15")
 async def test_a_yes_that_was_taken_back_ends_every_read(mode: Any) -> None:
     script, person = refunds(), Person()
-    async with hosting(mode, person, acme=script) as host:
+    async with open_host(mode, person, acme=script) as host:
         session = host.session()
         await session.load("acme:refunds")
         await host.revoke(host.registry.resolve("acme:refunds"))

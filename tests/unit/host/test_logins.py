@@ -281,7 +281,7 @@ async def test_one_handler_logs_in_to_several_servers(site: LoginSite, tmp_path:
 
             targets = [target_of(site), target_of(other, "beta")]
             async with (
-                browser_login(show, patience=PATIENCE) as handler,
+                browser_login(show, timeout_seconds=PATIENCE) as handler,
                 Host(targets, state=state, login=handler) as host,
             ):
                 assert sorted(each.handle for each in await host.discover()) == [
@@ -641,7 +641,7 @@ async def test_request_without_the_state_has_no_effect(site: LoginSite) -> None:
         def show(request: Any) -> None:
             tasks.start_soon(visit, request.url, request.redirect_uri)
 
-        async with browser_login(show, patience=PATIENCE) as handler:
+        async with browser_login(show, timeout_seconds=PATIENCE) as handler:
             assert handler.redirect_uri.startswith("http://127.0.0.1:")
             assert (await log_in(target_of(site), handler)).renewable
     assert codes == [400, 400, 400, 400, 200]
@@ -660,7 +660,7 @@ async def test_one_port_serves_two_logins_in_a_row(site: LoginSite) -> None:
             def show(request: LoginRequest, tasks: TaskGroup = tasks) -> None:
                 tasks.start_soon(open_page, request.url)
 
-            async with browser_login(show, port=port, patience=PATIENCE) as handler:
+            async with browser_login(show, port=port, timeout_seconds=PATIENCE) as handler:
                 port = int(handler.redirect_uri.rpartition(":")[2].partition("/")[0])
                 assert (await log_in(target_of(site), handler)).renewable
 
@@ -674,7 +674,7 @@ async def test_port_that_is_taken_is_reported() -> None:
 
 
 async def test_login_ends_after_its_timeout(site: LoginSite) -> None:
-    async with browser_login(lambda _: None, patience=0.01) as handler:
+    async with browser_login(lambda _: None, timeout_seconds=0.01) as handler:
         with pytest.raises(LoginError, match=r"no one logged in within 0\.01 seconds"):
             await log_in(target_of(site), handler)
 

@@ -7,7 +7,7 @@ import pytest
 
 from skillwire.errors import HostError, UnavailableError, UsageError, VerificationError
 from tests.support.clients import ERAS
-from tests.support.hosts import Person, honest, hosting
+from tests.support.hosts import Person, honest, open_host
 from tests.support.scripted import ScriptedServer
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +30,7 @@ async def test_a_skill_is_written_below_its_label_and_its_path(mode: Any, tmp_pa
     script = ScriptedServer()
     script.publish("billing/refunds", {"scripts/run%20me.py": b"print()", "logo.png": b"\xff\0"})
     script.publish("owner/repo/exotic", scheme="github")
-    async with hosting(mode, None, acme=script, evil=honest("billing/refunds")) as host:
+    async with open_host(mode, None, acme=script, evil=honest("billing/refunds")) as host:
         session = host.session()
         for name in ("acme:refunds", "acme:exotic", "evil:refunds"):
             await host.pull(host.registry.resolve(name), tmp_path)
@@ -64,7 +64,7 @@ def another_frontmatter(script: ScriptedServer) -> None:
 async def test_it_is_there_whole_or_not_at_all(mode: Any, lie: Any, tmp_path: Path) -> None:
     script = honest("refunds")
     lie(script)
-    async with hosting(mode, None, acme=script) as host:
+    async with open_host(mode, None, acme=script) as host:
         with pytest.raises(HostError, match=r"^server `acme`: ") as refused:
             await host.pull(host.registry.resolve("acme:refunds"), tmp_path)
     assert isinstance(refused.value, UnavailableError if lie is missing else VerificationError)
@@ -77,7 +77,7 @@ async def test_no_name_leads_elsewhere_or_means_something_else_on_another_machin
 ) -> None:
     script = ScriptedServer()
     script.publish("refunds", {path: b"x"})
-    async with hosting("auto", None, acme=script) as host:
+    async with open_host("auto", None, acme=script) as host:
         for skill in host.registry:  # most are declined before
             with pytest.raises(VerificationError):
                 await host.pull(skill, tmp_path)
@@ -89,7 +89,7 @@ async def test_no_path_of_a_skill_leads_elsewhere(tmp_path: Path) -> None:
     script = ScriptedServer()
     for path in ("../../refunds", "%2e%2e/%2e%2e/refunds", "a%5c..%5c/refunds", "CON/refunds"):
         script.publish(path)
-    async with hosting("auto", None, acme=script) as host:
+    async with open_host("auto", None, acme=script) as host:
         for skill in host.registry:
             with pytest.raises(VerificationError):
                 await host.pull(skill, tmp_path / "here")
@@ -97,7 +97,7 @@ async def test_no_path_of_a_skill_leads_elsewhere(tmp_path: Path) -> None:
 
 
 async def test_what_is_there_is_never_written_over(tmp_path: Path) -> None:
-    async with hosting("auto", None, acme=honest("refunds")) as host:
+    async with open_host("auto", None, acme=honest("refunds")) as host:
         skill = host.registry.resolve("acme:refunds")
         folder = await host.pull(skill, tmp_path)
         with pytest.raises(UsageError, match="is there already"):
@@ -107,7 +107,7 @@ async def test_what_is_there_is_never_written_over(tmp_path: Path) -> None:
 
 async def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    async with hosting("auto", None, acme=honest("refunds")) as host:
+    async with open_host("auto", None, acme=honest("refunds")) as host:
         with pytest.raises(UsageError, match="cannot be written: not a directory"):
             await host.pull(host.registry.resolve("acme:refunds"), tmp_path / "file")
 
@@ -115,7 +115,7 @@ async def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
 async def test_content_made_when_it_is_read_is_not_pulled(tmp_path: Path) -> None:
     script = honest("live")
     script.entries[0]["resources"] = "dynamic"
-    async with hosting("auto", None, acme=script) as host:
+    async with open_host("auto", None, acme=script) as host:
         with pytest.raises(UsageError, match="has no list of files"):
             await host.pull(host.registry.resolve("acme:live"), tmp_path)
 
@@ -124,7 +124,7 @@ async def test_content_made_when_it_is_read_is_not_pulled(tmp_path: Path) -> Non
 @pytest.mark.rule("H12")
 async def test_a_person_looks_at_one_file_without_approving_anything(mode: Any) -> None:
     script, person = honest("refunds"), Person()
-    async with hosting(mode, person, acme=script) as host:
+    async with open_host(mode, person, acme=script) as host:
         skill = host.registry.resolve("acme:refunds")
         assert await host.read(skill, "references/guide.md") == b"# Guide\n"
         with pytest.raises(VerificationError):

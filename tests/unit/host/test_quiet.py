@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from skillwire.core.process import owned
-from skillwire.host.connections.sdk_logging import quiet
+from skillwire.host.connections.sdk_logging import silence_sdk_logging
 
 
 def heard(caplog: pytest.LogCaptureFixture) -> bool:
@@ -15,7 +15,7 @@ def heard(caplog: pytest.LogCaptureFixture) -> bool:
 
 
 def test_the_logs_speak_again_when_the_last_connection_ends(caplog: pytest.LogCaptureFixture) -> None:
-    first, second = quiet(), quiet()
+    first, second = silence_sdk_logging(), silence_sdk_logging()
     with owned():
         first.__enter__()
         second.__enter__()
@@ -26,12 +26,12 @@ def test_the_logs_speak_again_when_the_last_connection_ends(caplog: pytest.LogCa
 
 
 def test_loggers_of_a_program_stay_as_they_are(caplog: pytest.LogCaptureFixture) -> None:
-    with quiet():
+    with silence_sdk_logging():
         assert heard(caplog)
         assert logging.getLogger("mcp.client").propagate
 
 
 def test_what_we_log_ourselves_is_not_lost(caplog: pytest.LogCaptureFixture) -> None:
-    with owned(), quiet():
+    with owned(), silence_sdk_logging():
         logging.getLogger("skillwire.server.build").error("of our own")
     assert [record.getMessage() for record in caplog.records] == ["of our own"]

@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 
 from skillwire import Problem, ServerSource
-from skillwire.core.concurrency import READS_AT_ONCE, UNSIZED_AT_ONCE, in_order
+from skillwire.core.concurrency import MAX_CONCURRENT_READS, MAX_CONCURRENT_UNSIZED_READS, process_in_order
 from skillwire.errors import VerificationError
 from skillwire.host import (
     ConnectedServer,
@@ -24,9 +24,9 @@ from skillwire.host import (
 )
 from skillwire.host.connections.connect import connected as connected_to
 from skillwire.host.verify import SkillReport
-from skillwire.protocol.delivery import ArchiveForm
+from skillwire.protocol.delivery import ArchiveFormat
 from skillwire.sources import Rule
-from tests.support.bridges import bridging
+from tests.support.bridges import open_bridge
 from tests.support.clients import ERAS
 from tests.support.draft_servers import FILES as DRAFT_FILES
 from tests.support.draft_servers import MAIN, archive_a, indexed
@@ -73,13 +73,13 @@ async def connected(script: ScriptedServer, crowd: Crowd, mode: Any = "auto") ->
 
 @pytest.mark.parametrize("mode", ERAS)
 async def test_verify_reads_skills_and_files_concurrently(mode: str) -> None:
-    script, crowd = ScriptedServer(), Crowd(READS_AT_ONCE)
+    script, crowd = ScriptedServer(), Crowd(MAX_CONCURRENT_READS)
     for number in range(20):
         script.publish(f"skill-{number:02}")
     script.publish("many", FILES)
     async with connected(script, crowd, mode) as client:
         report = await verify_server(SkillsClient(client))
-    assert crowd.most == READS_AT_ONCE
+    assert crowd.most == MAX_CONCURRENT_READS
     assert report.outcome() is Outcome.VERIFIED
     assert [skill.uri for skill in report.skills] == [entry["uri"] for entry in script.entries]
     assert report.skills[-1].files == len(FILES) + 1
@@ -98,13 +98,13 @@ async def test_findings_are_in_the_order_of_the_list() -> None:
 
 
 async def test_few_files_of_unknown_size_are_read_concurrently() -> None:
-    script, crowd = ScriptedServer(), Crowd(UNSIZED_AT_ONCE)
+    script, crowd = ScriptedServer(), Crowd(MAX_CONCURRENT_UNSIZED_READS)
     for number in range(9):
         script.publish(f"skill-{number}")
     script.entries = [{**entry, "resources": "dynamic"} for entry in script.entries]
     async with connected(script, crowd) as client:
         await verify_server(SkillsClient(client))
-    assert crowd.most == UNSIZED_AT_ONCE
+    assert crowd.most == MAX_CONCURRENT_UNSIZED_READS
 
 
 @pytest.mark.rule("H25")
@@ -120,7 +120,7 @@ async def test_concurrent_reads_share_one_budget() -> None:
 
 @pytest.mark.rule("H25")
 async def test_budget_holds_for_concurrent_reads_of_unknown_size() -> None:
-    script, crowd = ScriptedServer(), Crowd(UNSIZED_AT_ONCE)
+    script, crowd = ScriptedServer(), Crowd(MAX_CONCURRENT_UNSIZED_READS)
     for number in range(9):
         script.publish(f"skill-{number}", {}, body="x" * 1000)
     script.entries = [{**entry, "resources": "dynamic"} for entry in script.entries]
@@ -129,7 +129,7 @@ async def test_budget_holds_for_concurrent_reads_of_unknown_size() -> None:
     accepted = sum(skill.size for skill in report.skills)
     assert 2000 < accepted <= 3500
     assert sum(each.rule is Rule.READ_BUDGET for each in report.found.kept) == 9 - accepted // 1000
-    assert script.count("resources/read") <= 3 + UNSIZED_AT_ONCE
+    assert script.count("resources/read") <= 3 + MAX_CONCURRENT_UNSIZED_READS
 
 
 async def test_answer_to_a_small_file_may_not_be_large() -> None:
@@ -146,21 +146,21 @@ async def test_answer_to_a_small_file_may_not_be_large() -> None:
 
 
 async def test_skills_that_are_not_listed_are_asked_for_concurrently() -> None:
-    script, crowd = ScriptedServer(), Crowd(READS_AT_ONCE, "skills/get")
-    for number in range(READS_AT_ONCE):
+    script, crowd = ScriptedServer(), Crowd(MAX_CONCURRENT_READS, "skills/get")
+    for number in range(MAX_CONCURRENT_READS):
         script.publish(f"skill-{number}")
     script.got = {entry["uri"]: entry for entry in script.entries}
     script.resources = [{"uri": uri, "name": "SKILL.md"} for uri in script.got]
     script.entries = []
     async with connected(script, crowd) as client:
         report = await verify_server(SkillsClient(client))
-    assert crowd.most == READS_AT_ONCE
+    assert crowd.most == MAX_CONCURRENT_READS
     assert [skill.uri for skill in report.skills] == list(script.got)
 
 
 async def test_concurrent_reads_wait_for_the_first_listing() -> None:
     """The files are in an archive, which only the index names."""
-    script, release = indexed(archive_a(ArchiveForm.TAR_GZ), files={}), anyio.Event()
+    script, release = indexed(archive_a(ArchiveFormat.TAR_GZ), files={}), anyio.Event()
 
     async def hold(ctx: Any, call_next: Any) -> Any:
         if "index.json" in str(ctx.params):
@@ -172,21 +172,21 @@ async def test_concurrent_reads_wait_for_the_first_listing() -> None:
     got: list[bytes] = []
     async with Client(server) as client, anyio.create_task_group() as tasks:
         drafts = DraftsClient(SkillsClient(client))
-        tasks.start_soon(in_order, [MAIN] * 3, drafts.read, got.append)
+        tasks.start_soon(process_in_order, [MAIN] * 3, drafts.read, got.append)
         await anyio.wait_all_tasks_blocked()
         release.set()
     assert got == [DRAFT_FILES[MAIN]] * 3
 
 
 async def test_pull_reads_concurrently_and_writes_all_files(tmp_path: Path) -> None:
-    script, crowd = ScriptedServer(), Crowd(READS_AT_ONCE)
+    script, crowd = ScriptedServer(), Crowd(MAX_CONCURRENT_READS)
     script.publish("many", FILES)
     async with (
         connected(script, crowd) as client,
         Host(sources=[ServerSource(ConnectedServer("acme", client))]) as host,
     ):
         folder = await host.pull(await host.find("acme:many"), tmp_path)
-    assert crowd.most == READS_AT_ONCE
+    assert crowd.most == MAX_CONCURRENT_READS
     assert {path: (folder / path).read_bytes() for path in FILES} == FILES
 
 
@@ -206,14 +206,17 @@ async def test_first_file_that_differs_ends_a_pull(tmp_path: Path) -> None:
 
 
 async def test_folder_of_a_bridged_skill_is_read_concurrently() -> None:
-    script, crowd = ScriptedServer(), Crowd(READS_AT_ONCE)
+    script, crowd = ScriptedServer(), Crowd(MAX_CONCURRENT_READS)
     script.publish("many", FILES)
     server = script.server()
     server.middleware.append(crowd)
-    async with bridging({"acme": Wire(server)}, trusted=["acme"]) as bridge, Client(bridge.server) as client:
+    async with (
+        open_bridge({"acme": Wire(server)}, trusted=["acme"]) as bridge,
+        Client(bridge.server) as client,
+    ):
         arguments = {"skill": "many", "path": "references"}
         result = await client.call_tool("skill-resource", arguments)
-    assert crowd.most == READS_AT_ONCE
+    assert crowd.most == MAX_CONCURRENT_READS
     assert result.is_error is False
     assert len(result.content) == len(FILES)
 
@@ -229,7 +232,7 @@ async def test_answers_are_taken_in_order_within_the_limit() -> None:
         return number
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(in_order, range(6), ask, taken.append, 3)
+        tasks.start_soon(process_in_order, range(6), ask, taken.append, 3)
         for number in (2, 1, 0):  # the last first
             await anyio.wait_all_tasks_blocked()
             assert started == [0, 1, 2]
@@ -259,7 +262,7 @@ async def test_first_error_in_order_is_raised_and_cancels_the_rest() -> None:
 
     async def read() -> None:
         with pytest.raises(ValueError, match="1"):
-            await in_order(range(6), ask, taken.append, 4)
+            await process_in_order(range(6), ask, taken.append, 4)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(read)
@@ -279,7 +282,7 @@ async def test_error_of_the_taker_is_raised_as_it_is() -> None:
             raise KeyError(number)
 
     with pytest.raises(KeyError):
-        await in_order(iter(range(6)), ask, take, 3)
+        await process_in_order(iter(range(6)), ask, take, 3)
 
 
 async def test_cancelled_verification_keeps_what_it_found() -> None:

@@ -13,7 +13,7 @@ from skillwire.host.registry import NoLabelError, Registry
 from skillwire.library.names import AmbiguousNameError, UnknownNameError
 from skillwire.protocol.remote import RemoteSkill
 from skillwire.sources import Rule, Severity
-from tests.support.hosts import Person, honest, hosting
+from tests.support.hosts import Person, honest, open_host
 from tests.support.remote_skills import hosted_skill
 from tests.support.skills import write_skill
 
@@ -188,7 +188,7 @@ def test_every_skill_has_a_name_that_means_it_and_no_other(
 async def test_an_own_skill_is_loaded_whoever_else_has_one_of_that_name(tmp_path: Path) -> None:
     write_skill(tmp_path, "refunds")
     person = Person()
-    async with hosting("auto", person, None, {"mine": tmp_path}, acme=honest("refunds")) as host:
+    async with open_host("auto", person, None, {"mine": tmp_path}, acme=honest("refunds")) as host:
         session = host.session()
         reading = await session.load("refunds")
         assert (reading.label, person.asked) == ("mine", [])

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try again soon: how long a pause is proves nothing."""
-    monkeypatch.setattr("skillwire.host.servers.link._FIRST_PAUSE", 0.05)
+    monkeypatch.setattr("skillwire.host.servers.link._MIN_PAUSE", 0.05)
 
 
 FILES = files_of("x", {"refs/a.md": b"A", "logo.png": b"\x89PNG\0", "with space & 100%.md": b"odd"})

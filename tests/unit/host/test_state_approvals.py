@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from skillwire import State
 from skillwire.errors import StateError
-from skillwire.host.store.approvals import ApprovalStatus, CannotStoreError, content_of
+from skillwire.host.store.approvals import ApprovalStatus, CannotStoreError, content_key
 from skillwire.protocol.remote import Dialect, RemoteDelivery, RemoteFile, RemoteSkill
 from skillwire.sources import Digest
 from tests.support.remote_skills import FILES, URI, dynamic_skill, remote_file, remote_skill
@@ -45,7 +45,7 @@ any_change = pytest.mark.parametrize("change", [rotated, added, removed, renamed
 
 
 def test_a_skill_that_nobody_was_asked_about_is_unknown(state: State) -> None:
-    assert state.approvals.standing("shop", SKILL) is ApprovalStatus.UNKNOWN
+    assert state.approvals.approval_status("shop", SKILL) is ApprovalStatus.UNKNOWN
     assert state.approvals.approved("shop", URI) is None
     assert state.approvals.all() == []
 
@@ -55,10 +55,10 @@ def test_an_approval_stands_for_the_same_files_after_a_restart(tmp_path: Path) -
     with State.open(tmp_path) as state:
         state.bind("shop", "https://shop.example/mcp")
         state.approvals.approve("shop", SKILL)
-        assert state.approvals.standing("shop", SKILL) is ApprovalStatus.APPROVED
+        assert state.approvals.approval_status("shop", SKILL) is ApprovalStatus.APPROVED
     with State.open(tmp_path) as state:
         state.bind("shop", "https://shop.example/mcp")
-        assert state.approvals.standing("shop", SKILL) is ApprovalStatus.APPROVED
+        assert state.approvals.approval_status("shop", SKILL) is ApprovalStatus.APPROVED
 
 
 @pytest.mark.rule("H17")
@@ -66,8 +66,8 @@ def test_another_order_of_the_files_changes_nothing(state: State) -> None:
     state.approvals.approve("shop", SKILL)
     shuffled = with_files(*reversed(SKILL.files or ()))
     assert shuffled != SKILL
-    assert state.approvals.standing("shop", shuffled) is ApprovalStatus.APPROVED
-    assert state.approvals.standing("shop", SKILL) is ApprovalStatus.APPROVED
+    assert state.approvals.approval_status("shop", shuffled) is ApprovalStatus.APPROVED
+    assert state.approvals.approval_status("shop", SKILL) is ApprovalStatus.APPROVED
 
 
 @pytest.mark.rule("H15", "H17")
@@ -76,9 +76,9 @@ def test_a_changed_set_of_files_revokes_and_going_back_does_not_restore(
     state: State, change: Callable[[], RemoteSkill]
 ) -> None:
     state.approvals.approve("shop", SKILL)
-    assert state.approvals.standing("shop", change()) is ApprovalStatus.CHANGED
-    assert state.approvals.standing("shop", SKILL) is ApprovalStatus.CHANGED
-    assert [approval.standing for approval in state.approvals.all()] == [ApprovalStatus.CHANGED]
+    assert state.approvals.approval_status("shop", change()) is ApprovalStatus.CHANGED
+    assert state.approvals.approval_status("shop", SKILL) is ApprovalStatus.CHANGED
+    assert [approval.approval_status for approval in state.approvals.all()] == [ApprovalStatus.CHANGED]
 
 
 @pytest.mark.rule("H15", "H17")
@@ -86,10 +86,10 @@ def test_a_change_that_one_process_saw_is_known_to_the_next(tmp_path: Path) -> N
     with State.open(tmp_path) as state:
         state.bind("shop", "https://shop.example/mcp")
         state.approvals.approve("shop", SKILL)
-        state.approvals.standing("shop", rotated())
+        state.approvals.approval_status("shop", rotated())
     with State.open(tmp_path) as state:
         state.bind("shop", "https://shop.example/mcp")
-        assert state.approvals.standing("shop", SKILL) is ApprovalStatus.CHANGED
+        assert state.approvals.approval_status("shop", SKILL) is ApprovalStatus.CHANGED
 
 
 @pytest.mark.rule("H15")
@@ -97,18 +97,18 @@ def test_a_changed_skill_can_be_approved_again_and_the_old_files_then_are_the_ch
     state: State,
 ) -> None:
     state.approvals.approve("shop", SKILL)
-    state.approvals.standing("shop", rotated())
+    state.approvals.approval_status("shop", rotated())
     state.approvals.approve("shop", rotated())
-    assert state.approvals.standing("shop", rotated()) is ApprovalStatus.APPROVED
+    assert state.approvals.approval_status("shop", rotated()) is ApprovalStatus.APPROVED
     assert state.approvals.approved("shop", URI) == rotated()
-    assert state.approvals.standing("shop", SKILL) is ApprovalStatus.CHANGED
+    assert state.approvals.approval_status("shop", SKILL) is ApprovalStatus.CHANGED
 
 
 @pytest.mark.rule("H15")
 def test_what_was_approved_is_kept_for_a_comparison(state: State) -> None:
     state.approvals.approve("shop", SKILL)
     assert state.approvals.approved("shop", URI) == SKILL
-    state.approvals.standing("shop", added())
+    state.approvals.approval_status("shop", added())
     assert state.approvals.approved("shop", URI) == SKILL
     state.approvals.revoke("shop", URI)
     assert state.approvals.approved("shop", URI) == SKILL
@@ -119,7 +119,7 @@ def test_a_dynamic_skill_is_never_kept(state: State) -> None:
     with pytest.raises(CannotStoreError, match="cannot be kept") as caught:
         state.approvals.approve("shop", dynamic_skill())
     assert caught.value.hint == "approve it each time you use it"
-    assert state.approvals.standing("shop", dynamic_skill()) is ApprovalStatus.UNKNOWN
+    assert state.approvals.approval_status("shop", dynamic_skill()) is ApprovalStatus.UNKNOWN
     assert state.approvals.all() == []
 
 
@@ -142,7 +142,7 @@ def test_a_draft_that_lists_every_digest_and_no_size_is_kept(state: State) -> No
     files = tuple(replace(file, size=None) for file in SKILL.files or ())
     draft = replace(SKILL, files=files, dialect=Dialect.DRAFT_C)
     state.approvals.approve("shop", draft)
-    assert state.approvals.standing("shop", draft) is ApprovalStatus.APPROVED
+    assert state.approvals.approval_status("shop", draft) is ApprovalStatus.APPROVED
     assert state.approvals.approved("shop", URI) == draft
 
 
@@ -150,18 +150,18 @@ def test_a_person_may_take_an_approval_back_and_give_it_again(state: State) -> N
     assert not state.approvals.revoke("shop", URI)
     state.approvals.approve("shop", SKILL)
     assert state.approvals.revoke("shop", URI)
-    assert state.approvals.standing("shop", SKILL) is ApprovalStatus.REVOKED
+    assert state.approvals.approval_status("shop", SKILL) is ApprovalStatus.REVOKED
     assert not state.approvals.revoke("shop", URI)
     state.approvals.approve("shop", SKILL)
-    assert state.approvals.standing("shop", SKILL) is ApprovalStatus.APPROVED
+    assert state.approvals.approval_status("shop", SKILL) is ApprovalStatus.APPROVED
 
 
 @pytest.mark.rule("H9")
 def test_the_same_uri_on_another_server_is_another_skill(state: State) -> None:
     state.approvals.approve("shop", SKILL)
-    assert state.approvals.standing("desk", SKILL) is ApprovalStatus.UNKNOWN
+    assert state.approvals.approval_status("desk", SKILL) is ApprovalStatus.UNKNOWN
     state.approvals.revoke("desk", URI)
-    assert state.approvals.standing("shop", SKILL) is ApprovalStatus.APPROVED
+    assert state.approvals.approval_status("shop", SKILL) is ApprovalStatus.APPROVED
 
 
 @pytest.mark.rule("H18")
@@ -169,8 +169,8 @@ def test_a_nested_skill_is_not_approved_with_the_one_around_it(state: State) -> 
     inner = remote_skill({"SKILL.md": b"# Inner\n"}, name="refunds/inner")
     around = remote_skill(FILES | {"inner/SKILL.md": b"# Inner\n"})
     state.approvals.approve("shop", around)
-    assert state.approvals.standing("shop", around) is ApprovalStatus.APPROVED
-    assert state.approvals.standing("shop", inner) is ApprovalStatus.UNKNOWN
+    assert state.approvals.approval_status("shop", around) is ApprovalStatus.APPROVED
+    assert state.approvals.approval_status("shop", inner) is ApprovalStatus.UNKNOWN
 
 
 def test_everything_that_was_approved_is_listed_with_when_and_what_for(state: State) -> None:
@@ -192,7 +192,7 @@ def test_an_entry_of_odd_texts_is_kept_as_it_is(state: State) -> None:
     )
     state.approvals.approve("shop", odd)
     assert state.approvals.approved("shop", odd.uri) == odd
-    assert state.approvals.standing("shop", odd) is ApprovalStatus.APPROVED
+    assert state.approvals.approval_status("shop", odd) is ApprovalStatus.APPROVED
     assert state.approvals.all()[0].uri == odd.uri
 
 
@@ -221,7 +221,7 @@ def test_no_order_of_any_set_of_files_changes_what_an_approval_is_bound_to(
 ) -> None:
     shuffled = list(files)
     order.shuffle(shuffled)
-    assert content_of(with_files(*files)) == content_of(with_files(*shuffled)) is not None
+    assert content_key(with_files(*files)) == content_key(with_files(*shuffled)) is not None
 
 
 @pytest.mark.rule("H17")
@@ -244,6 +244,6 @@ def test_any_single_difference_revokes(files: list[RemoteFile], data: st.DataObj
     with TemporaryDirectory() as folder, State.open(Path(folder)) as state:
         state.bind("shop", "https://shop.example/mcp")
         state.approvals.approve("shop", with_files(*files))
-        assert state.approvals.standing("shop", with_files(*files)) is ApprovalStatus.APPROVED
-        assert state.approvals.standing("shop", with_files(*changed)) is ApprovalStatus.CHANGED
-        assert state.approvals.standing("shop", with_files(*files)) is ApprovalStatus.CHANGED
+        assert state.approvals.approval_status("shop", with_files(*files)) is ApprovalStatus.APPROVED
+        assert state.approvals.approval_status("shop", with_files(*changed)) is ApprovalStatus.CHANGED
+        assert state.approvals.approval_status("shop", with_files(*files)) is ApprovalStatus.CHANGED

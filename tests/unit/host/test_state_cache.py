@@ -19,13 +19,13 @@ FILE = remote_file(URI, CONTENT)
 
 
 def path_of(state: State) -> Path:
-    (cached,) = state.cache.ls()
+    (cached,) = state.cache.list_files()
     return cached.path
 
 
 def test_what_was_not_fetched_is_not_there(state: State) -> None:
     assert state.cache.get("shop", FILE) is None
-    assert state.cache.ls() == []
+    assert state.cache.list_files() == []
 
 
 def test_what_was_put_comes_back_after_a_restart_still_as_the_servers(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_what_was_put_comes_back_after_a_restart_still_as_the_servers(tmp_path: 
     with State.open(tmp_path) as state:
         state.bind("shop", "https://shop.example/mcp")
         assert state.cache.get("shop", FILE) == CONTENT
-        (cached,) = state.cache.ls()
+        (cached,) = state.cache.list_files()
         assert (cached.label, cached.uri, cached.digest, cached.size) == ("shop", URI, FILE.digest, FILE.size)
 
 
@@ -43,7 +43,7 @@ def test_the_path_names_the_label_and_two_servers_have_two_files(state: State) -
     other = remote_file(URI, b"60 days\n")
     assert state.cache.put("shop", FILE, CONTENT)
     assert state.cache.put("desk", other, b"60 days\n")
-    desk, shop = (cached.path for cached in state.cache.ls())
+    desk, shop = (cached.path for cached in state.cache.list_files())
     assert (desk.parent.name, shop.parent.name) == ("desk", "shop")
     assert "policy.md" in shop.name
     assert state.cache.get("shop", FILE) == CONTENT
@@ -60,7 +60,7 @@ def test_a_flipped_byte_is_noticed_and_the_file_thrown_away(state: State) -> Non
     path.write_bytes(flipped)
     assert state.cache.get("shop", FILE) is None
     assert not path.exists()
-    assert state.cache.ls() == []
+    assert state.cache.list_files() == []
     assert state.cache.put("shop", FILE, CONTENT)
     assert state.cache.get("shop", FILE) == CONTENT
 
@@ -78,7 +78,7 @@ def test_a_file_that_a_draft_lists_without_a_size_is_kept_by_its_digest(state: S
     unsized = replace(FILE, size=None)
     assert state.cache.put("shop", unsized, CONTENT)
     assert state.cache.get("shop", unsized) == CONTENT
-    assert [cached.size for cached in state.cache.ls()] == [len(CONTENT)]
+    assert [cached.size for cached in state.cache.list_files()] == [len(CONTENT)]
     path_of(state).write_bytes(CONTENT + b"x")
     assert state.cache.get("shop", unsized) is None
 
@@ -89,13 +89,13 @@ def test_a_file_that_the_server_lists_with_another_digest_now_is_not_given_out(s
     assert state.cache.get("shop", newer) is None
     assert state.cache.put("shop", newer, b"60 days\n")
     assert state.cache.get("shop", newer) == b"60 days\n"
-    assert len(state.cache.ls()) == 1
+    assert len(state.cache.list_files()) == 1
 
 
 def test_bytes_that_were_not_promised_are_never_kept(state: State) -> None:
     with pytest.raises(VerificationError):
         state.cache.put("shop", FILE, b"30 days?")
-    assert state.cache.ls() == []
+    assert state.cache.list_files() == []
     assert state.cache.get("shop", FILE) is None
 
 
@@ -103,7 +103,7 @@ def test_a_file_that_somebody_removed_is_fetched_again_and_not_listed(state: Sta
     state.cache.put("shop", FILE, CONTENT)
     path_of(state).unlink()
     assert state.cache.get("shop", FILE) is None
-    assert state.cache.ls() == []
+    assert state.cache.list_files() == []
     assert state.cache.put("shop", FILE, CONTENT)
     assert state.cache.get("shop", FILE) == CONTENT
 
@@ -143,7 +143,7 @@ def small(number: int) -> bytes:
 def use(state: State, *numbers: int) -> None:
     """Say that files were used, one after the other, without waiting for the clock."""
     for order, number in enumerate(numbers, 1):
-        path = next(cached.path for cached in state.cache.ls() if cached.uri.endswith(f"/{number}"))
+        path = next(cached.path for cached in state.cache.list_files() if cached.uri.endswith(f"/{number}"))
         os.utime(path, (order, order))
 
 
@@ -154,7 +154,7 @@ def put(state: State, *numbers: int) -> None:
 
 
 def kept(state: State) -> set[int]:
-    return {int(cached.uri.rpartition("/")[2]) for cached in state.cache.ls()}
+    return {int(cached.uri.rpartition("/")[2]) for cached in state.cache.list_files()}
 
 
 def test_what_was_not_used_for_longest_makes_room(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_disk_that_takes_nothing_costs_only_the_cache(state: State) -> None:
     (state.folder / "cache").write_bytes(b"")
     assert state.cache.put("shop", FILE, CONTENT) is False
     assert state.cache.get("shop", FILE) is None
-    assert state.cache.ls() == []
+    assert state.cache.list_files() == []
 
 
 async def test_a_cached_document_is_never_found_as_a_skill(state: State) -> None:

@@ -17,7 +17,7 @@ from skillwire.config.settings import STATE_DIR, state_folder_from
 from skillwire.errors import StateError
 from skillwire.host.store.approvals import ApprovalStatus
 from skillwire.host.store.database import VERSION
-from skillwire.host.store.folder import keep_apart
+from skillwire.host.store.folder import require_separate
 from tests.support.remote_skills import FILES, remote_file, remote_skill
 
 SKILL = remote_skill()
@@ -33,9 +33,9 @@ def approve(folder: Path, *names: str) -> None:
         state.cache.put("shop", DOCUMENT, FILES["SKILL.md"])
 
 
-def standing(state: State) -> ApprovalStatus:
+def approval_status(state: State) -> ApprovalStatus:
     state.bind("shop", "https://shop.example/mcp")
-    return state.approvals.standing("shop", SKILL)
+    return state.approvals.approval_status("shop", SKILL)
 
 
 # Where it is
@@ -68,7 +68,7 @@ def test_a_state_that_others_could_read_is_closed_to_them(tmp_path: Path) -> Non
     tmp_path.chmod(0o755)
     (tmp_path / "state.db").chmod(0o644)
     with State.open(tmp_path) as state:
-        assert standing(state) is ApprovalStatus.APPROVED
+        assert approval_status(state) is ApprovalStatus.APPROVED
         modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob("state.db*")}
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
     assert modes == {0o600}
@@ -126,7 +126,7 @@ def test_a_state_that_overlaps_with_skills_is_refused(tmp_path: Path, state: str
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "a/b")
     with pytest.raises(StateError, match="overlap") as caught:
-        keep_apart(tmp_path / state, tmp_path / skills)
+        require_separate(tmp_path / state, tmp_path / skills)
     assert "SKILLWIRE_STATE_DIR" in caught.value.hint
 
 
@@ -135,10 +135,10 @@ def test_a_state_that_overlaps_with_skills_is_refused(tmp_path: Path, state: str
     ("state", "skills"), [("state", "skills"), ("a/state", "a/skills"), ("state", "state-of-skills")]
 )
 def test_a_state_beside_the_skills_is_fine(tmp_path: Path, state: str, skills: str) -> None:
-    keep_apart(tmp_path / state, tmp_path / skills)
+    require_separate(tmp_path / state, tmp_path / skills)
     (tmp_path / skills).mkdir(parents=True)
     with State.open(tmp_path / state) as opened:
-        opened.keep_apart(tmp_path / skills)
+        opened.require_separate(tmp_path / skills)
 
 
 @pytest.mark.rule("H24")
@@ -147,7 +147,7 @@ def test_a_relative_name_of_a_folder_is_the_same_folder(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(StateError, match="overlap"):
-        keep_apart(tmp_path / "state", Path())
+        require_separate(tmp_path / "state", Path())
 
 
 # Damage
@@ -198,12 +198,12 @@ def test_a_damaged_database_is_moved_aside_and_nothing_is_approved(
         assert state.damaged.path.read_bytes() == left
         assert "every approval begins from none" in str(state.damaged)
         assert "approve your skills again" in state.damaged.hint
-        assert standing(state) is ApprovalStatus.UNKNOWN
+        assert approval_status(state) is ApprovalStatus.UNKNOWN
         assert state.cache.get("shop", DOCUMENT) is None
         state.approvals.approve("shop", SKILL)
     with State.open(tmp_path) as state:
         assert state.damaged is None
-        assert standing(state) is ApprovalStatus.APPROVED
+        assert approval_status(state) is ApprovalStatus.APPROVED
 
 
 @pytest.fixture(scope="module")
@@ -241,12 +241,12 @@ def test_whatever_bytes_are_damaged_nothing_is_approved_by_it_and_everything_ans
             state.bind("shop", "https://shop.example/mcp")
             never = [remote_skill({"SKILL.md": b"evil"}, name=f"skill-{number}") for number in range(5)]
             for skill in [*never, remote_skill(name="skill-4"), remote_skill(name="other")]:
-                assert state.approvals.standing("shop", skill) is not ApprovalStatus.APPROVED
+                assert state.approvals.approval_status("shop", skill) is not ApprovalStatus.APPROVED
                 assert state.grants.granted("shop", skill) == frozenset()
             for approval in state.approvals.all():
                 state.approvals.approved(approval.label, approval.uri)
             assert state.cache.get("shop", DOCUMENT) is None
-            assert state.cache.ls() == []
+            assert state.cache.list_files() == []
 
 
 def test_a_second_damaged_database_does_not_overwrite_the_first(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_damage_that_shows_while_it_is_used_approves_nothing(tmp_path: Path) -> 
             other.bind("desk", "https://desk.example/mcp")  # so that the first one has to look again
         overwritten(tmp_path / "state.db")
         with pytest.raises(StateError, match="damaged") as caught:
-            standing(state)
+            approval_status(state)
     assert "approvals begin from none" in caught.value.hint
 
 
@@ -291,7 +291,9 @@ def test_a_damaged_entry_is_not_shown_as_what_was_approved(tmp_path: Path) -> No
     connection.close()
     with State.open(tmp_path) as state:
         assert state.approvals.approved("shop", SKILL.uri) is None
-        assert standing(state) is ApprovalStatus.APPROVED, "its files are still those that were approved"
+        assert approval_status(state) is ApprovalStatus.APPROVED, (
+            "its files are still those that were approved"
+        )
 
 
 # Other versions
@@ -311,7 +313,7 @@ def test_a_newer_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     assert caught.value.hint.startswith("update Skillwire, or name another folder")
     change(tmp_path, f"user_version = {VERSION}")
     with State.open(tmp_path) as state:
-        assert standing(state) is ApprovalStatus.APPROVED
+        assert approval_status(state) is ApprovalStatus.APPROVED
 
 
 def test_a_database_of_another_program_is_refused_and_left_as_it_is(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_other_files_have_no_grant_and_the_new_approval_does_not_bring_it_back(s
 def test_a_grant_goes_with_its_approval(state: State) -> None:
     for take_back in (
         lambda: state.approvals.revoke("shop", URI),
-        lambda: state.approvals.standing("shop", CHANGED),
+        lambda: state.approvals.approval_status("shop", CHANGED),
     ):
         state.approvals.approve("shop", SKILL)
         state.grants.grant("shop", SKILL, ["Read"])
@@ -82,4 +82,4 @@ def test_a_grant_can_be_taken_back_while_the_approval_stays(state: State) -> Non
     state.grants.grant("shop", SKILL, ["Read"])
     assert state.grants.withdraw("shop", URI)
     assert state.grants.granted("shop", SKILL) == frozenset()
-    assert state.approvals.standing("shop", SKILL) is ApprovalStatus.APPROVED
+    assert state.approvals.approval_status("shop", SKILL) is ApprovalStatus.APPROVED

@@ -25,7 +25,7 @@ def remember(state: State, label: str) -> None:
 
 def remembered(state: State, label: str) -> tuple[ApprovalStatus, frozenset[str], bytes | None]:
     return (
-        state.approvals.standing(label, SKILL),
+        state.approvals.approval_status(label, SKILL),
         state.grants.granted(label, SKILL),
         state.cache.get(label, MAIN),
     )
@@ -49,7 +49,7 @@ def test_another_server_under_the_same_label_loses_everything_and_others_lose_no
     assert state.bind("shop", EVIL) is True
     assert remembered(state, "shop") == NOTHING
     assert state.approvals.approved("shop", URI) is None
-    assert [cached.label for cached in state.cache.ls()] == ["desk"]
+    assert [cached.label for cached in state.cache.list_files()] == ["desk"]
     assert not (state.cache.folder / "shop").exists()
     assert remembered(state, "desk") == ALL
 
@@ -95,7 +95,7 @@ def test_nothing_is_asked_of_a_label_before_it_is_known_which_server_it_means(tm
         state.bind("shop", SHOP)
         remember(state, "shop")
     with State.open(tmp_path) as state, pytest.raises(StateError, match="bound to no server"):
-        state.approvals.standing("shop", SKILL)
+        state.approvals.approval_status("shop", SKILL)
 
 
 @pytest.mark.rule("H24")

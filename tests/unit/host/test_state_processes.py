@@ -31,12 +31,12 @@ def check(folder: Path, label: str, approved: Iterable[int], kept: Iterable[int]
         assert state.damaged is None
         assert state.bind(label, f"https://{label}.example/mcp") is False
         for number in approved:
-            assert state.approvals.standing(label, skill_number(number)) is ApprovalStatus.APPROVED
+            assert state.approvals.approval_status(label, skill_number(number)) is ApprovalStatus.APPROVED
         for number in kept:
             assert state.cache.get(label, file_number(number)) == content_number(number)
         for approval in state.approvals.all():
             assert state.approvals.approved(approval.label, approval.uri) is not None
-        for cached in state.cache.ls():
+        for cached in state.cache.list_files():
             content = cached.path.read_bytes()
             assert (Digest.of(content), len(content)) == (cached.digest, cached.size)
 
@@ -73,7 +73,7 @@ def test_many_threads_share_one_state(state: State) -> None:
     def approve(number: int) -> ApprovalStatus:
         skill = remote_skill({"SKILL.md": b"%d" % number}, name=f"skill-{number}")
         state.approvals.approve("shop", skill)
-        return state.approvals.standing("shop", skill)
+        return state.approvals.approval_status("shop", skill)
 
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(approve, range(60))) == {ApprovalStatus.APPROVED}

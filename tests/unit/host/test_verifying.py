@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client
 
-from skillwire.core.json_text import same
+from skillwire.core.json_text import json_equal
 from skillwire.errors import VerificationError
 from skillwire.host import Outcome, Report, SkillsClient, verify_server
 from skillwire.host.dialects.client import MAX_PAGES
@@ -283,8 +283,8 @@ def test_no_entry_makes_the_parser_stumble(entry: Any) -> None:
 
 
 def test_numbers_are_equal_however_they_are_written_and_never_booleans() -> None:
-    assert same(1, 1.0)
-    assert same({"a": [1, None, "x"]}, {"a": [1.0, None, "x"]})
+    assert json_equal(1, 1.0)
+    assert json_equal({"a": [1, None, "x"]}, {"a": [1.0, None, "x"]})
     for one, other in [
         (1, True),
         (0, False),
@@ -294,7 +294,7 @@ def test_numbers_are_equal_however_they_are_written_and_never_booleans() -> None
         ({"a": 1}, {"b": 1}),
         ([], {}),
     ]:
-        assert not same(one, other)  # pyright: ignore[reportArgumentType] - lists of one kind
+        assert not json_equal(one, other)  # pyright: ignore[reportArgumentType] - lists of one kind
 
 
 def nonconforming(*, listed: bool) -> ScriptedServer:

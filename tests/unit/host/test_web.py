@@ -14,7 +14,7 @@ from skillwire.errors import UnavailableError
 from skillwire.host.connections.addresses import is_private_address
 from skillwire.host.connections.connect import connected
 from skillwire.host.connections.http import (
-    _OwnOrigin,  # pyright: ignore[reportPrivateUsage] - the SDK follows no redirect that could show it
+    _OriginHeaders,  # pyright: ignore[reportPrivateUsage] - the SDK follows no redirect that could show it
 )
 from skillwire.host.connections.traffic import TrafficLimits
 from tests.support.posting import PostingSite
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 async def refusal(site: PostingSite, limit: int) -> str:
     """Return why no connection is made with a site whose first answer is longer than `limit`."""
-    limits = TrafficLimits(introduction_bytes=limit)
+    limits = TrafficLimits(initialize_bytes=limit)
     with site, pytest.raises(UnavailableError) as refused:
         async with connected(Target("a", url=site.url), "legacy", limits=limits):
             pass
@@ -99,13 +99,13 @@ async def test_what_a_server_answers_is_a_quotation_in_the_reason() -> None:
 def test_a_token_goes_to_its_own_origin_only(url: str, *, sent: bool) -> None:
     request = httpx2.Request("POST", url, headers={"Authorization": "Bearer left-over"})
     headers = {"Authorization": "Bearer t"}
-    next(_OwnOrigin(httpx2.URL("https://example.com/mcp"), headers).auth_flow(request))
+    next(_OriginHeaders(httpx2.URL("https://example.com/mcp"), headers).auth_flow(request))
     assert request.headers.get("authorization") == ("Bearer t" if sent else None)
 
 
 def test_headers_go_to_their_own_origin_only_and_leave_the_protocol_alone() -> None:
     headers = {"X-Key": "k", "Accept": "nonsense", "Mcp-Session-Id": "theirs", "Host": "elsewhere"}
-    own = _OwnOrigin(httpx2.URL("https://example.com/mcp"), headers)
+    own = _OriginHeaders(httpx2.URL("https://example.com/mcp"), headers)
     for url, sent in (("https://example.com/a", "k"), ("https://example.org/a", None)):
         request = httpx2.Request("POST", url, headers={"Accept": "application/json"})
         next(own.auth_flow(request))

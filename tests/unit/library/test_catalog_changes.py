@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillwire import FolderSource, MemorySource
-from skillwire.library.compose import LabelledScan, amended, compose
+from skillwire.library.compose import LabelledScan, compose, update_catalog
 from skillwire.sources import MemorySkill
 from tests.support.skills import skill_md, write, write_skill
 
@@ -44,7 +44,7 @@ def test_one_change_gives_the_same_catalogue_either_way(tmp_path: Path, change: 
     after = anyio.run(source.rescan, frozenset({str(tmp_path / "one")}))
     assert after == anyio.run(FolderSource(tmp_path).scan)
     scans = [LabelledScan("x", after)]
-    found = amended(catalog, before, after, scans)
+    found = update_catalog(catalog, before, after, scans)
     assert found in (None, compose(scans))
     assert found is not None, "a small change should not need a new catalogue"
 
@@ -66,7 +66,7 @@ def test_random_changes_in_several_sources_give_the_same_catalogue_either_way(
         before, after = scans[source.label], anyio.run(source.scan)
         scans[source.label] = after
         labelled = [LabelledScan(*item) for item in scans.items()]
-        found = amended(catalog, before, after, labelled)
+        found = update_catalog(catalog, before, after, labelled)
         catalog = compose(labelled)
         assert found in (None, catalog)
 
@@ -85,7 +85,7 @@ def test_skills_that_stand_apart_come_and_go_without_a_new_catalogue(random: Ran
         else:
             source.put(MemorySkill(path, _alone(random, path)))
         before, scan = scan, anyio.run(source.scan)
-        amended_catalog = amended(catalog, before, scan, [LabelledScan("x", scan)])
+        amended_catalog = update_catalog(catalog, before, scan, [LabelledScan("x", scan)])
         assert amended_catalog == compose([LabelledScan("x", scan)])
         assert amended_catalog is not None
         catalog = amended_catalog

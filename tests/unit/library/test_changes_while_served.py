@@ -184,7 +184,7 @@ async def test_a_look_from_before_the_last_change_is_not_the_last_word(tmp_path:
     library = Library([source])
     await library.load()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(library.look_again, source)
+        tasks.start_soon(library.rescan_source, source)
         await begun.wait()  # from now on, the reader has to wait for it
         assert (await library.read(POLICY)).content == b"whole"
 

@@ -127,7 +127,7 @@ async def test_a_source_that_went_changes_nothing_any_more() -> None:
         second.put(skill("late"))
         first.put(skill("last"))
         await told.until_served(library, "skill://last/SKILL.md")
-        await library.look_again(second)  # somebody who held on to it
+        await library.rescan_source(second)  # somebody who held on to it
         assert set(library.catalog.entries) == {ONE, "skill://last/SKILL.md"}
 
 
@@ -182,7 +182,7 @@ async def test_a_frozen_library_has_the_new_sources_and_stays_so() -> None:
         await library.serve([first, second])
         assert list(library.loaded.entries) == [ONE, TWO]
         second.put(skill("three"))
-        await library.look_again(second)
+        await library.rescan_source(second)
         assert list(library.catalog.entries) == [ONE, TWO]
 
 
@@ -193,7 +193,7 @@ async def test_freezing_keeps_the_skills_and_thawing_finds_what_came_meanwhile()
     async with followed(library):
         await library.freeze(frozen=True)
         source.put(skill("two"))
-        await library.look_again(source)
+        await library.rescan_source(source)
         assert list(library.catalog.entries) == [ONE]
         await library.freeze(frozen=False)
         assert list(library.catalog.entries) == [ONE, TWO]
@@ -219,7 +219,7 @@ async def test_another_decision_is_a_change_to_those_whom_it_concerns() -> None:
     await library.load()
     told = Told(library)
     await library.decide(VisibilityPolicy({ONE: Override(user=False)}))
-    assert told.changes[-1].decided_differently == {ONE}
+    assert told.changes[-1].visibility_changed_uris == {ONE}
     await library.decide(VisibilityPolicy({ONE: Override(user=False)}))  # the same again
     assert len(told.changes) == 1
     await library.serve([memory("other", "one")])

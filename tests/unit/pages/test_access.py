@@ -220,7 +220,7 @@ def test_more_sessions_than_there_may_be_end_the_oldest() -> None:
     ended: list[int] = []
     ids: list[str] = []
     for number in range(3):
-        identity = sessions.enter_with_token(TOKEN)
+        identity = sessions.log_in_with_token(TOKEN)
         assert identity is not None
         ids.append(identity)
         if (session := sessions.find(shown(identity))) is not None:
@@ -232,7 +232,7 @@ def test_more_sessions_than_there_may_be_end_the_oldest() -> None:
 def test_a_session_ends_by_itself() -> None:
     now = 1000.0
     sessions = PageSessions(TOKEN, seconds=60, clock=lambda: now)
-    identity = sessions.enter_with_token(TOKEN)
+    identity = sessions.log_in_with_token(TOKEN)
     assert identity is not None
     now += 59
     session = sessions.find(shown(identity))

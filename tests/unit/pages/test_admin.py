@@ -17,7 +17,7 @@ from skillwire.protocol.discovery import Artifact
 from skillwire.server import skills_server
 from tests.support.listening import listening
 from tests.support.skills import skill_md, write_skill
-from tests.support.web_site import NEWER, Publisher
+from tests.support.web_site import NEWER, PublishingSite
 
 pytestmark = pytest.mark.anyio
 
@@ -30,7 +30,7 @@ class Stage:
         write_skill(self.folder, "one")
         write_skill(self.other, "two")
         self.file = ConfigFile(tmp_path / "config.toml")
-        self.options = LibraryOptions(live=not static, frozen=static, may_be_none=True)
+        self.options = LibraryOptions(live=not static, frozen=static, allow_empty=True)
         self.editable = editable
         self.gateway = self.start()
 
@@ -199,7 +199,7 @@ async def test_static_mode_holds_at_the_next_start_and_can_be_left_there(stage: 
     assert again.steering.settings().static
     await again.steering.set_static(static=False)
     write_skill(stage.folder, "late")
-    await again.library.look_again(again.library.sources[0])
+    await again.library.rescan_source(again.library.sources[0])
     assert "skill://late/SKILL.md" in again.library.catalog.entries
     assert stage.written() == {}
 
@@ -245,12 +245,12 @@ async def test_sync_looks_at_a_folder_now(stage: Stage) -> None:
     assert stage.names == {"one", "late"}
 
 
-def offered(site: Publisher, name: str) -> Artifact:
+def offered(site: PublishingSite, name: str) -> Artifact:
     return site.offer(name, {"SKILL.md": skill_md(name)})
 
 
 async def test_sync_fetches_now_and_says_when_it_did(stage: Stage) -> None:
-    with Publisher() as site:
+    with PublishingSite() as site:
         site.index(offered(site, "published"))
         await stage.gateway.steering.add_source(site.origin, "site", None)
         assert stage.names == {"one", "published"}
@@ -269,7 +269,7 @@ async def test_sync_fetches_now_and_says_when_it_did(stage: Stage) -> None:
 
 
 async def test_an_origin_that_is_allowed_now_is_asked_now(stage: Stage) -> None:
-    with Publisher() as site, Publisher() as elsewhere:
+    with PublishingSite() as site, PublishingSite() as elsewhere:
         away = replace(offered(elsewhere, "away"), url=f"{elsewhere.origin}{NEWER}away/SKILL.md")
         site.index(offered(site, "here"), away)
         await stage.gateway.steering.add_source(site.origin, "site", None)

@@ -16,7 +16,7 @@ from skillwire.config.file import ConfigFile
 from skillwire.config.source_config import LibraryOptions
 from skillwire.pages.serving import PagesPart
 from skillwire.server import Address, HostPolicy, http_app, listen, skills_server
-from skillwire.server.http.app import Serving
+from skillwire.server.http.app import GracefulServer
 from skillwire.server.http.routes import HttpMount
 from tests.support.peers import PATIENCE, VERSIONS, HttpPeer, HttpServer, StdioPeer, skillwire
 from tests.support.skills import write_skill
@@ -173,7 +173,7 @@ async def built_in_code(home: Path, token: str | None) -> AsyncGenerator[str]:
     listening, bound = listen(Address("127.0.0.1", 0))
     app = http_app(skills_server(gateway.library, options=options), HostPolicy(bound), token)
     ready = anyio.Event()
-    serving = Serving(app, HttpMount(), ready.set)
+    serving = GracefulServer(app, HttpMount(), ready.set)
 
     async def serve() -> None:
         await serving.serve(sockets=[listening])

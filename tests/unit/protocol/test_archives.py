@@ -17,14 +17,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from skillwire.core.names import folded, prefixes
+from skillwire.core.names import fold_path, parent_paths
 from skillwire.protocol.archive_rules import ArchiveBounds, ArchiveError
-from skillwire.protocol.delivery import ArchiveForm, archive_form
-from skillwire.protocol.packing import pack, pack_skill, widest_form
+from skillwire.protocol.delivery import ArchiveFormat, detect_archive_format
+from skillwire.protocol.packing import choose_archive_format, pack, pack_skill
 from skillwire.protocol.unpacking import unpack, unpack_with_modes
 from tests.support.skills import skill_md
 
-TAR, ZIP = ArchiveForm.TAR_GZ, ArchiveForm.ZIP
+TAR, ZIP = ArchiveFormat.TAR_GZ, ArchiveFormat.ZIP
 BOUNDS = ArchiveBounds()
 SKILL = {
     "SKILL.md": skill_md("refunds"),
@@ -36,10 +36,10 @@ DIGESTS = {
     TAR: "387f7fb0b620de60d211a57842cda8e7f1bbbd3b39bc39216aa2df10cc66631d",
     ZIP: "a69aaba07ac1a47cf58d9f7a2ba524c4386cd6a3a32b2cd1e586c2da517d9d5d",
 }
-forms = pytest.mark.parametrize("form", ArchiveForm)
+forms = pytest.mark.parametrize("form", ArchiveFormat)
 
 
-def refusal(content: bytes, form: ArchiveForm, bounds: ArchiveBounds = BOUNDS) -> str:
+def refusal(content: bytes, form: ArchiveFormat, bounds: ArchiveBounds = BOUNDS) -> str:
     """Return the reason for which an archive is refused."""
     with pytest.raises(ArchiveError) as caught:
         unpack(content, form, bounds)
@@ -104,7 +104,7 @@ def zip_of(name: str, packed: bytes, *, size: int, checksum: int, method: int = 
     return local + central + b"PK\5\6" + struct.pack("<4H2LH", 0, 0, 1, 1, len(central), len(local), 0)
 
 
-def named(name: str, form: ArchiveForm) -> bytes:
+def named(name: str, form: ArchiveFormat) -> bytes:
     """Return an archive of one file with a name that no honest program would write."""
     if form is ZIP:
         length = len(name.encode())
@@ -118,13 +118,13 @@ def named(name: str, form: ArchiveForm) -> bytes:
 
 
 @forms
-def test_the_same_files_make_the_same_bytes_on_every_machine(form: ArchiveForm) -> None:
+def test_the_same_files_make_the_same_bytes_on_every_machine(form: ArchiveFormat) -> None:
     packed = pack(SKILL, form, executable=["scripts/run.sh"])
     assert hashlib.sha256(packed).hexdigest() == DIGESTS[form]
 
 
 @forms
-def test_the_order_of_the_files_makes_no_difference(form: ArchiveForm) -> None:
+def test_the_order_of_the_files_makes_no_difference(form: ArchiveFormat) -> None:
     assert pack(dict(reversed(SKILL.items())), form) == pack(SKILL, form)
 
 
@@ -166,16 +166,16 @@ def first_headers(packed: bytes) -> dict[str, bytes]:
 def test_readers_that_skip_pax_headers_find_every_path() -> None:
     files = {"SKILL.md": b"1", "references/größe.md": b"2", "folder/" * 20 + "file.md": b"3", "日本.md": b"4"}
     assert first_headers(pack(files, TAR)) == files == unpack(pack(files, TAR), TAR, BOUNDS)
-    assert widest_form(files) is TAR
+    assert choose_archive_format(files) is TAR
 
 
 def test_a_path_that_fits_into_no_first_header_makes_a_zip_file() -> None:
-    assert widest_form(["SKILL.md", "x" * 101]) is ZIP
-    assert widest_form(["SKILL.md", "ü" * 51]) is ZIP
+    assert choose_archive_format(["SKILL.md", "x" * 101]) is ZIP
+    assert choose_archive_format(["SKILL.md", "ü" * 51]) is ZIP
 
 
 @forms
-def test_executable_files_are_known_again_after_packing(form: ArchiveForm) -> None:
+def test_executable_files_are_known_again_after_packing(form: ArchiveFormat) -> None:
     files = {"SKILL.md": b"", "run": b"\x7fELF", "scripts/run.sh": b"#!/bin/sh\n", "plain": b""}
     packed = pack_skill(files, form, ["run"])
     assert unpack_with_modes(packed, form, BOUNDS).executable == {"run", "scripts/run.sh"}
@@ -206,14 +206,14 @@ def test_a_mode_that_cannot_be_read_is_none() -> None:
     ],
 )
 def test_the_form_is_told_by_the_mime_type_and_then_by_the_suffix(
-    name: str, mime_type: str, form: ArchiveForm | None
+    name: str, mime_type: str, form: ArchiveFormat | None
 ) -> None:
-    assert archive_form(name, mime_type) is form
+    assert detect_archive_format(name, mime_type) is form
 
 
 @forms
-def test_each_form_is_found_by_what_it_says_of_itself(form: ArchiveForm) -> None:
-    assert archive_form(f"x{form.suffix}") is archive_form("x", form.mime_type) is form
+def test_each_form_is_found_by_what_it_says_of_itself(form: ArchiveFormat) -> None:
+    assert detect_archive_format(f"x{form.suffix}") is detect_archive_format("x", form.mime_type) is form
 
 
 # There and back
@@ -226,12 +226,12 @@ FILES = st.dictionaries(PATHS, st.binary(max_size=1500), max_size=6)
 def tellable(files: Iterable[str]) -> bool:
     """Whether every file system can tell these paths, and the folders on the way, from each other."""
     paths = set(files)
-    folders = {folder for path in paths for folder in prefixes(path)}
-    return len({folded(each) for each in paths | folders}) == len(paths) + len(folders)
+    folders = {folder for path in paths for folder in parent_paths(path)}
+    return len({fold_path(each) for each in paths | folders}) == len(paths) + len(folders)
 
 
-@given(FILES, st.sampled_from(ArchiveForm))
-def test_what_was_packed_is_unpacked(files: dict[str, bytes], form: ArchiveForm) -> None:
+@given(FILES, st.sampled_from(ArchiveFormat))
+def test_what_was_packed_is_unpacked(files: dict[str, bytes], form: ArchiveFormat) -> None:
     assume(tellable(files))
     assert unpack(pack(files, form), form, BOUNDS) == files
 
@@ -250,9 +250,9 @@ def test_what_zip_packed_is_unpacked(files: dict[str, bytes], method: int, strea
     assert unpack(zipped(files, method=method, streamed=streamed), ZIP, BOUNDS) == files
 
 
-@given(st.sampled_from(ArchiveForm), st.data())
+@given(st.sampled_from(ArchiveFormat), st.data())
 def test_a_damaged_archive_is_refused_or_harmless_and_nothing_else(
-    form: ArchiveForm, data: st.DataObject
+    form: ArchiveFormat, data: st.DataObject
 ) -> None:
     packed = bytearray(zipped(SKILL) if form is ZIP else gzip.decompress(pack(SKILL, TAR)))
     for _ in range(data.draw(st.integers(1, 3))):
@@ -263,7 +263,7 @@ def test_a_damaged_archive_is_refused_or_harmless_and_nothing_else(
 
 
 @forms
-def test_an_archive_that_is_cut_anywhere_is_refused(form: ArchiveForm) -> None:
+def test_an_archive_that_is_cut_anywhere_is_refused(form: ArchiveFormat) -> None:
     packed = pack({"SKILL.md": skill_md("refunds")}, form)
     for end in range(len(packed)):
         refusal(packed[:end], form)
@@ -328,7 +328,7 @@ REFUSED_NAMES = {
 
 @pytest.mark.parametrize("name", REFUSED_NAMES)
 @forms
-def test_a_name_that_leads_elsewhere_is_refused(form: ArchiveForm, name: str) -> None:
+def test_a_name_that_leads_elsewhere_is_refused(form: ArchiveFormat, name: str) -> None:
     said = refusal(named(name, form), form)
     assert REFUSED_NAMES[name] in said
     assert said.startswith("holds `")
@@ -338,12 +338,12 @@ def test_a_name_that_leads_elsewhere_is_refused(form: ArchiveForm, name: str) ->
     "name", ["console.md", "a/common.md", "com10", "nullable", "..a", "a..b/...c", "ab:c"]
 )
 @forms
-def test_a_name_that_only_looks_suspicious_is_fine(form: ArchiveForm, name: str) -> None:
+def test_a_name_that_only_looks_suspicious_is_fine(form: ArchiveFormat, name: str) -> None:
     assert unpack(named(name, form), form, BOUNDS) == {name: b"x"}
 
 
 @forms
-def test_a_name_that_is_not_utf_8_is_refused(form: ArchiveForm) -> None:
+def test_a_name_that_is_not_utf_8_is_refused(form: ArchiveFormat) -> None:
     if form is ZIP:
         packed = pack({"ü.md": b"x"}, ZIP).replace("ü".encode(), b"\xff\xfe")
     else:
@@ -364,7 +364,7 @@ def test_a_name_that_is_not_utf_8_is_refused(form: ArchiveForm) -> None:
 )
 @forms
 def test_two_names_that_some_machine_takes_for_one_are_refused(
-    form: ArchiveForm, files: list[str], rule: str
+    form: ArchiveFormat, files: list[str], rule: str
 ) -> None:
     assert rule in refusal(pack(dict.fromkeys(files, b"x"), form), form)
 
@@ -376,7 +376,7 @@ def test_two_names_that_some_machine_takes_for_one_are_refused(
         (TAR, gzip.compress(gzip.decompress(pack({"one.md": b"1"}, TAR))[:1024] * 2 + bytes(1024), mtime=0)),
     ],
 )
-def test_one_name_twice_is_refused(form: ArchiveForm, packed: bytes) -> None:
+def test_one_name_twice_is_refused(form: ArchiveFormat, packed: bytes) -> None:
     assert refusal(packed, form) == "holds `one.md`, which is there twice"
 
 
@@ -595,12 +595,12 @@ def test_a_bomb_is_refused_before_it_fills_the_memory(bomb: str) -> None:
 
 
 @forms
-def test_an_archive_is_not_even_opened_if_it_is_larger_than_all_it_may_hold(form: ArchiveForm) -> None:
+def test_an_archive_is_not_even_opened_if_it_is_larger_than_all_it_may_hold(form: ArchiveFormat) -> None:
     assert refusal(bytes(BOUNDS.packed + 1), form) == f"has more than {BOUNDS.packed:,} bytes"
 
 
 @forms
-def test_an_archive_may_hold_exactly_as_much_as_is_allowed(form: ArchiveForm) -> None:
+def test_an_archive_may_hold_exactly_as_much_as_is_allowed(form: ArchiveFormat) -> None:
     files = {f"{number:03}/" + "long" * 50: bytes(100) for number in range(20)}
     packed = pack(files, form)
     assert unpack(packed, form, ArchiveBounds(2000, 20)) == files
@@ -615,7 +615,7 @@ def test_an_archive_may_hold_exactly_as_much_as_is_allowed(form: ArchiveForm) ->
         (ZIP, zipped({f"{number}/": b"" for number in range(513)})),
     ],
 )
-def test_empty_folders_are_counted_too(form: ArchiveForm, packed: bytes) -> None:
+def test_empty_folders_are_counted_too(form: ArchiveFormat, packed: bytes) -> None:
     assert refusal(packed, form) == "holds more than 512 files and folders"
 
 

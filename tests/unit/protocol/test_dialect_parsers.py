@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillwire.protocol.delivery import ArchiveForm
+from skillwire.protocol.delivery import ArchiveFormat
 from skillwire.protocol.draft_index import MAX_INDEXED, DraftIndex, read_draft_index
 from skillwire.protocol.legacy import ListedResources, read_manifest
-from skillwire.protocol.messages import declared_settings, reads_directories
+from skillwire.protocol.messages import find_declared_settings, reads_directories
 from skillwire.protocol.remote import Dialect, RemoteSkill, parse_entry
 from skillwire.sources import Limits, Rule
 from tests.support.draft_servers import MAIN, ROOT, archive_a, archive_b, entry_a, entry_b, index_of, manifest
 
-ZIP = ArchiveForm.ZIP
+ZIP = ArchiveFormat.ZIP
 
 
 def read(*entries: Any) -> DraftIndex:
@@ -103,7 +103,7 @@ def test_an_archive_is_of_the_form_that_its_mime_type_says_then_its_suffix() -> 
     (found,) = read(
         entry_b(archives=[archive_b(ZIP, url="skill://good.TGZ", mimeType="x/y")])
     ).skills.values()
-    assert found.archives[0].form is ArchiveForm.TAR_GZ
+    assert found.archives[0].form is ArchiveFormat.TAR_GZ
 
 
 def test_one_path_listed_twice_counts_once() -> None:
@@ -182,11 +182,11 @@ def test_only_documents_with_a_skills_address_and_name_are_taken_for_skills() ->
         listed.add({"uri": uri})
     for odd in (7, {}, {"uri": 7}, {"uri": "skill://" + "x" * 5000 + "/SKILL.md"}):
         listed.add(odd)
-    good, bad = listed.scanned()
+    good, bad = listed.iter_scanned_skills()
     assert isinstance(good, RemoteSkill)
     assert isinstance(bad, list)
     assert (good.uri, bad[0].rule) == (MAIN, Rule.ENTRY_NAME)
-    assert list(listed.at_old_uris()) == []
+    assert list(listed.iter_old_uri_skills()) == []
 
 
 def test_old_addresses_are_those_with_a_name_and_nothing_else() -> None:
@@ -200,7 +200,7 @@ def test_old_addresses_are_those_with_a_name_and_nothing_else() -> None:
         "skill://",
     ):
         listed.add({"uri": uri})
-    good, bad = listed.at_old_uris()
+    good, bad = listed.iter_old_uri_skills()
     assert isinstance(good, RemoteSkill)
     assert isinstance(bad, list)
     assert (good.uri, good.deliveries[0].uri) == (MAIN, "skill://good")
@@ -208,13 +208,13 @@ def test_old_addresses_are_those_with_a_name_and_nothing_else() -> None:
 
 def test_old_flags_stand_behind_the_settled_ones() -> None:
     extension = "io.modelcontextprotocol/skills"
-    assert declared_settings(None, {extension: {"a": 1}}) == {"a": 1}
-    assert declared_settings({extension: {}}, {extension: {"a": 1}}) == {}
-    assert declared_settings({extension: True}) is None
+    assert find_declared_settings(None, {extension: {"a": 1}}) == {"a": 1}
+    assert find_declared_settings({extension: {}}, {extension: {"a": 1}}) == {}
+    assert find_declared_settings({extension: True}) is None
     nested = {"config": {"directoryRead": True}}
-    assert reads_directories(nested, old_flags=True) is True
+    assert reads_directories(nested, legacy_flags=True) is True
     assert reads_directories(nested) is False
-    assert reads_directories({"directoryRead": False, **nested}, old_flags=True) is False
+    assert reads_directories({"directoryRead": False, **nested}, legacy_flags=True) is False
 
 
 KEYS = [
@@ -247,7 +247,7 @@ def test_no_value_makes_a_parser_stumble(value: Any) -> None:
     listed = ListedResources()
     listed.add(value)
     listed.add({"uri": value, "description": value})
-    assert all((*listed.scanned(), *listed.at_old_uris()))
+    assert all((*listed.iter_scanned_skills(), *listed.iter_old_uri_skills()))
     for content in (json.dumps({"skills": [value]}), json.dumps({"skills": value}), json.dumps(value)):
         index = read_draft_index(content.encode())
         assert all(each.dialect is index.dialect for each in index.skills.values())

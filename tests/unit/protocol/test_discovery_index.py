@@ -15,7 +15,7 @@ from skillwire.protocol.discovery import (
     DiscoveryError,
     FileListSkill,
     Index,
-    Published,
+    PublishedSkill,
     read_index,
     render_index,
 )
@@ -196,5 +196,5 @@ LOOSE = st.builds(
 
 
 @given(st.lists(ARTIFACTS | LOOSE, unique_by=lambda skill: skill.name))
-def test_what_is_rendered_reads_as_it_was(skills: list[Published]) -> None:
+def test_what_is_rendered_reads_as_it_was(skills: list[PublishedSkill]) -> None:
     assert read_index(render_index(skills)) == Index(tuple(skills))

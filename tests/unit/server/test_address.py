@@ -142,7 +142,7 @@ def test_a_host_that_cannot_be_bound_is_an_error_with_a_hint(host: str) -> None:
     ],
 )
 def test_a_loopback_server_answers_to_the_names_of_this_machine(host: str) -> None:
-    assert HostPolicy(LOOPBACK).takes_host(host)
+    assert HostPolicy(LOOPBACK).accepts_host(host)
 
 
 BAD_EVERYWHERE = [
@@ -196,7 +196,7 @@ BAD_EVERYWHERE = [
 
 @pytest.mark.parametrize("host", [*BAD_EVERYWHERE, "0.0.0.0", "192.0.2.7:8765", "[::2]:8765", "[::]"])
 def test_a_loopback_server_answers_to_no_other_name(host: str | None) -> None:
-    assert not HostPolicy(LOOPBACK).takes_host(host)
+    assert not HostPolicy(LOOPBACK).accepts_host(host)
 
 
 @given(foreign_names)
@@ -205,7 +205,7 @@ def test_a_loopback_server_answers_to_no_other_name(host: str | None) -> None:
 def test_no_domain_name_can_be_rebound_to_this_machine(name: str) -> None:
     for bound in (LOOPBACK, PUBLIC):
         for host in (name, f"{name}:{bound.port}"):
-            assert not HostPolicy(bound).takes_host(host)
+            assert not HostPolicy(bound).accepts_host(host)
 
 
 @given(st.text())
@@ -215,9 +215,9 @@ def test_no_domain_name_can_be_rebound_to_this_machine(name: str) -> None:
 def test_any_header_is_taken_or_refused_and_never_an_error(header: str) -> None:
     for bound in (LOOPBACK, PUBLIC, NAMED):
         policy = HostPolicy(bound)
-        assert policy.takes_host(header) in {True, False}
-        assert policy.takes_origin(header, "127.0.0.1:8765") in {True, False}
-        assert policy.takes_origin(f"http://{header}", header) in {True, False}
+        assert policy.accepts_host(header) in {True, False}
+        assert policy.accepts_origin(header, "127.0.0.1:8765") in {True, False}
+        assert policy.accepts_origin(f"http://{header}", header) in {True, False}
 
 
 @pytest.mark.parametrize(
@@ -225,26 +225,26 @@ def test_any_header_is_taken_or_refused_and_never_an_error(header: str) -> None:
     ["192.0.2.7:8765", "192.0.2.7", "127.0.0.1:8765", "0.0.0.0:8765", "[2001:db8::1]:8765", "[2001:DB8::1]"],
 )
 def test_a_public_server_answers_to_ip_addresses(host: str) -> None:
-    assert HostPolicy(PUBLIC).takes_host(host)
-    assert HostPolicy(Address("::", 8765)).takes_host(host)
+    assert HostPolicy(PUBLIC).accepts_host(host)
+    assert HostPolicy(Address("::", 8765)).accepts_host(host)
 
 
 @given(st.ip_addresses(), ports)
 def test_an_ip_address_is_never_a_rebound_name(
     address: ipaddress.IPv4Address | ipaddress.IPv6Address, port: int
 ) -> None:
-    assert HostPolicy(PUBLIC).takes_host(Address(str(address), port).authority)
+    assert HostPolicy(PUBLIC).accepts_host(Address(str(address), port).authority)
 
 
 @pytest.mark.parametrize("host", [*BAD_EVERYWHERE, "localhost", "localhost:8765"])
 def test_a_public_server_answers_to_no_name_that_it_was_not_told(host: str | None) -> None:
-    assert not HostPolicy(PUBLIC).takes_host(host)
+    assert not HostPolicy(PUBLIC).accepts_host(host)
 
 
 @pytest.mark.parametrize("host", ["skills.example", "skills.example:8765", "SKILLS.Example", "192.0.2.7"])
 def test_a_server_bound_to_a_name_answers_to_it(host: str) -> None:
-    assert HostPolicy(NAMED).takes_host(host)
-    assert HostPolicy(Address("Skills.EXAMPLE", 8765)).takes_host(host)
+    assert HostPolicy(NAMED).accepts_host(host)
+    assert HostPolicy(Address("Skills.EXAMPLE", 8765)).accepts_host(host)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_a_server_bound_to_a_name_answers_to_it(host: str) -> None:
     [*BAD_EVERYWHERE, "www.skills.example", "skills.example.evil.example", "skills.example@evil.example"],
 )
 def test_a_server_bound_to_a_name_answers_to_no_other(host: str | None) -> None:
-    assert not HostPolicy(NAMED).takes_host(host)
+    assert not HostPolicy(NAMED).accepts_host(host)
 
 
 @pytest.mark.parametrize("bound", [LOOPBACK, PUBLIC], ids=["loopback", "public"])
@@ -270,7 +270,7 @@ def test_a_server_bound_to_a_name_answers_to_no_other(host: str | None) -> None:
     ],
 )
 def test_an_allowed_host_is_answered(bound: Address, allowed: str, host: str) -> None:
-    assert HostPolicy(bound, hosts=frozenset({allowed})).takes_host(host)
+    assert HostPolicy(bound, hosts=frozenset({allowed})).accepts_host(host)
 
 
 @pytest.mark.parametrize("bound", [LOOPBACK, PUBLIC], ids=["loopback", "public"])
@@ -288,7 +288,7 @@ def test_an_allowed_host_is_answered(bound: Address, allowed: str, host: str) ->
     ],
 )
 def test_an_allowed_host_opens_the_door_to_no_other(bound: Address, allowed: str, host: str) -> None:
-    assert not HostPolicy(bound, hosts=frozenset({allowed})).takes_host(host)
+    assert not HostPolicy(bound, hosts=frozenset({allowed})).accepts_host(host)
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_an_allowed_host_opens_the_door_to_no_other(bound: Address, allowed: str
     ],
 )
 def test_pages_of_this_machine_may_call_a_loopback_server(origin: str | None) -> None:
-    assert HostPolicy(LOOPBACK).takes_origin(origin, "127.0.0.1:8765")
+    assert HostPolicy(LOOPBACK).accepts_origin(origin, "127.0.0.1:8765")
 
 
 BAD_ORIGINS = [
@@ -342,14 +342,14 @@ BAD_ORIGINS = [
 
 @pytest.mark.parametrize("origin", BAD_ORIGINS)
 def test_no_other_page_may_call_a_loopback_server(origin: str) -> None:
-    assert not HostPolicy(LOOPBACK).takes_origin(origin, "127.0.0.1:8765")
+    assert not HostPolicy(LOOPBACK).accepts_origin(origin, "127.0.0.1:8765")
 
 
 @given(foreign_names)
 def test_the_page_of_no_domain_may_call_a_server_that_was_not_told_of_it(name: str) -> None:
     for bound in (LOOPBACK, PUBLIC):
         for origin in (f"http://{name}", f"https://{name}", f"http://{name}:{bound.port}"):
-            assert not HostPolicy(bound).takes_origin(origin, "127.0.0.1:8765")
+            assert not HostPolicy(bound).accepts_origin(origin, "127.0.0.1:8765")
 
 
 @pytest.mark.parametrize(
@@ -365,7 +365,7 @@ def test_the_page_of_no_domain_may_call_a_server_that_was_not_told_of_it(name: s
     ],
 )
 def test_its_own_pages_may_call_a_public_server(origin: str | None, host: str) -> None:
-    assert HostPolicy(PUBLIC).takes_origin(origin, host)
+    assert HostPolicy(PUBLIC).accepts_origin(origin, host)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8765", "192.0.2.7:8765", None])
@@ -381,14 +381,14 @@ def test_its_own_pages_may_call_a_public_server(origin: str | None, host: str) -
     ],
 )
 def test_no_other_page_may_call_a_public_server(origin: str, host: str | None) -> None:
-    assert not HostPolicy(PUBLIC).takes_origin(origin, host)
+    assert not HostPolicy(PUBLIC).accepts_origin(origin, host)
 
 
 @pytest.mark.parametrize("bound", [LOOPBACK, PUBLIC], ids=["loopback", "public"])
 def test_the_pages_of_an_allowed_origin_may_call(bound: Address) -> None:
     policy = HostPolicy(bound, origins=frozenset({"https://app.example", "http://app.example:3000"}))
-    assert policy.takes_origin("https://app.example", "127.0.0.1:8765")
-    assert policy.takes_origin("http://app.example:3000", "127.0.0.1:8765")
+    assert policy.accepts_origin("https://app.example", "127.0.0.1:8765")
+    assert policy.accepts_origin("http://app.example:3000", "127.0.0.1:8765")
 
 
 @pytest.mark.parametrize("bound", [LOOPBACK, PUBLIC], ids=["loopback", "public"])
@@ -407,7 +407,7 @@ def test_the_pages_of_an_allowed_origin_may_call(bound: Address) -> None:
 )
 def test_an_allowed_origin_opens_the_door_to_no_other(bound: Address, origin: str) -> None:
     policy = HostPolicy(bound, origins=frozenset({"https://app.example"}))
-    assert not policy.takes_origin(origin, "127.0.0.1:8765")
+    assert not policy.accepts_origin(origin, "127.0.0.1:8765")
 
 
 CHROME = f"chrome-extension://{'abcdefghijklmnop' * 2}"
@@ -418,13 +418,13 @@ SAFARI = "safari-web-extension://E3449EA7-EC25-4696-8E6D-C69F1A9F0A9B"
 @pytest.mark.parametrize("bound", [LOOPBACK, PUBLIC], ids=["loopback", "public"])
 @pytest.mark.parametrize("origin", [CHROME, FIREFOX, SAFARI])
 def test_a_browser_extension_may_call_once_it_is_allowed(bound: Address, origin: str) -> None:
-    assert not HostPolicy(bound).takes_origin(origin, "127.0.0.1:8765")
+    assert not HostPolicy(bound).accepts_origin(origin, "127.0.0.1:8765")
     allowed = HostPolicy(bound, origins=frozenset({check_origin(f"{origin}/")}))
-    assert allowed.takes_origin(origin, "127.0.0.1:8765")
+    assert allowed.accepts_origin(origin, "127.0.0.1:8765")
     others = (origin.swapcase(), f"{origin}/", f"{origin}:1", origin[:-1], f"{origin}a", f"x{origin}")
     more = (f"{origin[:-1]}d", origin.replace("://", "://evil.example/"), f"https://{origin}")
     for other in (*others, *more, *({CHROME, FIREFOX, SAFARI} - {origin})):
-        assert not allowed.takes_origin(other, "127.0.0.1:8765"), other
+        assert not allowed.accepts_origin(other, "127.0.0.1:8765"), other
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from skillwire import Library, MemorySource
 from skillwire.server import Address, HostPolicy, http_app, skills_server
-from tests.support.cached_answers import Posts, headers_for, modern
+from tests.support.cached_answers import AsgiClient, headers_for, modern
 from tests.support.clients import skill
 
 POLICY = HostPolicy(Address("127.0.0.1", 8765))
@@ -28,7 +28,7 @@ def served() -> Any:
 
 def answers(app: ASGIApp, *headers: tuple[bytes, bytes]) -> Iterator[Any]:
     with start_blocking_portal() as portal:
-        posts = Posts(portal, cast("Any", app))
+        posts = AsgiClient(portal, cast("Any", app))
         for question in ASKED:
             yield posts.post([*headers_for(question), *headers], json.dumps(question).encode())[2]
         posts.close()

@@ -15,7 +15,7 @@ from skillwire.library.visibility import Override, VisibilityPolicy
 from skillwire.server import Channel, skills_server
 from skillwire.sources import MemorySkill
 from tests.support.clients import ERAS, skill
-from tests.support.listening import Heard, listening
+from tests.support.listening import NotificationLog, listening
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +28,7 @@ class Stage:
 
     source: MemorySource
     client: Client
-    heard: Heard
+    heard: NotificationLog
     rounds: int = 0
 
     async def told(self) -> list[str]:

@@ -18,7 +18,7 @@ from skillwire.features.base import Answer, Call, Feature, Method
 from skillwire.server import Freshness
 from skillwire.server.response_cache import Question, ResponseCache
 from skillwire.sources.base import Validator
-from tests.support.cached_answers import PREFIX, Both, both, envelope, headers_for, modern
+from tests.support.cached_answers import PREFIX, ServerPair, both, envelope, headers_for, modern
 from tests.support.peers import VERSIONS
 from tests.support.skills import write, write_skill
 
@@ -63,14 +63,14 @@ def settled() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def served(tree: Path) -> Iterator[Both]:
+def served(tree: Path) -> Iterator[ServerPair]:
     with both(tree) as served:
         for pipes in (served.with_cache, served.without):
             pipes.ask(json.dumps(modern("server/discover")).encode())  # both know the client's era
         yield served
 
 
-def same_answers(served: Both, message: dict[str, Any], *, raw: bytes | None = None) -> Any:
+def same_answers(served: ServerPair, message: dict[str, Any], *, raw: bytes | None = None) -> Any:
     """Return the answer to a message, having seen that it is the same with the response cache and without."""
     line = json.dumps(message).encode() if raw is None else raw
     expected = served.without.ask(line)
@@ -90,7 +90,7 @@ def comparable(answer: tuple[int, dict[bytes, bytes], Any]) -> tuple[int, dict[b
     return status, {name: value for name, value in told.items() if name not in chance}, body
 
 
-def every_page(served: Both) -> Iterator[tuple[dict[str, Any], Any]]:
+def every_page(served: ServerPair) -> Iterator[tuple[dict[str, Any], Any]]:
     message = modern("skills/list")
     while True:
         answer = same_answers(served, message)
@@ -101,7 +101,7 @@ def every_page(served: Both) -> Iterator[tuple[dict[str, Any], Any]]:
 
 
 @pytest.mark.rule("S12")
-def test_every_page_every_entry_and_every_file_is_the_same_with_the_lane(served: Both) -> None:
+def test_every_page_every_entry_and_every_file_is_the_same_with_the_lane(served: ServerPair) -> None:
     before = served.response_cache.answered
     asked = 0
     for _, result in every_page(served):
@@ -159,7 +159,7 @@ ODD_MESSAGES = [
 
 
 @pytest.mark.parametrize("message", ODD_MESSAGES)
-def test_odd_requests_get_the_same_answers(served: Both, message: dict[str, Any]) -> None:
+def test_odd_requests_get_the_same_answers(served: ServerPair, message: dict[str, Any]) -> None:
     same_answers(served, message)
 
 
@@ -201,7 +201,7 @@ ENVELOPES: list[Any] = [
 
 @pytest.mark.parametrize("meta", ENVELOPES, ids=str)
 @pytest.mark.parametrize("method", HOT)
-def test_every_envelope_gets_the_same_answer(served: Both, method: str, meta: Any) -> None:
+def test_every_envelope_gets_the_same_answer(served: ServerPair, method: str, meta: Any) -> None:
     params = {} if method == "skills/list" else {"uri": "skill://odd/SKILL.md"}
     same_answers(served, {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}})
 
@@ -220,11 +220,11 @@ def test_every_envelope_gets_the_same_answer(served: Both, method: str, meta: An
         b'{"jsonrpc":"2.0","id":1,"method":"skills/list"',
     ],
 )
-def test_hostile_lines_get_the_same_answers(served: Both, raw: bytes) -> None:
+def test_hostile_lines_get_the_same_answers(served: ServerPair, raw: bytes) -> None:
     same_answers(served, {"method": "skills/list"}, raw=raw)
 
 
-def test_an_id_that_is_spelled_twice_is_the_last_one_each_time(served: Both) -> None:
+def test_an_id_that_is_spelled_twice_is_the_last_one_each_time(served: ServerPair) -> None:
     rest = rb'"method":"skills/list","params":' + json.dumps({"_meta": envelope()}).encode()
     for first, last in ((1, 1), (1, 1), (7, 1), (7, 8)):
         for line in (
@@ -236,7 +236,9 @@ def test_an_id_that_is_spelled_twice_is_the_last_one_each_time(served: Both) -> 
 
 
 @pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")], ids=["dense", "spaced"])
-def test_a_request_is_known_again_wherever_its_id_stands(served: Both, separators: tuple[str, str]) -> None:
+def test_a_request_is_known_again_wherever_its_id_stands(
+    served: ServerPair, separators: tuple[str, str]
+) -> None:
     asked = modern("resources/read", uri="skill://odd/SKILL.md")
     for names in (
         ("jsonrpc", "id", "method", "params"),
@@ -252,7 +254,7 @@ def test_a_request_is_known_again_wherever_its_id_stands(served: Both, separator
             assert answer["id"] == identity
 
 
-def test_an_id_deeper_inside_is_not_the_id_of_the_request(served: Both) -> None:
+def test_an_id_deeper_inside_is_not_the_id_of_the_request(served: ServerPair) -> None:
     for inside, identity in ((7, 1), (7, 2), (8, 1)):
         meta = {**envelope(), CAPABILITIES: {"experimental": {"a": {"id": inside}}}}
         for message in (
@@ -262,7 +264,7 @@ def test_an_id_deeper_inside_is_not_the_id_of_the_request(served: Both) -> None:
             assert same_answers(served, message)["id"] == identity
 
 
-def test_lines_that_come_in_one_go_are_each_answered_once(served: Both) -> None:
+def test_lines_that_come_in_one_go_are_each_answered_once(served: ServerPair) -> None:
     """Whether all of them are known, or some, and wherever the pipe cuts them."""
     uris = ["skill://odd/SKILL.md", "skill://outer/notes.md", "skill://outer/inner/help.md"]
     known = [json.dumps(modern("resources/read", each, uri=uri)).encode() for each, uri in enumerate(uris)]
@@ -285,7 +287,7 @@ def test_lines_that_come_in_one_go_are_each_answered_once(served: Both) -> None:
     "names", [("jsonrpc", "id", "method", "params"), ("method", "params", "jsonrpc", "id")]
 )
 def test_a_line_that_is_not_quite_one_that_is_known_is_no_request(
-    served: Both, names: tuple[str, ...]
+    served: ServerPair, names: tuple[str, ...]
 ) -> None:
     asked = modern("resources/read", 12, uri="skill://odd/SKILL.md")
     line = json.dumps({name: asked[name] for name in names}, separators=(",", ":")).encode()
@@ -320,7 +322,7 @@ def test_of_lines_that_come_in_one_go_only_the_changed_file_is_read_anew(tmp_pat
         assert texts == ["a.md", "other words", "c.md"]
 
 
-def test_a_client_that_reads_nothing_is_given_little(served: Both) -> None:
+def test_a_client_that_reads_nothing_is_given_little(served: ServerPair) -> None:
     """However much it asks for in one go: what is unread has to be kept for it."""
     large = modern("resources/read", uri="skill://acme/refunds/large.txt")
     for identity in range(3):  # made, made and kept, kept
@@ -358,7 +360,7 @@ HEADERS = [
 @pytest.mark.parametrize("method", HOT[1:])
 @pytest.mark.parametrize("changed", HEADERS, ids=str)
 def test_every_header_gets_the_same_answer(
-    served: Both, method: str, changed: list[tuple[bytes, bytes]]
+    served: ServerPair, method: str, changed: list[tuple[bytes, bytes]]
 ) -> None:
     message = modern(method, uri="skill://odd/SKILL.md")
     names = {name for name, _ in changed}
@@ -371,7 +373,7 @@ def test_every_header_gets_the_same_answer(
 @pytest.mark.parametrize(
     "missing", ["content-type", "accept", "mcp-protocol-version", "mcp-method", "mcp-name"]
 )
-def test_every_missing_header_gets_the_same_answer(served: Both, missing: str) -> None:
+def test_every_missing_header_gets_the_same_answer(served: ServerPair, missing: str) -> None:
     message = modern("resources/read", uri="skill://odd/SKILL.md")
     headers = [each for each in headers_for(message) if each[0] != missing.encode()]
     body = json.dumps(message).encode()
@@ -432,7 +434,7 @@ def _is_answered(message: dict[str, Any]) -> bool:
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(message=requests().filter(_is_answered))
-def test_whatever_is_asked_the_answers_are_the_same(served: Both, message: dict[str, Any]) -> None:
+def test_whatever_is_asked_the_answers_are_the_same(served: ServerPair, message: dict[str, Any]) -> None:
     line = json.dumps(message).encode()
     assert served.with_cache.ask(line) == served.without.ask(line)
     headers = headers_for(message)
@@ -495,7 +497,7 @@ def test_an_edit_is_seen_at_once_and_bytes_and_entry_agree(tmp_path: Path) -> No
     skill = write_skill(tmp_path, "notes", {"a.md": "first\n"})
     uri = "skill://notes/a.md"
 
-    def answers(served: Both) -> tuple[str, str]:
+    def answers(served: ServerPair) -> tuple[str, str]:
         read = json.dumps(modern("resources/read", uri=uri)).encode()
         get = json.dumps(modern("skills/get", uri="skill://notes/SKILL.md")).encode()
         (content,) = served.with_cache.ask(read)["result"]["contents"]
@@ -545,12 +547,12 @@ def test_what_is_asked_once_is_not_kept_and_pushes_nothing_out(tree: Path) -> No
     with both(tree) as served:
         often = json.dumps(modern("resources/read", uri="skill://odd/SKILL.md")).encode()
         assert served.with_cache.ask(often) == served.with_cache.ask(often)
-        kept = served.response_cache.kept
-        assert kept > 0
+        cached_bytes = served.response_cache.cached_bytes
+        assert cached_bytes > 0
         for identity in range(2):
-            assert served.response_cache.kept == kept
+            assert served.response_cache.cached_bytes == cached_bytes
             served.with_cache.ask(json.dumps(modern("skills/list", identity)).encode())
-        assert served.response_cache.kept > kept
+        assert served.response_cache.cached_bytes > cached_bytes
 
 
 def test_the_lane_keeps_no_more_than_its_budget(tree: Path) -> None:
@@ -559,7 +561,7 @@ def test_the_lane_keeps_no_more_than_its_budget(tree: Path) -> None:
             for _, result in every_page(served):
                 for skill in result["skills"][:8]:
                     same_answers(served, modern("resources/read", uri=skill["uri"]))
-        assert 0 <= served.response_cache.kept <= 60_000
+        assert 0 <= served.response_cache.cached_bytes <= 60_000
 
 
 def test_what_the_contract_adds_to_a_read_is_there_with_the_lane(tree: Path) -> None:
@@ -596,8 +598,8 @@ async def test_an_answer_for_one_client_is_left_to_the_sdk(*, is_modern: bool) -
     question = Question("skills/list", None, is_modern)
     for _ in range(3):
         assert await response_cache.prepare(question) is None
-        assert response_cache.ready(question) is None
-    assert response_cache.kept == 0
+        assert response_cache.get_cached(question) is None
+    assert response_cache.cached_bytes == 0
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from mcp import Client
 from skillwire import FolderSource, Library, ServeOptions
 from skillwire.server import Channel, skills_server
 from tests.support.clients import ERAS, text_of
-from tests.support.listening import Heard, listening
+from tests.support.listening import NotificationLog, listening
 from tests.support.peers import StdioPeer, skillwire
 from tests.support.skills import skill_md, write, write_skill
 
@@ -21,7 +21,7 @@ ONE, POLICY = "skill://one/SKILL.md", "skill://one/policy.md"
 
 
 @asynccontextmanager
-async def frozen(root: Path, mode: str, *uris: str) -> AsyncGenerator[tuple[Client, Heard]]:
+async def frozen(root: Path, mode: str, *uris: str) -> AsyncGenerator[tuple[Client, NotificationLog]]:
     library = Library([FolderSource(root, keep_good=True)], frozen=True)
     await library.load()
     server = skills_server(library, options=ServeOptions(Channel.TOOL_DESCRIPTION))

@@ -11,7 +11,7 @@ import pytest
 
 from skillwire.core.atomic_write import (
     ABANDONED_SECONDS,
-    MOVED_AWAY,
+    MOVED_ASIDE_NAME,
     remove_abandoned,
     remove_folder,
     replace_file,
@@ -102,7 +102,7 @@ def test_a_killed_pull_is_cleaned_up_unless_it_has_the_only_copy(tmp_path: Path)
     for name in ("abcdefgh", "ijklmnop"):
         (tmp_path / f".pulling.{name}.skillwire-tmp").mkdir()
     keeping = tmp_path / ".pulling.ijklmnop.skillwire-tmp"
-    (keeping / MOVED_AWAY).mkdir()
+    (keeping / MOVED_ASIDE_NAME).mkdir()
     for path in tmp_path.iterdir():
         _grow_old(path)
     with staging_folder(tmp_path) as aside:

@@ -12,7 +12,7 @@ import pytest
 
 from skillwire.errors import SourceError, SourceMissingError
 from skillwire.protocol.archive_rules import ArchiveBounds
-from skillwire.protocol.delivery import ArchiveForm
+from skillwire.protocol.delivery import ArchiveFormat
 from skillwire.protocol.packing import pack
 from skillwire.sources import EVERYWHERE, FetchedSource, Limits, Rule, Severity
 from skillwire.sources.archive import ArchiveFetcher
@@ -42,7 +42,7 @@ class Shelf:
 
     def put(self, files: Mapping[str, bytes] | bytes, name: str = "skills.zip") -> Path:
         """Put an archive here in one step, in the place of one that may be there."""
-        form = ArchiveForm.ZIP if name.endswith(".zip") else ArchiveForm.TAR_GZ
+        form = ArchiveFormat.ZIP if name.endswith(".zip") else ArchiveFormat.TAR_GZ
         content = files if isinstance(files, bytes) else pack(files, form)
         path = self.root / name
         written = path.with_name("written")
@@ -87,7 +87,7 @@ async def test_every_skill_of_an_archive_is_served_under_its_path(shelf: Shelf, 
 
 @pytest.mark.parametrize("name", ["skills.zip", "skills.tar.gz"])
 async def test_files_that_can_be_run_are_so_in_the_archive_too(shelf: Shelf, name: str) -> None:
-    form = ArchiveForm.ZIP if name.endswith(".zip") else ArchiveForm.TAR_GZ
+    form = ArchiveFormat.ZIP if name.endswith(".zip") else ArchiveFormat.TAR_GZ
     files = {f"around/{path}": content for path, content in {**REFUNDS, "run": b"\x7fELF"}.items()}
     shelf.put(pack(files, form, executable=["around/run"]), name)
     (entry,) = (await shelf.source(name).scan()).entries
@@ -220,7 +220,7 @@ async def test_while_an_archive_is_being_written_the_last_good_copy_is_served(sh
     shelf.put(REFUNDS)
     source = shelf.source()
     before = await source.scan()
-    shelf.put(pack(SEVERAL, ArchiveForm.ZIP)[:100])
+    shelf.put(pack(SEVERAL, ArchiveFormat.ZIP)[:100])
     await next_change(source)
     scan = await source.rescan(EVERYWHERE)
     assert scan.entries == before.entries
@@ -264,12 +264,12 @@ async def test_the_last_good_copy_is_that_of_the_same_archive(shelf: Shelf) -> N
         ("skills.tgz", b"PK", "`skills.tgz` is not a tar.gz file"),
         (
             "skills.zip",
-            pack({"__/x": b""}, ArchiveForm.ZIP).replace(b"__/x", b"../x"),
+            pack({"__/x": b""}, ArchiveFormat.ZIP).replace(b"__/x", b"../x"),
             "`skills.zip` holds `../x`, which has `..` in its path",
         ),
         (
             "skills.tar.gz",
-            pack({"a": b"", "b": b"", "c": b""}, ArchiveForm.TAR_GZ),
+            pack({"a": b"", "b": b"", "c": b""}, ArchiveFormat.TAR_GZ),
             "`skills.tar.gz` holds more than 2 files and folders",
         ),
     ],

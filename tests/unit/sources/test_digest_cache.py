@@ -8,7 +8,7 @@ import pytest
 
 from skillwire import FolderSource
 from skillwire.sources.folder.files import Stamp
-from tests.support.reading import noted_reads
+from tests.support.reading import record_reads
 from tests.support.skills import skill_md, write, write_skill
 
 SECOND = 1_000_000_000
@@ -24,10 +24,10 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_unchanged_folder_is_not_read_again(tmp_path: Path) -> None:
     write_skill(tmp_path, "one", {"a.md": "a"})
     source = FolderSource(tmp_path)
-    with noted_reads(tmp_path) as found:
+    with record_reads(tmp_path) as found:
         first = anyio.run(source.scan)
     assert found == {"one/SKILL.md", "one/a.md"}
-    with noted_reads(tmp_path) as found:
+    with record_reads(tmp_path) as found:
         assert anyio.run(source.scan) == first
     assert found == set()
 
@@ -39,7 +39,7 @@ def test_only_what_changed_is_read_again(tmp_path: Path) -> None:
     anyio.run(source.scan)
     (folder / "a.md").write_bytes(b"A")
     os.utime(folder / "a.md", ns=(0, 12345))
-    with noted_reads(tmp_path) as found:
+    with record_reads(tmp_path) as found:
         anyio.run(source.scan)
     assert found == {"one/a.md"}
 
@@ -50,7 +50,7 @@ def test_looking_again_at_one_skill_reads_no_other(tmp_path: Path) -> None:
     write_skill(tmp_path, "two", {"a.md": "a"})
     source = FolderSource(tmp_path)
     entry = anyio.run(source.scan).entries[0]
-    with noted_reads(tmp_path) as found:
+    with record_reads(tmp_path) as found:
         anyio.run(source.rescan, frozenset({entry.origin.location}))
     assert found == {"one/SKILL.md", "one/a.md"}
 
@@ -59,7 +59,7 @@ def test_a_file_written_a_moment_ago_is_read_again(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
     source = FolderSource(tmp_path)
     anyio.run(source.scan)
-    with noted_reads(tmp_path) as found:
+    with record_reads(tmp_path) as found:
         anyio.run(source.scan)
     assert found == {"one/SKILL.md"}
 

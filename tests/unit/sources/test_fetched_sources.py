@@ -18,7 +18,7 @@ from tests.support.git_server import Origin
 from tests.support.listening import listening
 from tests.support.peers import PATIENCE, StdioPeer, skillwire
 from tests.support.skills import skill_md, write_skill
-from tests.support.web_site import Publisher
+from tests.support.web_site import PublishingSite
 
 pytestmark = pytest.mark.anyio
 
@@ -40,7 +40,7 @@ async def test_a_push_reaches_the_clients_of_a_running_server(
 
 
 async def test_a_publisher_that_goes_away_is_told_and_what_it_published_stays(tmp_path: Path) -> None:
-    with Publisher() as site:
+    with PublishingSite() as site:
         site.index(site.offer("first", {"SKILL.md": skill_md("first")}))
         mirror = WebFetcher(site.origin, tmp_path / "cache")
         library = Library([FetchedSource(mirror, label="site", every=0.05)])

@@ -10,7 +10,7 @@ import pytest
 
 from skillwire import FolderSource
 from skillwire.sources.folder import walk as folder_times
-from tests.support.reading import noted_reads
+from tests.support.reading import record_reads
 from tests.support.skills import write, write_skill
 
 
@@ -36,7 +36,7 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
 
         monkeypatch.setattr(os, name, status)
     monkeypatch.setattr("skillwire.sources.folder.files._SETTLED_AFTER_NS", -1_000_000_000)
-    monkeypatch.setattr("skillwire.sources.folder.walk.devices_with_honest_folders", frozenset[int])
+    monkeypatch.setattr("skillwire.sources.folder.walk.devices_with_reliable_mtimes", frozenset[int])
 
 
 @pytest.mark.usefixtures("frozen")
@@ -59,7 +59,7 @@ def test_a_file_that_came_is_found_also_at_the_next_start_and_no_other_is_read_a
     source = anyio.run(settled)
     write(one, {"refs/new.md": "new"})
     for looking in (source, FolderSource(root, digests=cache)):
-        with noted_reads(root) as found:
+        with record_reads(root) as found:
             assert anyio.run(paths, looking) == ["SKILL.md", "refs/a.md", "refs/new.md"]
         assert found == {"one/refs/new.md"}
 
@@ -72,7 +72,7 @@ def test_what_the_system_says_of_its_file_systems(tmp_path: Path, monkeypatch: p
         "37 35 0:43 / /srv/cloud rw - fuse.rclone cloud: rw\n"
         "38 35 0:44 / /srv/with\\040space rw shared:5 shared:6 - tmpfs tmpfs rw\n"
     )
-    assert folder_times.devices_with_honest_folders() == {os.makedev(98, 0), os.makedev(0, 44)}
+    assert folder_times.devices_with_reliable_mtimes() == {os.makedev(98, 0), os.makedev(0, 44)}
 
 
 @pytest.mark.parametrize("content", ["odd", "36 35 98 / /", "1 2 x:y / / - ext4 a b"])
@@ -80,6 +80,6 @@ def test_a_system_that_says_something_else_is_not_believed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
 ) -> None:
     monkeypatch.setattr(folder_times, "_MOUNTS", tmp_path / "mountinfo")
-    assert folder_times.devices_with_honest_folders() == frozenset()
+    assert folder_times.devices_with_reliable_mtimes() == frozenset()
     (tmp_path / "mountinfo").write_text(content)
-    assert folder_times.devices_with_honest_folders() == frozenset()
+    assert folder_times.devices_with_reliable_mtimes() == frozenset()

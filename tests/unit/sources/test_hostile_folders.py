@@ -11,8 +11,8 @@ import pytest
 
 from skillwire.errors import SourceError
 from skillwire.sources import Limits, Rule, Severity
-from skillwire.sources.folder.facts import FactCache
-from skillwire.sources.folder.ignore import Ignored
+from skillwire.sources.folder.facts import FileFactsCache
+from skillwire.sources.folder.ignore import IgnoreRules
 from skillwire.sources.folder.walk import FolderWalk
 from tests.support.peers import MODERN, StdioPeer, skillwire
 from tests.support.scans import catalog, faults, scan, uris
@@ -157,26 +157,26 @@ def test_a_folder_swapped_for_a_link_after_it_was_judged_shows_nothing(tmp_path:
     secret = write(tmp_path / "outside", {"secret.md": "SECRET"})
     root = tmp_path / "root"
     write_skill(root, "one", {"inner/a.md": "x"})
-    look = FolderWalk(str(root), limits=Limits(), ignored=Ignored(), follow_links=False)
-    (one,) = look.into(look.start()).folders
-    (inner,) = look.into(one).folders
+    folder_walk = FolderWalk(str(root), limits=Limits(), ignored=IgnoreRules(), follow_links=False)
+    (one,) = folder_walk.list_folder(folder_walk.start()).folders
+    (inner,) = folder_walk.list_folder(one).folders
     (root / "one/inner/a.md").unlink()
     (root / "one/inner").rmdir()
     (root / "one/inner").symlink_to(secret)
-    assert look.into(inner, inside_skill=True).files == []
+    assert folder_walk.list_folder(inner, inside_skill=True).files == []
 
 
 def test_a_file_swapped_for_another_after_it_was_judged_is_not_read(tmp_path: Path) -> None:
     secret = write(tmp_path / "outside", {"secret.md": "SECRET"})
     root = tmp_path / "root"
     write_skill(root, "one", {"a.md": "x"})
-    look = FolderWalk(str(root), limits=Limits(), ignored=Ignored(), follow_links=False)
-    (one,) = look.into(look.start()).folders
-    file = next(file for file in look.into(one).files if file.name == "a.md")
+    folder_walk = FolderWalk(str(root), limits=Limits(), ignored=IgnoreRules(), follow_links=False)
+    (one,) = folder_walk.list_folder(folder_walk.start()).folders
+    file = next(file for file in folder_walk.list_folder(one).files if file.name == "a.md")
     (root / "one/a.md").unlink()
     (root / "one/a.md").symlink_to(secret / "secret.md")
     with pytest.raises(SourceError, match="replaced"):
-        FactCache().of(file, limit=100)
+        FileFactsCache().of(file, limit=100)
 
 
 @pytest.mark.parametrize("target", [".loop", "SKILL.md/x", "/nowhere/at/all"])

@@ -14,7 +14,7 @@ from skillwire import FolderSource, Library
 from skillwire.server import skills_server
 from skillwire.sources import Locations, WatchFilter
 from tests.support.clients import text_of
-from tests.support.listening import Heard, listening
+from tests.support.listening import NotificationLog, listening
 from tests.support.skills import make_fifo, skill_md, write, write_skill
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +27,7 @@ class Live:
     root: Path
     library: Library
     client: Client
-    heard: Heard
+    heard: NotificationLog
 
     def names(self) -> list[str]:
         return [entry.path for entry in self.library.catalog.entries.values()]
@@ -239,8 +239,8 @@ async def test_a_source_that_fails_while_it_is_followed_ends_nothing(tmp_path: P
     write_skill(tmp_path, "one")
 
     class Fragile(FolderSource):
-        async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:
-            async for where in super().changes(only):
+        async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:
+            async for where in super().changes(watch_filter):
                 yield where
                 raise RuntimeError("no more")
 
@@ -319,10 +319,10 @@ async def test_a_source_that_could_not_be_followed_is_followed_again(
     failures = iter([True, False])
 
     class Moody(FolderSource):
-        async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:
+        async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:
             if next(failures, False):
                 raise RuntimeError("not today")
-            async for where in super().changes(only):
+            async for where in super().changes(watch_filter):
                 yield where
 
     library = Library([Moody(tmp_path)])

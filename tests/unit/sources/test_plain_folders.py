@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from skillwire import FolderSource
 from skillwire.sources import Limits, Rule, Scan
-from skillwire.sources.folder.facts import FactCache
-from skillwire.sources.folder.files import PACKED
-from skillwire.sources.folder.ignore import Ignored
+from skillwire.sources.folder.facts import FileFactsCache
+from skillwire.sources.folder.files import PACKED_STAMP_SIZE
+from skillwire.sources.folder.ignore import IgnoreRules
 from skillwire.sources.folder.tree import Tree
 from skillwire.sources.folder.walk import FolderWalk
 from skillwire.sources.folder.watch_plan import WatchPlan
@@ -34,9 +34,9 @@ def scan_of(root: Path, limits: Limits) -> Scan:
 
 
 def tree_of(root: Path, limits: Limits) -> Tree:
-    look = FolderWalk(str(root), limits=limits, ignored=Ignored(), follow_links=False)
-    tree = Tree(FactCache())
-    tree.walk(look, look.start())
+    folder_walk = FolderWalk(str(root), limits=limits, ignored=IgnoreRules(), follow_links=False)
+    tree = Tree(FileFactsCache())
+    tree.walk(folder_walk, folder_walk.start())
     return tree
 
 
@@ -87,8 +87,8 @@ def test_both_ways_find_the_same(random: Random) -> None:
         assert found == expected
         assert (tree.seen, tree.cut) == (other.seen, other.cut)
         assert WatchPlan.of(root, tree) == WatchPlan.of(root, other)
-        folders = {path: set(unit.folders) for path, unit in tree.units.items()}
-        assert folders == {path: set(unit.folders) for path, unit in other.units.items()}
+        folders = {path: set(unit.folders) for path, unit in tree.skill_folders.items()}
+        assert folders == {path: set(unit.folders) for path, unit in other.skill_folders.items()}
 
 
 def test_a_change_of_mode_alone_is_seen_in_both_ways(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_what_changed_without_a_trace_is_found_by_a_look_at_that_very_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("skillwire.sources.folder.files._SETTLED_AFTER_NS", -1_000_000_000)
-    monkeypatch.setattr("skillwire.sources.folder.files._pack", Mock(return_value=b"\1" * PACKED))
+    monkeypatch.setattr("skillwire.sources.folder.files._pack", Mock(return_value=b"\1" * PACKED_STAMP_SIZE))
     one = write_skill(tmp_path, "one", {"a.md": "a"})
     source = FolderSource(tmp_path)
     anyio.run(source.scan)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from skillwire import FolderSource, Library
 from skillwire.sources import Limits, Scan
-from tests.support.reading import noted_reads
+from tests.support.reading import record_reads
 from tests.support.skills import skill_md, write, write_skill
 
 SECOND = 1_000_000_000
@@ -62,7 +62,7 @@ def run_until_settled(source: FolderSource) -> None:
 
 def read_in(action: Callable[[], object], root: Path) -> set[str]:
     """Return the files below `root` that were read meanwhile."""
-    with noted_reads(root) as found:
+    with record_reads(root) as found:
         action()
     return found
 

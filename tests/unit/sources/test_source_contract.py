@@ -16,7 +16,7 @@ from skillwire.host import Trust
 from skillwire.host.approvals.approval_store import ApprovalStore
 from skillwire.host.bridge import ApprovalGate
 from skillwire.host.hosted_skill import HostedSkill
-from skillwire.protocol.delivery import ArchiveForm
+from skillwire.protocol.delivery import ArchiveFormat
 from skillwire.protocol.packing import pack
 from skillwire.server import skills_server
 from skillwire.sources import FetchedSource, MemorySkill, PrefixedSource, Severity, SkillFile
@@ -29,7 +29,7 @@ from skillwire.sources.web.source import WebFetcher
 from tests.support.git_server import Origin
 from tests.support.links import Wire
 from tests.support.skills import skill_md, write
-from tests.support.web_site import Publisher
+from tests.support.web_site import PublishingSite
 
 pytestmark = pytest.mark.anyio
 
@@ -109,7 +109,7 @@ def wrapped(tmp_path: Path, _stack: ExitStack) -> Made:
 def archive(tmp_path: Path, _stack: ExitStack) -> Made:
     files = {f"{path}/{name}": content for path, held in SKILLS.items() for name, content in held.items()}
     file = tmp_path / "skills.zip"
-    file.write_bytes(pack(files, ArchiveForm.ZIP))
+    file.write_bytes(pack(files, ArchiveFormat.ZIP))
     return Made(FetchedSource(ArchiveFetcher(file, tmp_path / "cache"), label="archive"))
 
 
@@ -124,8 +124,8 @@ def repository(tmp_path: Path, _stack: ExitStack) -> Made:
 def publisher(tmp_path: Path, stack: ExitStack) -> Made:
     """A web site has no paths, and an index cannot name what has no name."""
     skills = {"refunds": SKILLS["acme/refunds"], "hello": SKILLS["hello"]}
-    site = stack.enter_context(Publisher())
-    site.index(*(site.offer(name, files, form=ArchiveForm.TAR_GZ) for name, files in skills.items()))
+    site = stack.enter_context(PublishingSite())
+    site.index(*(site.offer(name, files, form=ArchiveFormat.TAR_GZ) for name, files in skills.items()))
     mirror = WebFetcher(site.origin, tmp_path / "cache")
     return Made(FetchedSource(mirror, label="publisher"), skills, broken=frozenset())
 

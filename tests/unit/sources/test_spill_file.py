@@ -18,34 +18,34 @@ from tests.support.skills import write, write_skill
 
 @given(st.lists(st.binary(max_size=200)), st.integers(0, 1000))
 def test_all_that_is_put_by_comes_back_also_when_the_file_is_full(contents: list[bytes], most: int) -> None:
-    spool = SpillFile(most)
-    shelved = [spool.put(content) for content in contents]
-    pairs = zip(shelved, map(len, contents), strict=True)
-    assert [spool.take(each, length) for each, length in reversed(list(pairs))] == contents[::-1]
+    spill_file = SpillFile(most)
+    spilled = [spill_file.put(content) for content in contents]
+    pairs = zip(spilled, map(len, contents), strict=True)
+    assert [spill_file.take(each, length) for each, length in reversed(list(pairs))] == contents[::-1]
 
 
 def test_many_threads_may_put_things_by() -> None:
-    spool = SpillFile()
+    spill_file = SpillFile()
     contents = [bytes([number % 256]) * (number * 7 % 5000) for number in range(400)]
     with ThreadPoolExecutor(8) as pool:
-        shelved = list(pool.map(spool.put, contents))
-        assert list(pool.map(spool.take, shelved, map(len, contents))) == contents
+        spilled = list(pool.map(spill_file.put, contents))
+        assert list(pool.map(spill_file.take, spilled, map(len, contents))) == contents
 
 
 def test_a_system_without_room_for_a_file_keeps_it_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "TemporaryFile", Mock(side_effect=OSError("no room")))
-    spool = SpillFile()
-    assert spool.take(spool.put(b"content"), 7) == b"content"
+    spill_file = SpillFile()
+    assert spill_file.take(spill_file.put(b"content"), 7) == b"content"
 
 
 def test_what_is_lost_is_an_error_and_no_other_content(monkeypatch: pytest.MonkeyPatch) -> None:
     with tempfile.TemporaryFile(buffering=0) as file:
         monkeypatch.setattr(tempfile, "TemporaryFile", Mock(return_value=file))
-        spool = SpillFile()
-        shelved = spool.put(b"content")
+        spill_file = SpillFile()
+        spilled = spill_file.put(b"content")
         file.truncate(3)
         with pytest.raises(SourceError, match="lost"):
-            spool.take(shelved, 7)
+            spill_file.take(spilled, 7)
 
 
 def test_a_broken_document_is_served_as_it_was_from_where_it_was_put_by(tmp_path: Path) -> None:

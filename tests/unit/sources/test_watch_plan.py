@@ -8,8 +8,8 @@ import anyio
 
 from skillwire import FolderSource
 from skillwire.sources import Limits
-from skillwire.sources.folder.facts import FactCache
-from skillwire.sources.folder.ignore import Ignored
+from skillwire.sources.folder.facts import FileFactsCache
+from skillwire.sources.folder.ignore import IgnoreRules
 from skillwire.sources.folder.tree import Tree
 from skillwire.sources.folder.walk import FolderWalk
 from skillwire.sources.folder.watch_plan import WatchPlan
@@ -17,9 +17,11 @@ from tests.support.skills import skill_md, write, write_skill
 
 
 def plan(root: Path, *, follow_links: bool = False) -> WatchPlan:
-    look = FolderWalk(str(root), limits=Limits(), ignored=Ignored.at(root), follow_links=follow_links)
-    tree = Tree(FactCache())
-    tree.walk(look, look.start())
+    folder_walk = FolderWalk(
+        str(root), limits=Limits(), ignored=IgnoreRules.at(root), follow_links=follow_links
+    )
+    tree = Tree(FileFactsCache())
+    tree.walk(folder_walk, folder_walk.start())
     return WatchPlan.of(root, tree)
 
 
@@ -29,7 +31,7 @@ def test_a_tree_that_is_served_whole_is_watched_whole(tmp_path: Path) -> None:
     found = plan(tmp_path)
     assert found.deep == {str(tmp_path)}
     assert found.flat == set()
-    assert found.gates == set(map(str, tmp_path.parents))
+    assert found.ancestor_parents == set(map(str, tmp_path.parents))
 
 
 def test_a_folder_that_is_not_entered_is_not_watched(tmp_path: Path) -> None:
@@ -65,9 +67,9 @@ def test_only_the_root_matters_in_the_folder_around_it(tmp_path: Path) -> None:
     root = tmp_path / "root"
     write_skill(root, "one")
     found = plan(root)
-    assert found.concerns(str(root))
-    assert found.concerns(str(root / "one/SKILL.md"))
-    assert not found.concerns(str(tmp_path / "something-else"))
+    assert found.is_relevant(str(root))
+    assert found.is_relevant(str(root / "one/SKILL.md"))
+    assert not found.is_relevant(str(tmp_path / "something-else"))
 
 
 POLLING = """
@@ -120,12 +122,12 @@ def test_a_plan_for_some_skills_leaves_the_others_alone(tmp_path: Path) -> None:
     write_skill(tmp_path, "two")
     source = FolderSource(tmp_path)
     entry = anyio.run(source.scan).entries[0]
-    look = FolderWalk(str(tmp_path), limits=Limits(), ignored=Ignored(), follow_links=False)
-    tree = Tree(FactCache())
-    tree.walk(look, look.start())
-    found = WatchPlan.for_units(tree.units.values(), frozenset({entry.origin.location}))
+    folder_walk = FolderWalk(str(tmp_path), limits=Limits(), ignored=IgnoreRules(), follow_links=False)
+    tree = Tree(FileFactsCache())
+    tree.walk(folder_walk, folder_walk.start())
+    found = WatchPlan.for_skill_folders(tree.skill_folders.values(), frozenset({entry.origin.location}))
     assert found.flat == {str(one), str(one / "refs")}
     assert found.deep == set()
-    assert found.concerns(str(one))
-    assert not found.concerns(str(tmp_path / "two"))
+    assert found.is_relevant(str(one))
+    assert not found.is_relevant(str(tmp_path / "two"))
     assert skill_md("one") == (one / "SKILL.md").read_bytes()

@@ -61,7 +61,7 @@ class _Inner(Source):
         self.asked.append("seal")
         return None
 
-    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:
+    async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:
         self.asked.append("changes")
         yield frozenset({"here"})
 

@@ -63,7 +63,7 @@ class Variables:
         if found.get("unclosed") is not None:
             return match[0]
         if (editor := found.get("editor")) is not None:
-            return self._of_an_editor(editor)
+            return self._editor_value(editor)
         name, default = found.get("braced") or found.get("bare") or "", found.get("default")
         if default is not None and "${" in default:
             raise EntryError(f"a variable in the default of another, {quoted(name)}, is not supported")
@@ -71,7 +71,7 @@ class Variables:
             return default
         return self.value(name)
 
-    def _of_an_editor(self, name: str) -> str:
+    def _editor_value(self, name: str) -> str:
         if name in self.predefined:
             if name not in _SEPARATORS:  # who is told where something is, is told who works here
                 self.used.add(name)
@@ -133,9 +133,9 @@ class Entry:
     def has(self, key: str) -> bool:
         return self._raw.get(key) is not None
 
-    def flag(self, key: str, *, otherwise: bool) -> bool:
+    def flag(self, key: str, *, fallback: bool) -> bool:
         value = self._raw.get(key)
-        return value if isinstance(value, bool) else otherwise
+        return value if isinstance(value, bool) else fallback
 
     def plain(self, key: str) -> str:
         """Return a text as it stands in the file; empty if there is none."""
@@ -209,7 +209,7 @@ def with_headers(target: Target, headers: Mapping[str, str]) -> Target:
     return replace(target, headers={**target.headers, **headers})
 
 
-def either(entry: Entry, url: str = "url") -> Target:
+def parse_target(entry: Entry, url: str = "url") -> Target:
     """Return the target of an entry as most clients write it: `type` says which kind it is, else its keys."""
     kind = entry.plain("type").lower() or ("stdio" if entry.has("command") else "http")
     if kind == "sse" or (not entry.has("type") and entry.plain(url).rstrip("/").endswith("/sse")):
@@ -221,15 +221,15 @@ def either(entry: Entry, url: str = "url") -> Target:
     raise EntryError(f"its `type` {quoted(kind)} is not known")
 
 
-def declared(
+def declare_server(
     name: str,
     raw: object,
     variables: Variables,
     folder: Path | None = None,
-    make: Callable[[Entry], Target] = either,
+    make: Callable[[Entry], Target] = parse_target,
 ) -> DeclaredServer:
     """Return what `make` makes of an entry, or the reason why nothing can be made of it."""
-    known = DeclaredServer(name, enabled=not _is_off(raw), spelled=_spelled(raw))
+    known = DeclaredServer(name, enabled=not _is_disabled(raw), spelled=_spelled(raw))
     try:
         entry = Entry(raw, replace(variables, used=set()), folder)
         target = replace(make(entry), label=slug(name))
@@ -251,7 +251,7 @@ def _without_keys(match: re.Match[str]) -> str:
     return "//" if match[0].startswith("//") else ""
 
 
-def _is_off(raw: object) -> bool:
+def _is_disabled(raw: object) -> bool:
     fields = as_object(raw)
     return fields.get("enabled") is False or fields.get("disabled") is True
 

@@ -3,42 +3,50 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from skillwire.config.clients.base import BRACES, NONE, Client, DeclaredServer, Variables, declared, entries
+from skillwire.config.clients.base import (
+    BRACES,
+    NONE,
+    Client,
+    DeclaredServer,
+    Variables,
+    declare_server,
+    entries,
+)
 from skillwire.config.clients.files import ClientEnvironment, Place, as_object
 
 
-def _code_files(around: ClientEnvironment) -> Iterator[Place]:
-    yield Place(around.named("CLAUDE_CONFIG_DIR", around.home) / ".claude.json")
+def _code_files(client_env: ClientEnvironment) -> Iterator[Place]:
+    yield Place(client_env.named("CLAUDE_CONFIG_DIR", client_env.home) / ".claude.json")
 
 
 def _code_servers(
-    document: Mapping[str, object], _place: Place, around: ClientEnvironment
+    document: Mapping[str, object], _place: Place, client_env: ClientEnvironment
 ) -> Iterator[DeclaredServer]:
-    variables = Variables(BRACES, around.environment)
+    variables = Variables(BRACES, client_env.environment)
     projects = dict(entries(document, "projects"))
-    for folder in around.projects:  # what holds for a project wins over what holds everywhere
+    for folder in client_env.projects:  # what holds for a project wins over what holds everywhere
         project = as_object(projects.get(str(folder)))
         off = project.get("disabledMcpServers")
         for name, server in entries(project, "mcpServers"):
-            found = declared(name, server, variables, folder)
+            found = declare_server(name, server, variables, folder)
             is_off = isinstance(off, list) and name in off
             yield replace(found, enabled=found.enabled and not is_off)
     for name, server in entries(document, "mcpServers"):
-        yield declared(name, server, variables)
+        yield declare_server(name, server, variables)
 
 
 CLAUDE_CODE = Client("claude-code", "Claude Code", _code_files, _code_servers)
 
 
-def _desktop_files(around: ClientEnvironment) -> Iterator[Place]:
-    yield Place(around.application_data / "Claude/claude_desktop_config.json")
+def _desktop_files(client_env: ClientEnvironment) -> Iterator[Place]:
+    yield Place(client_env.application_data / "Claude/claude_desktop_config.json")
 
 
 def _desktop_servers(
-    document: Mapping[str, object], _place: Place, around: ClientEnvironment
+    document: Mapping[str, object], _place: Place, client_env: ClientEnvironment
 ) -> Iterator[DeclaredServer]:
     for name, raw in entries(document, "mcpServers"):
-        yield declared(name, raw, Variables(NONE, around.environment))
+        yield declare_server(name, raw, Variables(NONE, client_env.environment))
 
 
 CLAUDE_DESKTOP = Client("claude-desktop", "Claude Desktop", _desktop_files, _desktop_servers)

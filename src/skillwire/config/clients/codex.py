@@ -9,7 +9,7 @@ from skillwire.config.clients.base import (
     Entry,
     EntryError,
     Variables,
-    declared,
+    declare_server,
     entries,
     with_headers,
 )
@@ -17,17 +17,19 @@ from skillwire.config.clients.files import ClientEnvironment, Format, Place
 from skillwire.host.connections.target import Target
 
 
-def _places(around: ClientEnvironment) -> Iterator[Place]:
-    yield from (Place(folder / ".codex/config.toml", folder, Format.TOML) for folder in around.projects)
-    yield Place(around.named("CODEX_HOME", around.home / ".codex") / "config.toml", format=Format.TOML)
+def _places(client_env: ClientEnvironment) -> Iterator[Place]:
+    yield from (Place(folder / ".codex/config.toml", folder, Format.TOML) for folder in client_env.projects)
+    yield Place(
+        client_env.named("CODEX_HOME", client_env.home / ".codex") / "config.toml", format=Format.TOML
+    )
 
 
 def _servers(
-    document: Mapping[str, object], place: Place, around: ClientEnvironment
+    document: Mapping[str, object], place: Place, client_env: ClientEnvironment
 ) -> Iterator[DeclaredServer]:
-    variables = Variables(NONE, around.environment)
+    variables = Variables(NONE, client_env.environment)
     for name, raw in entries(document, "mcp_servers"):
-        yield declared(name, raw, variables, place.project, _target)
+        yield declare_server(name, raw, variables, place.project, _target)
 
 
 def _target(entry: Entry) -> Target:

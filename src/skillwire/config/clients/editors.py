@@ -10,10 +10,10 @@ from skillwire.config.clients.base import (
     Entry,
     EntryError,
     Variables,
-    declared,
+    declare_server,
     editor_variables_of,
-    either,
     entries,
+    parse_target,
 )
 from skillwire.config.clients.files import ClientEnvironment, Place
 from skillwire.host.connections.target import Target
@@ -22,13 +22,13 @@ _MAX_BYTES = 1024 * 1024
 _EDITIONS = ("Code", "Code - Insiders")
 
 
-def editor_variables(place: Place, around: ClientEnvironment) -> Variables:
+def editor_variables(place: Place, client_env: ClientEnvironment) -> Variables:
     """Return the variables that a file may use: the folder that is open is the project."""
-    workspace = place.project or around.projects[-1]
-    return editor_variables_of(around.environment, around.home, workspace)
+    workspace = place.project or client_env.projects[-1]
+    return editor_variables_of(client_env.environment, client_env.home, workspace)
 
 
-def with_env_file(make: Callable[[Entry], Target] = either) -> Callable[[Entry], Target]:
+def with_env_file(make: Callable[[Entry], Target] = parse_target) -> Callable[[Entry], Target]:
     """Return how to read an entry that may name a file with more variables for its program."""
 
     def read(entry: Entry) -> Target:
@@ -61,33 +61,33 @@ def _unquoted(value: str) -> str:
     return value[1:-1] if quotes else value
 
 
-def _cursor_files(around: ClientEnvironment) -> Iterator[Place]:
-    yield from (Place(folder / ".cursor/mcp.json", folder) for folder in around.projects)
-    yield Place(around.home / ".cursor/mcp.json")
+def _cursor_files(client_env: ClientEnvironment) -> Iterator[Place]:
+    yield from (Place(folder / ".cursor/mcp.json", folder) for folder in client_env.projects)
+    yield Place(client_env.home / ".cursor/mcp.json")
 
 
 def _cursor_servers(
-    document: Mapping[str, object], place: Place, around: ClientEnvironment
+    document: Mapping[str, object], place: Place, client_env: ClientEnvironment
 ) -> Iterator[DeclaredServer]:
-    variables = editor_variables(place, around)
+    variables = editor_variables(place, client_env)
     for name, raw in entries(document, "mcpServers"):
-        yield declared(name, raw, variables, place.project, with_env_file())
+        yield declare_server(name, raw, variables, place.project, with_env_file())
 
 
 CURSOR = Client("cursor", "Cursor", _cursor_files, _cursor_servers)
 
 
-def _vscode_files(around: ClientEnvironment) -> Iterator[Place]:
-    yield from (Place(folder / ".vscode/mcp.json", folder) for folder in around.projects)
-    yield from (Place(around.application_data / edition / "User/mcp.json") for edition in _EDITIONS)
+def _vscode_files(client_env: ClientEnvironment) -> Iterator[Place]:
+    yield from (Place(folder / ".vscode/mcp.json", folder) for folder in client_env.projects)
+    yield from (Place(client_env.application_data / edition / "User/mcp.json") for edition in _EDITIONS)
 
 
 def _vscode_servers(
-    document: Mapping[str, object], place: Place, around: ClientEnvironment
+    document: Mapping[str, object], place: Place, client_env: ClientEnvironment
 ) -> Iterator[DeclaredServer]:
-    variables = editor_variables(place, around)
+    variables = editor_variables(place, client_env)
     for name, raw in entries(document, "servers"):
-        yield declared(name, raw, variables, place.project, with_env_file())
+        yield declare_server(name, raw, variables, place.project, with_env_file())
 
 
 VSCODE = Client("vscode", "VS Code", _vscode_files, _vscode_servers)

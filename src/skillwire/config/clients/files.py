@@ -144,7 +144,7 @@ class ClientEnvironment:
         """Where programs of the command line keep what is configured."""
         return self.named("XDG_CONFIG_HOME", self.home / ".config")
 
-    def named(self, variable: str, otherwise: Path) -> Path:
-        """Return the folder that a variable names, else `otherwise`."""
+    def named(self, variable: str, fallback: Path) -> Path:
+        """Return the folder that a variable names, else `fallback`."""
         value = self.environment.get(variable, "").strip()
-        return Path(value) if value else otherwise
+        return Path(value) if value else fallback

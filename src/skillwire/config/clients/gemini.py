@@ -10,33 +10,33 @@ from skillwire.config.clients.base import (
     DeclaredServer,
     Entry,
     Variables,
-    declared,
-    either,
+    declare_server,
     entries,
+    parse_target,
 )
 from skillwire.config.clients.files import ClientEnvironment, Place
 from skillwire.host.connections.target import Target
 
 
-def _places(around: ClientEnvironment) -> Iterator[Place]:
-    yield from (Place(folder / ".gemini/settings.json", folder) for folder in around.projects)
-    yield Place(around.home / ".gemini/settings.json")
+def _places(client_env: ClientEnvironment) -> Iterator[Place]:
+    yield from (Place(folder / ".gemini/settings.json", folder) for folder in client_env.projects)
+    yield Place(client_env.home / ".gemini/settings.json")
 
 
 def _servers(
-    document: Mapping[str, object], place: Place, around: ClientEnvironment
+    document: Mapping[str, object], place: Place, client_env: ClientEnvironment
 ) -> Iterator[DeclaredServer]:
-    variables = Variables(BRACES_AND_BARE, around.environment)
+    variables = Variables(BRACES_AND_BARE, client_env.environment)
     lists = dict(entries(document, "mcp"))
     allowed, excluded = (_names(lists.get(key)) for key in ("allowed", "excluded"))
     for name, raw in entries(document, "mcpServers"):
-        found = declared(name, raw, variables, place.project, _target)
+        found = declare_server(name, raw, variables, place.project, _target)
         wanted = (allowed is None or name in allowed) and name not in (excluded or ())
         yield replace(found, enabled=found.enabled and wanted)
 
 
 def _target(entry: Entry) -> Target:
-    return entry.site("httpUrl") if entry.has("httpUrl") else either(entry)
+    return entry.site("httpUrl") if entry.has("httpUrl") else parse_target(entry)
 
 
 def _names(value: object) -> list[object] | None:

@@ -12,7 +12,7 @@ from skillwire.config.clients.base import (
     Entry,
     EntryError,
     Variables,
-    declared,
+    declare_server,
     entries,
     with_headers,
 )
@@ -24,18 +24,18 @@ _SERVERS = frozenset({"stdio", "streamable_http", "sse"})
 """The other types are parts of Goose itself."""
 
 
-def _places(around: ClientEnvironment) -> Iterator[Place]:
-    folder = around.application_data / "Block/goose/config"
-    base = folder if around.platform == "win32" else around.configuration / "goose"
+def _places(client_env: ClientEnvironment) -> Iterator[Place]:
+    folder = client_env.application_data / "Block/goose/config"
+    base = folder if client_env.platform == "win32" else client_env.configuration / "goose"
     yield Place(base / "config.yaml", format=Format.YAML)
 
 
 def _servers(
-    document: Mapping[str, object], _place: Place, around: ClientEnvironment
+    document: Mapping[str, object], _place: Place, client_env: ClientEnvironment
 ) -> Iterator[DeclaredServer]:
     for name, raw in entries(document, "extensions"):
         if as_object(raw).get("type") in _SERVERS:
-            yield declared(name, raw, Variables(NONE, around.environment), make=_target)
+            yield declare_server(name, raw, Variables(NONE, client_env.environment), make=_target)
 
 
 def _target(entry: Entry) -> Target:

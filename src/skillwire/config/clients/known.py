@@ -13,10 +13,10 @@ from skillwire.config.clients.files import ClientEnvironment, ClientFileError, P
 from skillwire.config.clients.gemini import GEMINI
 from skillwire.config.clients.goose import GOOSE
 from skillwire.config.clients.project import PROJECT
-from skillwire.core.names import closest
+from skillwire.core.names import find_close_matches
 from skillwire.errors import UsageError
-from skillwire.host.connections.addresses import is_plain_http, leads_to_private
-from skillwire.host.connections.labels import free_label, is_label, slug
+from skillwire.host.connections.addresses import is_plain_http, resolves_to_private
+from skillwire.host.connections.labels import is_label, slug, unique_label
 from skillwire.host.connections.target import COMMAND, Target
 from skillwire.safe_text import quoted
 
@@ -66,13 +66,13 @@ class KnownServer:
         return self.place.in_repository and url is not None and is_plain_http(url)
 
     @property
-    def starts_a_program(self) -> bool:
+    def starts_process(self) -> bool:
         return self.declared.target is not None and self.declared.target.url is None
 
     @property
-    def asks_first(self) -> bool:
+    def needs_consent(self) -> bool:
         """Whether a person must agree: somebody else may have written what runs, or where a secret goes."""
-        return self.place.in_repository and (self.starts_a_program or bool(self.declared.used))
+        return self.place.in_repository and (self.starts_process or bool(self.declared.used))
 
     @property
     def ready(self) -> bool:
@@ -88,7 +88,7 @@ class KnownServer:
             return self.declared.problem
         if self.same_as:
             return f"the same as `{self.same_as}`"
-        return "asks first" if self.asks_first else "ready"
+        return "asks first" if self.needs_consent else "ready"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class UnreadableFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownServers:
     """All that the files say."""
 
     servers: tuple[KnownServer, ...] = ()
@@ -109,32 +109,34 @@ class Known:
     labels: Mapping[str, KnownServer] = field(default_factory=dict[str, KnownServer])
 
 
-def known_servers(environment: Mapping[str, str], folder: Path | None = None) -> Known:
+def known_servers(environment: Mapping[str, str], folder: Path | None = None) -> KnownServers:
     """Return every server that a file names: the person's own files, and those of the project at `folder`.
 
     One broken file hides no other, and one broken server hides no other in its file.
     """
-    around = ClientEnvironment.of(environment, folder)
+    client_env = ClientEnvironment.of(environment, folder)
     found: list[tuple[Client, Place, DeclaredServer]] = []
     unreadable: list[UnreadableFile] = []
-    for client, place in _files(around):
+    for client, place in _files(client_env):
         try:
-            named = list(islice(client.servers(place.read(), place, around), _MAX_SERVERS + 1))
+            named = list(islice(client.servers(place.read(), place, client_env), _MAX_SERVERS + 1))
         except ClientFileError as error:
             unreadable.append(UnreadableFile(client, place, str(error)))
             continue
         if len(named) > _MAX_SERVERS:
-            told = f"it names more than {_MAX_SERVERS:,} servers"
-            unreadable.append(UnreadableFile(client, place, told))
+            message = f"it names more than {_MAX_SERVERS:,} servers"
+            unreadable.append(UnreadableFile(client, place, message))
         found.extend((client, place, each) for each in named[:_MAX_SERVERS])
     own = next((each.client.title for each in unreadable if not each.place.in_repository), "")
-    servers = tuple(_labelled(found, own))
-    return Known(servers, tuple(unreadable), {each.label: each for each in servers if not each.same_as})
+    servers = tuple(_assign_labels(found, own))
+    return KnownServers(
+        servers, tuple(unreadable), {each.label: each for each in servers if not each.same_as}
+    )
 
 
-def _files(around: ClientEnvironment) -> Iterator[tuple[Client, Place]]:
+def _files(client_env: ClientEnvironment) -> Iterator[tuple[Client, Place]]:
     """Yield each file that exists, once, the person's own first: no project can pass for them."""
-    places = [(client, place) for client in CLIENTS for place in client.places(around)]
+    places = [(client, place) for client in CLIENTS for place in client.places(client_env)]
     seen: set[Path] = set()
     for client, place in sorted(places, key=lambda each: each[1].in_repository):
         path = place.path.absolute()
@@ -143,7 +145,7 @@ def _files(around: ClientEnvironment) -> Iterator[tuple[Client, Place]]:
             yield client, place
 
 
-def _labelled(
+def _assign_labels(
     found: Iterable[tuple[Client, Place, DeclaredServer]], unread: str = ""
 ) -> Iterator[KnownServer]:
     """Give each server a label. Whose file it is counts first: a label of the person's own is never taken.
@@ -157,23 +159,23 @@ def _labelled(
         label = slug(declared.name)
         server = KnownServer(label, client, place, declared)
         if (holder := holders.get(label.casefold())) is not None:
-            if _same(holder, server):
+            if _is_same_server(holder, server):
                 yield replace(server, same_as=holder.label)
                 continue
-            server = _elsewhere(server, holders, holder.client.title)
+            server = _relabel(server, holders, holder.client.title)
         elif unread and place.in_repository:
-            server = _elsewhere(server, holders, unread)
+            server = _relabel(server, holders, unread)
         holders[server.label.casefold()] = server
         yield server
 
 
-def _elsewhere(server: KnownServer, taken: Iterable[str], by: str) -> KnownServer:
+def _relabel(server: KnownServer, taken: Iterable[str], by: str) -> KnownServer:
     """Return a server under a label of its own, because another client has, or may have, the one it wants."""
-    label = free_label(slug(f"{server.label}.{server.client.name}"), set(taken))
+    label = unique_label(slug(f"{server.label}.{server.client.name}"), set(taken))
     return replace(server, label=label, taken_by=by)
 
 
-def _same(one: KnownServer, other: KnownServer) -> bool:
+def _is_same_server(one: KnownServer, other: KnownServer) -> bool:
     """Whether two files mean the same server, with the same secrets."""
     if one.target is None or other.target is None:
         return False
@@ -188,7 +190,7 @@ MayReach = Callable[[KnownServer], bool]
 """Whether a person agrees that what a project's file says is done."""
 
 
-def nobody(_server: KnownServer) -> bool:
+def deny_all(_server: KnownServer) -> bool:
     """There is nobody to ask, so the answer is no."""
     return False
 
@@ -198,7 +200,7 @@ def is_address(argument: str) -> bool:
     return argument.startswith((COMMAND, "http://", "https://", "mcp+http://", "mcp+https://"))
 
 
-def label_in(argument: str) -> str | None:
+def parse_label(argument: str) -> str | None:
     """Return the label that an argument may be: `acme`, or `acme:` where it could be something else, too."""
     label = argument.removesuffix(":")
     return label if is_label(label) else None
@@ -209,9 +211,9 @@ def targets(
     environment: Mapping[str, str],
     folder: Path | None = None,
     *,
-    may_reach: MayReach = nobody,
+    may_reach: MayReach = deny_all,
     sending: frozenset[str] = frozenset(),
-    known: Known | None = None,
+    known: KnownServers | None = None,
 ) -> list[Target]:
     """Return how to reach each server that is named. Raises `UsageError`.
 
@@ -226,15 +228,15 @@ def targets(
             target = Target.parse(argument)
             same = (each.label for each in chosen.values() if each.identity == target.identity)
             taken = {label.casefold() for label in {*known.labels, *chosen} - set(same)}
-            target = replace(target, label=free_label(target.label, taken))
+            target = replace(target, label=unique_label(target.label, taken))
         else:
             target = _known_target(argument, known, may_reach, sending)
         chosen[target.label] = target
     return list(chosen.values())
 
 
-def _known_target(argument: str, known: Known, may_reach: MayReach, sending: frozenset[str]) -> Target:
-    server = known.labels.get(label_in(argument) or "")
+def _known_target(argument: str, known: KnownServers, may_reach: MayReach, sending: frozenset[str]) -> Target:
+    server = known.labels.get(parse_label(argument) or "")
     if server is None:
         raise _unknown(argument, known)
     where = quoted(str(server.place.path), None)
@@ -243,26 +245,26 @@ def _known_target(argument: str, known: Known, may_reach: MayReach, sending: fro
         raise UsageError(f"the server {quoted(server.label)} is disabled in {where}", hint=hint)
     target = server.target
     if target is None:
-        told = f"the server {quoted(server.label)} in {where} cannot be reached: {server.declared.problem}"
-        raise UsageError(told, hint="mend it there, or name its address instead of its label")
+        message = f"the server {quoted(server.label)} in {where} cannot be reached: {server.declared.problem}"
+        raise UsageError(message, hint="mend it there, or name its address instead of its label")
     if target.url is not None:
         server = replace(server, declared=replace(server.declared, used=server.declared.used | sending))
-    inside = target.url is not None and server.is_plain_in_repository and leads_to_private(target.url)
+    inside = target.url is not None and server.is_plain_in_repository and resolves_to_private(target.url)
     if inside:
         server = replace(server, inside=True)
         target = replace(target, public_only=False)
-    if (server.asks_first or inside) and not may_reach(server):
+    if (server.needs_consent or inside) and not may_reach(server):
         raise UsageError(
             f"{where}, which is part of a project, names {quoted(server.label)}, and nobody agreed that it "
-            f"may {danger(server)}",
+            f"may {describe_danger(server)}",
             hint=f"look at it; if you want that, add `{ALLOW} {server.label}`",
         )
     return target
 
 
-def danger(server: KnownServer) -> str:
+def describe_danger(server: KnownServer) -> str:
     """Return what would happen if a server of a project's file were reached, as the end of a sentence."""
-    if server.starts_a_program:
+    if server.starts_process:
         return f"run {quoted(server.declared.spelled, None)}"
     where = quoted(server.declared.spelled, None)
     secrets = ", ".join(quoted(name) for name in sorted(server.declared.used))
@@ -270,8 +272,8 @@ def danger(server: KnownServer) -> str:
     return f"{asked}, which is plain `http` in your own network" if server.inside else asked
 
 
-def _unknown(argument: str, known: Known) -> UsageError:
-    close = closest(argument, known.labels, 1)
+def _unknown(argument: str, known: KnownServers) -> UsageError:
+    close = find_close_matches(argument, known.labels, 1)
     meant = f"did you mean {quoted(close[0])}? " if close else ""
     hint = f"{meant}`skillwire servers` lists them; a URL, or `--` and a command, will do as well"
-    return UsageError(f"no file names a server {quoted(label_in(argument) or argument)}", hint=hint)
+    return UsageError(f"no file names a server {quoted(parse_label(argument) or argument)}", hint=hint)

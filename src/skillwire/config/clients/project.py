@@ -2,20 +2,20 @@
 
 from collections.abc import Iterator, Mapping
 
-from skillwire.config.clients.base import BRACES, Client, DeclaredServer, Variables, declared, entries
+from skillwire.config.clients.base import BRACES, Client, DeclaredServer, Variables, declare_server, entries
 from skillwire.config.clients.files import ClientEnvironment, Place
 
 
-def _places(around: ClientEnvironment) -> Iterator[Place]:
-    yield from (Place(folder / ".mcp.json", folder) for folder in around.projects)
+def _places(client_env: ClientEnvironment) -> Iterator[Place]:
+    yield from (Place(folder / ".mcp.json", folder) for folder in client_env.projects)
 
 
 def _servers(
-    document: Mapping[str, object], place: Place, around: ClientEnvironment
+    document: Mapping[str, object], place: Place, client_env: ClientEnvironment
 ) -> Iterator[DeclaredServer]:
-    variables = Variables(BRACES, around.environment)
+    variables = Variables(BRACES, client_env.environment)
     for name, raw in entries(document, "mcpServers"):
-        yield declared(name, raw, variables, place.project)
+        yield declare_server(name, raw, variables, place.project)
 
 
 PROJECT = Client("project", "a project's .mcp.json", _places, _servers)

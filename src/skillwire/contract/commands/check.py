@@ -15,7 +15,7 @@ from skillwire.area import CheckFlags
 from skillwire.config.report import CheckRequest, CheckResult, by_place
 from skillwire.contract.changes import changed_since, problems_of_skills
 from skillwire.contract.commands.options import BlockKey
-from skillwire.contract.fixes import FIXES, fixed
+from skillwire.contract.fixes import FIXES, apply_fixes
 from skillwire.contract.folders import all_problems, check_folders
 from skillwire.contract.report import print_contract_text
 from skillwire.contract.rules.skill import BLOCK_KEY
@@ -23,9 +23,9 @@ from skillwire.core.atomic_write import remove_abandoned, replace_file
 from skillwire.core.problem import Problem, Rule
 from skillwire.errors import UsageError
 from skillwire.library.library import Library
-from skillwire.safe_text import quoted, visible
-from skillwire.terminal.messages import counted
-from skillwire.terminal.output import agreed, is_interactive, print_error, talk
+from skillwire.safe_text import escape_invisible, quoted
+from skillwire.terminal.messages import pluralize
+from skillwire.terminal.output import confirm, is_interactive, print_error, stderr_console
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -50,7 +50,7 @@ def find_repairs(problems: Iterable[Problem], folders: Mapping[str, Path], key: 
     for path, broken in rules.items():
         file = folders[path] / Path(path).name
         before = file.read_bytes()
-        after = fixed(before, broken, key, file.resolve().parent.name)
+        after = apply_fixes(before, broken, key, file.resolve().parent.name)
         if after != before:
             repairs.append(Repair(path, file, before, after))
     return repairs
@@ -58,17 +58,17 @@ def find_repairs(problems: Iterable[Problem], folders: Mapping[str, Path], key: 
 
 def may_write(repairs: list[Repair], *, yes: bool) -> bool:
     """Show a diff; whether to write it: with `--yes`, or if the person at the terminal says so."""
-    console = talk()
+    console = stderr_console()
     for repair in repairs:
         for line in _diff(repair):
-            console.print(Text(visible(line, keep="\t"), _COLOURS.get(line[0], "")))
+            console.print(Text(escape_invisible(line, keep="\t"), _COLOURS.get(line[0], "")))
     if yes:
         return True
-    mended = counted(len(repairs), "file")
+    mended = pluralize(len(repairs), "file")
     if not is_interactive():
         print_error(f"{mended} could be mended, and nothing was written", hint="`--fix --yes` writes it")
         return False
-    return agreed(f"write this to {mended}?")
+    return confirm(f"write this to {mended}?")
 
 
 def write(repairs: Iterable[Repair]) -> None:
@@ -113,7 +113,7 @@ class ContractCheckFlags(CheckFlags):
             if not may_write(repairs, yes=self.yes):
                 return None
             write(repairs)
-            talk().print(f"{counted(len(repairs), 'file')} written")
+            stderr_console().print(f"{pluralize(len(repairs), 'file')} written")
             found, _ = anyio.run(self._find, request.load())
         return found
 

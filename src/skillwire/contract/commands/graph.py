@@ -9,10 +9,10 @@ from skillwire.contract.commands.options import BlockKey
 from skillwire.contract.folders import check_folders
 from skillwire.contract.graph import DRAWINGS, Graph, as_json
 from skillwire.contract.rules.skill import BLOCK_KEY
-from skillwire.safe_text import visible
-from skillwire.terminal.messages import NO_SKILLS, counted
+from skillwire.safe_text import escape_invisible
+from skillwire.terminal.messages import NO_SKILLS, pluralize
 from skillwire.terminal.options import FollowLinks
-from skillwire.terminal.output import print_json, print_line, talk
+from skillwire.terminal.output import print_json, print_line, stderr_console
 
 
 def graph(
@@ -51,19 +51,19 @@ def graph(
         print_json(as_json(drawn))
     else:
         for line in DRAWINGS[kind](drawn):
-            print_line(visible(line))
+            print_line(escape_invisible(line))
     if kind == "text" and drawn.edges:
         _print_order(drawn)
     unknown = list(drawn.unknown())
-    found = f"{counted(len(drawn.cycles), 'cycle')}, {counted(len(unknown), 'unknown id')}"
-    talk().print(f"{counted(len(drawn.edges), 'skill')}; {found}")
+    found = f"{pluralize(len(drawn.cycles), 'cycle')}, {pluralize(len(unknown), 'unknown id')}"
+    stderr_console().print(f"{pluralize(len(drawn.edges), 'skill')}; {found}")
     if not drawn.edges:
-        talk().print(NO_SKILLS)
+        stderr_console().print(NO_SKILLS)
     return 1 if drawn.cycles or unknown else 0
 
 
 def _print_order(drawn: Graph) -> None:
     print_line("")
-    print_line(visible(f"order: {', '.join(drawn.order)}"))
+    print_line(escape_invisible(f"order: {', '.join(drawn.order)}"))
     for cycle in drawn.cycles:
-        print_line(visible(f"cycle: {' → '.join(cycle)}"))
+        print_line(escape_invisible(f"cycle: {' → '.join(cycle)}"))

@@ -12,10 +12,10 @@ from skillwire.contract.rules.skill import BLOCK_KEY, document_uri
 from skillwire.core.names import NAME_RULE, SKILL_FILE, is_skill_name, suggest_name
 from skillwire.errors import ContractError, UsageError
 from skillwire.frontmatter.split import UnreadableError, split
-from skillwire.frontmatter.writer import scalar
+from skillwire.frontmatter.writer import format_scalar
 from skillwire.frontmatter.yaml12 import load
 from skillwire.safe_text import quoted
-from skillwire.terminal.output import print_line, talk
+from skillwire.terminal.output import print_line, stderr_console
 
 _BODY = """
 # {title}
@@ -32,12 +32,12 @@ def new_skill(name: str, *, key: str | None) -> str:
     block = ""
     if key is not None:
         block = (
-            f'{scalar(key)}:\n  id: {scalar(name)}\n  version: "0.1.0"\n  tags: []\n'
+            f'{format_scalar(key)}:\n  id: {format_scalar(name)}\n  version: "0.1.0"\n  tags: []\n'
             f"  capabilities:\n    - {document_uri(name)}\n  depends_on: []\n  references: {{}}\n"
         )
     title = name.replace("-", " ").capitalize()
     description = f"Say what {name} does, and when to use it."
-    fields = f"name: {scalar(name)}\ndescription: {scalar(description)}\n{block}"
+    fields = f"name: {format_scalar(name)}\ndescription: {format_scalar(description)}\n{block}"
     return f"---\n{fields}---\n{_BODY.format(title=title)}"
 
 
@@ -68,7 +68,7 @@ def new(
         )
     text = new_skill(folder.name, key=block_key if contract else None)
     if contract:
-        _must_keep_the_contract(text, folder.name, block_key)
+        _validate_template(text, folder.name, block_key)
     file = folder / SKILL_FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -87,11 +87,11 @@ def new(
     print_line(str(file))
     key = "" if block_key == BLOCK_KEY else f" --block-key {shlex.quote(block_key)}"
     option = f" --contract{key}" if contract else ""
-    talk().print(f"write what it does, then `skillwire check {shlex.quote(str(folder))}{option}`")
+    stderr_console().print(f"write what it does, then `skillwire check {shlex.quote(str(folder))}{option}`")
     return 0
 
 
-def _must_keep_the_contract(text: str, name: str, key: str) -> None:
+def _validate_template(text: str, name: str, key: str) -> None:
     try:
         validate_skill_frontmatter(load(split(text.encode()).text).values, name, key=key)
     except ContractError as error:

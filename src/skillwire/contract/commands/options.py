@@ -9,7 +9,7 @@ from skillwire.errors import UsageError
 from skillwire.safe_text import quoted
 
 
-def _must_be_a_key(_type: object, key: object) -> None:
+def _validate_key(_type: object, key: object) -> None:
     """Raise `UsageError` if no block can stand under this key."""
     if not isinstance(key, str) or not key.strip():
         raise UsageError("`--block-key` is empty", hint=f"name a key, such as {quoted(BLOCK_KEY)}")
@@ -24,7 +24,7 @@ BlockKey: TypeAlias = Annotated[
     str,
     Parameter(
         name="--block-key",
-        validator=_must_be_a_key,
+        validator=_validate_key,
         help="The key of the contract's block; `x-personal-mcp` by default.",
     ),
 ]

@@ -8,15 +8,15 @@ from cyclopts import Parameter
 
 from skillwire.config.library import load_library
 from skillwire.contract.commands.options import BlockKey
-from skillwire.contract.projection import Plan, check_out_is_separate, differences, plan_for, write
+from skillwire.contract.projection import Plan, check_out_is_separate, differences, plan_projection, write
 from skillwire.contract.rules.skill import BLOCK_KEY
 from skillwire.core.output_folder import SiteFolder
 from skillwire.core.problem import Severity
 from skillwire.errors import SourceError
-from skillwire.safe_text import quoted, visible
-from skillwire.terminal.messages import NO_SKILLS, counted
+from skillwire.safe_text import escape_invisible, quoted
+from skillwire.terminal.messages import NO_SKILLS, pluralize
 from skillwire.terminal.options import AsJson, FollowLinks
-from skillwire.terminal.output import print_json, print_line, print_problems, talk
+from skillwire.terminal.output import print_json, print_line, print_problems, stderr_console
 
 
 def project(
@@ -48,37 +48,39 @@ def project(
     """
     library = load_library([path], follow_links=follow_links)
     check_out_is_separate(library, out)
-    plan = plan_for(library, block_key)
-    print_problems(talk(), plan.problems)
+    plan = plan_projection(library, block_key)
+    print_problems(stderr_console(), plan.problems)
     if any(problem.severity is Severity.ERROR for problem in plan.problems):
         raise SourceError("nothing is projected: mend the errors above first")
     if not plan.files:
         raise SourceError(f"nothing is projected: {NO_SKILLS}")
     site = SiteFolder(out, "project")
     if check:
-        return _told_differences(plan, anyio.run(differences, library, plan, site), out, json=json)
+        return _report_differences(plan, anyio.run(differences, library, plan, site), out, json=json)
     anyio.run(write, library, plan, site)
     if json:
-        print_json(_told(plan) | {"written": site.written, "removed": site.removed})
-    talk().print(f"{counted(len(plan.skills), 'skill')} projected to {quoted(str(out))}")
+        print_json(_plan_to_json(plan) | {"written": site.written, "removed": site.removed})
+    stderr_console().print(f"{pluralize(len(plan.skills), 'skill')} projected to {quoted(str(out))}")
     return 0
 
 
-def _told(plan: Plan) -> dict[str, object]:
+def _plan_to_json(plan: Plan) -> dict[str, object]:
     return {
         "skills": [{"id": each.id, "path": each.path, "dropped": list(each.dropped)} for each in plan.skills]
     }
 
 
-def _told_differences(plan: Plan, found: dict[str, list[str]], out: Path, *, json: bool) -> int:
+def _report_differences(plan: Plan, found: dict[str, list[str]], out: Path, *, json: bool) -> int:
     if json:
-        print_json(_told(plan) | found)
+        print_json(_plan_to_json(plan) | found)
     else:
         for what, paths in found.items():
             for path in paths:
-                print_line(visible(f"{what}: {path}"))
+                print_line(escape_invisible(f"{what}: {path}"))
     if any(found.values()):
-        talk().print(f"the projection in {quoted(str(out))} is not current; project again without `--check`")
+        stderr_console().print(
+            f"the projection in {quoted(str(out))} is not current; project again without `--check`"
+        )
         return 1
-    talk().print(f"the projection in {quoted(str(out))} is current")
+    stderr_console().print(f"the projection in {quoted(str(out))} is current")
     return 0

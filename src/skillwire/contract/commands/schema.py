@@ -9,7 +9,7 @@ from skillwire.contract.rules.block import PATTERN as SEMVER
 from skillwire.contract.rules.skill import BLOCK_KEY
 from skillwire.contract.rules.standard import RESERVED_WORDS
 from skillwire.core.conformance import MAX_COMPATIBILITY, MAX_DESCRIPTION
-from skillwire.core.names import NAME_LENGTH
+from skillwire.core.names import MAX_NAME_LENGTH
 from skillwire.terminal.output import print_json
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -78,7 +78,7 @@ def _standard(*, letter_first: bool) -> dict[str, Any]:
         "description": "The name of the skill, and of the folder it lives in",
         "type": "string",
         "minLength": 1,
-        "maxLength": NAME_LENGTH,
+        "maxLength": MAX_NAME_LENGTH,
         "pattern": _ID if letter_first else _KEBAB,
     }
     if letter_first:

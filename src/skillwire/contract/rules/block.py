@@ -15,7 +15,7 @@ from skillwire.contract.rules.skill import (
 from skillwire.core.names import is_skill_name
 from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Json
-from skillwire.frontmatter.positions import Way
+from skillwire.frontmatter.positions import FieldPath
 from skillwire.safe_text import quoted
 
 # A numeric identifier has no leading zero, also in a pre-release; build metadata may have any.
@@ -223,7 +223,7 @@ def number_size(subject: ContractSkill) -> Iterator[Problem]:
 NUMBER_CHECKS: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (number_size,)
 
 
-def _too_large(value: Json, way: Way) -> Iterator[Way]:
+def _too_large(value: Json, way: FieldPath) -> Iterator[FieldPath]:
     """Yield the way to each number that is too large; the reader has made a float of it."""
     if isinstance(value, dict):
         for name, item in value.items():

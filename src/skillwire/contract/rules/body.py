@@ -29,10 +29,10 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _INLINE = re.compile(r"\]\([ \t]*+(?:<([^<>\n]*+)>|([^\s()<>]++(?:\([^\s()]*+\)[^\s()]*+)*+))")
 _LONGEST_TITLE = 300
 _DEFINED = re.compile(r"^ {0,3}\[[^\]\n]++\]:\s*+(?:<([^<>\n]*+)>|(\S++))", re.MULTILINE)
-_ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|/|#|\?|\{|\$")
+_EXTERNAL_TARGET = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|/|#|\?|\{|\$")
 # Paths that stand in the text without being links: below the folders that the standard names.
 _MENTION = re.compile(r"(?<![\w/.\\-])(?:\./)?((?:references|scripts|assets)/[\w./-]*[\w-]\.\w+)(?![\w/*])")
-_TOLD_TO_RUN = re.compile(r"(?i)\b(?:run|runs|running|execute|start|call|invoke)\s+\Z")
+_RUN_INSTRUCTION = re.compile(r"(?i)\b(?:run|runs|running|execute|start|call|invoke)\s+\Z")
 _LONGEST_VERB = len("running") + 3
 _COMMAND = re.compile(r"^[ \t]*(?:[$>] )?(?:\./)?([\w./-]+)(?=\s|$)", re.MULTILINE)
 _IMPORTED = frozenset({"py", "js", "mjs", "ts"})
@@ -41,7 +41,7 @@ _WORD = re.compile(r"[\w.-]++")
 _FOLDER = re.compile(r"(?<![\w/.-])(?:\./)?([\w./-]++)(?<=/)")
 _LONGEST_FOLDER = 200
 # What people and lawyers read, and models need not.
-_FOR_PEOPLE = ("LICENSE", "LICENCE", "NOTICE", "COPYING", "README", "CHANGELOG")
+_DOCUMENTATION_NAMES = ("LICENSE", "LICENCE", "NOTICE", "COPYING", "README", "CHANGELOG")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ def read_body(text: str) -> BodyFacts:
     """Return what there is to know of a Markdown text. `\\r\\n` counts as one line break."""
     text = text.replace("\r\n", "\n")
     lines = text.count("\n") + (1 if text and not text.endswith("\n") else 0)
-    prose = _blanked(_COMMENT, text)
-    without_code = _blanked(_SPAN, _blanked(_FENCE, prose))
-    found = [*_linked(without_code), *((each[1], each.start()) for each in _MENTION.finditer(prose))]
+    prose = _blank_out(_COMMENT, text)
+    without_code = _blank_out(_SPAN, _blank_out(_FENCE, prose))
+    found = [*_find_links(without_code), *((each[1], each.start()) for each in _MENTION.finditer(prose))]
     return BodyFacts(
         lines,
         -(-len(text) // CHARACTERS_PER_TOKEN),
@@ -97,12 +97,12 @@ def unreferenced(paths: Iterable[str], names: frozenset[str], folders: frozenset
         words = set(_words(name))
         stem, _, suffix = name.rpartition(".")
         imported = suffix in _IMPORTED and stem in names
-        if words <= names or imported or any(each in folders for each in _around(folder)):
+        if words <= names or imported or any(each in folders for each in _parent_folders(folder)):
             continue
         yield path
 
 
-def _around(folder: str) -> Iterator[str]:
+def _parent_folders(folder: str) -> Iterator[str]:
     while folder:
         yield folder
         folder = folder.rpartition("/")[0]
@@ -113,10 +113,10 @@ def _words(text: str) -> Iterator[str]:
     return filter(None, (word.rstrip(".-") for word in _WORD.findall(text)))
 
 
-def _linked(text: str) -> Iterator[tuple[str, int]]:
+def _find_links(text: str) -> Iterator[tuple[str, int]]:
     defined = ((each[1] or each[2], each.start()) for each in _DEFINED.finditer(text))
     for target, at in chain(_inline(text), defined):
-        if target and not _ELSEWHERE.match(target):
+        if target and not _EXTERNAL_TARGET.match(target):
             yield unquote(re.split("[#?]", target)[0]), at
 
 
@@ -126,9 +126,9 @@ def _inline(text: str) -> Iterator[tuple[str, int]]:
     for found in _INLINE.finditer(text):
         end = found.end()
         if close < end:
-            close = _found(text, ")", end)
+            close = _find(text, ")", end)
         if line_end < end:
-            line_end = _found(text, "\n", end)
+            line_end = _find(text, "\n", end)
         target = found[1] if found[1] is not None else found[2]
         if close < line_end and close - end <= _LONGEST_TITLE:  # both are at the end where there is none
             yield target, found.start()
@@ -136,7 +136,7 @@ def _inline(text: str) -> Iterator[tuple[str, int]]:
             yield target[: target.rindex("(")], found.start()
 
 
-def _found(text: str, what: str, start: int) -> int:
+def _find(text: str, what: str, start: int) -> int:
     at = text.find(what, start)
     return at if at >= 0 else len(text)
 
@@ -152,7 +152,7 @@ def _commands(text: str) -> Iterator[tuple[str, int]]:
             continue
         program = span[1].split(maxsplit=1)[0].removeprefix("./") if span[1].strip() else ""
         before = text[max(span.start() - _LONGEST_VERB, 0) : span.start()]
-        if "/" in program and _TOLD_TO_RUN.search(before):
+        if "/" in program and _RUN_INSTRUCTION.search(before):
             yield program, span.start()
 
 
@@ -176,7 +176,7 @@ def _mentions(text: str, found: Iterable[tuple[str, int]]) -> tuple[Mention, ...
     return tuple(mentions)
 
 
-def _blanked(pattern: re.Pattern[str], text: str) -> str:
+def _blank_out(pattern: re.Pattern[str], text: str) -> str:
     """Return `text` with spaces where `pattern` was: every line stays the line that it is."""
     return pattern.sub(lambda found: "\n".join(" " * len(line) for line in found[0].split("\n")), text)
 
@@ -221,7 +221,8 @@ def file_unreferenced(text: SkillBody) -> Iterator[Problem]:
     candidates = sorted(
         path
         for path in text.files - known
-        if not path.startswith(nested) and not path.rpartition("/")[2].upper().startswith(_FOR_PEOPLE)
+        if not path.startswith(nested)
+        and not path.rpartition("/")[2].upper().startswith(_DOCUMENTATION_NAMES)
     )
     folders = text.body.folders | {link.path for link in text.body.links}
     left = list(unreferenced(candidates, text.body.names, folders))

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from skillwire.contract.rules.skill import (
     ContractSkill,
     document_uri,
+    expected_uris,
     id_fault,
     kebab,
     not_text,
     proposed_id,
-    published,
     reference_uri,
     root_uri,
     stripped,
@@ -200,7 +200,7 @@ def _place_fault(path: str) -> str | None:
 
 def capabilities_missing(subject: ContractSkill) -> Iterator[Problem]:
     if subject.block.get("capabilities") is None:
-        addresses = ", ".join(published(subject))
+        addresses = ", ".join(expected_uris(subject))
         hint = f"write {quoted(f'capabilities: [{addresses}]')}, or let `--fix` write it"
         message = "the block does not say which addresses are published"
         yield subject.problem(subject.way("capabilities"), Rule.CONTRACT_CAPABILITIES_MISSING, message, hint)
@@ -278,7 +278,7 @@ CAPABILITY_CHECKS: tuple[Callable[[ContractSkill], Iterable[Problem]], ...] = (
 
 def served_uris(subject: ContractSkill) -> Iterator[str]:
     """Yield every address that the skill is served at, those of aliases too."""
-    yield from published(subject)
+    yield from expected_uris(subject)
     for _, _, alias in subject.aliases():
         yield reference_uri(subject.namespace, alias)
 

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from skillwire.core.names import is_skill_name
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Json
-from skillwire.frontmatter.positions import Way, spelled
+from skillwire.frontmatter.positions import FieldPath, format_field_path
 from skillwire.safe_text import quoted
 
 BLOCK_KEY = "x-personal-mcp"
@@ -101,9 +101,9 @@ class SkillFacts:
     uri: str = ""
     """Under which its `SKILL.md` is served, if it is."""
 
-    def problem(self, way: Way, rule: Rule, message: str, hint: str) -> Problem:
+    def problem(self, way: FieldPath, rule: Rule, message: str, hint: str) -> Problem:
         """Return a problem of the field at `way`, with the severity that its rule has."""
-        return Problem(self.path, rule, SEVERITIES[rule], message, hint=hint, field=spelled(way))
+        return Problem(self.path, rule, SEVERITIES[rule], message, hint=hint, field=format_field_path(way))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +138,11 @@ class ContractSkill:
         guesses = (each for each in (self.name, self.facts.folder) if each and is_skill_name(each))
         return self.id or next(guesses, "my-skill")
 
-    def way(self, *parts: str | int) -> Way:
+    def way(self, *parts: str | int) -> FieldPath:
         """Return the way to a value in the block."""
         return (self.key, *parts)
 
-    def problem(self, way: Way, rule: Rule, message: str, hint: str) -> Problem:
+    def problem(self, way: FieldPath, rule: Rule, message: str, hint: str) -> Problem:
         return self.facts.problem(way, rule, message, hint)
 
     def references(self) -> Iterator[tuple[str, Mapping[str, Json]]]:
@@ -245,7 +245,7 @@ def card_uri(skill_id: str) -> str:
     return f"{CATALOG}skills/{skill_id}"
 
 
-def published(subject: ContractSkill) -> Iterator[str]:
+def expected_uris(subject: ContractSkill) -> Iterator[str]:
     """Yield the addresses that a skill should declare: its document, then its references."""
     yield document_uri(subject.namespace)
     for ref_id, _ in subject.references():

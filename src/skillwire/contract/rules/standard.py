@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from skillwire.contract.rules.skill import ContractSkill, SkillFacts, published, text_or_none
+from skillwire.contract.rules.skill import ContractSkill, SkillFacts, expected_uris, text_or_none
 from skillwire.core.conformance import MAX_DESCRIPTION
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Json
@@ -26,7 +26,7 @@ def block_for_metadata_file(text: str, subject: ContractSkill) -> str:
     block: dict[str, Json] = {
         "id": subject.namespace,
         "version": "1.0.0",
-        "capabilities": list(published(subject)),
+        "capabilities": list(expected_uris(subject)),
         **{name: known[name] for name in _TAKEN_OVER if name in known},
     }
     block["version"] = str(block["version"])  # what was a number there must be text here
@@ -83,7 +83,7 @@ CLAUDE_FIELDS: Mapping[str, _Kind] = {
 def standard_problems(facts: SkillFacts) -> Iterator[Problem]:
     """Yield what is wrong by the standard, as grave as the contract takes it."""
     for problem in facts.problems:
-        judge = _JUDGES.get(problem.rule)
+        judge = _SEVERITY_RULES.get(problem.rule)
         severity = problem.severity if judge is None else judge(facts.frontmatter)
         if severity is not None:
             yield problem if severity is problem.severity else replace(problem, severity=severity)
@@ -118,7 +118,7 @@ def _tools(fields: Mapping[str, Json]) -> Severity | None:
     return Severity.WARNING if value is None or isinstance(value, str) else None
 
 
-_JUDGES: Mapping[Rule, Callable[[Mapping[str, Json]], Severity | None]] = {
+_SEVERITY_RULES: Mapping[Rule, Callable[[Mapping[str, Json]], Severity | None]] = {
     Rule.NAME_FOLDER: lambda _: Severity.ERROR,
     Rule.DESCRIPTION_LENGTH: _description,
     Rule.LICENSE_TYPE: _license,

@@ -9,7 +9,7 @@ from anyio.to_thread import run_sync
 from skillwire.core.record import SkillRecord, Trust, Withheld
 from skillwire.errors import StateError
 from skillwire.host.hosted_skill import HostedSkill
-from skillwire.host.store.approvals import Approval, ApprovalStatus, content_of
+from skillwire.host.store.approvals import Approval, ApprovalStatus, content_key
 from skillwire.host.store.state import State
 from skillwire.protocol.remote import RemoteFile, RemoteSkill
 
@@ -21,14 +21,14 @@ _WHY = {
 _LIVE = "its content is made when it is read, and no approval can be bound to that"
 
 
-def decided(record: SkillRecord, standing: ApprovalStatus, hint: str, *, live: bool) -> SkillRecord:
+def decided(record: SkillRecord, approval_status: ApprovalStatus, hint: str, *, live: bool) -> SkillRecord:
     """Return a record of a server's skill with what a person decided. `hint` says how to approve it.
 
     Nothing is left of what the record said before. To `live` content, no approval can be bound (H17).
     """
-    if standing is ApprovalStatus.APPROVED:
+    if approval_status is ApprovalStatus.APPROVED:
         return replace(record, trust=Trust.APPROVED, withheld=None)
-    reason = _LIVE if live else _WHY[standing]
+    reason = _LIVE if live else _WHY[approval_status]
     return replace(record, trust=Trust.WITHHELD, withheld=Withheld(reason, hint))
 
 
@@ -49,22 +49,22 @@ class ApprovalStore:
         self._labels.add(label)
         return await run_sync(self._state.bind, label, identity)
 
-    def can_keep(self, skill: HostedSkill) -> bool:
+    def can_store(self, skill: HostedSkill) -> bool:
         """Whether an approval could outlast this process (H17)."""
-        return self._of(skill) is not None and content_of(skill) is not None
+        return self._of(skill) is not None and content_key(skill) is not None
 
-    async def standing(self, skill: HostedSkill) -> ApprovalStatus:
+    async def approval_status(self, skill: HostedSkill) -> ApprovalStatus:
         """Return what is known of an approval. If it was of other files, it ends here (H17)."""
         if (state := self._of(skill)) is None:
             return ApprovalStatus.UNKNOWN
-        return await run_sync(state.approvals.standing, skill.label, skill.claimed)
+        return await run_sync(state.approvals.approval_status, skill.label, skill.claimed)
 
     async def judged(self, skills: Iterable[HostedSkill]) -> dict[tuple[str, str], ApprovalStatus]:
         """Return the same for many, of which few were ever approved."""
         known: set[tuple[str, str]] = set()
         if self._state is not None:
             known = {(each.label, each.uri) for each in await run_sync(self._state.approvals.all)}
-        return {each.identity: await self.standing(each) for each in skills if each.identity in known}
+        return {each.identity: await self.approval_status(each) for each in skills if each.identity in known}
 
     async def decisions(self, label: str) -> frozenset[Approval]:
         """Return everything that a person decided about the skills of a server. Raises `StateError`."""

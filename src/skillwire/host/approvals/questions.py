@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from skillwire.core.json_text import same
-from skillwire.host.hosted_skill import HostedSkill, shown_path, wishes
-from skillwire.host.store.approvals import content_of
+from skillwire.core.json_text import json_equal
+from skillwire.host.hosted_skill import HostedSkill, display_path, effects
+from skillwire.host.store.approvals import content_key
 from skillwire.protocol.remote import Dialect, ListedSkill
-from skillwire.safe_text import bare, plain, quoted
+from skillwire.safe_text import quote_if_needed, quoted, strip_invisible
 
 _SHOWN_CHANGES = 20
 """Differences that a sentence names."""
@@ -25,7 +25,7 @@ class Changes:
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-    rotated: tuple[str, ...] = ()
+    modified: tuple[str, ...] = ()
     """Files that have other bytes."""
     fields: tuple[str, ...] = ()
     """Fields of the frontmatter."""
@@ -36,14 +36,14 @@ class Changes:
 
     def __bool__(self) -> bool:
         return bool(
-            self.added or self.removed or self.rotated or self.fields or self.delivery or self.integrity
+            self.added or self.removed or self.modified or self.fields or self.delivery or self.integrity
         )
 
     def __str__(self) -> str:
         parts = [
             *(f"{quoted(path)} is new" for path in self.added),
             *(f"{quoted(path)} is gone" for path in self.removed),
-            *(f"{quoted(path)} has other bytes" for path in self.rotated),
+            *(f"{quoted(path)} has other bytes" for path in self.modified),
             *(f"the field {quoted(field)} says something else" for field in self.fields),
             *(["it is delivered with other digests, or from elsewhere"] if self.delivery else []),
             *(["it has digests and had none, or the other way round"] if self.integrity else []),
@@ -57,9 +57,9 @@ class Changes:
         new = {file.uri: file.digest for file in after.files or ()}
         keys = sorted(before.frontmatter.keys() | after.frontmatter.keys())
         return cls(
-            added=tuple(shown_path(after, uri) for uri in new if uri not in old),
-            removed=tuple(shown_path(before, uri) for uri in old if uri not in new),
-            rotated=tuple(shown_path(after, uri) for uri in new if uri in old and old[uri] != new[uri]),
+            added=tuple(display_path(after, uri) for uri in new if uri not in old),
+            removed=tuple(display_path(before, uri) for uri in old if uri not in new),
+            modified=tuple(display_path(after, uri) for uri in new if uri in old and old[uri] != new[uri]),
             fields=tuple(_shown(key) for key in keys if not _same_field(before, after, key)),
             delivery=before.deliveries != after.deliveries,
             integrity=(before.files is None) != (after.files is None),
@@ -71,18 +71,18 @@ def needs_new_approval(before: ListedSkill, after: ListedSkill) -> bool:
 
     Where not all files have digests, the entry itself is all that a person can have seen.
     """
-    if (content := content_of(before)) is not None:
-        return content != content_of(after)
+    if (content := content_key(before)) is not None:
+        return content != content_key(after)
     return bool(Changes.between(before, after))
 
 
 def _same_field(before: ListedSkill, after: ListedSkill, key: str) -> bool:
     there = key in before.frontmatter and key in after.frontmatter
-    return there and same(before.frontmatter[key], after.frontmatter[key])
+    return there and json_equal(before.frontmatter[key], after.frontmatter[key])
 
 
 def _shown(key: str) -> str:
-    return plain(key, _SHOWN_FIELD)
+    return strip_invisible(key, _SHOWN_FIELD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Inspection:
     skill: HostedSkill
     files: tuple[InspectedFile, ...] | None
     """None where content is made when it is read."""
-    wishes: tuple[str, ...]
+    effects: tuple[str, ...]
     """What its frontmatter asks for. Approval grants none of it (H21)."""
     changes: Changes | None
     """What is different from the version that was approved; None if none was."""
@@ -117,9 +117,9 @@ def inspect_entry(skill: HostedSkill, changes: Changes | None = None) -> Inspect
     """Return what the entry says, in a form that can be shown."""
     listed = skill.files
     files = tuple(
-        InspectedFile(shown_path(skill, file.uri), file.size, file.digest.text) for file in listed or ()
+        InspectedFile(display_path(skill, file.uri), file.size, file.digest.text) for file in listed or ()
     )
-    return Inspection(skill, None if listed is None else files, wishes(skill), changes)
+    return Inspection(skill, None if listed is None else files, effects(skill), changes)
 
 
 class Answer(StrEnum):
@@ -162,8 +162,10 @@ class LoadRequest:
         if changes is not None:
             lines.append(f"It was approved before, and has changed: {changes}")
         lines += _files(self.inspection)
-        if wishes := self.inspection.wishes:
-            lines.append(f"It asks for this, which approval does not grant: {', '.join(map(quoted, wishes))}")
+        if effects := self.inspection.effects:
+            lines.append(
+                f"It asks for this, which approval does not grant: {', '.join(map(quoted, effects))}"
+            )
         lines.append("Whoever runs that server wrote it. Nobody has checked what it tells a model to do.")
         return "\n".join(lines)
 
@@ -175,7 +177,7 @@ def _files(inspection: Inspection) -> Iterator[str]:
     size = "" if inspection.size is None else f" of {inspection.size:,} bytes in all"
     yield f"It has {len(files):,} file{'s' * (len(files) != 1)}{size}:"
     for file in files[:_SHOWN_FILES]:
-        yield f"  {bare(file.path)}{'' if file.size is None else f' ({file.size:,} bytes)'}"
+        yield f"  {quote_if_needed(file.path)}{'' if file.size is None else f' ({file.size:,} bytes)'}"
     if (more := len(files) - _SHOWN_FILES) > 0:
         yield f"  and {more:,} more"
 
@@ -217,6 +219,6 @@ Approver: TypeAlias = Callable[[Request], Awaitable[Answer]]
 """A function that asks a person. It gets one request at a time."""
 
 
-async def nobody(_request: Request) -> Answer:
+async def deny_all(_request: Request) -> Answer:
     """Say no: there is nobody to ask (H30)."""
     return Answer.NO

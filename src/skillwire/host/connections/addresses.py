@@ -53,7 +53,7 @@ def is_plain_http(url: str) -> bool:
     return urlsplit(url).scheme.lower() == "http"
 
 
-def leads_to_private(url: str) -> bool:
+def resolves_to_private(url: str) -> bool:
     """Whether the host of a URL is inside, or has an address there now. May wait for the network."""
     try:
         host = urlsplit(url).hostname or ""

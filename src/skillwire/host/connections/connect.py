@@ -15,24 +15,24 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from skillwire.errors import LoginRequiredError, SkillwireError, UnavailableError
-from skillwire.host.connections.http import over_http, wants_login
-from skillwire.host.connections.sdk_logging import quiet
-from skillwire.host.connections.stdio import StderrTail, over_stdio
+from skillwire.host.connections.http import http_streams, wants_login
+from skillwire.host.connections.sdk_logging import silence_sdk_logging
+from skillwire.host.connections.stdio import StderrTail, stdio_streams
 from skillwire.host.connections.target import Target
 from skillwire.host.connections.traffic import Traffic, TrafficLimits
-from skillwire.safe_text import quoted, visible
+from skillwire.safe_text import escape_invisible, quoted
 
 _CANCELLED = "notifications/cancelled"
-_PATIENCE = 60.0
+_TIMEOUT = 60.0
 """Seconds for one answer."""
-_FAREWELL = 5.0
+_CLOSE_TIMEOUT = 5.0
 """Seconds to take leave of a server in peace."""
 _OURS = (OSError, httpx2.ConnectError, SkillwireError)
 """Failures whose messages come from this machine, and hold no text of a server."""
 
 
 @asynccontextmanager
-async def noticing(
+async def bounded_streams(
     transport: AbstractAsyncContextManager[Any], traffic: Traffic, ended: Callable[[str], None]
 ) -> AsyncGenerator[Any]:
     """Yield the streams of a transport; `ended` is called when nothing can come from there any more.
@@ -73,13 +73,13 @@ class _Incoming(_Stream):
         super().__init__(stream, traffic)
         self._ended = ended
         self._waiting = anyio.CancelScope()
-        traffic.on_trouble = self._stop
+        traffic.on_failure = self._stop
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Any:
-        if not self._traffic.trouble:
+        if not self._traffic.failure:
             try:
                 with anyio.CancelScope() as self._waiting:
                     item = await self._stream.__anext__()
@@ -87,7 +87,7 @@ class _Incoming(_Stream):
                     return item
             except StopAsyncIteration:
                 pass
-        self._ended(self._traffic.trouble)
+        self._ended(self._traffic.failure)
         raise StopAsyncIteration
 
     async def __aexit__(
@@ -96,19 +96,21 @@ class _Incoming(_Stream):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._ended(self._traffic.trouble)
+        self._ended(self._traffic.failure)
         await super().__aexit__(kind, error, traceback)
 
     def _stop(self) -> None:
         self._waiting.cancel()
-        self._ended(self._traffic.trouble)
+        self._ended(self._traffic.failure)
 
     def _count(self, item: object) -> None:
         message = item.message if isinstance(item, SessionMessage) else item
         if isinstance(message, JSONRPCRequest):
-            self._traffic.requested()
-        elif not (isinstance(message, (JSONRPCResponse, JSONRPCError)) and self._traffic.settle(message.id)):
-            self._traffic.news(messages=1)
+            self._traffic.count_request()
+        elif not (
+            isinstance(message, (JSONRPCResponse, JSONRPCError)) and self._traffic.finish_request(message.id)
+        ):
+            self._traffic.count_unsolicited(messages=1)
 
 
 class _Outgoing(_Stream):
@@ -116,15 +118,15 @@ class _Outgoing(_Stream):
 
     async def send(self, item: SessionMessage) -> None:
         message = item.message
-        if self._traffic.trouble:
+        if self._traffic.failure:
             raise anyio.ClosedResourceError
         if isinstance(message, JSONRPCRequest):
             self._traffic.ask(message.id, message.method)
         elif isinstance(message, JSONRPCNotification) and message.method == _CANCELLED:
-            self._traffic.settle((message.params or {}).get("requestId"))
+            self._traffic.finish_request((message.params or {}).get("requestId"))
         await self._stream.send(item)
         if isinstance(message, (JSONRPCResponse, JSONRPCError)):
-            self._traffic.answered()
+            self._traffic.count_response()
 
 
 __all__ = ["connected", "reason"]
@@ -145,10 +147,10 @@ async def connected(
     reason if it sent more than the `limits` allow.
     """
     traffic = Traffic(limits)
-    with quiet(), StderrTail() as words, anyio.CancelScope() as leaving:
+    with silence_sdk_logging(), StderrTail() as words, anyio.CancelScope() as leaving:
         client = Client(
-            noticing(_transport(target, words.file, traffic), traffic, on_end),
-            read_timeout_seconds=_PATIENCE,
+            bounded_streams(_transport(target, words.file, traffic), traffic, on_end),
+            read_timeout_seconds=_TIMEOUT,
             mode=mode,
             message_handler=on_message,
         )
@@ -159,24 +161,24 @@ async def connected(
                 raise wanted from error
             said = f"; it said: {quoted(last, 300)}" if (last := words.last_line()) else ""
             # Models and clients read this, too.
-            why = target.without_secrets(f"{traffic.trouble or reason(error)}{said}")
+            why = target.without_secrets(f"{traffic.failure or reason(error)}{said}")
             raise UnavailableError("", f"{quoted(target.label)} does not answer: {why}") from error
         try:
             yield client
         finally:
-            leaving.deadline = anyio.current_time() + (0 if traffic.trouble else _FAREWELL)
+            leaving.deadline = anyio.current_time() + (0 if traffic.failure else _CLOSE_TIMEOUT)
             try:
                 await client.__aexit__(None, None, None)
             except Exception as error:
-                why = target.without_secrets(traffic.trouble or reason(error))
+                why = target.without_secrets(traffic.failure or reason(error))
                 raise UnavailableError("", f"{quoted(target.label)} was lost: {why}") from error
-    if traffic.trouble:
-        raise UnavailableError("", f"{quoted(target.label)} was dropped: {traffic.trouble}")
+    if traffic.failure:
+        raise UnavailableError("", f"{quoted(target.label)} was dropped: {traffic.failure}")
 
 
 def _transport(target: Target, said: TextIO, traffic: Traffic) -> Any:
     if target.url is not None:
-        return over_http(
+        return http_streams(
             target.url,
             traffic,
             target.token,
@@ -187,7 +189,7 @@ def _transport(target: Target, said: TextIO, traffic: Traffic) -> Any:
         )
     # It is the person's own command, with the person's variables.
     env = {**os.environ, **target.env}
-    return over_stdio(target.command, traffic, cwd=target.cwd, env=env, errors=said)
+    return stdio_streams(target.command, traffic, cwd=target.cwd, env=env, errors=said)
 
 
 def _login_wanted(error: BaseException) -> LoginRequiredError | None:
@@ -214,4 +216,4 @@ def _reasons(error: BaseException) -> Iterator[str]:
         said = str(error)
         # Most of them repeat what a server answered, and nothing of that is a sentence of this program.
         ours = not said or isinstance(error, _OURS)
-        yield visible(said or type(error).__name__, 300) if ours else quoted(said, 300)
+        yield escape_invisible(said or type(error).__name__, 300) if ours else quoted(said, 300)

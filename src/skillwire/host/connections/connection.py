@@ -20,23 +20,23 @@ from skillwire.host.connections.connect import reason
 from skillwire.protocol.remote import RemoteSkill
 from skillwire.safe_text import quoted
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+_MIN_PAUSE, _MAX_PAUSE = 1.0, 60.0
 """Seconds before a stream is asked for again that ended."""
-_MOST = 2_000
+_MAX_URIS = 2_000
 """Resources that are subscribed to. Whoever lists more skills is asked from time to time."""
-_MOST_ONE_BY_ONE = 200
+_MAX_SUBSCRIPTIONS = 200
 """The same for servers that have to be asked once for each."""
-_PATIENCE = 30.0
+_TIMEOUT = 30.0
 """Seconds until a server that does not introduce itself is given up."""
-_FAREWELL = 5.0
+_CLOSE_TIMEOUT = 5.0
 """Seconds to take leave of a server in peace."""
 
 
 class Listener:
-    """Listens on one connection, once somebody wants to hear. `tell` is called for whatever is heard."""
+    """Listens on one connection, once somebody wants to hear. `on_change` is called for whatever is heard."""
 
-    def __init__(self, tell: Callable[[], None]) -> None:
-        self._tell = tell
+    def __init__(self, on_change: Callable[[], None]) -> None:
+        self._on_change = on_change
         self._wanted = anyio.Event()
         self._uris: tuple[str, ...] = ()
         self._others = anyio.Event()
@@ -51,16 +51,16 @@ class Listener:
 
         The folder of a skill stands for all its files where a server knows that, `SKILL.md` elsewhere.
         """
-        uris = tuple(sorted({uri for skill in skills for uri in (skill.root, skill.uri)}))[:_MOST]
+        uris = tuple(sorted({uri for skill in skills for uri in (skill.root, skill.uri)}))[:_MAX_URIS]
         if uris != self._uris:
             self._uris = uris
             self._others.set()
 
-    async def hear(self, message: object) -> None:
+    async def handle_message(self, message: object) -> None:
         """Take what a server of the 2025 versions says. (On 2026-07-28 the same comes by the stream.)"""
         told = (types.ResourceListChangedNotification, types.ResourceUpdatedNotification)
         if isinstance(message, told) and not self._modern:
-            self._tell()
+            self._on_change()
 
     async def run(self, client: Client) -> None:
         """Listen until cancelled. A server that cannot tell is no error: whoever wants to know can ask."""
@@ -69,7 +69,7 @@ class Listener:
         if self._modern:
             await self._follow_streams(client)
         else:
-            self._tell()  # what was said before somebody listened, nobody heard
+            self._on_change()  # what was said before somebody listened, nobody heard
             await self._subscribe(client)
 
     async def _follow_streams(self, client: Client) -> None:
@@ -92,23 +92,23 @@ class Listener:
         task_status: TaskStatus[anyio.CancelScope],
     ) -> None:
         """Hear one stream, and another when it ends. Between two of them, anything may have happened."""
-        pause, started = _FIRST_PAUSE, False
+        pause, started = _MIN_PAUSE, False
         with anyio.CancelScope() as scope:
             while True:
                 try:
                     async with client.listen(
                         resources_list_changed=True, resource_subscriptions=self._uris
                     ) as events:
-                        pause = _FIRST_PAUSE
+                        pause = _MIN_PAUSE
                         if started or first:
-                            self._tell()
+                            self._on_change()
                         if not started:
                             started = True
                             task_status.started(scope)
                         async for _event in events:
-                            self._tell()
+                            self._on_change()
                 except (MCPError, SubscriptionLost, TimeoutError):
-                    pause = min(2 * pause, _LONGEST_PAUSE)
+                    pause = min(2 * pause, _MAX_PAUSE)
                 if not started:  # it may not know of such streams; the others go on without it
                     started = True
                     task_status.started(scope)
@@ -122,7 +122,7 @@ class Listener:
         subscribed: set[str] = set()
         while True:
             self._others = anyio.Event()
-            wanted = set(self._uris[:_MOST_ONE_BY_ONE])
+            wanted = set(self._uris[:_MAX_SUBSCRIPTIONS])
             for uri in sorted(subscribed - wanted):
                 await _ask(client, types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=uri)))
             for uri in sorted(wanted - subscribed):
@@ -149,75 +149,75 @@ class Connect(Protocol):
 class Connection:
     """A connection that is being made, stands, or is over. It is never made again."""
 
-    def __init__(self, label: str, connect: Connect, tell: Callable[[], None]) -> None:
-        """`tell` is called for whatever the server says of changes, and when the connection is over."""
-        self._label, self._connect, self._tell = label, connect, tell
-        self.listener = Listener(tell)
-        self.over = False
-        self.stood = False
+    def __init__(self, label: str, connect: Connect, on_change: Callable[[], None]) -> None:
+        """`on_change` is called for whatever the server says of changes, and when the connection is over."""
+        self._label, self._connect, self._on_change = label, connect, on_change
+        self.listener = Listener(on_change)
+        self.closed = False
+        self.was_connected = False
         """Whether the server ever answered."""
-        self.excess = ""
+        self.overload = ""
         """What the server sent too much of, if that is why it is over."""
         self._client: Client | None = None
-        self._trouble: UnavailableError | None = None
+        self._failure: UnavailableError | None = None
         self._opened, self._ended = anyio.Event(), anyio.Event()
         self._scope = anyio.CancelScope()
         # Not of whoever asks first: a connection outlives that one, and must be left where it was entered.
-        self._task = asyncio.create_task(self._own())
+        self._task = asyncio.create_task(self._run())
 
     @property
-    def gone(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether nothing of it is left."""
         return self._task.done()
 
     async def client(self) -> Client:
         """Return the client as soon as the connection stands. Raises `UnavailableError`."""
-        with anyio.move_on_after(_PATIENCE):
+        with anyio.move_on_after(_TIMEOUT):
             await self._opened.wait()
         if self._client is None:
             self.drop()
-            told = f"{quoted(self._label)} does not answer: it did not introduce itself in {_PATIENCE:g} s"
-            raise self._trouble or UnavailableError("", told)
+            told = f"{quoted(self._label)} does not answer: it did not introduce itself in {_TIMEOUT:g} s"
+            raise self._failure or UnavailableError("", told)
         return self._client
 
     def drop(self) -> None:
         """End it at once, without a word."""
-        self.over = True
+        self.closed = True
         self._scope.cancel()
 
     async def close(self) -> None:
         """Take leave of the server, and wait for the end of its process."""
         self._end()
-        if self.stood and not self.excess:
-            await asyncio.wait([self._task], timeout=_FAREWELL)
+        if self.was_connected and not self.overload:
+            await asyncio.wait([self._task], timeout=_CLOSE_TIMEOUT)
         self._scope.cancel()
         await asyncio.wait([self._task])
 
-    def _end(self, excess: str = "") -> None:
-        self.over = True
-        self.excess = self.excess or excess
+    def _end(self, overload: str = "") -> None:
+        self.closed = True
+        self.overload = self.overload or overload
         self._ended.set()
 
-    async def _own(self) -> None:
+    async def _run(self) -> None:
         try:
             with self._scope:
-                await self._live()
+                await self._run_client()
         except UnavailableError as error:
-            self._trouble = error
+            self._failure = error
         except Exception as error:  # noqa: BLE001 - whatever the transport died of: whoever waits is told
-            self._trouble = UnavailableError("", f"{quoted(self._label)} was lost: {reason(error)}")
+            self._failure = UnavailableError("", f"{quoted(self._label)} was lost: {reason(error)}")
         finally:
-            self._trouble = self._trouble or UnavailableError("", f"{quoted(self._label)} was lost")
-            self.over, self._client = True, None
+            self._failure = self._failure or UnavailableError("", f"{quoted(self._label)} was lost")
+            self.closed, self._client = True, None
             self._opened.set()
-            self._tell()
+            self._on_change()
 
-    async def _live(self) -> None:
+    async def _run_client(self) -> None:
         async with (
-            self._connect(on_message=self.listener.hear, on_end=self._end) as client,
+            self._connect(on_message=self.listener.handle_message, on_end=self._end) as client,
             anyio.create_task_group() as tasks,
         ):
-            self._client, self.stood = client, True
+            self._client, self.was_connected = client, True
             self._opened.set()
             tasks.start_soon(self.listener.run, client)
             await self._ended.wait()

@@ -18,7 +18,7 @@ from skillwire.host.connections.addresses import is_loopback
 from skillwire.host.connections.errors import LoginAdvice
 from skillwire.host.connections.network import PublicTransport, counting_client, head_trace
 from skillwire.host.connections.target import TokenSource
-from skillwire.host.connections.traffic import Answer, JsonValueCounter, Meter, TooMuchError, Traffic
+from skillwire.host.connections.traffic import Answer, AnswerTooLargeError, JsonValueCounter, Meter, Traffic
 
 _CODE = -32042
 _MARK = secrets.token_hex(16)
@@ -27,7 +27,7 @@ _LONGEST_SCOPE = 300
 UNAUTHORIZED, FORBIDDEN = 401, 403
 _CONNECT, _READ = 30.0, 60.0
 """Seconds to connect, and between two pieces of an answer."""
-_FAREWELL = 2.0
+_CLOSE_TIMEOUT = 2.0
 """Seconds for a server to confirm that a session ends."""
 _STREAM_PAUSE, _FREE_STREAMS = 1.0, 3
 """Seconds between two requests for a stream of news, after the first few: a server may end each at once."""
@@ -50,7 +50,7 @@ def is_refusal(response: httpx2.Response) -> bool:
     )
 
 
-def explain(response: httpx2.Response, message: str) -> None:
+def replace_body(response: httpx2.Response, message: str) -> None:
     """Replace the body of a 401 or 403 by `message`."""
     data = {"mark": _MARK, "scope": scope_of(response)[:_LONGEST_SCOPE]}
     error = {"code": _CODE, "message": message, "data": data}
@@ -67,7 +67,7 @@ def scope_of(response: httpx2.Response) -> str:
 
 
 def wants_login(error: MCPError) -> LoginRequiredError | None:
-    """Return the error that `explain` wrote; None for any other."""
+    """Return the error that `replace_body` wrote; None for any other."""
     data: object = error.error.data
     if not isinstance(data, dict):
         return None
@@ -91,7 +91,7 @@ class _Replacement(httpx2.AsyncByteStream):
 
 
 @asynccontextmanager
-async def over_http(
+async def http_streams(
     url: str,
     traffic: Traffic,
     token: str | None = None,
@@ -107,11 +107,13 @@ async def over_http(
     token of a stored login. `advice` words the error if the server requires a login.
     """
     sent = {**(headers or {}), **({} if token is None else {"Authorization": f"Bearer {token}"})}
-    pacing = _Pacing(traffic)
+    throttle = _Throttle(traffic)
 
     async def bound(response: httpx2.Response) -> None:
         stream = cast("httpx2.AsyncByteStream", response.stream)
-        response.stream = _Bounded(stream, _refusal(response), _answer(response.request, traffic), traffic)
+        response.stream = _BoundedBody(
+            stream, _refusal(response), _answer(response.request, traffic), traffic
+        )
 
     async with (
         counting_client(
@@ -120,7 +122,7 @@ async def over_http(
             timeout=httpx2.Timeout(_CONNECT, read=_READ),
             auth=_Authorization(httpx2.URL(url), sent, tokens, advice),
             transport=PublicTransport(_NAMED_BY_A_PROJECT) if public_only else None,
-            event_hooks={"request": [pacing.before], "response": [bound]},
+            event_hooks={"request": [throttle.before], "response": [bound]},
         ) as client,
         streamable_http_client(
             url, http_client=client, max_sse_event_size=traffic.limits.read_bytes
@@ -129,7 +131,7 @@ async def over_http(
         yield streams
 
 
-class _Pacing:
+class _Throttle:
     """Holds back requests that the SDK repeats as fast as a server wants, and shortens the last one."""
 
     def __init__(self, traffic: Traffic) -> None:
@@ -139,7 +141,7 @@ class _Pacing:
     async def before(self, request: httpx2.Request) -> None:
         request.extensions = {**request.extensions, "trace": head_trace(self._traffic)}
         if request.method == "DELETE":
-            request.extensions = {**request.extensions, "timeout": httpx2.Timeout(_FAREWELL).as_dict()}
+            request.extensions = {**request.extensions, "timeout": httpx2.Timeout(_CLOSE_TIMEOUT).as_dict()}
         elif request.method == "GET":
             self._streams += 1
             now = time.monotonic()
@@ -170,7 +172,7 @@ def _refusal(response: httpx2.Response) -> str:
     return ""
 
 
-class _OwnOrigin(httpx2.Auth):
+class _OriginHeaders(httpx2.Auth):
     """Headers that go to the origin they were given for, wherever a redirect leads."""
 
     def __init__(self, url: httpx2.URL, headers: Mapping[str, str]) -> None:
@@ -185,7 +187,7 @@ class _OwnOrigin(httpx2.Auth):
         yield request
 
 
-class _Authorization(_OwnOrigin):
+class _Authorization(_OriginHeaders):
     """Headers and the token of a login, for one origin. A token that the server refuses is renewed once."""
 
     def __init__(
@@ -197,7 +199,7 @@ class _Authorization(_OwnOrigin):
     ) -> None:
         super().__init__(url, headers)
         self._fixed = any(name.lower() == "authorization" for name in self._headers)
-        self._tokens = None if self._fixed or not _keeps_secrets(url) else tokens
+        self._tokens = None if self._fixed or not _is_confidential(url) else tokens
         self._advice = advice
 
     async def async_auth_flow(
@@ -207,18 +209,18 @@ class _Authorization(_OwnOrigin):
         if _origin(request.url) != self._origin:
             yield request
             return
-        token, trouble = await self._asked(None)
-        _bear(request, token)
+        token, failure = await self._get_token(None)
+        _set_bearer_token(request, token)
         response = yield request
         if response.status_code == UNAUTHORIZED and token is not None:
-            fresh, trouble = await self._asked(token)
+            fresh, failure = await self._get_token(token)
             if fresh is not None and fresh != token:
-                _bear(request, fresh)
+                _set_bearer_token(request, fresh)
                 response = yield request
         if self._advice is not None and is_refusal(response):
-            explain(response, trouble or self._message(self._advice, response, had=token is not None))
+            replace_body(response, failure or self._message(self._advice, response, had=token is not None))
 
-    async def _asked(self, refused: str | None) -> tuple[str | None, str]:
+    async def _get_token(self, refused: str | None) -> tuple[str | None, str]:
         """Return the token to send, and what went wrong if there should be one."""
         if self._tokens is None:
             return None, ""
@@ -237,17 +239,17 @@ class _Authorization(_OwnOrigin):
         return advice.expired() if had else advice.needed()
 
 
-def _bear(request: httpx2.Request, token: str | None) -> None:
+def _set_bearer_token(request: httpx2.Request, token: str | None) -> None:
     if token is not None:
         request.headers["Authorization"] = f"Bearer {token}"
 
 
-def _keeps_secrets(url: httpx2.URL) -> bool:
+def _is_confidential(url: httpx2.URL) -> bool:
     """Whether no one between here and the server can read what is sent."""
     return url.scheme == "https" or is_loopback(url.host)
 
 
-class _Bounded(httpx2.AsyncByteStream):
+class _BoundedBody(httpx2.AsyncByteStream):
     """The body of an answer, as long as it is not more than that answer may have."""
 
     def __init__(
@@ -263,14 +265,14 @@ class _Bounded(httpx2.AsyncByteStream):
         async for chunk in self._stream:
             if meter is None:
                 before = counter.values
-                self._traffic.news(len(chunk), counter.feed(chunk) - before, messages=1)
+                self._traffic.count_unsolicited(len(chunk), counter.feed(chunk) - before, messages=1)
             else:
                 try:
                     meter.feed(chunk)
-                except TooMuchError as error:
+                except AnswerTooLargeError as error:
                     raise httpx2.StreamError(str(error)) from error
-            if self._traffic.trouble:
-                raise httpx2.StreamError(self._traffic.trouble)
+            if self._traffic.failure:
+                raise httpx2.StreamError(self._traffic.failure)
             yield chunk
 
     async def aclose(self) -> None:

@@ -12,7 +12,7 @@ LABEL_RULE = "1-64 letters, digits, dots, underscores and hyphens, the first a l
 """So that a label is also a name for a folder, and the first part of a `skill://` URI."""
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
-_OTHERS = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
+_UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 _WORDS = 3
 """Words of a command that its label is made of. What follows an option may be a secret."""
 
@@ -21,7 +21,7 @@ def is_label(text: str) -> bool:
     return len(text) <= LABEL_LENGTH and _LABEL.fullmatch(text) is not None
 
 
-def checked_label(text: str) -> str:
+def validate_label(text: str) -> str:
     """Return `text` if it is a label. Raises `InvalidValueError`."""
     if not is_label(text):
         raise InvalidValueError("label", text, LABEL_RULE)
@@ -30,7 +30,7 @@ def checked_label(text: str) -> str:
 
 def slug(text: str) -> str:
     """Return the label nearest to `text`."""
-    return _OTHERS.sub("-", text).strip("._-")[:LABEL_LENGTH].rstrip("._-") or "server"
+    return _UNSAFE_CHARACTERS.sub("-", text).strip("._-")[:LABEL_LENGTH].rstrip("._-") or "server"
 
 
 def url_slug(url: str) -> str:
@@ -52,7 +52,7 @@ def command_slug(command: Sequence[str]) -> str:
     return slug(" ".join(map(_last_part, named)))
 
 
-def free_label(label: str, taken: Container[str]) -> str:
+def unique_label(label: str, taken: Container[str]) -> str:
     """Return `label`, or the first of `label-2`, `label-3`, … that is not taken.
 
     The labels in `taken` are case-folded, for some file systems cannot tell them apart otherwise.

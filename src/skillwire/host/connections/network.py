@@ -39,8 +39,8 @@ class _Head:
         self._left -= size
         if self._left < 0:
             most = self._traffic.limits.head_bytes
-            self._traffic.give_up(f"the server sends more than {most:,} bytes before an answer")
-            raise httpcore2.ReadError(self._traffic.trouble)
+            self._traffic.abort(f"the server sends more than {most:,} bytes before an answer")
+            raise httpcore2.ReadError(self._traffic.failure)
 
 
 _head: ContextVar[_Head | None] = ContextVar("head", default=None)

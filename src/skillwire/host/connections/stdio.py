@@ -25,21 +25,21 @@ from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
 
 from skillwire.host.connections.traffic import MIN_CHARGE, Answer, JsonValueCounter, Traffic
-from skillwire.safe_text import visible
+from skillwire.safe_text import escape_invisible
 
-_KEPT = 2000
+_TAIL_BYTES = 2000
 """Bytes that are kept."""
 _CHUNK = 65_536
 _BREATH = 0.005
 """Seconds after each full chunk: a program that writes without end is slowed down, and takes no core."""
-_PATIENCE = 1.0
+_TIMEOUT = 1.0
 """Seconds for the rest to arrive once the program has ended. A child of it may hold the pipe for ever."""
 _GRACE, _KILL, _FLUSH, _REAP = 2.0, 2.0, 0.5, 2.0
 """Seconds for a program to end by itself, to end on SIGTERM, to read the rest, and to be gone when killed."""
 _SHORT = 0.5
 """Seconds for each of these if the program sent more than it may."""
-_LOOK_AGAIN = 0.01
-_DRAINED = 16 * 1024 * 1024
+_POLL_SECONDS = 0.01
+_MAX_DRAINED_BYTES = 16 * 1024 * 1024
 """Bytes that are read and thrown away while a program ends, so that it does not wait for a reader."""
 _BROKEN = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, OSError)
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,15})\s*[,}]')
@@ -67,14 +67,14 @@ class StderrTail:
     def last_line(self) -> str:
         """Return the last line that was written, visible and capped. Nothing can be written afterwards."""
         self.file.close()
-        self._thread.join(_PATIENCE)
+        self._thread.join(_TIMEOUT)
         lines = self._tail.decode(errors="replace").strip().splitlines()
-        return visible(lines[-1], 300) if lines else ""
+        return escape_invisible(lines[-1], 300) if lines else ""
 
     def _follow(self) -> None:
         with os.fdopen(self._ours, "rb", buffering=0) as pipe:
             while chunk := pipe.read(_CHUNK):
-                self._tail = (self._tail + chunk)[-_KEPT:]
+                self._tail = (self._tail + chunk)[-_TAIL_BYTES:]
                 if len(chunk) == _CHUNK:
                     time.sleep(_BREATH)
 
@@ -83,7 +83,7 @@ _Incoming = MemoryObjectSendStream[SessionMessage | Exception]
 
 
 @asynccontextmanager
-async def over_stdio(
+async def stdio_streams(
     command: Sequence[str],
     traffic: Traffic,
     *,
@@ -95,7 +95,7 @@ async def over_stdio(
 
     At the end the program and all that it started are ended. Raises `OSError` or `ValueError`.
     """
-    process = await _started(command, cwd, dict(env), errors)
+    process = await _start_process(command, cwd, dict(env), errors)
     # No waiting before the task group: if that were cancelled, the process would be left alone.
     to_client, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     sent, from_client = anyio.create_memory_object_stream[SessionMessage](0)
@@ -105,7 +105,7 @@ async def over_stdio(
         try:
             await _write(from_client, process.stdin, traffic)
             # Or nothing would say that the server cannot be asked any more.
-            if not traffic.trouble:
+            if not traffic.failure:
                 await to_client.aclose()
         finally:
             written.set()
@@ -119,9 +119,9 @@ async def over_stdio(
             with anyio.CancelScope(shield=True):  # each wait in it is bounded
                 received.close()
                 sent.close()
-                with anyio.move_on_after(0 if traffic.trouble else _FLUSH):
+                with anyio.move_on_after(0 if traffic.failure else _FLUSH):
                     await written.wait()
-                await _stop(process, hurry=bool(traffic.trouble))
+                await _stop(process, force=bool(traffic.failure))
                 for stream in (received, sent, to_client, from_client):
                     await stream.aclose()
                 await anyio.lowlevel.checkpoint()
@@ -133,32 +133,32 @@ async def _read(stdout: ByteReceiveStream, to_client: _Incoming, traffic: Traffi
     async with to_client:
         line, counter, charged = bytearray(), JsonValueCounter(), 0
         with suppress(*_BROKEN):
-            while not traffic.trouble:
+            while not traffic.failure:
                 chunk = await stdout.receive()
                 most, start = traffic.largest(), 0
-                while not traffic.trouble:
+                while not traffic.failure:
                     end = chunk.find(b"\n", start)
                     piece = chunk[start : end if end >= 0 else len(chunk)]
                     line += piece
                     charged += max(len(piece), MIN_CHARGE)
                     counter.feed(piece)
-                    if charged > most.most_bytes:
-                        told = f"the server sends a line of more than {most.most_bytes:,} bytes"
-                        traffic.give_up(told)
-                    if end < 0 or traffic.trouble:
+                    if charged > most.max_bytes:
+                        told = f"the server sends a line of more than {most.max_bytes:,} bytes"
+                        traffic.abort(told)
+                    if end < 0 or traffic.failure:
                         break
                     if item := _message(bytes(line), counter.values, most, traffic):
                         await to_client.send(item)
                         most = traffic.largest()
                     line.clear()
                     counter, charged, start = JsonValueCounter(), 0, end + 1
-    if not traffic.trouble:
+    if not traffic.failure:
         await _drain(stdout)
 
 
 async def _drain(stdout: ByteReceiveStream) -> None:
     """Throw away what a program still writes, so that it can end."""
-    left = _DRAINED
+    left = _MAX_DRAINED_BYTES
     with suppress(*_BROKEN), anyio.CancelScope(shield=True):  # until the pipe is closed, which is soon
         while left > 0:
             left -= len(await stdout.receive())
@@ -167,25 +167,29 @@ async def _drain(stdout: ByteReceiveStream) -> None:
 def _message(line: bytes, values: int, most: Answer, traffic: Traffic) -> SessionMessage | Exception | None:
     """Return what a line says. What is not an answer counts as news."""
     if not line.strip():
-        traffic.news(len(line) + 1, messages=1)
+        traffic.count_unsolicited(len(line) + 1, messages=1)
         return None
-    if values > most.most_values:
-        told = f"the answer has more than {most.most_values:,} JSON values"
-        traffic.news(messages=1)
-        if (refused := _refused(line, told)) and (answer := traffic.answer_to(refused.message.id)):
+    if values > most.max_values:
+        told = f"the answer has more than {most.max_values:,} JSON values"
+        traffic.count_unsolicited(messages=1)
+        if (refused := _error_answer(line, told)) and (answer := traffic.answer_to(refused.message.id)):
             answer.refused = told
         return refused
     try:
         message = jsonrpc_message_adapter.validate_json(line.decode(errors="replace"), by_name=False)
     except ValueError as error:
-        traffic.news(len(line), values)
-        return _refused(line, "the answer is no JSON that can be read") or ValueError(type(error).__name__)
-    if not (isinstance(message, (JSONRPCResponse, JSONRPCError)) and _taken(message.id, len(line), traffic)):
-        traffic.news(len(line), values)
+        traffic.count_unsolicited(len(line), values)
+        return _error_answer(line, "the answer is no JSON that can be read") or ValueError(
+            type(error).__name__
+        )
+    if not (
+        isinstance(message, (JSONRPCResponse, JSONRPCError)) and _count_answer(message.id, len(line), traffic)
+    ):
+        traffic.count_unsolicited(len(line), values)
     return SessionMessage(message)
 
 
-def _taken(request: object, size: int, traffic: Traffic) -> bool:
+def _count_answer(request: object, size: int, traffic: Traffic) -> bool:
     """Count an answer towards the budget that its request has. Return whether there is such a request."""
     answer = traffic.answer_to(request)
     if answer is not None and answer.budget is not None:
@@ -193,7 +197,7 @@ def _taken(request: object, size: int, traffic: Traffic) -> bool:
     return answer is not None
 
 
-def _refused(line: bytes, told: str) -> Any:
+def _error_answer(line: bytes, told: str) -> Any:
     """Return an error for the request that a line would answer, so that it does not wait in vain."""
     content = _CONTENT.search(line)
     if b'"jsonrpc"' not in line or content is None:
@@ -215,11 +219,13 @@ async def _write(
                 with anyio.move_on_after(traffic.limits.write_seconds) as patience:
                     await stdin.send(line.encode())
                 if patience.cancelled_caught:
-                    traffic.give_up("the server does not read what is sent to it")
+                    traffic.abort("the server does not read what is sent to it")
                     return
 
 
-async def _started(command: Sequence[str], cwd: Path | None, env: dict[str, str], errors: TextIO) -> Any:
+async def _start_process(
+    command: Sequence[str], cwd: Path | None, env: dict[str, str], errors: TextIO
+) -> Any:
     program, *arguments = command
     if sys.platform == "win32":
         program = await anyio.to_thread.run_sync(get_windows_executable_command, program)
@@ -229,16 +235,16 @@ async def _started(command: Sequence[str], cwd: Path | None, env: dict[str, str]
     )
 
 
-async def _stop(process: Any, *, hurry: bool) -> None:
+async def _stop(process: Any, *, force: bool) -> None:
     """End a program: close its stdin, wait, then end it and all that it started."""
     with suppress(*_BROKEN):
         await process.stdin.aclose()
-    if hurry or not await _ends(process, _GRACE):
+    if force or not await _exits_within(process, _GRACE):
         if sys.platform == "win32":
             await terminate_windows_process_tree(process)
         else:
-            await terminate_posix_process_tree(process, _SHORT if hurry else _KILL)
-        await _ends(process, _REAP)
+            await terminate_posix_process_tree(process, _SHORT if force else _KILL)
+        await _exits_within(process, _REAP)
     close_process_job(process)
     with suppress(*_BROKEN):
         await process.stdout.aclose()
@@ -249,9 +255,9 @@ async def _stop(process: Any, *, hurry: bool) -> None:
             transport.close()
 
 
-async def _ends(process: Any, seconds: float) -> bool:
+async def _exits_within(process: Any, seconds: float) -> bool:
     """Whether a program ends in time. `wait` would also wait for whatever else holds its pipes."""
     with anyio.move_on_after(seconds):
         while process.returncode is None:  # noqa: ASYNC110 - nothing else says so
-            await anyio.sleep(_LOOK_AGAIN)
+            await anyio.sleep(_POLL_SECONDS)
     return process.returncode is not None

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from skillwire.errors import InvalidValueError, UsageError
 from skillwire.host.connections.errors import LoginAdvice
-from skillwire.host.connections.labels import checked_label, command_slug, url_slug
+from skillwire.host.connections.labels import command_slug, url_slug, validate_label
 from skillwire.safe_text import quoted
 
 COMMAND = "stdio:"
@@ -68,7 +68,7 @@ class Target:
     """Whether the person named it by its URL, and not by a label that a file gives it."""
 
     def __post_init__(self) -> None:
-        checked_label(self.label)
+        validate_label(self.label)
         if (self.url is None) != bool(self.command):
             raise InvalidValueError("server", self.label, "reached by a URL or by a command, and not by both")
         if not self.spelled:
@@ -82,7 +82,7 @@ class Target:
         if url.startswith(("http://", "https://")):
             return cls(url_slug(url), url=url, spelled=without_query(url), typed=True)
         if text.startswith(COMMAND) and (words := _words(text)):
-            return cls(command_slug(words), command=words, cwd=_folder_that_matters(words))
+            return cls(command_slug(words), command=words, cwd=_relevant_folder(words))
         raise UsageError(
             f"{quoted(text)} is no server",
             hint="write a URL, or the command that starts one behind `--`, as in `-- python server.py`",
@@ -159,7 +159,7 @@ def _words(text: str) -> tuple[str, ...]:
         raise UsageError(f"{quoted(text)} is no command: {error}", hint="close its quotes") from error
 
 
-def _folder_that_matters(words: Sequence[str]) -> Path | None:
+def _relevant_folder(words: Sequence[str]) -> Path | None:
     """Return the current folder if a word of the command is a file in it: elsewhere it would be another."""
     here = (word for word in words if not Path(word).is_absolute() and Path(word).is_file())
     return Path.cwd() if next(here, None) is not None else None

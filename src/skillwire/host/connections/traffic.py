@@ -36,7 +36,7 @@ MIN_CHARGE = 256
 class TrafficLimits:
     """Bounds on what one connection to a server brings. More ends the answer, or the connection."""
 
-    introduction_bytes: int = MiB
+    initialize_bytes: int = MiB
     """Bytes of the answer to `initialize` and `server/discover`, with all instructions."""
     page_bytes: int = 16 * MiB
     """Bytes of one page of a list."""
@@ -56,20 +56,20 @@ class TrafficLimits:
     """Bytes of every other answer."""
     head_bytes: int = 256 * 1024
     """Bytes of the head of an answer over HTTP, with all heads that only say that the answer is to come."""
-    unasked_message_bytes: int = MiB
+    unsolicited_message_bytes: int = MiB
     """Bytes of one message that no one asked for."""
-    unasked_messages: int = 10_000
-    """Messages that no one asked for, at once. `unasked_messages_per_second` more are allowed each second.
+    unsolicited_messages: int = 10_000
+    """Unsolicited messages at once. `unsolicited_messages_per_second` more are allowed each second.
 
     Over HTTP, each piece of a stream counts as a message, too.
     """
-    unasked_messages_per_second: float = 400.0
-    unasked_bytes: int = 4 * MiB
+    unsolicited_messages_per_second: float = 400.0
+    unsolicited_bytes: int = 4 * MiB
     """Bytes that no one asked for, at once."""
-    unasked_bytes_per_second: float = 256 * 1024.0
-    unasked_values: int = 100_000
+    unsolicited_bytes_per_second: float = 256 * 1024.0
+    unsolicited_values: int = 100_000
     """JSON values that no one asked for, at once."""
-    unasked_values_per_second: float = 20_000.0
+    unsolicited_values_per_second: float = 20_000.0
     unanswered_requests: int = 64
     """Requests of the server that have no answer yet."""
     write_seconds: float = 30.0
@@ -91,8 +91,8 @@ class Budget:
 class Answer:
     """What the answer to one request may have."""
 
-    most_bytes: int
-    most_values: int
+    max_bytes: int
+    max_values: int
     budget: Budget | None = None
     stream: bool = False
     """Whether it has no end: what comes in it is not an answer, but news."""
@@ -104,7 +104,7 @@ class Answer:
 class Expected:
     """What the sender of a request knows of the answer, and what became of it."""
 
-    most_bytes: int | None = None
+    max_bytes: int | None = None
     budget: Budget | None = None
     answer: Answer | None = None
 
@@ -118,9 +118,9 @@ _expected: ContextVar[Expected | None] = ContextVar("expected", default=None)
 
 
 @contextmanager
-def expecting(most_bytes: int | None = None, budget: Budget | None = None) -> Generator[Expected]:
+def limit_answer(max_bytes: int | None = None, budget: Budget | None = None) -> Generator[Expected]:
     """Bound the answer to the request that this task sends meanwhile, tighter than its kind does."""
-    expected = Expected(most_bytes, budget)
+    expected = Expected(max_bytes, budget)
     token = _expected.set(expected)
     try:
         yield expected
@@ -128,7 +128,7 @@ def expecting(most_bytes: int | None = None, budget: Budget | None = None) -> Ge
         _expected.reset(token)
 
 
-class TooMuchError(Exception):
+class AnswerTooLargeError(Exception):
     """An answer that is longer, or holds more values, than its request allows."""
 
 
@@ -164,7 +164,7 @@ class JsonValueCounter:
         return self.values
 
 
-class _Bucket:
+class _TokenBucket:
     """An allowance that fills up again over time."""
 
     __slots__ = ("_at", "_left", "_most", "_rate")
@@ -186,50 +186,50 @@ class Traffic:
 
     def __init__(self, limits: TrafficLimits | None = None) -> None:
         self.limits = limits or TrafficLimits()
-        self.trouble = ""
+        self.failure = ""
         """Why the server is not listened to any more."""
-        self.on_trouble: Callable[[], None] = lambda: None
-        self._asked: dict[RequestId, Answer] = {}
+        self.on_failure: Callable[[], None] = lambda: None
+        self._pending: dict[RequestId, Answer] = {}
         self._unanswered = 0
         most = self.limits
-        self._messages = _Bucket(most.unasked_messages, most.unasked_messages_per_second)
-        self._bytes = _Bucket(most.unasked_bytes, most.unasked_bytes_per_second)
-        self._values = _Bucket(most.unasked_values, most.unasked_values_per_second)
+        self._messages = _TokenBucket(most.unsolicited_messages, most.unsolicited_messages_per_second)
+        self._bytes = _TokenBucket(most.unsolicited_bytes, most.unsolicited_bytes_per_second)
+        self._values = _TokenBucket(most.unsolicited_values, most.unsolicited_values_per_second)
 
-    def give_up(self, trouble: str) -> None:
+    def abort(self, failure: str) -> None:
         """End the connection, because of what the server does."""
-        if not self.trouble:
-            self.trouble = trouble
-            self.on_trouble()
+        if not self.failure:
+            self.failure = failure
+            self.on_failure()
 
     # What we ask, and what is answered
 
     def ask(self, request: RequestId, method: str) -> None:
         """Note a request that is about to be sent, with what its answer may have."""
         expected = _expected.get() or Expected()
-        expected.answer = self._asked[request] = self._answer(method, expected)
+        expected.answer = self._pending[request] = self._answer(method, expected)
 
     def answer_to(self, request: object) -> Answer | None:
         """Return what the answer to a request may have; None if there is no such request."""
-        return self._asked.get(_as_sent(request))
+        return self._pending.get(_normalize_id(request))
 
-    def settle(self, request: object) -> bool:
+    def finish_request(self, request: object) -> bool:
         """Forget a request that was answered or given up. Return whether there was one."""
-        return self._asked.pop(_as_sent(request), None) is not None
+        return self._pending.pop(_normalize_id(request), None) is not None
 
     def largest(self) -> Answer:
         """Return what the next message may have at most, where none says beforehand which one it is."""
-        waited_for = [each for each in self._asked.values() if not each.stream]
+        waited_for = [each for each in self._pending.values() if not each.stream]
         return Answer(
-            max([each.most_bytes for each in waited_for] + [self.limits.unasked_message_bytes]),
-            max([each.most_values for each in waited_for] + [self.limits.answer_values]),
+            max([each.max_bytes for each in waited_for] + [self.limits.unsolicited_message_bytes]),
+            max([each.max_values for each in waited_for] + [self.limits.answer_values]),
         )
 
     def _answer(self, method: str, expected: Expected) -> Answer:
         limits = self.limits
         most: Mapping[str, tuple[int, int]] = {
-            "initialize": (limits.introduction_bytes, limits.answer_values),
-            "server/discover": (limits.introduction_bytes, limits.answer_values),
+            "initialize": (limits.initialize_bytes, limits.answer_values),
+            "server/discover": (limits.initialize_bytes, limits.answer_values),
             SKILLS_LIST: (limits.page_bytes, limits.page_values),
             SKILLS_GET: (limits.entry_bytes, limits.answer_values),
             RESOURCES_READ: (limits.read_bytes, limits.answer_values),
@@ -237,43 +237,45 @@ class Traffic:
             **dict.fromkeys(_LISTS, (limits.page_bytes, limits.plain_page_values)),
         }
         size, values = most.get(method, (limits.small_answer_bytes, limits.answer_values))
-        if expected.most_bytes is not None:
-            size = min(size, expected.most_bytes)
+        if expected.max_bytes is not None:
+            size = min(size, expected.max_bytes)
         return Answer(size, values, expected.budget, stream=method == _LISTEN)
 
     # What the server sends by itself
 
-    def news(self, size: int = 0, values: int = 0, messages: int = 0) -> None:
+    def count_unsolicited(self, size: int = 0, values: int = 0, messages: int = 0) -> None:
         """Count what no one asked for."""
         limits = self.limits
         for bucket, count, most, rate, what in (
             (
                 self._messages,
                 messages,
-                limits.unasked_messages,
-                limits.unasked_messages_per_second,
+                limits.unsolicited_messages,
+                limits.unsolicited_messages_per_second,
                 "messages",
             ),
-            (self._bytes, size, limits.unasked_bytes, limits.unasked_bytes_per_second, "bytes"),
-            (self._values, values, limits.unasked_values, limits.unasked_values_per_second, "values"),
+            (self._bytes, size, limits.unsolicited_bytes, limits.unsolicited_bytes_per_second, "bytes"),
+            (self._values, values, limits.unsolicited_values, limits.unsolicited_values_per_second, "values"),
         ):
             if count and not bucket.take(count):
-                told = f"the server sends more than {most:,} {what} at once, or {rate:,.0f} a second, unasked"
-                self.give_up(told)
+                message = (
+                    f"the server sends more than {most:,} {what} at once, or {rate:,.0f} a second, unasked"
+                )
+                self.abort(message)
 
-    def requested(self) -> None:
+    def count_request(self) -> None:
         """Count a request of the server."""
         self._unanswered += 1
-        self.news(messages=1)
+        self.count_unsolicited(messages=1)
         if self._unanswered > (most := self.limits.unanswered_requests):
-            self.give_up(f"the server sends more than {most:,} requests without waiting for the answers")
+            self.abort(f"the server sends more than {most:,} requests without waiting for the answers")
 
-    def answered(self) -> None:
+    def count_response(self) -> None:
         """Note that a request of the server has its answer."""
         self._unanswered -= 1
 
 
-def _as_sent(request: object) -> RequestId:
+def _normalize_id(request: object) -> RequestId:
     """Return the id of a request as it was sent: some servers answer `"7"` to 7."""
     if isinstance(request, str) and request.isascii() and request.isdecimal() and len(request) < _LONGEST_ID:
         return int(request)
@@ -288,16 +290,16 @@ class Meter:
         self._size = 0
 
     def feed(self, piece: bytes) -> None:
-        """Raise `TooMuchError` if that is more than the answer may have."""
+        """Raise `AnswerTooLargeError` if that is more than the answer may have."""
         answer, budget = self._answer, self._answer.budget
         self._size += max(len(piece), MIN_CHARGE)
         if budget is not None:
             budget.left -= len(piece)
         if budget is not None and budget.left < 0:
             answer.refused = f"the answers have more than {budget.total:,} bytes together"
-        elif self._size > answer.most_bytes:
-            answer.refused = f"the answer has more than {answer.most_bytes:,} bytes"
-        elif self._counter.feed(piece) > answer.most_values:
-            answer.refused = f"the answer has more than {answer.most_values:,} JSON values"
+        elif self._size > answer.max_bytes:
+            answer.refused = f"the answer has more than {answer.max_bytes:,} bytes"
+        elif self._counter.feed(piece) > answer.max_values:
+            answer.refused = f"the answer has more than {answer.max_values:,} JSON values"
         if answer.refused:
-            raise TooMuchError(answer.refused)
+            raise AnswerTooLargeError(answer.refused)

@@ -19,7 +19,7 @@ from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Limits
 from skillwire.errors import VerificationError
 from skillwire.host.connections.http import wants_login
-from skillwire.host.connections.traffic import Budget, TrafficLimits, expecting
+from skillwire.host.connections.traffic import Budget, TrafficLimits, limit_answer
 from skillwire.protocol.findings import Findings, server_problem
 from skillwire.protocol.messages import (
     DIRECTORY_READ,
@@ -29,7 +29,7 @@ from skillwire.protocol.messages import (
     RESOURCES_READ,
     SKILLS_GET,
     SKILLS_LIST,
-    declared_settings,
+    find_declared_settings,
     reads_directories,
 )
 from skillwire.protocol.remote import Dialect, RemoteSkill, parse_entry
@@ -41,7 +41,7 @@ MAX_ENTRIES = 20_000
 _MAX_CURSOR = 65_536
 MAX_LIST = 64 * 1024 * 1024
 """Bytes that are kept of one list, about as much as they take in memory (H25)."""
-_BREATH = 200
+_YIELD_EVERY = 200
 """Entries that are looked at before others get their turn."""
 _READ_OVERHEAD, _READ_FACTOR = 256 * 1024, 6
 """Bytes around the content of an answer, and bytes that JSON needs at most for one byte of content."""
@@ -116,13 +116,13 @@ class SkillsClient:
         limits: Limits | None = None,
         budget: int = BUDGET,
         *,
-        old_flags: bool = False,
+        legacy_flags: bool = False,
         traffic: TrafficLimits | None = None,
     ) -> None:
-        """`old_flags`: believe also where servers declared the extension before that was settled."""
+        """`legacy_flags`: believe also where servers declared the extension before that was settled."""
         self._client = client
         self._traffic = traffic or TrafficLimits()
-        self._old_flags = old_flags
+        self._legacy_flags = legacy_flags
         self.limits = limits or Limits()
         self._budget = self._left = budget
 
@@ -130,19 +130,19 @@ class SkillsClient:
     def declared(self) -> Mapping[str, Any] | None:
         """What the server declares of the extension; None if it does not declare it (H1)."""
         capabilities = self._client.server_capabilities
-        return declared_settings(
-            capabilities.extensions, capabilities.experimental if self._old_flags else None
+        return find_declared_settings(
+            capabilities.extensions, capabilities.experimental if self._legacy_flags else None
         )
 
     @property
     def reads_directories(self) -> bool:
         """Whether `read_directory` may be called: the server says exactly `true` (H1)."""
-        return reads_directories(self.declared, old_flags=self._old_flags)
+        return reads_directories(self.declared, legacy_flags=self._legacy_flags)
 
     @property
-    def declares_as_before(self) -> bool:
-        """Whether what is declared is believed only because of `old_flags`."""
-        settings = declared_settings(self._client.server_capabilities.extensions)
+    def declares_legacy(self) -> bool:
+        """Whether what is declared is believed only because of `legacy_flags`."""
+        settings = find_declared_settings(self._client.server_capabilities.extensions)
         return settings != self.declared or reads_directories(settings) != self.reads_directories
 
     @property
@@ -188,17 +188,17 @@ class SkillsClient:
             raise VerificationError("", server_problem(uri, Rule.ENTRY_OTHER, told))
         return parsed
 
-    async def read(self, uri: str, size: int | None = None, *, most: int | None = None) -> bytes:
+    async def read(self, uri: str, size: int | None = None, *, max_bytes: int | None = None) -> bytes:
         """Return the bytes at `uri`: one block, of that very URI, and not too long (H25).
 
         Every read counts towards the budget. Nothing is asked if the listed `size` is more than what reads in
-        progress leave of it. `most` limits an answer of unknown size. Raises `VerificationError` or
+        progress leave of it. `max_bytes` limits an answer of unknown size. Raises `VerificationError` or
         `MCPError`.
         """
-        if most is None:
-            most = (max(self._left, 0) if size is None else size) * _READ_FACTOR + _READ_OVERHEAD
-        async with self._reserved(uri, 1 if size is None else size):
-            blocks = await self._blocks(uri, most)
+        if max_bytes is None:
+            max_bytes = (max(self._left, 0) if size is None else size) * _READ_FACTOR + _READ_OVERHEAD
+        async with self._reserve(uri, 1 if size is None else size):
+            blocks = await self._blocks(uri, max_bytes)
         if len(blocks) != 1:
             raise VerificationError(
                 "", server_problem(uri, Rule.READ_SHAPE, "the answer is not one block of content")
@@ -207,14 +207,14 @@ class SkillsClient:
             raise VerificationError(
                 "", server_problem(uri, Rule.READ_SHAPE, "the answer is about another URI")
             )
-        return self._taken(uri, blocks[0])
+        return self._decode_block(uri, blocks[0])
 
     async def read_all(self, uri: str) -> dict[str, bytes]:
         """Return every block at `uri`, by its own URI: as many as a skill has files, each once.
 
         Only servers from before the extension answer so. Raises `VerificationError` or `MCPError`.
         """
-        async with self._reserved(uri, 1):
+        async with self._reserve(uri, 1):
             blocks = await self._blocks(uri)
         if len(blocks) > self.limits.files:
             told = f"the answer has {len(blocks):,} blocks; the limit is {self.limits.files:,}"
@@ -226,7 +226,7 @@ class SkillsClient:
                 raise VerificationError(
                     "", server_problem(uri, Rule.READ_SHAPE, "a block has no URI of its own")
                 )
-            files[own] = self._taken(own, block)
+            files[own] = self._decode_block(own, block)
         return files
 
     async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
@@ -254,33 +254,33 @@ class SkillsClient:
         return await self._ask(PROMPTS_GET, {"name": name}, name)
 
     @asynccontextmanager
-    async def _reserved(self, uri: str, size: int) -> AsyncGenerator[None]:
+    async def _reserve(self, uri: str, size: int) -> AsyncGenerator[None]:
         """Subtract `size` bytes from the budget while a read is in progress."""
         if size > self._left:
-            raise VerificationError("", self._spent(uri))
+            raise VerificationError("", self._budget_error(uri))
         self._left -= size
         try:
             yield
         finally:  # the caller counts what came before any other task runs
             self._left += size
 
-    async def _blocks(self, uri: str, most: int | None = None) -> "list[dict[str, Any]]":
-        blocks = (await self._ask(RESOURCES_READ, {"uri": uri}, uri, most)).get("contents")
+    async def _blocks(self, uri: str, max_bytes: int | None = None) -> "list[dict[str, Any]]":
+        blocks = (await self._ask(RESOURCES_READ, {"uri": uri}, uri, max_bytes)).get("contents")
         if not isinstance(blocks, list):
             raise VerificationError(
                 "", server_problem(uri, Rule.READ_SHAPE, "the answer has no list `contents`")
             )
         return [each if isinstance(each, dict) else {} for each in cast("list[Any]", blocks)]
 
-    def _taken(self, uri: str, block: Mapping[str, Any]) -> bytes:
+    def _decode_block(self, uri: str, block: Mapping[str, Any]) -> bytes:
         """Return what a block holds, and count it."""
-        weight, left = _weight(block), self._left
+        weight, left = _block_size(block), self._left
         self._left -= max(weight, 1)  # so that no number of empty files is free
         if weight > left:
-            raise VerificationError("", self._spent(uri))
+            raise VerificationError("", self._budget_error(uri))
         return _content(uri, block, self.limits.bytes)
 
-    def _spent(self, uri: str) -> Problem:
+    def _budget_error(self, uri: str) -> Problem:
         told = f"it was left out: {self._budget:,} bytes are read of one server"
         return server_problem(uri, Rule.READ_BUDGET, told)
 
@@ -289,10 +289,10 @@ class SkillsClient:
         method: str,
         params: Mapping[str, Any],
         place: str,
-        most: int | None = None,
+        max_bytes: int | None = None,
         budget: Budget | None = None,
     ) -> dict[str, Any]:
-        with expecting(most, budget) as expected:
+        with limit_answer(max_bytes, budget) as expected:
             try:
                 return await ask(self._client, method, **params)
             except ValidationError as error:  # of the SDK, which knows the shape of some answers
@@ -322,7 +322,7 @@ class SkillsClient:
                     listing.end(server_problem(method, Rule.LIST_ENDLESS, told))
                     return
                 count += 1
-                if not count % _BREATH:
+                if not count % _YIELD_EVERY:
                     await anyio.lowlevel.checkpoint()
                 left -= weight(entry, left)
                 if left < 0:
@@ -374,7 +374,7 @@ def _is_child(folder: str, child: object) -> bool:
     return name not in {"", ".", ".."} and not {"/", "\\", "\0"} & set(name)
 
 
-def _weight(block: Mapping[str, Any]) -> int:
+def _block_size(block: Mapping[str, Any]) -> int:
     """Return how many bytes a block brought, be they of use or not."""
     text, blob = block.get("text"), block.get("blob")
     weight = len(text.encode(errors="surrogatepass")) if isinstance(text, str) else 0

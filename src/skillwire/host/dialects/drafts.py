@@ -9,7 +9,7 @@ import anyio
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
-from skillwire.core.concurrency import in_order
+from skillwire.core.concurrency import process_in_order
 from skillwire.core.names import SKILL_FILE
 from skillwire.core.problem import Problem, Rule
 from skillwire.core.record import Limits
@@ -21,7 +21,7 @@ from skillwire.protocol.findings import Findings, server_problem
 from skillwire.protocol.legacy import ListedResources, read_manifest
 from skillwire.protocol.messages import EXTENSION, MANIFEST, RESOURCES_LIST, SKILLS_LIST
 from skillwire.protocol.remote import Dialect, RemoteDelivery, RemoteSkill, parse_entry
-from skillwire.protocol.verify import delivery_faults, path_in, unpack_skill
+from skillwire.protocol.verify import delivery_faults, relative_path, unpack_skill
 
 _INDEX, _MANIFEST = 16 * 1024 * 1024, 4 * 1024 * 1024
 """Bytes of the answer that holds an index, and of one that holds a manifest."""
@@ -96,7 +96,7 @@ async def discover(client: SkillsClient, *, drafts: bool = True) -> Listing:
         if search.refused is not None:
             raise search.refused
         listing = Listing(dialect=None if client.declared is None else Dialect.FINAL)
-    if client.declares_as_before:
+    if client.declares_legacy:
         told = "the extension, or its `directoryRead`, is declared in a place of early drafts"
         findings.add(server_problem(SKILLS_LIST, Rule.OLD_DRAFT, told))
     if listing.dialect is not None and listing.dialect in _WARNINGS:
@@ -136,13 +136,13 @@ class _Search:
         if not self._client.offers_resources:
             return Listing()
         try:
-            index = read_draft_index(await self._client.read(INDEX_URI, most=_INDEX))
+            index = read_draft_index(await self._client.read(INDEX_URI, max_bytes=_INDEX))
         except VerificationError as error:
             listing = Listing()
             listing.end(error.problems[0])
             return listing
         except MCPError as error:  # that there is none proves nothing
-            _answered(error)
+            _require_answer(error)
             return Listing()
         return Listing(list(index.skills.values()), index.findings, index.complete, index.dialect)
 
@@ -152,16 +152,16 @@ class _Search:
         resources = await self._listed(listing)
 
         async def read(uri: str) -> RemoteSkill | list[Problem]:
-            told = resources.told_of(uri.removesuffix(MANIFEST) + SKILL_FILE)
+            told = resources.known_frontmatter(uri.removesuffix(MANIFEST) + SKILL_FILE)
             try:
-                content = await self._client.read(uri, most=_MANIFEST)
+                content = await self._client.read(uri, max_bytes=_MANIFEST)
                 return read_manifest(uri, content, told, self._client.limits)
             except VerificationError as error:
                 return [error.problems[0]]
             except MCPError as error:
-                return [refusal(uri, _answered(error))]
+                return [refusal(uri, _require_answer(error))]
 
-        await in_order(resources.manifests[:MAX_MANIFESTS], read, listing.take)
+        await process_in_order(resources.manifests[:MAX_MANIFESTS], read, listing.take)
         if (more := len(resources.manifests) - MAX_MANIFESTS) > 0:
             left_out = f"it has {more:,} manifests more than {MAX_MANIFESTS:,}; they were not read"
             listing.end(server_problem(RESOURCES_LIST, Rule.LIST_ENDLESS, left_out))
@@ -170,14 +170,14 @@ class _Search:
     async def scan(self) -> Listing:
         """Take each `SKILL.md` that is listed for a skill."""
         listing = Listing(dialect=Dialect.SCAN)
-        for parsed in (await self._listed(listing)).scanned():
+        for parsed in (await self._listed(listing)).iter_scanned_skills():
             listing.take(parsed)
         return listing
 
     async def old_uris(self) -> Listing:
         """Take each address `skill://name` that is listed for a skill."""
         listing = Listing(dialect=Dialect.OLD_URIS)
-        for parsed in (await self._listed(listing)).at_old_uris():
+        for parsed in (await self._listed(listing)).iter_old_uri_skills():
             listing.take(parsed)
         return listing
 
@@ -201,11 +201,11 @@ class _Search:
         except VerificationError as error:
             listing.end(error.problems[0])
         except MCPError as error:
-            self.refused = _answered(error)
+            self.refused = _require_answer(error)
             listing.end(refusal(place, error))
 
 
-def _answered(error: MCPError) -> MCPError:
+def _require_answer(error: MCPError) -> MCPError:
     """Return an error that is the server's answer. Raise one that says that none came: it proves nothing."""
     if error.code in {CONNECTION_CLOSED, REQUEST_TIMEOUT}:
         raise error
@@ -223,7 +223,7 @@ class DraftsClient:
         self.client = client
         self.dialect: Dialect | None = None
         """What the server spoke when it was last asked for its skills."""
-        self._looked, self._looking = False, anyio.Lock()
+        self._discovered, self._discovery_lock = False, anyio.Lock()
         self._skills: dict[str, RemoteSkill] = {}
         self._retrieved = RetrievedBytes(client.limits)
         self._unpacked: tuple[RemoteDelivery, dict[str, bytes]] | None = None
@@ -245,7 +245,7 @@ class DraftsClient:
     async def list(self) -> Listing:
         """Return every skill, and the dialect it was told in. Raises `VerificationError` or `MCPError`."""
         listing = await discover(self.client)
-        self._looked = True
+        self._discovered = True
         self.dialect = listing.dialect
         self._skills = {skill.uri: skill for skill in listing.skills}
         self._retrieved = RetrievedBytes(self.limits)
@@ -256,7 +256,7 @@ class DraftsClient:
 
         Dialects without `skills/get` have no skill that is not listed.
         """
-        await self._look()
+        await self._discover_once()
         dialect = self.dialect or Dialect.FINAL
         if self.declared is not None and dialect.has_methods:
             skill = await self.client.get(uri, dialect)
@@ -276,7 +276,7 @@ class DraftsClient:
 
         An archive is fetched when a file of it is read, and not before.
         """
-        await self._look()
+        await self._discover_once()
         skill = self._owner(uri)
         content = await (self.client.read(uri, size) if skill is None else self._read_of(skill, uri, size))
         if skill is not None and not skill.sized:
@@ -295,13 +295,13 @@ class DraftsClient:
         self._unpacked = None if archive.digest is None else (archive, files)
         return files
 
-    async def _look(self) -> None:
+    async def _discover_once(self) -> None:
         """Find out, once, what the server speaks and where its skills are. A server may have no list."""
-        async with self._looking:  # concurrent reads need the answer, too
-            if not self._looked:
+        async with self._discovery_lock:  # concurrent reads need the answer, too
+            if not self._discovered:
                 with suppress(VerificationError, MCPError):
                     await self.list()
-                self._looked = True
+                self._discovered = True
 
     def _owner(self, uri: str) -> RemoteSkill | None:
         """Return the innermost listed skill that has this file."""
@@ -319,14 +319,14 @@ class DraftsClient:
                 raise VerificationError("", fault)
             return content
         if skill.archives:
-            return _chosen(await self.unpack(skill, skill.archives[0]), path_in(skill, uri), uri)
+            return _pick_file(await self.unpack(skill, skill.archives[0]), relative_path(skill, uri), uri)
         if skill.dialect is Dialect.OLD_URIS:
             every = await self.client.read_all(f"{skill.root}/")
-            return _chosen({unquote(own): content for own, content in every.items()}, unquote(uri), uri)
+            return _pick_file({unquote(own): content for own, content in every.items()}, unquote(uri), uri)
         return await self.client.read(uri, size)
 
 
-def _chosen(files: Mapping[str, bytes], key: str | None, uri: str) -> bytes:
+def _pick_file(files: Mapping[str, bytes], key: str | None, uri: str) -> bytes:
     if key is None or key not in files:
         raise VerificationError("", server_problem(uri, Rule.READ_FAILED, "the skill has no such file"))
     return files[key]

@@ -38,8 +38,8 @@ class LoopbackLogin:
     A request without the `state` of a login that is waiting has no effect.
     """
 
-    def __init__(self, port: int, show: Show, patience: float) -> None:
-        self._port, self._show, self._patience = port, show, patience
+    def __init__(self, port: int, show: Show, timeout_seconds: float) -> None:
+        self._port, self._show, self._timeout_seconds = port, show, timeout_seconds
         self._waiting: dict[str, asyncio.Future[str]] = {}
         self._open, self._left = 0, _IN_ALL
 
@@ -53,11 +53,11 @@ class LoopbackLogin:
         self._left = _IN_ALL
         try:
             self._show(request)
-            with anyio.fail_after(self._patience):
+            with anyio.fail_after(self._timeout_seconds):
                 return await back
         except TimeoutError as error:
-            told = f"no one logged in within {self._patience:g} seconds"
-            raise LoginError(request.label, told, "try again, or wait longer with `--timeout`") from error
+            message = f"no one logged in within {self._timeout_seconds:g} seconds"
+            raise LoginError(request.label, message, "try again, or wait longer with `--timeout`") from error
         finally:
             del self._waiting[request.state]
 
@@ -111,12 +111,12 @@ def has_browser() -> bool:
 
 @asynccontextmanager
 async def browser_login(
-    show: Show = open_in_browser, *, port: int = 0, patience: float = PATIENCE
+    show: Show = open_in_browser, *, port: int = 0, timeout_seconds: float = PATIENCE
 ) -> AsyncGenerator[LoopbackLogin]:
     """Yield a handler that opens login pages and waits for the browser on a port of this machine.
 
     `show` is called with each login page. Without a `port`, a free one is used. Each login may take
-    `patience` seconds. Raises `UsageError` if the port is taken.
+    `timeout_seconds` seconds. Raises `UsageError` if the port is taken.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         if sys.platform != "win32":  # where it would let other programs listen on the port, too
@@ -126,9 +126,9 @@ async def browser_login(
             listener.bind(("127.0.0.1", port))
             listener.listen()
         except OSError as error:
-            told = f"port {port} of this machine cannot be used: {error.strerror or error}"
-            raise UsageError(told, hint="choose another port") from error
-        handler = LoopbackLogin(listener.getsockname()[1], show, patience)
+            message = f"port {port} of this machine cannot be used: {error.strerror or error}"
+            raise UsageError(message, hint="choose another port") from error
+        handler = LoopbackLogin(listener.getsockname()[1], show, timeout_seconds)
         server = await asyncio.start_server(handler.serve, sock=listener, limit=_MAX_HEAD)
         try:
             yield handler

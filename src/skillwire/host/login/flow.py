@@ -25,11 +25,11 @@ from mcp_types import LATEST_PROTOCOL_VERSION
 from pydantic import AnyUrl
 
 from skillwire.errors import LoginError, UsageError
-from skillwire.host.connections.sdk_logging import quiet
+from skillwire.host.connections.sdk_logging import silence_sdk_logging
 from skillwire.host.connections.target import Target, without_query
 from skillwire.host.login.login_server import (
     LoginFetcher,
-    Memory,
+    MemoryTokenStorage,
     client_info,
     error_code,
     is_usable,
@@ -48,7 +48,7 @@ from skillwire.safe_text import quoted
 CLIENT_NAME = "Skillwire"
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")
 """One scope, as RFC 6749 spells it."""
-_MOST_SCOPES = 100
+_MAX_SCOPES = 100
 _CHALLENGED, _FORBIDDEN = 401, 403
 _PROBE = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
@@ -99,8 +99,8 @@ def checked_scopes(scopes: Iterable[str]) -> str:
     every = [scope for each in scopes for scope in each.split()]
     if wrong := next((scope for scope in every if not _SCOPE.fullmatch(scope)), None):
         raise UsageError(f"{quoted(wrong)} is no scope", hint="scopes are separated by spaces")
-    if len(every) > _MOST_SCOPES:
-        raise UsageError(f"{len(every)} scopes are too many", hint=f"the limit is {_MOST_SCOPES}")
+    if len(every) > _MAX_SCOPES:
+        raise UsageError(f"{len(every)} scopes are too many", hint=f"the limit is {_MAX_SCOPES}")
     return " ".join(dict.fromkeys(every))
 
 
@@ -120,7 +120,7 @@ async def log_in(
     """
     if target.url is None:
         raise LoginError(target.label, "it is started by a command", "it gets your environment variables")
-    with quiet():
+    with silence_sdk_logging():
         async with LoginFetcher(
             target.label, target.url, allow_private=allow_private, public_only=target.public_only
         ) as fetcher:
@@ -139,7 +139,7 @@ class _Provider(OAuthClientProvider):
     def _select_authorization_server(self, advertised: list[str]) -> str:
         return self.spelled or super()._select_authorization_server(advertised)
 
-    def spell_as(self, response: httpx2.Response | None) -> bool:
+    def adopt_issuer(self, response: httpx2.Response | None) -> bool:
         """Use the issuer as its metadata spells it; return whether that makes a difference."""
         issuer, expected = issuer_in(response), self.context.auth_server_url or ""
         if self.spelled or issuer == expected or not issuers_match(issuer, expected):
@@ -163,7 +163,7 @@ class _Login:
         self._given = client is not None
         self._request: LoginRequest | None = None
         self._last: httpx2.Response | None = None
-        memory = Memory()
+        memory = MemoryTokenStorage()
         if client is not None:
             memory.client = client_info(client.id, client.secret)
         metadata = OAuthClientMetadata(
@@ -172,7 +172,7 @@ class _Login:
         )
         # The login server sees this URL as the resource. A query may hold keys, so it stays here.
         resource = without_query(server)
-        self._provider = _Provider(resource, metadata, memory, self._show, self._come_back)
+        self._provider = _Provider(resource, metadata, memory, self._show, self._wait_for_redirect)
 
     async def run(self, scope: str) -> LoginRecord:
         headers = {
@@ -183,23 +183,25 @@ class _Login:
         try:
             challenge = _challenge(request, await self._fetcher.send(request, "the server"), scope)
             try:
-                await self._drive(request, challenge)
+                await self._run_flow(request, challenge)
             except OAuthFlowError:
-                if not self._provider.spell_as(self._last):
+                if not self._provider.adopt_issuer(self._last):
                     raise
-                await self._drive(request, challenge)
+                await self._run_flow(request, challenge)
         except LoginServerError as error:
-            raise self._failed(str(error)) from error
+            raise self._login_error(str(error)) from error
         except (OAuthRegistrationError, OAuthTokenError) as error:
             # Their messages repeat whole answers, which may hold secrets.
-            raise self._failed(_refused(self._last)) from error
+            raise self._login_error(_refusal_reason(self._last)) from error
         except OAuthFlowError as error:
-            raise self._failed(quoted(str(error), 300)) from error
+            raise self._login_error(quoted(str(error), 300)) from error
         except (ValueError, httpx2.InvalidURL) as error:  # from parsers, for instance of a URL
-            raise self._failed("an answer of the server or of the login server cannot be used") from error
+            raise self._login_error(
+                "an answer of the server or of the login server cannot be used"
+            ) from error
         return self._record()
 
-    async def _drive(self, request: httpx2.Request, challenge: httpx2.Response) -> None:
+    async def _run_flow(self, request: httpx2.Request, challenge: httpx2.Response) -> None:
         """Send the requests of the SDK, until it would repeat the first request with a token."""
         flow = self._provider.async_auth_flow(request)
         try:
@@ -218,16 +220,18 @@ class _Login:
         known = self._provider.context.oauth_metadata
         if known is None:
             hint = "if you have a token, pass its variable to other commands with `--token-env`"
-            raise self._failed("the server does not say where to log in (it has no OAuth metadata)", hint)
+            raise self._login_error(
+                "the server does not say where to log in (it has no OAuth metadata)", hint
+            )
         if "S256" not in (known.code_challenge_methods_supported or ()):
-            raise self._failed("the login server does not say that it supports PKCE with `S256`")
+            raise self._login_error("the login server does not say that it supports PKCE with `S256`")
         page = httpx2.URL(str(known.authorization_endpoint))
         self._fetcher.check(page, "the login page")
         if page.fragment:
-            raise self._failed("the address of the login page has a fragment, which OAuth forbids")
+            raise self._login_error("the address of the login page has a fragment, which OAuth forbids")
         if known.registration_endpoint is None and not self._given:
             hint = "register one with the provider, and name it with `--client-id`"
-            raise self._failed("the login server does not let programs register a client", hint)
+            raise self._login_error("the login server does not let programs register a client", hint)
         return known
 
     async def _show(self, url: str) -> None:
@@ -240,7 +244,7 @@ class _Login:
         if "?" in endpoint:  # the endpoint has a query of its own
             url = f"{endpoint}&{asked}"
         if not url.isascii() or not url.isprintable():
-            raise self._failed("the address of the login page holds characters that no URL has")
+            raise self._login_error("the address of the login page holds characters that no URL has")
         self._request = LoginRequest(
             self._target.label,
             self._target.place,
@@ -252,19 +256,19 @@ class _Login:
             parse_qs(asked)["state"][0],
         )
 
-    async def _come_back(self) -> AuthorizationCodeResult:
+    async def _wait_for_redirect(self) -> AuthorizationCodeResult:
         """Wait for the redirect, and return what it carries."""
         request = self._request
         assert request is not None
         back = await self._handler(request)
         said = {name: values[0] for name, values in parse_qs(urlsplit(back).query).items()}
         if said.get("state") != request.state:
-            raise self._failed("the answer does not belong to this login: its `state` differs")
+            raise self._login_error("the answer does not belong to this login: its `state` differs")
         # Before anything of the answer is shown: it may be from another login server (RFC 9207).
         validate_authorization_response_iss(said.get("iss"), self._provider.context.oauth_metadata)
         if error := said.get("error"):
             why = f": {quoted(about)}" if (about := said.get("error_description", "")) else ""
-            raise self._failed(f"the login server says {quoted(error)}{why}")
+            raise self._login_error(f"the login server says {quoted(error)}{why}")
         return AuthorizationCodeResult(
             code=said.get("code", ""), state=said.get("state"), iss=said.get("iss")
         )
@@ -273,7 +277,7 @@ class _Login:
         context = self._provider.context
         known, client, tokens = context.oauth_metadata, context.client_info, context.current_tokens
         if known is None or client is None or tokens is None or not is_usable(tokens):
-            raise self._failed("the login server issued a token that cannot be sent")
+            raise self._login_error("the login server issued a token that cannot be sent")
         record = LoginRecord(
             label=self._target.login_label,
             identity=self._target.login_identity,
@@ -293,13 +297,13 @@ class _Login:
         try:
             LoginRecord.from_bytes(content)  # or it would be stored, and could never be read
         except BrokenRecordError as error:
-            raise self._failed(f"the answers of the login server cannot be stored: {error}") from error
+            raise self._login_error(f"the answers of the login server cannot be stored: {error}") from error
         if len(content) > MAX_RECORD:
-            raise self._failed("the answers of the login server are too long to be stored")
+            raise self._login_error("the answers of the login server are too long to be stored")
         return record
 
-    def _failed(self, told: str, hint: str = "") -> LoginError:
-        return LoginError(self._target.label, told, hint)
+    def _login_error(self, message: str, hint: str = "") -> LoginError:
+        return LoginError(self._target.label, message, hint)
 
 
 def _challenge(request: httpx2.Request, response: httpx2.Response, scope: str) -> httpx2.Response:
@@ -332,7 +336,7 @@ def _other_sites(known: OAuthMetadata) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each for each in others if each != issuer))
 
 
-def _refused(response: httpx2.Response | None) -> str:
+def _refusal_reason(response: httpx2.Response | None) -> str:
     if response is None or response.status_code < 300:
         return "the answer of the login server cannot be used"
     code = f" ({quoted(said)})" if (said := error_code(response)) else ""

@@ -24,7 +24,7 @@ from skillwire.core.http_body import BodyTooLargeError, read_response
 from skillwire.errors import LoginError
 from skillwire.host.connections.addresses import is_loopback, is_private_literal
 from skillwire.host.connections.network import PublicTransport, counting_client, head_trace
-from skillwire.host.connections.sdk_logging import quiet
+from skillwire.host.connections.sdk_logging import silence_sdk_logging
 from skillwire.host.connections.traffic import Traffic
 from skillwire.host.store.login_record import (
     LoginExpiredError,
@@ -33,15 +33,15 @@ from skillwire.host.store.login_record import (
     Tokens,
     is_sendable,
 )
-from skillwire.safe_text import quoted, visible
+from skillwire.safe_text import escape_invisible, quoted
 
 _CONNECT = _READ = 15.0
 """Seconds to connect, and between two pieces of an answer."""
 _REQUEST_SECONDS, _SECONDS = 20.0, 90.0
 """Seconds for one request, and for all requests of one login together."""
-_MOST_BYTES = 256 * 1024
+_MAX_BYTES = 256 * 1024
 """Bytes of one answer. The metadata of a login server has a few kilobytes."""
-_MOST_REQUESTS = 40
+_MAX_REQUESTS = 40
 """Requests of one login, redirects included."""
 _REFUSAL = "it is on this machine or in a private network, and the server that names it is not"
 ALLOW_PRIVATE = "if you want that, add `--allow-private`"
@@ -75,7 +75,7 @@ class LoginFetcher:
         self._server = httpx2.URL(server)
         self._public_only = public_only and not allow_private
         self._lifted = allow_private or (not public_only and is_private_literal(self._server.host))
-        self._left, self._seconds = _MOST_REQUESTS, _SECONDS
+        self._left, self._seconds = _MAX_REQUESTS, _SECONDS
         self._traffic = Traffic()
         self._stack = AsyncExitStack()
         self._clients: dict[bool, httpx2.AsyncClient] = {}
@@ -95,8 +95,8 @@ class LoginFetcher:
         if url.scheme not in {"https", "http"} or not url.host or url.userinfo:
             raise LoginError(self._label, f"{what} is at {shown}, which is no web address")
         if url.scheme == "http" and not (is_loopback(url.host) and is_loopback(self._server.host)):
-            told = f"{what} is at {shown}: over plain `http`, others on the network could read the tokens"
-            raise LoginError(self._label, told, "use its `https` address")
+            message = f"{what} is at {shown}: over plain `http`, others on the network could read the tokens"
+            raise LoginError(self._label, message, "use its `https` address")
         if self._is_public_only(url) and is_private_literal(url.host):
             raise LoginError(self._label, f"{what} is at {shown}: {_REFUSAL}", ALLOW_PRIVATE)
 
@@ -105,7 +105,7 @@ class LoginFetcher:
         self.check(request.url, what)
         self._left -= 1
         if self._left < 0:
-            raise LoginError(self._label, f"it takes more than {_MOST_REQUESTS} requests")
+            raise LoginError(self._label, f"it takes more than {_MAX_REQUESTS} requests")
         request.headers.setdefault("Accept", "application/json")  # some answer with a form otherwise
         request.headers["User-Agent"] = f"skillwire/{__version__}"
         request.headers["Accept-Encoding"] = "identity"
@@ -115,26 +115,26 @@ class LoginFetcher:
         began = anyio.current_time()
         try:
             with anyio.fail_after(min(_REQUEST_SECONDS, self._seconds)):
-                return await self._whole(request)
+                return await self._fetch(request)
         except TimeoutError as error:
             raise LoginServerError(f"{what} at {where} does not answer in time") from error
         except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
-            why = self._traffic.trouble or visible(str(error) or type(error).__name__, 200)
+            why = self._traffic.failure or escape_invisible(str(error) or type(error).__name__, 200)
             if _REFUSAL in why:
                 raise LoginError(self._label, f"{what} is at {where}: {_REFUSAL}", ALLOW_PRIVATE) from error
             raise LoginServerError(f"{what} at {where} does not answer: {why}") from error
         finally:
             self._seconds = max(self._seconds - (anyio.current_time() - began), 0.0)
 
-    async def _whole(self, request: httpx2.Request) -> httpx2.Response:
+    async def _fetch(self, request: httpx2.Request) -> httpx2.Response:
         client = await self._client(public_only=self._is_public_only(request.url))
         response = await client.send(request, stream=True, follow_redirects=False)
         try:
             if response.headers.get("content-encoding", "identity").lower() != "identity":
                 raise httpx2.StreamError("the answer is compressed, which was not asked for")
-            content = await read_response(response, _MOST_BYTES, decoded=False)
+            content = await read_response(response, _MAX_BYTES, decoded=False)
         except BodyTooLargeError as error:
-            raise httpx2.StreamError(f"the answer has more than {_MOST_BYTES:,} bytes") from error
+            raise httpx2.StreamError(f"the answer has more than {_MAX_BYTES:,} bytes") from error
         finally:
             with suppress(Exception):
                 await response.aclose()
@@ -167,10 +167,10 @@ async def renew(record: LoginRecord, server: str) -> LoginRecord:
     tokens = record.tokens
     if tokens is None or not tokens.refresh:
         raise LoginExpiredError
-    with quiet():
+    with silence_sdk_logging():
         async with LoginFetcher(record.label, server, allow_private=record.allow_private) as fetcher:
-            with _unusable_is_an_error():
-                request = await _Stored.of(record, server).refresh_request()
+            with _reject_unusable_login():
+                request = await _StoredClient.of(record, server).refresh_request()
             response = await fetcher.send(request)
     if response.status_code in _ERRORS and (error := error_code(response)):
         if error in _FINAL:
@@ -197,7 +197,7 @@ async def revoke(record: LoginRecord, server: str) -> bool:
     if tokens is None or not record.revocation_endpoint:
         return False
     kinds = {"refresh_token": tokens.refresh, "access_token": tokens.access}
-    with quiet():
+    with silence_sdk_logging():
         async with LoginFetcher(record.label, server, allow_private=record.allow_private) as fetcher:
             for kind, token in kinds.items():
                 if token:
@@ -209,8 +209,10 @@ async def _revoke(fetcher: LoginFetcher, record: LoginRecord, server: str, form:
     # Login servers made with the SDK refuse the request without `client_secret`, even for a client that has
     # none. An empty field means the same as none (RFC 6749, section 3.2).
     for more in ({}, {"client_secret": ""}):
-        with _unusable_is_an_error():
-            request = _Stored.of(record, server).revocation_request(record.revocation_endpoint, form | more)
+        with _reject_unusable_login():
+            request = _StoredClient.of(record, server).revocation_request(
+                record.revocation_endpoint, form | more
+            )
         response = await fetcher.send(request)
         if response.status_code == 200:
             return
@@ -220,7 +222,7 @@ async def _revoke(fetcher: LoginFetcher, record: LoginRecord, server: str, form:
 
 
 @contextmanager
-def _unusable_is_an_error() -> Generator[None]:
+def _reject_unusable_login() -> Generator[None]:
     """Raise `LoginServerError` if a stored login holds what no request can be made of."""
     try:
         yield
@@ -228,7 +230,7 @@ def _unusable_is_an_error() -> Generator[None]:
         raise LoginServerError("the stored login cannot be used") from error
 
 
-class Memory:
+class MemoryTokenStorage:
     """The storage that the SDK wants. The login is stored elsewhere once it is complete."""
 
     tokens: OAuthToken | None = None
@@ -247,14 +249,16 @@ class Memory:
         self.client = client_info
 
 
-class _Stored(OAuthClientProvider):
+class _StoredClient(OAuthClientProvider):
     """The SDK's client in the state after a login."""
 
     @classmethod
-    def of(cls, record: LoginRecord, server: str) -> "_Stored":
+    def of(cls, record: LoginRecord, server: str) -> "_StoredClient":
         tokens = record.tokens
         assert tokens is not None
-        stored = cls(server, OAuthClientMetadata(redirect_uris=[AnyUrl("http://127.0.0.1/")]), Memory())
+        stored = cls(
+            server, OAuthClientMetadata(redirect_uris=[AnyUrl("http://127.0.0.1/")]), MemoryTokenStorage()
+        )
         context = stored.context
         # Without metadata, the SDK would send the tokens to the server itself.
         context.oauth_metadata = OAuthMetadata.model_validate(

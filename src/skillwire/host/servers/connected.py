@@ -9,7 +9,7 @@ from mcp import Client
 from skillwire.core.problem import Rule
 from skillwire.core.record import Limits
 from skillwire.errors import UnavailableError, VerificationError
-from skillwire.host.connections.labels import checked_label
+from skillwire.host.connections.labels import validate_label
 from skillwire.host.dialects.client import Listing, SkillsClient
 from skillwire.host.dialects.drafts import DraftsClient
 from skillwire.protocol.findings import server_problem
@@ -54,7 +54,7 @@ class SkillsTransport(Protocol):
 
     async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]": ...
 
-    def heard(self, every: float | None = None) -> AsyncGenerator[None]:
+    def wait_for_changes(self, every: float | None = None) -> AsyncGenerator[None]:
         """Yield whenever the skills may be others, and at the latest after `every` seconds."""
         ...
 
@@ -75,9 +75,9 @@ class ConnectedServer:
 
         With `drafts`, the server may speak dialects from before the extension.
         """
-        self.label = checked_label(label)
+        self.label = validate_label(label)
         self.identity = identity
-        self._client = SkillsClient(client, limits, old_flags=drafts)
+        self._client = SkillsClient(client, limits, legacy_flags=drafts)
         self._skills = DraftsClient(self._client) if drafts else self._client
 
     @property
@@ -88,7 +88,7 @@ class ConnectedServer:
     def declared(self) -> Mapping[str, Any] | None:
         return self._client.declared
 
-    async def heard(self, every: float | None = None) -> AsyncGenerator[None]:
+    async def wait_for_changes(self, every: float | None = None) -> AsyncGenerator[None]:
         """Yield every so many seconds: what the server says by itself goes to whoever holds the client."""
         while every is not None:
             await anyio.sleep(every)
@@ -99,24 +99,24 @@ class ConnectedServer:
         self._client.refill()  # another listing, another budget
         if self.declared is None and isinstance(self._skills, SkillsClient):
             return Listing()
-        return await self._asked(self._skills.list())
+        return await self._call(self._skills.list())
 
     async def get(self, uri: str) -> RemoteSkill:
         if self.declared is None and isinstance(self._skills, SkillsClient):
-            told = f"the server does not declare the extension `{EXTENSION}`"
-            raise VerificationError("", server_problem(SKILLS_GET, Rule.LIST_SHAPE, told))
-        return await self._asked(self._skills.get(uri))
+            message = f"the server does not declare the extension `{EXTENSION}`"
+            raise VerificationError("", server_problem(SKILLS_GET, Rule.LIST_SHAPE, message))
+        return await self._call(self._skills.get(uri))
 
     async def read(self, uri: str, size: int | None = None) -> bytes:
-        return await self._asked(self._skills.read(uri, size))
+        return await self._call(self._skills.read(uri, size))
 
     async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
         if not self._skills.reads_directories:
-            told = f"the server does not declare `{DIRECTORY_READ}`"
-            raise VerificationError("", server_problem(uri, Rule.LIST_SHAPE, told))
-        return await self._asked(self._skills.read_directory(uri))
+            message = f"the server does not declare `{DIRECTORY_READ}`"
+            raise VerificationError("", server_problem(uri, Rule.LIST_SHAPE, message))
+        return await self._call(self._skills.read_directory(uri))
 
-    async def _asked(self, answer: Awaitable[_T]) -> _T:
+    async def _call(self, answer: Awaitable[_T]) -> _T:
         try:
             return await answer
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:

@@ -31,7 +31,7 @@ _LOST = frozenset({CONNECTION_CLOSED, INVALID_REQUEST})
 _LOST_WORDS = re.compile(r"^Connection closed$|^SSE stream|session", re.IGNORECASE)
 """How that is said. Many servers have these codes for whatever goes wrong."""
 _TRIES = 2
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+_MIN_PAUSE, _MAX_PAUSE = 1.0, 60.0
 """Seconds between two attempts to reach a server that somebody listens to."""
 _LONGEST_LISTING = 300.0
 """Seconds for all pages together: each may be in time, and the last never come (H2)."""
@@ -68,7 +68,7 @@ class ServerLink:
         self._limits, self._traffic = limits or Limits(), traffic or TrafficLimits()
         self._connect: Connect = connect or partial(connected, target, limits=self._traffic)
         self._connection: Connection | None = None
-        self._leaving: set[Connection] = set()
+        self._closing: set[Connection] = set()
         self._connected_by: Client | None = None
         self._client: SkillsClient | None = None
         self._drafts_client: DraftsClient | None = None
@@ -78,9 +78,9 @@ class ServerLink:
         self._declared: Mapping[str, Any] | None = None
         self._closed = False
         self._penalty, self._not_before = 0.0, 0.0
-        self._took = 0.0
-        self._news = 0
-        self._hearers: list[anyio.Event] = []
+        self._list_seconds = 0.0
+        self._change_count = 0
+        self._watchers: list[anyio.Event] = []
 
     @property
     def label(self) -> str:
@@ -113,9 +113,9 @@ class ServerLink:
                 listing.cancel()
             await asyncio.gather(*self._listings, return_exceptions=True)
             if self._connection is not None:
-                self._leaving.add(self._connection)
-            await asyncio.gather(*(connection.close() for connection in self._leaving))
-            self._leaving.clear()
+                self._closing.add(self._connection)
+            await asyncio.gather(*(connection.close() for connection in self._closing))
+            self._closing.clear()
 
     async def list(self) -> Listing:
         """Follow `skills/list` to its end. Many who ask at once get one listing (H29).
@@ -138,11 +138,11 @@ class ServerLink:
                 raise VerificationError("", server_problem(SKILLS_LIST, Rule.LIST_SHAPE, told))
             return await client.get(uri)
 
-        return await self._ask(get)
+        return await self._call(get)
 
     async def read(self, uri: str, size: int | None = None) -> bytes:
         """Return the bytes at `uri`. `size` is what was listed. Raises as `list` does."""
-        return await self._ask(lambda client: client.read(uri, size))
+        return await self._call(lambda client: client.read(uri, size))
 
     async def read_directory(self, uri: str) -> "list[Mapping[str, Any]]":
         """Return the direct children of a folder. Raises as `list` does."""
@@ -153,19 +153,19 @@ class ServerLink:
                 raise VerificationError("", server_problem(uri, Rule.LIST_SHAPE, told))
             return await client.read_directory(uri)
 
-        return await self._ask(read)
+        return await self._call(read)
 
-    async def heard(self, every: float | None = None) -> AsyncGenerator[None]:
+    async def wait_for_changes(self, every: float | None = None) -> AsyncGenerator[None]:
         """Yield whenever the skills may be others: the server says so, is gone, or is there again.
 
         Whoever listens keeps it connected. What is said while the listener is busy is told once, afterwards.
         With `every`, it is also time again after so many seconds, or later if a listing takes long.
         """
-        known, away, pause = self._news, False, _FIRST_PAUSE
+        known, away, pause = self._change_count, False, _MIN_PAUSE
         while not self._closed:
             connection: Connection | None = None
             try:
-                connection = self._connected()
+                connection = self._get_connection()
                 await connection.client()
             except UnavailableError:
                 if not away:
@@ -174,30 +174,32 @@ class ServerLink:
             else:
                 connection.listener.begin()
                 if not away:
-                    with anyio.move_on_after(None if every is None else max(every, _IDLE * self._took)):
-                        await self._news_since(known)
-                known, away = self._news, False
+                    with anyio.move_on_after(
+                        None if every is None else max(every, _IDLE * self._list_seconds)
+                    ):
+                        await self._wait_for_change(known)
+                known, away = self._change_count, False
                 yield
-            if connection is None or connection.over:  # also if it comes back each time, and is lost again
+            if connection is None or connection.closed:  # also if it comes back each time, and is lost again
                 await anyio.sleep(max(pause, self._not_before - time.monotonic()))
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                pause = min(2 * pause, _MAX_PAUSE)
             else:
-                pause = _FIRST_PAUSE
+                pause = _MIN_PAUSE
 
-    async def _news_since(self, known: int) -> None:
+    async def _wait_for_change(self, known: int) -> None:
         news = anyio.Event()
-        self._hearers.append(news)
+        self._watchers.append(news)
         try:
-            if known == self._news:
+            if known == self._change_count:
                 await news.wait()
         finally:
-            self._hearers.remove(news)
+            self._watchers.remove(news)
 
-    def _tell(self) -> None:
-        self._news += 1
+    def _notify(self) -> None:
+        self._change_count += 1
         self._listing = None  # what is under way may be of before
-        for hearer in self._hearers:
-            hearer.set()
+        for watcher in self._watchers:
+            watcher.set()
 
     def _forget(self, listing: asyncio.Task[Listing]) -> None:
         self._listings.discard(listing)
@@ -215,73 +217,75 @@ class ServerLink:
         begin = time.monotonic()
         try:
             with anyio.fail_after(_LONGEST_LISTING):
-                listing = await self._ask(list_all)
+                listing = await self._call(list_all)
         except TimeoutError as error:
             told = f"{quoted(self.label)} did not list its skills in {_LONGEST_LISTING:g} seconds"
             raise UnavailableError("", told) from error
-        self._took = time.monotonic() - begin
+        self._list_seconds = time.monotonic() - begin
         if self._connection is not None:
             self._connection.listener.attend(listing.skills)
         return listing
 
-    async def _ask(self, call: Callable[[_Client], Awaitable[Value]]) -> Value:
+    async def _call(self, call: Callable[[_Client], Awaitable[Value]]) -> Value:
         """Return what the server answers; if it is lost meanwhile, what it answers once it is back.
 
         All that is asked for is read, so to ask twice does no harm.
         """
         for _ in range(_TRIES):
-            connection = self._connected()
+            connection = self._get_connection()
             try:
-                return await call(self._asking(await connection.client()))
+                return await call(self._get_client(await connection.client()))
             except UnavailableError as error:
-                if not connection.stood or isinstance(error, LoginRequiredError):
+                if not connection.was_connected or isinstance(error, LoginRequiredError):
                     raise
             except MCPError as error:
-                if error.code != REQUEST_TIMEOUT and not (connection.over or _is_loss(error)):
+                if error.code != REQUEST_TIMEOUT and not (connection.closed or _is_loss(error)):
                     raise
-                if connection.excess:
+                if connection.overload:
                     raise UnavailableError(
-                        "", f"{quoted(self.label)} was dropped: {connection.excess}"
+                        "", f"{quoted(self.label)} was dropped: {connection.overload}"
                     ) from error
                 connection.drop()
                 if error.code == REQUEST_TIMEOUT:  # it hangs: a new one may not, but nobody waits for that
                     raise UnavailableError("", f"{quoted(self.label)} does not answer in time") from error
             except RuntimeError:  # of the SDK, whose client is closed: its connection ended between two calls
-                if not connection.over:
+                if not connection.closed:
                     raise
         raise UnavailableError("", f"{quoted(self.label)} was lost while it was asked")
 
-    def _connected(self) -> Connection:
+    def _get_connection(self) -> Connection:
         """Return the connection that stands, or is being made. Raises `UnavailableError` once closed."""
         if self._closed:
             raise UnavailableError("", f"{quoted(self.label)} is not asked any more: the link is closed")
-        if self._connection is None or self._connection.over:
+        if self._connection is None or self._connection.closed:
             if self._connection is not None:
-                self._hold_back(self._connection)
-                self._leaving.add(self._connection)
-            self._leaving = {each for each in self._leaving if not each.gone}
-            self._connection = Connection(self.label, self._connect, self._tell)
+                self._check_backoff(self._connection)
+                self._closing.add(self._connection)
+            self._closing = {each for each in self._closing if not each.is_finished}
+            self._connection = Connection(self.label, self._connect, self._notify)
         return self._connection
 
-    def _hold_back(self, connection: Connection) -> None:
+    def _check_backoff(self, connection: Connection) -> None:
         """Raise `UnavailableError` while a server that sent too much is not to be reached again."""
-        if not connection.excess:
+        if not connection.overload:
             return
         now = time.monotonic()
-        if connection not in self._leaving:  # it is the first time that this one is looked at
-            self._leaving.add(connection)
-            calm = now - self._not_before > _LONGEST_PAUSE
-            self._penalty = _FIRST_PAUSE if calm else min(2 * self._penalty, _LONGEST_PAUSE)
+        if connection not in self._closing:  # it is the first time that this one is looked at
+            self._closing.add(connection)
+            calm = now - self._not_before > _MAX_PAUSE
+            self._penalty = _MIN_PAUSE if calm else min(2 * self._penalty, _MAX_PAUSE)
             self._not_before = now + self._penalty
         if now < self._not_before:
-            told = f"{quoted(self.label)} was dropped: {connection.excess}"
+            told = f"{quoted(self.label)} was dropped: {connection.overload}"
             raise UnavailableError("", f"{told}; it is asked again in {self._not_before - now:.0f} s")
 
-    def _asking(self, client: Client) -> _Client:
+    def _get_client(self, client: Client) -> _Client:
         """Return who asks over this connection. What drafts told of skills outlasts connections."""
         if self._client is None or self._connected_by is not client:
             self._connected_by = client
-            self._client = SkillsClient(client, self._limits, old_flags=self._drafts, traffic=self._traffic)
+            self._client = SkillsClient(
+                client, self._limits, legacy_flags=self._drafts, traffic=self._traffic
+            )
             self._declared = self._client.declared
             if self._drafts_client is not None:
                 self._drafts_client.client = self._client

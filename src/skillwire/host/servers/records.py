@@ -5,29 +5,29 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import quote, unquote
 
-from skillwire.core.json_text import same
+from skillwire.core.json_text import json_equal
 from skillwire.core.mime import MARKDOWN, mime_type
-from skillwire.core.names import SKILL_FILE, prefixes, root_uri
+from skillwire.core.names import SKILL_FILE, parent_paths, root_uri
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import LiveFile, Origin, SkillFile, SkillRecord, Trust, Withheld
 from skillwire.host.hosted_skill import SHOWN_DESCRIPTION
 from skillwire.protocol.findings import Findings, server_problem
 from skillwire.protocol.remote import Dialect, RemoteFile, RemoteSkill
-from skillwire.safe_text import bare, plain, quoted, visible
+from skillwire.safe_text import escape_invisible, quote_if_needed, quoted, strip_invisible
 from skillwire.sources.assemble import path_problems
 
 _MAX_FRONTMATTER = 256 * 1024
 """Characters of JSON. A document that says as much in YAML is read by nobody."""
-_TOLD = 3
+_MAX_SHOWN = 3
 """Problems that a sentence names."""
 _UNDECIDED = Withheld(
     "nobody approved it", "approve it with `skillwire approve`, and serve it with `skillwire bridge`"
 )
-_MEND = "tell whoever runs the server; `skillwire verify` shows everything that is wrong with it"
+_SERVER_HINT = "tell whoever runs the server; `skillwire verify` shows everything that is wrong with it"
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedRecord:
     """A skill of a server, and the entry under which it is published here."""
 
     remote: RemoteSkill
@@ -35,48 +35,48 @@ class Published:
     files: Mapping[str, RemoteFile]
     """What the server calls each file, by its path. Empty for one that does not promise them all."""
 
-    def is_of(self, remote: RemoteSkill, root: str) -> bool:
+    def is_unchanged(self, remote: RemoteSkill, root: str) -> bool:
         """Whether nothing would be different if it were published anew."""
         if self.entry.root != root:
             return False
         if self.remote is remote:
             return True
         # `==` alone takes 1 for true.
-        return self.remote == remote and same(dict(self.remote.frontmatter), dict(remote.frontmatter))
+        return self.remote == remote and json_equal(dict(self.remote.frontmatter), dict(remote.frontmatter))
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedSkills:
     """All skills of a server that can be published, by their URIs there, and why others cannot."""
 
-    skills: Mapping[str, Published]
+    skills: Mapping[str, PublishedRecord]
     problems: tuple[Problem, ...]
 
 
 def publish(
     label: str,
     skills: Iterable[RemoteSkill],
-    known: Mapping[str, Published],
+    known: Mapping[str, PublishedRecord],
     trust: Trust = Trust.WITHHELD,
 ) -> PublishedSkills:
     """Return skills as they are published below `label`; those that are as they were, as the same values.
 
     `known` are those of the last time, with the same `trust`.
     """
-    published: dict[str, Published] = {}
+    published: dict[str, PublishedRecord] = {}
     problems: list[Problem] = []
     taken: dict[str, str] = {}
     for skill in skills:
         path = path_of(skill.uri)
         found = _published(label, path, skill, known.get(skill.uri), trust)
-        if isinstance(found, Published) and found.entry.root in taken:
+        if isinstance(found, PublishedRecord) and found.entry.root in taken:
             # Another scheme, or another spelling of the same path: it is published beside the first.
             problems.append(_elsewhere(path, skill, taken[found.entry.root]))
             scheme = skill.uri.partition(":")[0].lower()
             found = _published(label, [scheme, *path], skill, known.get(skill.uri), trust)
-        if isinstance(found, Published) and found.entry.root in taken:
+        if isinstance(found, PublishedRecord) and found.entry.root in taken:
             found = [_nowhere(path, skill, taken[found.entry.root])]
-        if isinstance(found, Published):
+        if isinstance(found, PublishedRecord):
             taken[found.entry.root] = skill.uri
             published[skill.uri] = found
         else:
@@ -97,9 +97,9 @@ def hosted_record(label: str, skill: RemoteSkill) -> SkillRecord:
         uri=f"{root_uri([label])}/{folders}{skill.name}/{SKILL_FILE}",
         frontmatter=skill.frontmatter,
         files=_entry_files(skill, files) if listed else (LiveFile(SKILL_FILE, MARKDOWN),),
-        directories=tuple(sorted({folder for file in files for folder in prefixes(file)})),
+        directories=tuple(sorted({folder for file in files for folder in parent_paths(file)})),
         origin=Origin(label, skill.uri, "/".join([*above, skill.name, SKILL_FILE]), foreign=True),
-        shown_as=plain(skill.description, SHOWN_DESCRIPTION),
+        shown_as=strip_invisible(skill.description, SHOWN_DESCRIPTION),
         trust=Trust.WITHHELD,
         withheld=_UNDECIDED,
     )
@@ -118,7 +118,9 @@ def why_not_published(label: str, skill: RemoteSkill, listed: Iterable[RemoteSki
         return "the server does not list it, and a bridge passes on listed skills only"
     alone = publish(label, [skill], {})
     if skill.uri not in alone.skills:
-        return "; ".join(f"{bare(each.path)}: {each.message}" for each in alone.problems[:_TOLD])
+        return "; ".join(
+            f"{quote_if_needed(each.path)}: {each.message}" for each in alone.problems[:_MAX_SHOWN]
+        )
     if skill.uri not in publish(label, every, {}).skills:
         return "the server lists another skill with the same path"
     return ""
@@ -142,38 +144,40 @@ def finding_problem(finding: Problem) -> Problem:
     is_entry = finding.path.endswith(f"/{SKILL_FILE}")
     path = "/".join([*path_of(finding.path), SKILL_FILE]) if is_entry else "."
     return Problem(
-        visible(path),
+        escape_invisible(path),
         Rule.SERVER_ENTRY if is_entry else Rule.SERVER_LIST,
         Severity.ERROR if is_entry else Severity.WARNING,
-        f"{visible(finding.message)} ({finding.rule})",
-        hint=_MEND,
+        f"{escape_invisible(finding.message)} ({finding.rule})",
+        hint=_SERVER_HINT,
     )
 
 
 def _published(
-    label: str, path: list[str], skill: RemoteSkill, known: Published | None, trust: Trust
-) -> Published | list[Problem]:
+    label: str, path: list[str], skill: RemoteSkill, known: PublishedRecord | None, trust: Trust
+) -> PublishedRecord | list[Problem]:
     shown = "/".join(path)
     # A list without sizes promises too little to be passed on: it is as if nothing were promised.
     files = {_file_path(skill, file): file for file in skill.files or () if skill.sized}
-    if faults := [replace(each, hint=_MEND) for each in path_problems(shown, files)]:
+    if faults := [replace(each, hint=_SERVER_HINT) for each in path_problems(shown, files)]:
         return faults
     root = root_uri([label, *path])
-    if known is not None and known.is_of(skill, root):
+    if known is not None and known.is_unchanged(skill, root):
         return known
-    if told := _unspeakable(skill):
+    if told := _why_not_json(skill):
         return [finding_problem(server_problem(skill.uri, Rule.ENTRY_SHAPE, told))]
     entry = SkillRecord(
         uri=f"{root}/{SKILL_FILE}",
         frontmatter=skill.frontmatter,
         files=_entry_files(skill, files),
-        directories=tuple(sorted({folder for file in files for folder in prefixes(file)})),
+        directories=tuple(sorted({folder for file in files for folder in parent_paths(file)})),
         origin=Origin(label, skill.uri, f"{shown}/{SKILL_FILE}", foreign=True),
-        shown_as=plain(skill.description, SHOWN_DESCRIPTION),  # before anybody approved anything (H27)
+        shown_as=strip_invisible(
+            skill.description, SHOWN_DESCRIPTION
+        ),  # before anybody approved anything (H27)
         trust=trust,
         withheld=_UNDECIDED if trust is Trust.WITHHELD else None,
     )
-    return Published(skill, entry, files)
+    return PublishedRecord(skill, entry, files)
 
 
 def _file_path(skill: RemoteSkill, file: RemoteFile) -> str:
@@ -190,7 +194,7 @@ def _entry_files(skill: RemoteSkill, files: Mapping[str, RemoteFile]) -> tuple[S
     )
 
 
-def _unspeakable(skill: RemoteSkill) -> str:
+def _why_not_json(skill: RemoteSkill) -> str:
     """Return why a frontmatter cannot be passed on: what no JSON can hold would break every list (H26)."""
     try:
         spoken = json.dumps(skill.frontmatter, ensure_ascii=False, allow_nan=False)
@@ -204,7 +208,7 @@ def _unspeakable(skill: RemoteSkill) -> str:
 
 def _elsewhere(path: list[str], skill: RemoteSkill, other: str) -> Problem:
     return Problem(
-        visible("/".join([*path, SKILL_FILE])),
+        escape_invisible("/".join([*path, SKILL_FILE])),
         Rule.URI_TAKEN,
         Severity.WARNING,
         f"{quoted(skill.uri)} has the path of {quoted(other)}, so it is published with its scheme before it",
@@ -214,7 +218,7 @@ def _elsewhere(path: list[str], skill: RemoteSkill, other: str) -> Problem:
 
 def _nowhere(path: list[str], skill: RemoteSkill, other: str) -> Problem:
     return Problem(
-        visible("/".join([*path, SKILL_FILE])),
+        escape_invisible("/".join([*path, SKILL_FILE])),
         Rule.URI_TAKEN,
         Severity.ERROR,
         f"{quoted(skill.uri)} cannot be told from {quoted(other)}, so it is left out",

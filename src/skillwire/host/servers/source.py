@@ -25,19 +25,19 @@ from skillwire.host.connections.target import Target
 from skillwire.host.dialects.client import refusal
 from skillwire.host.servers.connected import SkillsTransport
 from skillwire.host.servers.link import ServerLink
-from skillwire.host.servers.records import Published, finding_problems, publish
+from skillwire.host.servers.records import PublishedRecord, finding_problems, publish
 from skillwire.protocol.findings import Findings
 from skillwire.protocol.messages import EXTENSION, SKILLS_LIST
 from skillwire.protocol.remote import RemoteFile, RemoteSkill
 from skillwire.protocol.verify import file_faults, frontmatter_faults
-from skillwire.safe_text import bare, quoted, visible
+from skillwire.safe_text import escape_invisible, quote_if_needed, quoted
 from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source, WatchFilter, ignore_progress
 
 POLL_SECONDS = 60.0
 """How often a server is asked that says nothing. One that takes long to answer is asked less often."""
 _START_SECONDS = 15.0
 """How long the start of a service waits for the first answer. It goes on without, and serves it later."""
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0
+_MIN_PAUSE, _MAX_PAUSE = 0.1, 30.0
 """Seconds between two looks at a server that goes on and on about changes."""
 
 
@@ -76,8 +76,8 @@ class ServerSource(Source):
         self._skills: dict[str, RemoteSkill] = {}
         self._findings: list[Problem] = []
         self._list_problems: list[Problem] = []
-        self._published: dict[str, Published] = {}
-        self._trouble: SourceError | None = SourceUnavailableError("it has not answered yet")
+        self._published: dict[str, PublishedRecord] = {}
+        self._failure: SourceError | None = SourceUnavailableError("it has not answered yet")
         self._prepared = self._fresh = self._followed = False
 
     @property
@@ -90,9 +90,9 @@ class ServerSource(Source):
         return self._transport
 
     @property
-    def trouble(self) -> SourceError | None:
+    def failure(self) -> SourceError | None:
         """Why the server told nothing when it was last asked for everything."""
-        return self._trouble
+        return self._failure
 
     def claim(self, entry: SkillRecord) -> RemoteSkill | None:
         """Return an entry of this source as the server lists it: what approvals are bound to."""
@@ -103,53 +103,57 @@ class ServerSource(Source):
         if not self._prepared:
             self._prepared = True
             with anyio.move_on_after(_START_SECONDS if self._live else None):
-                await self._ask()
+                await self._refresh()
             self._fresh = True
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
         await self.prepare()
         if not self._fresh:
-            await self._ask()
+            await self._refresh()
         self._fresh = False
-        if self._trouble is not None:
-            raise self._trouble
+        if self._failure is not None:
+            raise self._failure
         progress(len(self._skills))
         return self._scan()
 
     async def rescan(self, where: Locations = EVERYWHERE) -> Scan:
         if where == EVERYWHERE:
             return await self.scan()
-        if isinstance(self._trouble, SourceUnavailableError) and self._followed:
-            raise self._trouble  # whoever follows it says when it is back
+        if isinstance(self._failure, SourceUnavailableError) and self._followed:
+            raise self._failure  # whoever follows it says when it is back
         for uri in where:
-            await self._ask_again(uri)
+            await self._refresh_skill(uri)
         return self._scan()
 
-    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:
-        if only is not None:  # whoever wants the skills to stay as they are does not ask for newer ones
+    async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:
+        if (
+            watch_filter is not None
+        ):  # whoever wants the skills to stay as they are does not ask for newer ones
             return
         self._followed = True
         try:
-            async with aclosing(self._transport.heard(self._every)) as news:
+            async with aclosing(self._transport.wait_for_changes(self._every)) as news:
                 async for _ in news:
                     begin = time.monotonic()
-                    await self._ask()  # here, where nobody else has to wait for the answer
+                    await self._refresh()  # here, where nobody else has to wait for the answer
                     yield EVERYWHERE
                     took = time.monotonic() - begin
-                    await anyio.sleep(min(max(3 * took, _SHORTEST_PAUSE), _LONGEST_PAUSE))
+                    await anyio.sleep(min(max(3 * took, _MIN_PAUSE), _MAX_PAUSE))
         finally:
             self._followed = False
 
     async def read(self, entry: SkillRecord, file: SkillFile | LiveFile) -> bytes:
         published = self._published.get(entry.origin.location)
         if published is None:
-            raise SourceError(f"{bare(entry.origin.path)} is gone")
+            raise SourceError(f"{quote_if_needed(entry.origin.path)} is gone")
         if isinstance(file, LiveFile):
             content = await self._fetch(entry.origin.location)
         else:
             remote = published.files.get(file.path)
             if remote is None or remote.digest != file.digest:
-                raise SourceError(f"{bare(entry.origin.path)}: there is no such file {quoted(file.path)} now")
+                raise SourceError(
+                    f"{quote_if_needed(entry.origin.path)}: there is no such file {quoted(file.path)} now"
+                )
             content = await self._verified(remote)
         if file.path == SKILL_FILE:
             for fault in frontmatter_faults(published.remote, content):
@@ -158,7 +162,7 @@ class ServerSource(Source):
 
     async def _verified(self, file: RemoteFile) -> bytes:
         """Return a file that is as listed, from the cache or from the server (H13, H15)."""
-        if (kept := await self._kept(file)) is not None:
+        if (kept := await self._read_cache(file)) is not None:
             return kept
         content = await self._fetch(file.uri, file.size)
         for fault in file_faults(file, content):
@@ -168,7 +172,7 @@ class ServerSource(Source):
                 await run_sync(self._cache.put, self.label, file, content)
         return content
 
-    async def _kept(self, file: RemoteFile) -> bytes | None:
+    async def _read_cache(self, file: RemoteFile) -> bytes | None:
         if self._cache is None:
             return None
         with suppress(StateError):  # then it is fetched
@@ -176,8 +180,8 @@ class ServerSource(Source):
         return None
 
     async def _fetch(self, uri: str, size: int | None = None) -> bytes:
-        if isinstance(self._trouble, SourceUnavailableError) and self._followed:
-            raise self._trouble
+        if isinstance(self._failure, SourceUnavailableError) and self._followed:
+            raise self._failure
         try:
             return await self._transport.read(uri, size)
         except UnavailableError as error:
@@ -187,18 +191,18 @@ class ServerSource(Source):
         except MCPError as error:
             raise SourceError(str(refusal(uri, error))) from error
 
-    async def _ask(self) -> None:
+    async def _refresh(self) -> None:
         """Ask for everything; what was answered, or why nothing was, shows with the next look."""
         try:
             listing = await self._transport.list()
         except UnavailableError as error:
-            self._trouble = SourceUnavailableError(str(error))
+            self._failure = SourceUnavailableError(str(error))
         except VerificationError as error:
-            self._trouble = SourceError(str(error))
+            self._failure = SourceError(str(error))
         except MCPError as error:
-            self._trouble = SourceError(str(refusal(SKILLS_LIST, error)))
+            self._failure = SourceError(str(refusal(SKILLS_LIST, error)))
         else:
-            self._trouble = None
+            self._failure = None
             self._skills = {skill.uri: skill for skill in listing.skills}
             self._findings = []
             self._list_problems = [*finding_problems(listing.findings)]
@@ -206,12 +210,12 @@ class ServerSource(Source):
                 self._list_problems.append(_undeclared())
         self._fresh = True
 
-    async def _ask_again(self, uri: str) -> None:
+    async def _refresh_skill(self, uri: str) -> None:
         """Ask for one skill: the answer, or its absence, takes the place of what was known (H15)."""
         self._findings = [each for each in self._findings if each.path != uri]
         try:
             self._skills[uri] = await self._transport.get(uri)
-            self._trouble = None
+            self._failure = None
         except UnavailableError as error:
             raise SourceUnavailableError(str(error)) from error
         except VerificationError as error:
@@ -234,10 +238,11 @@ class ServerSource(Source):
 
     def _refused(self, fault: Problem) -> UntrustedContentError:
         return UntrustedContentError(
-            f"{quoted(self.label)} does not keep what it listed: {visible(str(fault), 400)} ({fault.rule})"
+            f"{quoted(self.label)} does not keep what it listed: "
+            f"{escape_invisible(str(fault), 400)} ({fault.rule})"
         )
 
 
 def _undeclared() -> Problem:
-    told = f"the server does not declare the extension `{EXTENSION}`, so it is asked for no skills"
-    return Problem(".", Rule.SERVER_LIST, Severity.WARNING, told, hint="leave it out, or upgrade it")
+    message = f"the server does not declare the extension `{EXTENSION}`, so it is asked for no skills"
+    return Problem(".", Rule.SERVER_LIST, Severity.WARNING, message, hint="leave it out, or upgrade it")

@@ -18,12 +18,12 @@ from skillwire.host.errors import translated_errors
 from skillwire.host.hosted_skill import (
     HostedSkill,
     Identity,
-    canonical,
+    canonical_uri,
+    display_path,
     files_below,
     listed_file,
     live_uri,
-    shown_path,
-    unlisted,
+    unlisted_finding,
 )
 from skillwire.host.places import Places
 from skillwire.host.registry import Registry
@@ -68,10 +68,10 @@ class LoadedSkill:
 class LoadedSkills:
     """From the moment a `SKILL.md` is given to the model until somebody says that it left the context."""
 
-    held: dict[Identity, LoadedSkill] = field(default_factory=dict[Identity, LoadedSkill])
+    loaded: dict[Identity, LoadedSkill] = field(default_factory=dict[Identity, LoadedSkill])
 
-    def begin(self, held: LoadedSkill) -> None:
-        self.held[held.skill.identity] = held
+    def begin(self, loaded: LoadedSkill) -> None:
+        self.loaded[loaded.skill.identity] = loaded
 
     def named(self, name: str, registry: Registry) -> LoadedSkill:
         """Return what is held by that name, also if no list has it any more. Raises `NotLoadedError`.
@@ -82,33 +82,33 @@ class LoadedSkills:
             known = registry.resolve(name).identity
         except RequestError:  # what was loaded may not be listed any more
             known = self._own_name(name)
-        if known not in self.held:
+        if known not in self.loaded:
             raise NotLoadedError(name)
-        return self.held[known]
+        return self.loaded[known]
 
     def _own_name(self, name: str) -> Identity:
         try:
-            return Registry(each.skill for each in self.held.values()).resolve(name).identity
+            return Registry(each.skill for each in self.loaded.values()).resolve(name).identity
         except RequestError as error:
             raise NotLoadedError(name) from error
 
-    def end(self, held: LoadedSkill) -> None:
-        del self.held[held.skill.identity]
+    def end(self, loaded: LoadedSkill) -> None:
+        del self.loaded[loaded.skill.identity]
 
     def foreign(self) -> tuple[HostedSkill, ...]:
         """Return the skills of servers, changed ones too: they are still in the context."""
-        return tuple(each.skill for each in self.held.values() if not each.skill.local)
+        return tuple(each.skill for each in self.loaded.values() if not each.skill.local)
 
     @property
     def changed(self) -> bool:
         """Whether one of them is another on its server now."""
-        return any(each.changed for each in self.held.values())
+        return any(each.changed for each in self.loaded.values())
 
     def around(self, label: str, uri: str) -> LoadedSkill | None:
         """Return the skill of that server in whose folder a URI is, however spelled: the innermost."""
-        place = canonical(uri)
-        own = (each for each in self.held.values() if each.skill.label == label)
-        inside = (each for each in own if place.startswith(f"{canonical(each.skill.root)}/"))
+        place = canonical_uri(uri)
+        own = (each for each in self.loaded.values() if each.skill.label == label)
+        inside = (each for each in own if place.startswith(f"{canonical_uri(each.skill.root)}/"))
         return max(inside, key=lambda each: len(each.skill.root), default=None)
 
 
@@ -118,51 +118,51 @@ class LoadedFiles:
     def __init__(self, places: Places, consent: Consent) -> None:
         self._places, self._consent = places, consent
 
-    async def document(self, held: LoadedSkill) -> bytes:
+    async def document(self, loaded: LoadedSkill) -> bytes:
         """Return the `SKILL.md`, having compared it with its entry, field by field (H13)."""
-        skill = held.skill
+        skill = loaded.skill
         main = skill.main
-        content = await (self._live(held, skill.uri) if main is None else self._verified(held, main))
+        content = await (self._live(loaded, skill.uri) if main is None else self._verified(loaded, main))
         # An own record was read from these very bytes. A server's entry may say something else.
         faults = [] if skill.claim is None else list(frontmatter_faults(skill.claim, content))
         if not is_text(content):
             faults.append(server_problem(skill.uri, Rule.READ_SHAPE, "it is not text"))
         if faults:
-            raise await self._failure(held, VerificationError(skill.origin, *faults))
-        await self.must_be_approved(held)  # it may have been taken back meanwhile
+            raise await self._failure(loaded, VerificationError(skill.origin, *faults))
+        await self.must_be_approved(loaded)  # it may have been taken back meanwhile
         return content
 
-    async def read(self, held: LoadedSkill, path: str) -> Reading:
+    async def read(self, loaded: LoadedSkill, path: str) -> Reading:
         """Return a file by its path in the skill, or by its URI (H19)."""
         try:
-            return await self._read(held, path)
+            return await self._read(loaded, path)
         except HostError:
-            if not held.skill.local:
+            if not loaded.skill.local:
                 raise
-        await self._look_again(held)  # the person may change own files at any time
-        return await self._read(held, path)
+        await self._look_again(loaded)  # the person may change own files at any time
+        return await self._read(loaded, path)
 
-    async def list(self, held: LoadedSkill, path: str) -> str:
+    async def list(self, loaded: LoadedSkill, path: str) -> str:
         """Return the files below a folder, for the model. No folder of the server adds to the entry (H16)."""
-        if held.skill.local:
-            await self._look_again(held)
-        await self.must_be_approved(held)
-        skill = held.skill
+        if loaded.skill.local:
+            await self._look_again(loaded)
+        await self.must_be_approved(loaded)
+        skill = loaded.skill
         with translated_errors(skill.origin, skill.uri):
             if skill.files is not None:
                 below = files_below(skill, path)
-                shown = [_line(shown_path(skill, file.uri), file.size) for file in below]
+                shown = [_line(display_path(skill, file.uri), file.size) for file in below]
             else:
                 folder = live_uri(skill, path).rstrip("/")
                 children = await self._places.place(skill.label).children(folder)
-                shown = [shown_path(skill, child) for child in children]
+                shown = [display_path(skill, child) for child in children]
         if not shown:
-            raise VerificationError(skill.origin, unlisted(skill, path))
+            raise VerificationError(skill.origin, unlisted_finding(skill, path))
         return list_text(skill, path, "\n".join(shown))
 
-    def is_folder(self, held: LoadedSkill, path: str) -> bool:
+    def is_folder(self, loaded: LoadedSkill, path: str) -> bool:
         """Whether a path means a folder of the skill, as far as one can tell without asking."""
-        skill = held.skill
+        skill = loaded.skill
         if path in {"", ".", "./"} or path.endswith("/"):
             return True
         if skill.files is None or "://" in path:
@@ -170,71 +170,71 @@ class LoadedFiles:
         with translated_errors(skill.origin, skill.uri):
             return listed_file(skill, path) is None and bool(files_below(skill, path))
 
-    async def must_be_approved(self, held: LoadedSkill) -> None:
+    async def must_be_approved(self, loaded: LoadedSkill) -> None:
         """Raise `NotApprovedError` if nothing may be read of it any more (H15)."""
-        if held.skill.local:
+        if loaded.skill.local:
             return
-        if held.changed:
-            raise ChangedError(held.skill, held.changed)
-        if not await self._consent.covers(held.skill):
-            told = f"the approval of the skill {held.skill.quoted} does not hold any more"
-            raise NotApprovedError(held.skill.origin, told)
+        if loaded.changed:
+            raise ChangedError(loaded.skill, loaded.changed)
+        if not await self._consent.is_approved(loaded.skill):
+            message = f"the approval of the skill {loaded.skill.quoted} does not hold any more"
+            raise NotApprovedError(loaded.skill.origin, message)
 
-    async def _read(self, held: LoadedSkill, path: str) -> Reading:
-        skill = held.skill
-        await self.must_be_approved(held)
+    async def _read(self, loaded: LoadedSkill, path: str) -> Reading:
+        skill = loaded.skill
+        await self.must_be_approved(loaded)
         with translated_errors(skill.origin, skill.uri):
             if skill.files is None:
                 uri = live_uri(skill, path)
-                content = await self._live(held, uri)
+                content = await self._live(loaded, uri)
             elif (file := listed_file(skill, path)) is not None:
-                uri, content = file.uri, await self._verified(held, file)
+                uri, content = file.uri, await self._verified(loaded, file)
             else:  # whatever the server has there now, it is no file of the skill
-                raise VerificationError(skill.origin, unlisted(skill, path))
-        await self.must_be_approved(held)
+                raise VerificationError(skill.origin, unlisted_finding(skill, path))
+        await self.must_be_approved(loaded)
         return Reading(
-            skill.label, uri, content, file_text(skill, shown_path(skill, uri), shown_text(content))
+            skill.label, uri, content, file_text(skill, display_path(skill, uri), shown_text(content))
         )
 
-    async def _look_again(self, held: LoadedSkill) -> None:
-        held.skill, held.changed = await self._places.lookup(*held.skill.identity), ""
+    async def _look_again(self, loaded: LoadedSkill) -> None:
+        loaded.skill, loaded.changed = await self._places.lookup(*loaded.skill.identity), ""
 
-    async def _verified(self, held: LoadedSkill, file: RemoteFile) -> bytes:
+    async def _verified(self, loaded: LoadedSkill, file: RemoteFile) -> bytes:
         """Return the bytes that the held entry promises (H15)."""
         try:
-            content = await self._places.content(held.skill, file)
+            content = await self._places.content(loaded.skill, file)
         except (VerificationError, UnavailableError) as error:
-            raise await self._failure(held, error) from error
-        return content if file.size is not None else self._counted(held, file.uri, content)
+            raise await self._failure(loaded, error) from error
+        return content if file.size is not None else self._counted(loaded, file.uri, content)
 
-    async def _live(self, held: LoadedSkill, uri: str) -> bytes:
+    async def _live(self, loaded: LoadedSkill, uri: str) -> bytes:
         """Return bytes that nobody promised, but for the document of some drafts."""
-        skill = held.skill
+        skill = loaded.skill
         with translated_errors(skill.origin, uri):
             content = await self._places.place(skill.label).read(uri)
         document = None if skill.claim is None or uri != skill.uri else skill.claim.document
         if document is not None and (faults := tuple(delivery_faults(document, content))):
-            raise await self._failure(held, VerificationError(skill.origin, *faults))
-        return self._counted(held, uri, content)
+            raise await self._failure(loaded, VerificationError(skill.origin, *faults))
+        return self._counted(loaded, uri, content)
 
-    def _counted(self, held: LoadedSkill, uri: str, content: bytes) -> bytes:
+    def _counted(self, loaded: LoadedSkill, uri: str, content: bytes) -> bytes:
         """Return what came, as long as it is not too much in all (H8)."""
-        held.retrieved += len(content)
-        if held.retrieved > (limit := self._places.limits.bytes):
-            told = f"more than {limit:,} bytes were read of this skill"
-            raise VerificationError(held.skill.origin, server_problem(uri, Rule.READ_BUDGET, told))
+        loaded.retrieved += len(content)
+        if loaded.retrieved > (limit := self._places.limits.bytes):
+            message = f"more than {limit:,} bytes were read of this skill"
+            raise VerificationError(loaded.skill.origin, server_problem(uri, Rule.READ_BUDGET, message))
         return content
 
-    async def _failure(self, held: LoadedSkill, error: HostError) -> HostError:
+    async def _failure(self, loaded: LoadedSkill, error: HostError) -> HostError:
         """Ask for the entry as it is now, and return what a failed read means: most often, a change (H15)."""
         try:
-            fresh = await self._places.lookup(*held.skill.identity)
+            fresh = await self._places.lookup(*loaded.skill.identity)
         except HostError:
             return error
-        if not needs_new_approval(held.skill, fresh):
+        if not needs_new_approval(loaded.skill, fresh):
             return error
-        held.changed = str(Changes.between(held.skill, fresh))
-        return ChangedError(held.skill, held.changed)
+        loaded.changed = str(Changes.between(loaded.skill, fresh))
+        return ChangedError(loaded.skill, loaded.changed)
 
 
 def _line(path: str, size: int | None) -> str:

@@ -11,7 +11,7 @@ from skillwire.core.names import SKILL_FILE
 from skillwire.core.record import SkillRecord
 from skillwire.features.catalog_text import CHARACTERS_PER_TOKEN
 from skillwire.host.hosted_skill import HostedSkill, describe_place, is_for_models
-from skillwire.safe_text import plain, quoted
+from skillwire.safe_text import quoted, strip_invisible
 
 _SHOWN = 200
 _FOREIGN = (
@@ -33,35 +33,37 @@ def skill_text(skill: HostedSkill, content: str) -> str:
     """Return a `SKILL.md` as the result of a tool."""
     what = f"The skill {skill.quoted}, from the {skill.origin}."
     after = "Read its files with `read_skill_file`; an empty path lists them."
-    return f"{_framed(f'{what} {_whose(skill)}', content)}\n{after}"
+    return f"{_frame(f'{what} {_describe_owner(skill)}', content)}\n{after}"
 
 
 def file_text(skill: HostedSkill, path: str, content: str) -> str:
     """Return a supporting file. That of another skill inside this one is text like any other (H18)."""
-    what = f"The file {_spelled(path)} of the skill {skill.quoted}, from the {skill.origin}."
+    what = f"The file {_quote_name(path)} of the skill {skill.quoted}, from the {skill.origin}."
     folder, _, name = path.rpartition("/")
     nested = ""
     if name == "SKILL.md" and folder:
         nested = (
             " It is part of this skill only: what stands in its frontmatter has no effect, and the paths "
-            f"that it names are below {_spelled(folder)}."
+            f"that it names are below {_quote_name(folder)}."
         )
-    return _framed(f"{what}{nested} {_whose(skill)}", content)
+    return _frame(f"{what}{nested} {_describe_owner(skill)}", content)
 
 
 def list_text(skill: HostedSkill, path: str, lines: str) -> str:
     """Return the names of files, which their author chose, too."""
-    where = f"the folder {_spelled(path)} of " if path else ""
-    return _framed(
-        f"Files in {where}the skill {skill.quoted}, from the {skill.origin}. {_whose(skill)}", lines
+    where = f"the folder {_quote_name(path)} of " if path else ""
+    return _frame(
+        f"Files in {where}the skill {skill.quoted}, from the {skill.origin}. {_describe_owner(skill)}", lines
     )
 
 
 def resource_text(label: str, uri: str, content: str, *, local: bool) -> str:
     """Return a resource that was read as such: whatever it says, no skill was loaded (H12)."""
     origin = describe_place(label, local=local)
-    what = f"The resource {_spelled(uri)}, from the {origin}. It was read as a resource: no skill was loaded."
-    return _framed(f"{what} {_OWN if local else _FOREIGN}", content)
+    what = (
+        f"The resource {_quote_name(uri)}, from the {origin}. It was read as a resource: no skill was loaded."
+    )
+    return _frame(f"{what} {_OWN if local else _FOREIGN}", content)
 
 
 def shown_text(content: bytes) -> str:
@@ -72,25 +74,27 @@ def shown_text(content: bytes) -> str:
 def bridged_text(entry: SkillRecord, path: str, content: str) -> str:
     """Return a file of a server's skill, or the names of all, as a bridge passes it on to a model."""
     what = {"": "Files of the skill", SKILL_FILE: "The skill"}.get(
-        path, f"The file {_spelled(path)} of the skill"
+        path, f"The file {_quote_name(path)} of the skill"
     )
     origin = describe_place(entry.origin.source, local=False)
-    return _framed(f"{what} {_spelled(unquote(entry.path))}, from the {origin}. {_FOREIGN}", content)
+    return _frame(f"{what} {_quote_name(unquote(entry.path))}, from the {origin}. {_FOREIGN}", content)
 
 
-def _whose(skill: HostedSkill) -> str:
+def _describe_owner(skill: HostedSkill) -> str:
     return _OWN if skill.local else _FOREIGN
 
 
-def _spelled(text: str) -> str:
-    return quoted(plain(text, _SHOWN))
+def _quote_name(text: str) -> str:
+    return quoted(strip_invisible(text, _SHOWN))
 
 
-def _framed(told: str, content: str) -> str:
+def _frame(message: str, content: str) -> str:
     mark = secrets.token_hex(16)
     while mark in content:
         mark = secrets.token_hex(16)
-    return f"{told} It ends at the line with {mark}.\n--- {mark} begins ---\n{content}\n--- {mark} ends ---"
+    return (
+        f"{message} It ends at the line with {mark}.\n--- {mark} begins ---\n{content}\n--- {mark} ends ---"
+    )
 
 
 def catalog_prompt(skills: Iterable[HostedSkill], tokens: int) -> str:
@@ -99,7 +103,7 @@ def catalog_prompt(skills: Iterable[HostedSkill], tokens: int) -> str:
     The person's own come first. Then every server gets a turn after the other, so that none fills it alone.
     """
     budget = tokens * CHARACTERS_PER_TOKEN - len(USAGE)
-    shown = [each for each in _in_turns(skills) if is_for_models(each)]
+    shown = [each for each in _interleave(skills) if is_for_models(each)]
     lines: list[str] = []
     for each in shown:
         line = _line(each)
@@ -109,17 +113,21 @@ def catalog_prompt(skills: Iterable[HostedSkill], tokens: int) -> str:
     listed = "\n".join([USAGE, "", "<available_skills>", *lines, "</available_skills>"])
     if (rest := len(shown) - len(lines)) == 0:
         return listed
-    told = f"{rest:,} more {'skill is' if rest == 1 else 'skills are'} not shown here"
-    return f"{listed}\n{told}; `read_skill` takes the name of any."
+    message = f"{rest:,} more {'skill is' if rest == 1 else 'skills are'} not shown here"
+    return f"{listed}\n{message}; `read_skill` takes the name of any."
 
 
 def _line(each: HostedSkill) -> str:
     origin = "folder" if each.local else "server"
-    fields = {"name": plain(each.handle, _SHOWN_HANDLE), origin: each.label, "description": each.description}
+    fields = {
+        "name": strip_invisible(each.handle, _SHOWN_HANDLE),
+        origin: each.label,
+        "description": each.description,
+    }
     return f"<skill {' '.join(f'{key}={quoteattr(value)}' for key, value in fields.items())}/>"
 
 
-def _in_turns(skills: Iterable[HostedSkill]) -> Iterator[HostedSkill]:
+def _interleave(skills: Iterable[HostedSkill]) -> Iterator[HostedSkill]:
     own: list[HostedSkill] = []
     others: dict[str, list[HostedSkill]] = {}
     for each in skills:

@@ -23,13 +23,13 @@ class Session:
     def __init__(self, places: Places, consent: Consent) -> None:
         self._places, self._consent = places, consent
         self._files = LoadedFiles(places, consent)
-        self._acting = LoadedSkills()
+        self._loaded_skills = LoadedSkills()
         self._loading = anyio.Lock()
 
     @property
     def acting(self) -> tuple[HostedSkill, ...]:
         """The skills that are in the model's context, each as it was loaded (H14)."""
-        return tuple(each.skill for each in self._acting.held.values())
+        return tuple(each.skill for each in self._loaded_skills.loaded.values())
 
     def catalog_prompt(self, tokens: int = DEFAULT_TOKENS) -> str:
         """Return the list of skills for the model, in about so many tokens (H27)."""
@@ -57,46 +57,46 @@ class Session:
         """Load a skill because the model asks for it. Its author may have kept it for people."""
         skill = await self._find(name)
         if not is_for_models(skill):
-            told = f"the skill {skill.quoted} is not for models to load; ask the user to start it"
-            raise NotApprovedError(skill.origin, told)
+            message = f"the skill {skill.quoted} is not for models to load; ask the user to start it"
+            raise NotApprovedError(skill.origin, message)
         return await self.load(skill.handle)
 
     async def _find(self, name: str) -> HostedSkill:
         """Return the skill that is meant. An address that no list has is asked for as any other is (H22)."""
         if (beside := await self._places.unlisted_identity(name)) is not None:
-            await self._may_ask(*beside)
+            await self._check_foreign_read(*beside)
         return await self._places.find(name)
 
     def release(self, name: str) -> None:
         """Stop acting on a skill. Call it when no copy of its `SKILL.md` is in the context, not before."""
-        self._acting.end(self._held(name))
+        self._loaded_skills.end(self._get_loaded(name))
 
     async def _load(self, skill: HostedSkill) -> Reading:
-        others = tuple(each for each in self._acting.foreign() if each.identity != skill.identity)
-        if not await self._consent.to_load(skill, others):
+        others = tuple(each for each in self._loaded_skills.foreign() if each.identity != skill.identity)
+        if not await self._consent.ask_to_load(skill, others):
             raise NotApprovedError(skill.origin, f"the user did not approve the skill {skill.quoted}")
         fresh = self._places.registry.get(skill.identity)
         if fresh is not None and needs_new_approval(skill, fresh):
             # It became another while the person was thinking.
             raise ChangedError(skill, str(Changes.between(skill, fresh)))
-        held = LoadedSkill(skill)
-        content = await self._files.document(held)
-        self._acting.begin(held)
+        loaded = LoadedSkill(skill)
+        content = await self._files.document(loaded)
+        self._loaded_skills.begin(loaded)
         return Reading(skill.label, skill.uri, content, skill_text(skill, content.decode()))
 
     # Reading
 
     async def read_file(self, name: str, path: str) -> Reading:
         """Return a file of a skill that is loaded, by its path there (H14, H19). Raises `SkillwireError`."""
-        return await self._files.read(self._held(name), path)
+        return await self._files.read(self._get_loaded(name), path)
 
     async def list_files(self, name: str, path: str = "") -> str:
         """Return the files below a folder of a loaded skill, for the model (H16). Raises `SkillwireError`."""
-        return await self._files.list(self._held(name), path)
+        return await self._files.list(self._get_loaded(name), path)
 
     async def read_for_model(self, name: str, path: str) -> str:
         """Return a file as the model is given it, or the list of files in a folder."""
-        if self._files.is_folder(self._held(name), path):
+        if self._files.is_folder(self._get_loaded(name), path):
             return await self.list_files(name, path)
         return (await self.read_file(name, path)).text
 
@@ -106,10 +106,10 @@ class Session:
         A file of a loaded skill is read as such. While skills of other servers are acted on, a person is
         asked each time, because they may be behind it (H22).
         """
-        place = await self._may_ask(server, uri)
+        place = await self._check_foreign_read(server, uri)
         origin = place.origin
-        if (held := self._acting.around(server, uri)) is not None:
-            return await self._files.read(held, uri)
+        if (loaded := self._loaded_skills.around(server, uri)) is not None:
+            return await self._files.read(loaded, uri)
         listed = self._places.registry.file((server, uri))
         with translated_errors(origin, uri):
             content = await place.read(uri, None if listed is None else listed.size)
@@ -118,45 +118,47 @@ class Session:
         text = resource_text(server, uri, shown_text(content), local=place.local)
         return Reading(server, uri, content, text)
 
-    async def _may_ask(self, server: str, uri: str) -> Place:
+    async def _check_foreign_read(self, server: str, uri: str) -> Place:
         """Return whom to ask, unless a skill of another server may be behind it, and the person says no."""
         place = self._places.place(server)
-        others = tuple(each for each in self._acting.foreign() if each.label != server)
-        if others and not await self._consent.to_read_elsewhere(others, server, uri):
+        others = tuple(each for each in self._loaded_skills.foreign() if each.label != server)
+        if others and not await self._consent.ask_foreign_read(others, server, uri):
             whose = ", ".join(dict.fromkeys(each.origin for each in others))
-            told = f"the user did not approve this read, which a skill of {whose} may have caused"
-            raise NotApprovedError(place.origin, told)
+            message = f"the user did not approve this read, which a skill of {whose} may have caused"
+            raise NotApprovedError(place.origin, message)
         return place
 
     # LoadedSkills
 
     async def may_execute(self, what: str) -> bool:
         """Whether code may run now. While a server's skill is acted on, a person is asked (H21)."""
-        acting = self._acting.foreign()
-        return not acting or await self._consent.to_execute(what, acting, changed=self._acting.changed)
+        acting = self._loaded_skills.foreign()
+        return not acting or await self._consent.ask_to_execute(
+            what, acting, changed=self._loaded_skills.changed
+        )
 
     async def allowed_tools(self, name: str) -> frozenset[str]:
         """Return the tools that a loaded skill may use without a question: of a server's, what was granted.
 
         Nothing else in a frontmatter has an effect, and nothing at all in that of a nested skill (H18, H21).
         """
-        held = self._held(name)
-        await self._files.must_be_approved(held)
-        return await self._places.granted(held.skill)
+        loaded = self._get_loaded(name)
+        await self._files.must_be_approved(loaded)
+        return await self._places.granted(loaded.skill)
 
     # What others notice
 
-    def notice(self, registry: Registry) -> None:
+    def on_registry_change(self, registry: Registry) -> None:
         """Take note of fresh entries: what is another now needs to be approved again (H15)."""
-        for identity, held in self._acting.held.items():
+        for identity, loaded in self._loaded_skills.loaded.items():
             fresh = registry.get(identity)
-            if fresh is not None and needs_new_approval(held.skill, fresh):
-                held.changed = held.changed or str(Changes.between(held.skill, fresh))
-        self._consent.notice(registry)
+            if fresh is not None and needs_new_approval(loaded.skill, fresh):
+                loaded.changed = loaded.changed or str(Changes.between(loaded.skill, fresh))
+        self._consent.on_registry_change(registry)
 
     def withdraw(self, identity: Identity) -> None:
         """Forget that a person approved a skill."""
         self._consent.withdraw(identity)
 
-    def _held(self, name: str) -> LoadedSkill:
-        return self._acting.named(name, self._places.registry)
+    def _get_loaded(self, name: str) -> LoadedSkill:
+        return self._loaded_skills.named(name, self._places.registry)

@@ -49,9 +49,9 @@ class AgentTool:
 
     async def invoke(self, arguments: object) -> str:
         """Check what a model wrote, then call. Raises `BadParamsError`, and what `call` raises."""
-        return await self.call(self.checked(arguments))
+        return await self.call(self.validate_arguments(arguments))
 
-    def checked(self, arguments: object) -> Mapping[str, Json]:
+    def validate_arguments(self, arguments: object) -> Mapping[str, Json]:
         """Return the arguments if they fit the schema. Raises `BadParamsError`, which says what to write."""
         if not isinstance(arguments, dict):
             raise BadParamsError(f"the arguments of {quoted(self.name)} are not an object; {self._expected}")

@@ -12,13 +12,13 @@ from typing import Any
 
 from skillwire.core.record import Digest
 from skillwire.errors import StateError
-from skillwire.host.store.database import Database, restored, stored
+from skillwire.host.store.database import Database, decode_uri, encode_uri
 from skillwire.host.store.labels import Labels
 from skillwire.protocol.remote import Dialect, ListedSkill, RemoteFile, RemoteSkill
 from skillwire.safe_text import quoted
 
 
-def content_of(skill: ListedSkill) -> str | None:
+def content_key(skill: ListedSkill) -> str | None:
     """Return one text for the set of (uri, digest): equal for equal sets, in whatever order (H17).
 
     None for a skill whose files are not all known: there is nothing that an approval could be bound to.
@@ -63,7 +63,7 @@ class Approval:
 
     label: str
     uri: str
-    standing: ApprovalStatus
+    approval_status: ApprovalStatus
     when: datetime
     """When it was approved."""
     tools: tuple[str, ...]
@@ -81,24 +81,24 @@ class Approvals:
         self._database = database
         self._labels = labels
 
-    def standing(self, label: str, skill: RemoteSkill) -> ApprovalStatus:
+    def approval_status(self, label: str, skill: RemoteSkill) -> ApprovalStatus:
         """Return how a skill stands, as its server lists it now.
 
         If it was approved with other files, that is written down: it needs a new approval (H15, H17).
         """
-        content = content_of(skill)
+        content = content_key(skill)
         with self._database.reading() as connection:
-            if not self._labels.holds(connection, label):
+            if not self._labels.is_still_bound(connection, label):
                 return ApprovalStatus.UNKNOWN
             found = _standing(connection, label, skill.uri, content)
         if found is not ApprovalStatus.CHANGED:
             return found
         with self._database.writing() as connection:
-            if not self._labels.holds(connection, label):
+            if not self._labels.is_still_bound(connection, label):
                 return ApprovalStatus.UNKNOWN
             found = _standing(connection, label, skill.uri, content)  # it may have been approved meanwhile
             if found is ApprovalStatus.CHANGED:
-                _take_back(connection, label, skill.uri, ApprovalStatus.CHANGED)
+                _mark_revoked(connection, label, skill.uri, ApprovalStatus.CHANGED)
             return found
 
     def approve(self, label: str, skill: RemoteSkill) -> None:
@@ -106,15 +106,15 @@ class Approvals:
 
         Raises `CannotStoreError` for a skill whose files are not all known (H17), and `StateError`.
         """
-        content = content_of(skill)
+        content = content_key(skill)
         if content is None:
-            told = f"the approval of {quoted(skill.uri)} from {quoted(label)} cannot be kept"
+            message = f"the approval of {quoted(skill.uri)} from {quoted(label)} cannot be kept"
             raise CannotStoreError(
-                f"{told}: not all its files have digests", hint="approve it each time you use it"
+                f"{message}: not all its files have digests", hint="approve it each time you use it"
             )
-        key = label, stored(skill.uri)
+        key = label, encode_uri(skill.uri)
         with self._database.writing() as connection:
-            self._labels.must_hold(connection, label)
+            self._labels.require_bound(connection, label)
             if _standing(connection, label, skill.uri, content) is ApprovalStatus.APPROVED:
                 return
             revocations = _revocations(connection, label, skill.uri)
@@ -140,8 +140,8 @@ class Approvals:
         """
         count = "UPDATE approvals SET revocations = revocations + 1 WHERE label = ? AND uri = ?"
         with self._database.writing() as connection:
-            connection.execute(count, (label, stored(uri)))
-            return _take_back(connection, label, uri, ApprovalStatus.REVOKED)
+            connection.execute(count, (label, encode_uri(uri)))
+            return _mark_revoked(connection, label, uri, ApprovalStatus.REVOKED)
 
     def revocations(self, label: str, uri: str) -> int:
         """Return how often an approval of a skill was taken back."""
@@ -152,12 +152,12 @@ class Approvals:
         """Return the entry that was approved last, whether or not that still stands: for a comparison."""
         query = "SELECT content, entry FROM approvals WHERE label = ? AND uri = ?"
         with self._database.reading() as connection:
-            if self._labels.moved(connection, label):
+            if self._labels.was_rebound(connection, label):
                 return None  # it is of another server (H28)
-            row = connection.execute(query, (label, stored(uri))).fetchone()
+            row = connection.execute(query, (label, encode_uri(uri))).fetchone()
         skill = entry_from_json(row[1]) if row else None
         # A difference that is shown must be one to what was approved.
-        return skill if skill and content_of(skill) == row[0] else None
+        return skill if skill and content_key(skill) == row[0] else None
 
     def all(self) -> list[Approval]:
         """Return everything that was ever approved and not forgotten, by label and URI."""
@@ -172,24 +172,24 @@ class Approvals:
         return [
             Approval(
                 label,
-                restored(uri),
-                ApprovalStatus(standing),
+                decode_uri(uri),
+                ApprovalStatus(approval_status),
                 datetime.fromtimestamp(when, UTC),
                 tuple(tools.get((label, uri), ())),
             )
-            for label, uri, standing, when in rows
+            for label, uri, approval_status, when in rows
         ]
 
 
-def stands(connection: sqlite3.Connection, label: str, skill: RemoteSkill) -> bool:
+def is_approved(connection: sqlite3.Connection, label: str, skill: RemoteSkill) -> bool:
     """Whether these very files are approved."""
-    content = content_of(skill)
+    content = content_key(skill)
     return _standing(connection, label, skill.uri, content) is ApprovalStatus.APPROVED
 
 
 def _standing(connection: sqlite3.Connection, label: str, uri: str, content: str | None) -> ApprovalStatus:
     query = "SELECT standing, content FROM approvals WHERE label = ? AND uri = ?"
-    row = connection.execute(query, (label, stored(uri))).fetchone()
+    row = connection.execute(query, (label, encode_uri(uri))).fetchone()
     if row is None:
         return ApprovalStatus.UNKNOWN
     found = ApprovalStatus(row[0])
@@ -198,16 +198,18 @@ def _standing(connection: sqlite3.Connection, label: str, uri: str, content: str
 
 def _revocations(connection: sqlite3.Connection, label: str, uri: str) -> int:
     query = "SELECT revocations FROM approvals WHERE label = ? AND uri = ?"
-    row = connection.execute(query, (label, stored(uri))).fetchone()
+    row = connection.execute(query, (label, encode_uri(uri))).fetchone()
     return 0 if row is None else row[0]
 
 
-def _take_back(connection: sqlite3.Connection, label: str, uri: str, standing: ApprovalStatus) -> bool:
+def _mark_revoked(
+    connection: sqlite3.Connection, label: str, uri: str, approval_status: ApprovalStatus
+) -> bool:
     """Note that an approval no longer stands, and why; what was granted with it goes (H21)."""
-    key = label, stored(uri)
+    key = label, encode_uri(uri)
     connection.execute("DELETE FROM grants WHERE label = ? AND uri = ?", key)
     update = "UPDATE approvals SET standing = ? WHERE label = ? AND uri = ? AND standing != ?"
-    return connection.execute(update, (standing.value, *key, standing.value)).rowcount > 0
+    return connection.execute(update, (approval_status.value, *key, approval_status.value)).rowcount > 0
 
 
 class Grants:
@@ -222,10 +224,10 @@ class Grants:
 
         Raises `CannotStoreError` where no approval of these files is kept, and `StateError`.
         """
-        key = label, stored(skill.uri)
+        key = label, encode_uri(skill.uri)
         with self._database.writing() as connection:
-            self._labels.must_hold(connection, label)
-            if not stands(connection, label, skill):
+            self._labels.require_bound(connection, label)
+            if not is_approved(connection, label, skill):
                 raise CannotStoreError(
                     f"no tool can be granted to {quoted(skill.uri)} from {quoted(label)}: it is not approved",
                     hint="approve it first",
@@ -239,12 +241,14 @@ class Grants:
         """Return what was granted to these very files: nothing, unless their approval stands."""
         query = "SELECT tool FROM grants WHERE label = ? AND uri = ?"
         with self._database.reading() as connection:
-            if not self._labels.holds(connection, label) or not stands(connection, label, skill):
+            if not self._labels.is_still_bound(connection, label) or not is_approved(
+                connection, label, skill
+            ):
                 return frozenset()
-            return frozenset(tool for (tool,) in connection.execute(query, (label, stored(skill.uri))))
+            return frozenset(tool for (tool,) in connection.execute(query, (label, encode_uri(skill.uri))))
 
     def withdraw(self, label: str, uri: str) -> bool:
         """Take back every tool of a skill; return whether there was any. Its approval stays."""
         with self._database.writing() as connection:
             delete = "DELETE FROM grants WHERE label = ? AND uri = ?"
-            return connection.execute(delete, (label, stored(uri))).rowcount > 0
+            return connection.execute(delete, (label, encode_uri(uri))).rowcount > 0

@@ -14,7 +14,7 @@ from skillwire.core.atomic_write import staged_file, temporary_folder
 from skillwire.core.names import portable_fault
 from skillwire.core.record import Digest
 from skillwire.errors import StateError, VerificationError
-from skillwire.host.store.database import Database, restored, stored
+from skillwire.host.store.database import Database, decode_uri, encode_uri
 from skillwire.host.store.labels import Labels
 from skillwire.protocol.remote import RemoteFile
 from skillwire.protocol.verify import file_faults
@@ -29,7 +29,7 @@ CACHE_BYTES = 512 * 1024 * 1024
 """Bytes that are kept of all servers together."""
 _STAGING = ".staging"
 """For what is arriving or leaving. No label has this name."""
-_OURS_ALONE = 0o700
+_PRIVATE_DIR_MODE = 0o700
 
 
 def label_folder(label: str) -> str:
@@ -61,7 +61,7 @@ def _unique(readable: str, whole: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Cached:
+class CachedFile:
     """A file that is kept. It still is the server's: nothing here makes it local."""
 
     label: str
@@ -90,7 +90,7 @@ class Cache:
     def get(self, label: str, file: RemoteFile) -> bytes | None:
         """Return the bytes that the entry promises, or None: never any others (H15, H24)."""
         with self._database.reading() as connection:
-            if not self._labels.holds(connection, label):
+            if not self._labels.is_still_bound(connection, label):
                 return None
         path = cache_path(self.folder, label, file.uri)
         try:
@@ -121,24 +121,24 @@ class Cache:
                 # The file gets its name within the transaction, so that no purge comes in between.
                 self._database.writing() as connection,
             ):
-                self._labels.must_hold(connection, label)
+                self._labels.require_bound(connection, label)
                 self._place(connection, label, file, staged, len(content))
         except OSError:
             return False
         return True
 
-    def ls(self) -> list[Cached]:
+    def list_files(self) -> list[CachedFile]:
         """Return every file that is kept, by label and URI."""
         query = "SELECT label, uri, digest, size FROM cached ORDER BY label, uri"
         with self._database.reading() as connection:
             rows = connection.execute(query).fetchall()
-        found: list[Cached] = []
+        found: list[CachedFile] = []
         for label, key, digest, size in rows:
-            uri = restored(key)
+            uri = decode_uri(key)
             path = cache_path(self.folder, label, uri)
             with suppress(OSError):
                 used = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-                found.append(Cached(label, uri, Digest(digest), size, used, path))
+                found.append(CachedFile(label, uri, Digest(digest), size, used, path))
         return found
 
     def purge(self, label: str | None = None) -> int:
@@ -148,11 +148,11 @@ class Cache:
                 known = connection.execute("DELETE FROM cached").rowcount
             else:
                 known = connection.execute("DELETE FROM cached WHERE label = ?", (label,)).rowcount
-            leaving = self.take_out(label)
-        self.throw_away(leaving)
+            leaving = self.move_aside(label)
+        self.delete_moved(leaving)
         return known
 
-    def take_out(self, label: str | None) -> Path | None:
+    def move_aside(self, label: str | None) -> Path | None:
         """Move the files of a label, or all, out of use; return where they are now. Raises `StateError`."""
         folders = self._label_folders() if label is None else [self.folder / label_folder(label)]
         aside = None
@@ -162,11 +162,11 @@ class Cache:
                 aside = aside or temporary_folder(self._staging)
                 folder.rename(aside / folder.name)
             except OSError as error:
-                told = f"the folder {quoted(str(folder))} cannot be removed: {error.strerror or error}"
-                raise StateError(told, hint="remove it yourself") from error
+                message = f"the folder {quoted(str(folder))} cannot be removed: {error.strerror or error}"
+                raise StateError(message, hint="remove it yourself") from error
         return aside
 
-    def throw_away(self, aside: Path | None) -> None:
+    def delete_moved(self, aside: Path | None) -> None:
         """Remove what was taken out. What stays because of an error is removed by the next `sweep`."""
         if aside is not None:
             shutil.rmtree(aside, ignore_errors=True)
@@ -179,12 +179,12 @@ class Cache:
         self, connection: sqlite3.Connection, label: str, file: RemoteFile, staged: Path, size: int
     ) -> None:
         path = cache_path(self.folder, label, file.uri)
-        row = (label, stored(file.uri), file.digest.text, size)
+        row = (label, encode_uri(file.uri), file.digest.text, size)
         connection.execute(
             "INSERT OR REPLACE INTO cached (label, uri, digest, size) VALUES (?, ?, ?, ?)", row
         )
         self._make_room(connection, keep=path)
-        path.parent.mkdir(exist_ok=True, mode=_OURS_ALONE)
+        path.parent.mkdir(exist_ok=True, mode=_PRIVATE_DIR_MODE)
         staged.replace(path)
 
     def _make_room(self, connection: sqlite3.Connection, keep: Path) -> None:
@@ -194,7 +194,7 @@ class Cache:
             return
         rows = connection.execute("SELECT label, uri, size FROM cached").fetchall()
         known = {
-            cache_path(self.folder, label, restored(key)): (label, key, size) for label, key, size in rows
+            cache_path(self.folder, label, decode_uri(key)): (label, key, size) for label, key, size in rows
         }
         for path in self._files() - known.keys():  # a file without a row
             _remove(path)
@@ -208,12 +208,12 @@ class Cache:
 
     def _drop(self, label: str, uri: str, path: Path) -> None:
         with self._database.writing() as connection:
-            connection.execute("DELETE FROM cached WHERE label = ? AND uri = ?", (label, stored(uri)))
+            connection.execute("DELETE FROM cached WHERE label = ? AND uri = ?", (label, encode_uri(uri)))
             _remove(path)
 
     def _make_staging(self) -> None:
         for folder in (self.folder, self._staging):
-            folder.mkdir(exist_ok=True, mode=_OURS_ALONE)
+            folder.mkdir(exist_ok=True, mode=_PRIVATE_DIR_MODE)
 
     def _label_folders(self) -> list[Path]:
         return [folder for folder in self.folder.glob("*") if folder != self._staging]

@@ -9,8 +9,8 @@ from typing import NoReturn
 
 from skillwire.core.record import Digest
 from skillwire.errors import StateError
-from skillwire.host.store.folder import ELSEWHERE, PATIENCE, make_private_file
-from skillwire.safe_text import quoted, visible
+from skillwire.host.store.folder import PATIENCE, STATE_DIR_HINT, make_private_file
+from skillwire.safe_text import escape_invisible, quoted
 
 VERSION = 1
 """Of the tables below. A database with a higher one was written by a newer version of this program."""
@@ -41,7 +41,7 @@ _TABLES = {
         size INTEGER NOT NULL CHECK (size >= 0),
         PRIMARY KEY (label, uri)""",
 }
-_MADE = {name: f"CREATE TABLE {name} ({columns})" for name, columns in _TABLES.items()}
+_CREATE_STATEMENTS = {name: f"CREATE TABLE {name} ({columns})" for name, columns in _TABLES.items()}
 _TYPES: dict[str, dict[str, type]] = {
     "labels": {"label": str, "identity": str},
     "approvals": {
@@ -57,7 +57,7 @@ _TYPES: dict[str, dict[str, type]] = {
     "cached": {"label": str, "uri": bytes, "digest": str, "size": int},
 }
 _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-_SENSELESS = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_READONLY, 0})
+_INVALID_DATA_CODES = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_READONLY, 0})
 """What a statement that is right ends with where the tables are wrong, in a file that we may write."""
 _PRIMARY = 0xFF
 """The bits of an error code that say what it is; the others say more about it."""
@@ -68,13 +68,13 @@ class DamagedError(Exception):
     """What is in the file is no database, or no longer one."""
 
 
-def stored(uri: str) -> bytes:
+def encode_uri(uri: str) -> bytes:
     """Return a URI as the tables hold it: every text that JSON can hold, also one that is no Unicode."""
     return uri.encode(errors="surrogatepass")
 
 
-def restored(uri: bytes) -> str:
-    """Return the URI that `stored` was given."""
+def decode_uri(uri: bytes) -> str:
+    """Return the URI that `encode_uri` was given."""
     return uri.decode(errors="surrogatepass")
 
 
@@ -91,15 +91,16 @@ def create_or_check(connection: sqlite3.Connection, path: Path) -> None:
     tables = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql NOTNULL"))
     if not tables and not version and not application:
         connection.executescript(
-            f"BEGIN IMMEDIATE; {'; '.join(_MADE.values())}; PRAGMA application_id = {_APPLICATION};"
+            f"BEGIN IMMEDIATE; {'; '.join(_CREATE_STATEMENTS.values())}; "
+            f"PRAGMA application_id = {_APPLICATION};"
             f"PRAGMA user_version = {VERSION}; COMMIT;"
         )
     elif application != _APPLICATION:
-        raise StateError(f"{quoted(str(path))} is a database of another program", hint=ELSEWHERE)
+        raise StateError(f"{quoted(str(path))} is a database of another program", hint=STATE_DIR_HINT)
     elif version > VERSION:
-        told = f"was written by a newer Skillwire (format {version}, this one knows {VERSION})"
-        raise StateError(f"{quoted(str(path))} {told}", hint=f"update Skillwire, or {ELSEWHERE}")
-    elif version < VERSION or tables != _MADE:
+        message = f"was written by a newer Skillwire (format {version}, this one knows {VERSION})"
+        raise StateError(f"{quoted(str(path))} {message}", hint=f"update Skillwire, or {STATE_DIR_HINT}")
+    elif version < VERSION or tables != _CREATE_STATEMENTS:
         raise DamagedError("its tables are not those that were made")
     else:
         _check_rows(connection)
@@ -114,7 +115,7 @@ def _check_rows(connection: sqlite3.Connection) -> None:
                 if not isinstance(value, kind):
                     raise DamagedError(f"`{column}` in `{table}` is no {kind.__name__}")
                 if column == "uri":
-                    restored(value)
+                    decode_uri(value)
                 if column == "digest" and Digest.parse(value) is None:
                     raise DamagedError(f"`{column}` in `{table}` is no digest")
 
@@ -130,14 +131,14 @@ class Database:
         """Open the database, or make it. Raises `DamagedError` or `StateError`."""
         self.path = path
         self._lock = threading.RLock()
-        with _told(path):
+        with _translate_errors(path):
             try:
-                self._connection = self._connected()
+                self._connection = self._open_connection()
             except OSError as error:
-                told = f"{quoted(str(path))} cannot be used: {error.strerror or error}"
-                raise StateError(told, hint=ELSEWHERE) from error
+                message = f"{quoted(str(path))} cannot be used: {error.strerror or error}"
+                raise StateError(message, hint=STATE_DIR_HINT) from error
 
-    def _connected(self) -> sqlite3.Connection:
+    def _open_connection(self) -> sqlite3.Connection:
         make_private_file(self.path)  # SQLite gives the files beside it the same mode
         connection = sqlite3.connect(
             self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
@@ -150,15 +151,15 @@ class Database:
         except BaseException as error:
             connection.close()
             # In a damaged file, SQLite finds no columns, or texts that Python cannot read, its own included.
-            if isinstance(error, UnicodeDecodeError) or _code(error) in _DAMAGE | _SENSELESS:
-                raise DamagedError(visible(str(error), _SHOWN)) from error
+            if isinstance(error, UnicodeDecodeError) or _code(error) in _DAMAGE | _INVALID_DATA_CODES:
+                raise DamagedError(escape_invisible(str(error), _SHOWN)) from error
             raise
         return connection
 
     @contextmanager
     def reading(self) -> Generator[sqlite3.Connection]:
         """Yield the connection, for statements that only read. Raises `StateError`."""
-        with self._lock, _told(self.path):
+        with self._lock, _translate_errors(self.path):
             yield self._connection
 
     @contextmanager
@@ -167,7 +168,7 @@ class Database:
 
         No other process writes meanwhile. Raises `StateError`.
         """
-        with self._lock, _told(self.path):
+        with self._lock, _translate_errors(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -182,7 +183,7 @@ class Database:
             self._connection.close()
 
 
-def set_aside(path: Path) -> Path:
+def rename_damaged(path: Path) -> Path:
     """Rename a damaged database and return its new name. Nobody else may have it open. Raises `OSError`."""
     names = (path.with_name(f"{path.name}.damaged-{number}") for number in range(1, 10_000))
     aside = next(name for name in names if not name.exists())
@@ -194,23 +195,26 @@ def set_aside(path: Path) -> Path:
 
 
 @contextmanager
-def _told(path: Path) -> Generator[None]:
+def _translate_errors(path: Path) -> Generator[None]:
     """Tell errors of SQLite as `StateError`."""
     try:
         yield
     except sqlite3.Error as error:
-        _tell(path, error)
+        _raise_state_error(path, error)
 
 
-def _tell(path: Path, error: sqlite3.Error) -> NoReturn:
+def _raise_state_error(path: Path, error: sqlite3.Error) -> NoReturn:
     code, shown = _code(error), quoted(str(path))
     if code in _DAMAGE:
-        told, hint = f"{shown} is damaged", "start again: it is moved aside, and approvals begin from none"
+        message, hint = f"{shown} is damaged", "start again: it is moved aside, and approvals begin from none"
     elif code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-        told, hint = f"another process keeps {shown} busy", "end it, or try again"
+        message, hint = f"another process keeps {shown} busy", "end it, or try again"
     else:
-        told, hint = f"{shown} cannot be used: {visible(str(error), _SHOWN)}", f"mend that, or {ELSEWHERE}"
-    raise StateError(told, hint=hint) from error
+        message, hint = (
+            f"{shown} cannot be used: {escape_invisible(str(error), _SHOWN)}",
+            f"mend that, or {STATE_DIR_HINT}",
+        )
+    raise StateError(message, hint=hint) from error
 
 
 def _code(error: BaseException) -> int | None:

@@ -8,10 +8,10 @@ from skillwire.core.file_lock import FileLock
 from skillwire.errors import StateError
 from skillwire.safe_text import quoted
 
-_OURS_ALONE = 0o700
-_OURS_ALONE_FILE = 0o600
-_OTHERS = 0o077
-ELSEWHERE = "name another folder with `SKILLWIRE_STATE_DIR`"
+_PRIVATE_DIR_MODE = 0o700
+_PRIVATE_FILE_MODE = 0o600
+_OTHER_USERS_MASK = 0o077
+STATE_DIR_HINT = "name another folder with `SKILLWIRE_STATE_DIR`"
 PATIENCE = 10.0
 """Seconds that one process waits for another."""
 
@@ -23,43 +23,43 @@ def make_private(folder: Path, known_by: str) -> None:
     somebody's folder for something else, and not ours to close.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=_OURS_ALONE)
+        folder.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_DIR_MODE)
         found = folder.stat()
         if sys.platform == "win32":  # where the person's own folders are closed already
             return
         if found.st_uid != os.geteuid():
-            raise StateError(f"the folder {quoted(str(folder))} belongs to another user", hint=ELSEWHERE)
-        if found.st_mode & _OTHERS:
+            raise StateError(f"the folder {quoted(str(folder))} belongs to another user", hint=STATE_DIR_HINT)
+        if found.st_mode & _OTHER_USERS_MASK:
             if not (folder / known_by).exists() and any(folder.iterdir()):
-                told = f"the folder {quoted(str(folder))} holds other files, and others may enter it"
-                raise StateError(told, hint=f"{ELSEWHERE}, one that does not exist yet")
-            folder.chmod(_OURS_ALONE)
+                message = f"the folder {quoted(str(folder))} holds other files, and others may enter it"
+                raise StateError(message, hint=f"{STATE_DIR_HINT}, one that does not exist yet")
+            folder.chmod(_PRIVATE_DIR_MODE)
     except OSError as error:
-        told = f"the folder {quoted(str(folder))} cannot be used: {error.strerror or error}"
-        raise StateError(told, hint=ELSEWHERE) from error
+        message = f"the folder {quoted(str(folder))} cannot be used: {error.strerror or error}"
+        raise StateError(message, hint=STATE_DIR_HINT) from error
 
 
 def make_private_file(path: Path) -> None:
     """Make an empty file that only we may read, or close one that is there. Raises `OSError`."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OURS_ALONE_FILE))
-    if sys.platform != "win32" and path.stat().st_mode & _OTHERS:
-        path.chmod(_OURS_ALONE_FILE)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE_FILE_MODE))
+    if sys.platform != "win32" and path.stat().st_mode & _OTHER_USERS_MASK:
+        path.chmod(_PRIVATE_FILE_MODE)
 
 
-def keep_apart(state: Path, skills: Path) -> None:
+def require_separate(state: Path, skills: Path) -> None:
     """Raise `StateError` if one folder lies in the other: a cached file must never be found as a skill (H24).
 
     Neither needs to exist. Links are followed.
     """
     for inner, outer in ((state, skills), (skills, state)):
-        if _lies_in(inner, outer):
+        if _is_inside(inner, outer):
             raise StateError(
                 f"the state folder {quoted(str(state))} and the skills folder {quoted(str(skills))} overlap",
-                hint=f"use a folder of skills elsewhere, or {ELSEWHERE}",
+                hint=f"use a folder of skills elsewhere, or {STATE_DIR_HINT}",
             )
 
 
-def _lies_in(inner: Path, outer: Path) -> bool:
+def _is_inside(inner: Path, outer: Path) -> bool:
     place, other = inner.resolve(), outer.resolve()
     return any(
         place_above == other or _is_same(place_above, other) for place_above in (place, *place.parents)
@@ -86,17 +86,17 @@ class StateLock:
         self._lock = FileLock(path)
         self._path = path
         # Without locks, no process is ever alone; but on Windows, none can move what another one uses.
-        self.alone = self._lock.try_lock(without_locks=sys.platform == "win32")
-        if not self.alone:
+        self.exclusive = self._lock.try_lock(without_locks=sys.platform == "win32")
+        if not self.exclusive:
             self.share()
 
     def share(self) -> None:
         """Let others in, or wait for whoever puts things in order just now. Raises `StateError`."""
-        self.alone = False
+        self.exclusive = False
         if not self._lock.lock(shared=True, seconds=PATIENCE):
             self.close()
-            told = f"another process has kept {quoted(str(self._path))} for {PATIENCE:.0f} seconds"
-            raise StateError(told, hint="end it, or try again")
+            message = f"another process has kept {quoted(str(self._path))} for {PATIENCE:.0f} seconds"
+            raise StateError(message, hint="end it, or try again")
 
     def close(self) -> None:
         self._lock.release()

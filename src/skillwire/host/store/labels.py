@@ -20,12 +20,12 @@ class Labels:
     def is_bound(self, connection: sqlite3.Connection, label: str, identity: str) -> bool:
         """Whether the label already means this server."""
         self._bound[label] = _hashed(identity)
-        return self.holds(connection, label)
+        return self.is_still_bound(connection, label)
 
     def bind(self, connection: sqlite3.Connection, label: str, identity: str) -> bool:
         """Bind the label, and drop all rows of whatever it was bound to; return whether that was another."""
         self._bound[label] = _hashed(identity)
-        if self.holds(connection, label):
+        if self.is_still_bound(connection, label):
             return False
         dropped = connection.execute("DELETE FROM labels WHERE label = ?", (label,)).rowcount
         connection.execute("INSERT INTO labels VALUES (?, ?)", (label, self._bound[label]))
@@ -36,20 +36,20 @@ class Labels:
         connection.execute("DELETE FROM labels WHERE label = ?", (label,))
         self._bound.pop(label, None)
 
-    def holds(self, connection: sqlite3.Connection, label: str) -> bool:
+    def is_still_bound(self, connection: sqlite3.Connection, label: str) -> bool:
         """Whether the label still means the server that this process bound it to. Raises `StateError`."""
         if label not in self._bound:
             raise StateError(f"the label {quoted(label)} is bound to no server", hint="call `bind` first")
         row = connection.execute("SELECT identity FROM labels WHERE label = ?", (label,)).fetchone()
         return row == (self._bound[label],)
 
-    def moved(self, connection: sqlite3.Connection, label: str) -> bool:
+    def was_rebound(self, connection: sqlite3.Connection, label: str) -> bool:
         """Whether this process bound the label, and it means another server by now."""
-        return label in self._bound and not self.holds(connection, label)
+        return label in self._bound and not self.is_still_bound(connection, label)
 
-    def must_hold(self, connection: sqlite3.Connection, label: str) -> None:
+    def require_bound(self, connection: sqlite3.Connection, label: str) -> None:
         """Raise `StateError` if the label means another server by now, or none."""
-        if not self.holds(connection, label):
+        if not self.is_still_bound(connection, label):
             raise StateError(
                 f"the label {quoted(label)} no longer means this server: another process has changed that",
                 hint="use two labels for two servers",

@@ -17,9 +17,9 @@ from typing import Any
 from skillwire.core.atomic_write import remove_abandoned, replace_file
 from skillwire.core.file_lock import FileLock
 from skillwire.errors import KeyringStateError, StateError
-from skillwire.host.store.folder import ELSEWHERE, make_private, make_private_file
+from skillwire.host.store.folder import STATE_DIR_HINT, make_private, make_private_file
 from skillwire.host.store.login_record import MAX_RECORD, BrokenRecordError, LoginRecord, Tokens
-from skillwire.safe_text import quoted, visible
+from skillwire.safe_text import escape_invisible, quoted
 
 _SERVICE = "skillwire"
 _RECOMMENDED = 1
@@ -30,7 +30,7 @@ Backends that always fail, forget everything or write plain files have less.
 _TIMEOUT = 30.0
 """Seconds for a keyring to answer. It may wait for a person to unlock it."""
 LOGINS = "logins"
-_OTHERS = 0o077
+_OTHER_USERS_MASK = 0o077
 _LOCK_TIMEOUT = 60.0
 """Seconds to wait while another process renews the tokens of a label."""
 
@@ -131,7 +131,7 @@ class Logins:
             record = None if content is None else LoginRecord.from_bytes(content)
         except BrokenRecordError as error:
             raise StateError(
-                f"the login in {quoted(str(path))} cannot be used: {visible(str(error))}",
+                f"the login in {quoted(str(path))} cannot be used: {escape_invisible(str(error))}",
                 hint=f"log in again with `skillwire login {label}`",
             ) from error
         if record is None or record.label != label or (identity is not None and record.identity != identity):
@@ -149,9 +149,11 @@ class Logins:
         try:
             secret = _keyring().get(record.keyring_name)
         except KeyringError as error:
-            told = f"the tokens of {quoted(label)} are in the system keyring, which cannot be read: {error}"
+            message = (
+                f"the tokens of {quoted(label)} are in the system keyring, which cannot be read: {error}"
+            )
             hint = f"unlock the keyring, or log in again with `skillwire login {label}`"
-            raise KeyringStateError(told, hint=hint) from error
+            raise KeyringStateError(message, hint=hint) from error
         try:
             tokens = None if secret is None else Tokens.read(json.loads(secret))
         except (BrokenRecordError, ValueError, RecursionError):
@@ -160,7 +162,7 @@ class Logins:
 
     def save(self, record: LoginRecord) -> LoginRecord:
         """Store a login in place of an earlier one of its label; return it. Raises `StateError`."""
-        before = self._earlier(record.label)
+        before = self._find_readable(record.label)
         keyring = system_keyring()
         kept = replace(record, in_keyring=_put(keyring, record))
         self._write(kept)
@@ -176,7 +178,7 @@ class Logins:
 
         Raises `StateError`; `KeyringStateError` if the file is removed, but the keyring still has the tokens.
         """
-        before = self._earlier(label)
+        before = self._find_readable(label)
         try:
             self._path(label).unlink()
         except FileNotFoundError:
@@ -197,9 +199,9 @@ class Logins:
                 hint=f"remove the entry {name} of `skillwire` from the keyring",
             ) from error
 
-    def remove_of_others(self, label: str, identity: str) -> None:
+    def remove_if_other(self, label: str, identity: str) -> None:
         """Remove the login of a label unless it is for the server with this identity. Raises as `remove`."""
-        before = self._earlier(label)
+        before = self._find_readable(label)
         if before is None or not before.is_for(identity):
             self.remove(label)
 
@@ -234,11 +236,11 @@ class Logins:
             raise _unusable(path, error) from error
         with lock:
             if not await lock.acquire(seconds=_LOCK_TIMEOUT):
-                told = f"another process has locked {quoted(str(path))} for {_LOCK_TIMEOUT:.0f} seconds"
-                raise StateError(told, hint="end that process, or try again")
+                message = f"another process has locked {quoted(str(path))} for {_LOCK_TIMEOUT:.0f} seconds"
+                raise StateError(message, hint="end that process, or try again")
             yield
 
-    def _earlier(self, label: str) -> LoginRecord | None:
+    def _find_readable(self, label: str) -> LoginRecord | None:
         with suppress(StateError):
             return self.find(label)
         return None
@@ -293,7 +295,7 @@ def _read_private(path: Path) -> bytes | None:
             raise BrokenRecordError("it is not a file")
         if sys.platform != "win32" and found.st_uid != os.geteuid():
             raise BrokenRecordError("it belongs to another user")
-        if sys.platform != "win32" and found.st_mode & _OTHERS:
+        if sys.platform != "win32" and found.st_mode & _OTHER_USERS_MASK:
             raise BrokenRecordError("other users may read or write it")
         content = file.read(MAX_RECORD + 1)
     if len(content) > MAX_RECORD:
@@ -302,4 +304,4 @@ def _read_private(path: Path) -> bytes | None:
 
 
 def _unusable(path: Path, error: OSError) -> StateError:
-    return StateError(f"{quoted(str(path))} cannot be used: {error.strerror or error}", hint=ELSEWHERE)
+    return StateError(f"{quoted(str(path))} cannot be used: {error.strerror or error}", hint=STATE_DIR_HINT)

@@ -10,11 +10,11 @@ from skillwire.core.system import require_posix
 from skillwire.errors import KeyringStateError, StateError
 from skillwire.host.store.approvals import Approvals, Grants
 from skillwire.host.store.cache import CACHE_BYTES, Cache
-from skillwire.host.store.database import DamagedError, Database, set_aside
-from skillwire.host.store.folder import ELSEWHERE, StateLock, keep_apart, make_private
+from skillwire.host.store.database import DamagedError, Database, rename_damaged
+from skillwire.host.store.folder import STATE_DIR_HINT, StateLock, make_private, require_separate
 from skillwire.host.store.labels import Labels, all_labels
 from skillwire.host.store.logins import Logins
-from skillwire.safe_text import quoted, visible
+from skillwire.safe_text import escape_invisible, quoted
 
 DATABASE = "state.db"
 _CACHE = "cache"
@@ -34,8 +34,8 @@ class DamagedState:
         return "approve your skills again; the old file can be removed"
 
     def __str__(self) -> str:
-        told = f"what was remembered is damaged ({visible(self.reason, 200)}) and was moved to"
-        return f"{told} {quoted(str(self.path))}; every approval begins from none"
+        message = f"what was remembered is damaged ({escape_invisible(self.reason, 200)}) and was moved to"
+        return f"{message} {quoted(str(self.path))}; every approval begins from none"
 
 
 class State:
@@ -48,7 +48,7 @@ class State:
     def __init__(
         self,
         folder: Path,
-        claim: StateLock,
+        lock: StateLock,
         database: Database,
         cache_bytes: int,
         damaged: DamagedState | None,
@@ -57,7 +57,7 @@ class State:
         self.folder = folder
         self.damaged = damaged
         """What was wrong when it was opened. Approvals then start from none, whoever had given them."""
-        self._claim = claim
+        self._lock = lock
         self._database = database
         self._labels = Labels()
         self.approvals = Approvals(database, self._labels)
@@ -71,20 +71,20 @@ class State:
         require_posix("storing approvals")
         make_private(folder, known_by=DATABASE)
         try:
-            claim = StateLock(folder / _LOCK)
+            lock = StateLock(folder / _LOCK)
         except OSError as error:
-            told = f"the folder {quoted(str(folder))} cannot be used: {error.strerror or error}"
-            raise StateError(told, hint=ELSEWHERE) from error
+            message = f"the folder {quoted(str(folder))} cannot be used: {error.strerror or error}"
+            raise StateError(message, hint=STATE_DIR_HINT) from error
         try:
-            database, damaged = _opened(folder / DATABASE, alone=claim.alone)
+            database, damaged = _open_database(folder / DATABASE, exclusive=lock.exclusive)
         except BaseException:
-            claim.close()
+            lock.close()
             raise
-        state = cls(folder, claim, database, cache_bytes, damaged)
+        state = cls(folder, lock, database, cache_bytes, damaged)
         try:
-            if claim.alone:
+            if lock.exclusive:
                 state.cache.sweep()
-            claim.share()
+            lock.share()
         except BaseException:
             state.close()
             raise
@@ -102,19 +102,19 @@ class State:
                 return False
         with self._database.writing() as connection:
             dropped = self._labels.bind(connection, label, identity)
-            leaving = self.cache.take_out(label)
-        self.cache.throw_away(leaving)
+            leaving = self.cache.move_aside(label)
+        self.cache.delete_moved(leaving)
         if dropped:
             with suppress(KeyringStateError):  # nothing leads to those tokens any more
-                self.logins.remove_of_others(label, identity)
+                self.logins.remove_if_other(label, identity)
         return dropped
 
     def forget(self, label: str) -> None:
         """Remove everything of a server that was removed, its cached files and login too (H24)."""
         with self._database.writing() as connection:
             self._labels.forget(connection, label)
-            leaving = self.cache.take_out(label)
-        self.cache.throw_away(leaving)
+            leaving = self.cache.move_aside(label)
+        self.cache.delete_moved(leaving)
         self.logins.remove(label)
 
     def labels(self) -> list[str]:
@@ -123,13 +123,13 @@ class State:
             bound = all_labels(connection)
         return sorted({*bound, *(each.label for each in self.logins.all())})
 
-    def keep_apart(self, skills: Path) -> None:
+    def require_separate(self, skills: Path) -> None:
         """Raise `StateError` if a folder of skills overlaps with this one (H24)."""
-        keep_apart(self.folder, skills)
+        require_separate(self.folder, skills)
 
     def close(self) -> None:
         self._database.close()
-        self._claim.close()
+        self._lock.close()
 
     def __enter__(self) -> Self:
         return self
@@ -140,17 +140,19 @@ class State:
         self.close()
 
 
-def _opened(path: Path, *, alone: bool) -> tuple[Database, DamagedState | None]:
+def _open_database(path: Path, *, exclusive: bool) -> tuple[Database, DamagedState | None]:
     try:
         return Database(path), None
     except DamagedError as error:
-        if not alone:
-            told = f"{quoted(str(path))} is damaged ({visible(str(error), 200)}), and another process uses it"
-            raise StateError(told, hint="end the other process and start again") from error
+        if not exclusive:
+            reason = escape_invisible(str(error), 200)
+            message = f"{quoted(str(path))} is damaged ({reason}), and another process uses it"
+            raise StateError(message, hint="end the other process and start again") from error
         reason = str(error)
     try:
-        aside = set_aside(path)
+        aside = rename_damaged(path)
     except OSError as error:
-        told = f"is damaged ({visible(reason, 200)}) and cannot be moved aside: {error.strerror or error}"
-        raise StateError(f"{quoted(str(path))} {told}", hint=ELSEWHERE) from error
+        damage = escape_invisible(reason, 200)
+        message = f"is damaged ({damage}) and cannot be moved aside: {error.strerror or error}"
+        raise StateError(f"{quoted(str(path))} {message}", hint=STATE_DIR_HINT) from error
     return Database(path), DamagedState(aside, reason)

@@ -14,10 +14,10 @@ from skillwire.errors import ConflictError, InvalidValueError
 from skillwire.features.base import all_extensions, all_methods
 from skillwire.library.library import Library
 from skillwire.protocol.messages import LISTEN
-from skillwire.server.attaching.merge import ONE_CALL, Merger, OriginalHandler
+from skillwire.server.attaching.merge import ATTACH_ONCE_HINT, Merger, OriginalHandler
 from skillwire.server.attaching.taken import TakenNames, problems_changed, show_taken_names, without_tools
-from skillwire.server.build import PRIVATE, Context, Handler, Params, all_instructions, handler
-from skillwire.server.notifications import SUBSCRIBE, UNSUBSCRIBE, Announcer, reaches
+from skillwire.server.build import PRIVATE, Context, Handler, Params, handler, join_instructions
+from skillwire.server.notifications import SUBSCRIBE, UNSUBSCRIBE, ChangeNotifier, can_notify
 from skillwire.server.serve_options import ServeOptions, all_features
 
 if TYPE_CHECKING:
@@ -61,18 +61,18 @@ class Attached:
         self._features = all_features(library, options, prompts)
         self._extensions = all_extensions(self._features)
         if taken := self._extensions.keys() & server.extensions.keys():
-            raise ConflictError(f"the server declares `{min(taken)}` already; {ONE_CALL}")
+            raise ConflictError(f"the server declares `{min(taken)}` already; {ATTACH_ONCE_HINT}")
         self._taken = TakenNames()
         show_taken_names(self._features, self._taken)
         self._merger = Merger(self._features, PRIVATE, self._taken)
-        self._announcer = Announcer(library, self._features, bus or _bus_of(server))
+        self._notifier = ChangeNotifier(library, self._features, bus or _bus_of(server))
         self._taken.on_change = self._tell_of_problems
         self._theirs: dict[str, OriginalHandler] = {}
         self._ours: dict[str, Handler] = {}
         self.install()
         server.extensions.update(self._extensions)
-        server.middleware.append(self._introduce)
-        server.lifespan = self._lasting(server.lifespan)
+        server.middleware.append(self._complete_handshake)
+        server.lifespan = self._wrap_lifespan(server.lifespan)
 
     def install(self) -> None:
         """Put our handlers before those that the server has now."""
@@ -94,7 +94,7 @@ class Attached:
         self._ours[method] = ours
         self._server.add_request_handler(method, params, ours)
 
-    def _lasting(
+    def _wrap_lifespan(
         self, lifespan: Callable[[Server[Any]], AbstractAsyncContextManager[Any]]
     ) -> Callable[[Server[Any]], AbstractAsyncContextManager[Any]]:
         """Return the server's lifespan with ours around it."""
@@ -102,32 +102,32 @@ class Attached:
         @asynccontextmanager
         async def lasting(server: Server[Any]) -> AsyncGenerator[Any]:
             self.install()  # its author may have registered handlers since
-            async with self._announcer.running(), lifespan(server) as state:
+            async with self._notifier.running(), lifespan(server) as state:
                 yield state
 
         return lasting
 
     async def _subscribe(self, context: Context, params: types.SubscribeRequestParams) -> Any:
         theirs = self._theirs.get(SUBSCRIBE)
-        if theirs is None or self._announcer.serves(str(params.uri)):
-            return await self._announcer.subscribe(context, params)
+        if theirs is None or self._notifier.serves(str(params.uri)):
+            return await self._notifier.subscribe(context, params)
         return await theirs(context, context.params or {})
 
     async def _unsubscribe(self, context: Context, params: types.UnsubscribeRequestParams) -> Any:
         theirs = self._theirs.get(UNSUBSCRIBE)
-        if theirs is None or self._announcer.serves(str(params.uri)):
-            return await self._announcer.unsubscribe(context, params)
+        if theirs is None or self._notifier.serves(str(params.uri)):
+            return await self._notifier.unsubscribe(context, params)
         return await theirs(context, context.params or {})
 
     async def _listen(self, context: Context, params: types.SubscriptionsListenRequestParams) -> Any:
         theirs = self._theirs.get(LISTEN)
-        return await self._announcer.listen(context, params, None if theirs is None else theirs.entry.handler)
+        return await self._notifier.listen(context, params, None if theirs is None else theirs.entry.handler)
 
-    async def _introduce(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+    async def _complete_handshake(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Add to what a new client is told: what we declare, and what the SDK leaves out (S1)."""
         result = await call_next(ctx)
         if ctx.method == "notifications/initialized":
-            self._announcer.welcome(ctx)
+            self._notifier.register_client(ctx)
         if ctx.method not in {"initialize", "server/discover"} or not isinstance(result, dict):
             return result
         capabilities = result["capabilities"]
@@ -137,19 +137,19 @@ class Attached:
             for key, value in declared.items():
                 capabilities.setdefault(key, value)
             capabilities["extensions"] = dict(self._server.extensions)
-            if reaches(ctx):
-                for kind in self._announcer.lists & capabilities.keys():
+            if can_notify(ctx):
+                for kind in self._notifier.lists & capabilities.keys():
                     capabilities[kind]["listChanged"] = True
             if "resources" in capabilities and (SUBSCRIBE not in self._theirs):
-                capabilities["resources"]["subscribe"] = reaches(ctx)
+                capabilities["resources"]["subscribe"] = can_notify(ctx)
         ours = await self._merger.has_skill_tools(self._theirs, ctx)
         features = self._features if ours else without_tools(self._features)
-        if text := all_instructions(result.get("instructions"), features):
+        if text := join_instructions(result.get("instructions"), features):
             result["instructions"] = text
         return result
 
     def _tell_of_problems(self) -> None:
-        problems_changed(self._features, self._announcer)
+        problems_changed(self._features, self._notifier)
 
 
 def _bus_of(server: Server[Any]) -> SubscriptionBus | None:

@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from skillwire.errors import ConflictError
-from skillwire.features.base import Call, Feature, Method, continues
+from skillwire.features.base import Call, Feature, Method, is_cursor_of
 from skillwire.protocol.messages import (
     COMPLETE,
     PROMPTS_GET,
@@ -25,12 +25,12 @@ from skillwire.protocol.messages import (
 from skillwire.server.attaching.taken import SKILL_TOOLS, TakenNames
 from skillwire.server.build import Context, Handler, respond
 
-_MOST_PAGES = 1000
+_MAX_PAGES = 1000
 """Pages of somebody's list that are looked through for a name."""
-NAMED_IN = {PROMPTS_GET: PROMPTS_LIST, TOOLS_CALL: TOOLS_LIST}
+LISTED_BY = {PROMPTS_GET: PROMPTS_LIST, TOOLS_CALL: TOOLS_LIST}
 """What is asked for by a name, and the list with the names."""
-_ASKED_BY_NAME = {listed: asked for asked, listed in NAMED_IN.items()}
-ONE_CALL = "attach all skills in one call, as in `attach(server, these, those)`"
+_ASKED_BY_NAME = {listed: asked for asked, listed in LISTED_BY.items()}
+ATTACH_ONCE_HINT = "attach all skills in one call, as in `attach(server, these, those)`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Merger:
         """Return what answers `method`, of which the server has its own handler in `theirs`."""
         if method in LISTS:
             return self._list(method, ours, theirs[method])
-        if method in NAMED_IN:
+        if method in LISTED_BY:
             return self._named(method, ours, theirs)
         if method in {RESOURCES_READ, COMPLETE}:
             return self._one(method, ours, theirs[method])
@@ -88,7 +88,7 @@ class Merger:
 
         async def handle(context: Context, _params: object) -> Any:
             params = context.params or {}
-            theirs_first = not continues(params.get("cursor"), method)
+            theirs_first = not is_cursor_of(params.get("cursor"), method)
             before: dict[str, Any] = {listing.items: []}
             if theirs_first:
                 answer = await theirs(context, params)
@@ -109,7 +109,7 @@ class Merger:
             return {
                 **before,
                 **after,
-                **_careful(before, after),
+                **_merge_freshness(before, after),
                 listing.items: before[listing.items] + added,
             }
 
@@ -117,12 +117,12 @@ class Merger:
 
     def _named(self, method: str, ours: Method, theirs: Mapping[str, OriginalHandler]) -> Handler:
         """Ours, unless the server lists something of that name."""
-        list_method = NAMED_IN[method]
+        list_method = LISTED_BY[method]
         listing, listed = LISTS[list_method], theirs.get(list_method)
 
         async def handle(context: Context, _params: object) -> Any:
             params = context.params or {}
-            if self._claimed(method, Call(params)) and (
+            if self._is_claimed(method, Call(params)) and (
                 listed is None
                 or params.get(listing.key) not in await self._left_out(list_method, listed, context)
             ):
@@ -146,7 +146,7 @@ class Merger:
         names = await _names(theirs, LISTS[method], context)
         if (asked := _ASKED_BY_NAME.get(method)) is None:
             return names
-        taken = {name for name in names if self._claimed(asked, Call({"name": name}))}
+        taken = {name for name in names if self._is_claimed(asked, Call({"name": name}))}
         return names | self._taken.note(method, taken)
 
     def _one(self, method: str, ours: Method, theirs: OriginalHandler) -> Handler:
@@ -154,7 +154,7 @@ class Merger:
 
         async def handle(context: Context, _params: object) -> Any:
             params = context.params or {}
-            if self._claimed(method, Call(params)) and not self._is_of_their_prompt(method, params):
+            if self._is_claimed(method, Call(params)) and not self._is_of_their_prompt(method, params):
                 return await respond(method, ours, self._freshness, context)
             try:
                 return await theirs(context, params)
@@ -174,11 +174,11 @@ class Merger:
             and self._taken.has(PROMPTS_LIST, cast("Mapping[str, Any]", named).get("name"))
         )
 
-    def _claimed(self, method: str, call: Call) -> bool:
+    def _is_claimed(self, method: str, call: Call) -> bool:
         return any(feature.claims(method, call) for feature in self._features)
 
     def _claims_resource(self, resource: Mapping[str, Any]) -> bool:
-        return self._claimed(RESOURCES_READ, Call({"uri": resource.get("uri")}))
+        return self._is_claimed(RESOURCES_READ, Call({"uri": resource.get("uri")}))
 
     def _serves(self, resource: Mapping[str, Any]) -> bool:
         return any(feature.serves(str(resource.get("uri"))) for feature in self._features)
@@ -189,7 +189,7 @@ async def _names(theirs: OriginalHandler, listing: Listing, context: Context) ->
     names: set[str] = set()
     cursors: set[str] = set()
     cursor: str | None = None
-    for _ in range(_MOST_PAGES):
+    for _ in range(_MAX_PAGES):
         result = await theirs(context, {} if cursor is None else {"cursor": cursor})
         if not _is_page(result, listing):
             break
@@ -206,7 +206,7 @@ def _is_page(result: Any, listing: Listing) -> TypeGuard[dict[str, Any]]:
     return isinstance(result, dict) and listing.items in result
 
 
-def _careful(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_freshness(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """Return how long and by whom a merged answer may be kept: no longer and by no more than either part."""
     careful: dict[str, Any] = {}
     if "ttlMs" in after and "ttlMs" in before:

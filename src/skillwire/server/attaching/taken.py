@@ -12,7 +12,7 @@ from skillwire.features.tools import LOAD_SKILL, SKILL_RESOURCE
 from skillwire.library.catalog import Catalog
 from skillwire.protocol.messages import PROMPTS_LIST, TOOLS_LIST
 from skillwire.safe_text import quoted
-from skillwire.server.notifications import Announcer
+from skillwire.server.notifications import ChangeNotifier
 
 _log = logging.getLogger(__name__)
 
@@ -90,9 +90,9 @@ def without_tools(features: Sequence[Feature]) -> list[Feature]:
     return [each.without_tools() if isinstance(each, InstructionsFeature) else each for each in features]
 
 
-def problems_changed(features: Sequence[Feature], announcer: Announcer) -> None:
+def problems_changed(features: Sequence[Feature], notifier: ChangeNotifier) -> None:
     """Have clients told that the document of problems shows something else."""
     for feature in features:
         if isinstance(feature, ResourcesFeature):
             feature.documents_changed()
-    announcer.note([ListKind.RESOURCES], [ProblemsDocument.uri])
+    notifier.note([ListKind.RESOURCES], [ProblemsDocument.uri])

@@ -62,7 +62,7 @@ class HostPolicy:
     origins: frozenset[str] = frozenset()
     """Further origins whose pages may call this server."""
 
-    def takes_host(self, header: str | None) -> bool:
+    def accepts_host(self, header: str | None) -> bool:
         if header is None or (found := _authority(header)) is None:
             return False
         host, port = found[0].lower(), found[1]
@@ -73,7 +73,7 @@ class HostPolicy:
         # On a public bind a name must be known; an IP address cannot have been rebound.
         return host == self.bound.host.lower() or _is_ip(host)
 
-    def takes_origin(self, header: str | None, host_header: str | None) -> bool:
+    def accepts_origin(self, header: str | None, host_header: str | None) -> bool:
         if header is None or header in self.origins:
             return True
         spelled = _ORIGIN.fullmatch(header)

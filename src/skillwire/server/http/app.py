@@ -75,7 +75,7 @@ def http_app(
     """
     more, bounds = mount or HttpMount(), limits or HttpLimits()
     budget = ByteBudget(bounds.buffered_bytes)
-    routes: list[BaseRoute] = [Route(HEALTH_PATH, _healthy, methods=["GET"]), *more.routes]
+    routes: list[BaseRoute] = [Route(HEALTH_PATH, _health, methods=["GET"]), *more.routes]
     app: ASGIApp = server.streamable_http_app(
         streamable_http_path=MCP_PATH,
         json_response=True,
@@ -94,7 +94,7 @@ def http_app(
     elif cache is not False:
         app = ResponseCacheMiddleware(app, cache, MCP_PATH, budget)
     if token is not None:
-        app = TokenGuard(app, token, open_paths=more.open_paths, vouches=more.vouches)
+        app = TokenGuard(app, token, open_paths=more.open_paths, is_authorized=more.is_authorized)
     if policy.origins:  # a browser asks before it sends, and shows the page only what it may see
         app = CORSMiddleware(
             app,
@@ -125,7 +125,7 @@ async def serve_http(
     In a process that is Skillwire's own, a signal to stop does the same.
     """
     more = mount or HttpMount()
-    serving = Serving(app, more, announce)
+    serving = GracefulServer(app, more, announce)
 
     def end() -> None:
         app.close()
@@ -167,7 +167,7 @@ def _config(app: Application, mount: HttpMount) -> GuardedConfig:
     return config
 
 
-async def _healthy(_request: Request) -> JSONResponse:
+async def _health(_request: Request) -> JSONResponse:
     return JSONResponse({"status": "ok"})
 
 
@@ -186,7 +186,7 @@ class _MountLifespan:
             await self._app(scope, receive, send)
 
 
-class Serving(uvicorn.Server):
+class GracefulServer(uvicorn.Server):
     """uvicorn without its own signal handling, which would end the process with the signal's exit code."""
 
     def __init__(self, app: Application, mount: HttpMount, announce: Callable[[], None]) -> None:

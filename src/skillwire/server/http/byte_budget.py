@@ -7,7 +7,7 @@ from typing import Self
 import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-UNCOUNTED = 64 * 1024
+UNCOUNTED_BYTES = 64 * 1024
 """Bytes of a body or an answer that are not counted. Ordinary requests work though the budget is used up."""
 _PATIENCE, _LEAST_PROGRESS = 5.0, 16 * 1024
 """Seconds in which a request has to move by at least this many bytes, when memory is short."""
@@ -144,7 +144,7 @@ class _Exchange:
         message = {"type": "http.disconnect"} if self.refused else await self._receive()
         came = len(message.get("body", b""))
         self._length += came
-        if self._length > UNCOUNTED and came and not self.share.take(came):
+        if self._length > UNCOUNTED_BYTES and came and not self.share.take(came):
             self.refused = True
             return {"type": "http.disconnect"}
         return message
@@ -152,7 +152,7 @@ class _Exchange:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             length = _content_length(message)
-            self.refused = self.refused or (length > UNCOUNTED and not self._budget.has_room(length))
+            self.refused = self.refused or (length > UNCOUNTED_BYTES and not self._budget.has_room(length))
             self.started = not self.refused
         if not self.refused:
             await self._send(message)

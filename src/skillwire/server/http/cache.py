@@ -9,11 +9,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skillwire.protocol.messages import RESOURCES_READ
 from skillwire.server.build import shows_token
-from skillwire.server.http.byte_budget import UNCOUNTED, ByteBudget, refuse
-from skillwire.server.response_cache import LONGEST, MODERN, ResponseCache, envelope, modern_question
+from skillwire.server.http.byte_budget import UNCOUNTED_BYTES, ByteBudget, refuse
+from skillwire.server.response_cache import (
+    MAX_MESSAGE_LENGTH,
+    MODERN_VERSION,
+    ResponseCache,
+    parse_modern_request,
+    wrap_result,
+)
 
 _JSON = b"application/json"
-_SAID_ONCE = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name", b"content-type", b"accept"})
+_SINGLE_HEADERS = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name", b"content-type", b"accept"})
 """Headers that decide what a request means. The SDK has its own words for those that come twice."""
 _UNKNOWN = frozenset({b"mcp-session-id", b"content-encoding"})
 """Headers that say that a request is of another kind."""
@@ -40,7 +46,7 @@ class ResponseCacheMiddleware:
             scope["type"] != "http"
             or scope["method"] != "POST"
             or scope["path"] != self._path
-            or (said := _said(scope["headers"])) is None
+            or (relevant := _relevant_headers(scope["headers"])) is None
         ):
             await self._app(scope, receive, send)
             return
@@ -50,67 +56,70 @@ class ResponseCacheMiddleware:
             await self._app(scope, receive, send)
             return
         message = await receive()
-        answer = await _answer(cache, message, said)
+        answer = await _answer(cache, message, relevant)
         if answer is None:
-            await self._app(scope, _again(message, receive), send)
+            await self._app(scope, _replay(message, receive), send)
             return
         length = str(len(answer)).encode()
         headers = [(b"content-length", length), (b"content-type", _JSON)]
-        if len(answer) > UNCOUNTED and not self._budget.has_room(len(answer)):
+        if len(answer) > UNCOUNTED_BYTES and not self._budget.has_room(len(answer)):
             await refuse(send)
             return
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": answer})
 
 
-async def _answer(cache: ResponseCache, message: Message, said: dict[bytes, bytes]) -> bytes | None:
+async def _answer(cache: ResponseCache, message: Message, relevant: dict[bytes, bytes]) -> bytes | None:
     """Return the answer to a request that has come whole, if it is one for the cache."""
     body: bytes = message.get("body", b"")
     # A body in several pieces is a large one, or a slow one: neither is what this is for.
-    if message["type"] != "http.request" or message.get("more_body", False) or len(body) > LONGEST:
+    if message["type"] != "http.request" or message.get("more_body", False) or len(body) > MAX_MESSAGE_LENGTH:
         return None
     try:
-        asked = modern_question(orjson.loads(body))
+        asked = parse_modern_request(orjson.loads(body))
     except orjson.JSONDecodeError:
         return None
     if asked is None:
         return None
-    identity, question = asked
-    if said[b"mcp-method"] != question.method.encode():
+    request_id, cache_key = asked
+    if relevant[b"mcp-method"] != cache_key.method.encode():
         return None
-    if question.method == RESOURCES_READ and said.get(b"mcp-name") != (question.argument or "").encode():
+    if (
+        cache_key.method == RESOURCES_READ
+        and relevant.get(b"mcp-name") != (cache_key.argument or "").encode()
+    ):
         return None
-    result = cache.ready(question) or await cache.prepare(question)
-    return None if result is None else envelope(orjson.dumps(identity), result)
+    result = cache.get_cached(cache_key) or await cache.prepare(cache_key)
+    return None if result is None else wrap_result(orjson.dumps(request_id), result)
 
 
-def _said(headers: list[tuple[bytes, bytes]]) -> dict[bytes, bytes] | None:
+def _relevant_headers(headers: list[tuple[bytes, bytes]]) -> dict[bytes, bytes] | None:
     """Return the headers that matter, each said once; None if this is not a plain modern request."""
-    said: dict[bytes, bytes] = {}
+    relevant: dict[bytes, bytes] = {}
     for name, value in headers:
-        if name in _SAID_ONCE:
-            if name in said:
+        if name in _SINGLE_HEADERS:
+            if name in relevant:
                 return None
-            said[name] = value
+            relevant[name] = value
         elif name in _UNKNOWN:
             return None
     plain = (
-        said.get(b"mcp-protocol-version") == MODERN.encode()
-        and b"mcp-method" in said
-        and said.get(b"content-type") == _JSON
-        and _takes_json(said.get(b"accept", b""))
-        and not said.get(b"mcp-name", b"").startswith(b"=?")  # spelled in another way
+        relevant.get(b"mcp-protocol-version") == MODERN_VERSION.encode()
+        and b"mcp-method" in relevant
+        and relevant.get(b"content-type") == _JSON
+        and _accepts_json(relevant.get(b"accept", b""))
+        and not relevant.get(b"mcp-name", b"").startswith(b"=?")  # spelled in another way
     )
-    return said if plain else None
+    return relevant if plain else None
 
 
 @lru_cache(maxsize=64)
-def _takes_json(accept: bytes) -> bool:
+def _accepts_json(accept: bytes) -> bool:
     """Whether a client says in plain words that it takes JSON."""
     return _JSON in (each.strip() for each in accept.split(b","))
 
 
-def _again(first: Message, receive: Receive) -> Receive:
+def _replay(first: Message, receive: Receive) -> Receive:
     """Return a `receive` that gives out `first` once more."""
     waiting = deque([first])
 

@@ -31,7 +31,7 @@ _EVICTED_AT_ONCE = 32
 """Connections without a request that make room together. A flood would otherwise cost a search each."""
 _LONGEST_STEP = 2.0
 """Seconds that count at most between two looks. No client can progress while the process is suspended."""
-_STALLED = 5.0
+_STALLED_SECONDS = 5.0
 """Seconds without a byte after which a body or an answer has to make room for others."""
 _STEP, _LARGEST_WINDOW, _SLOWEST = 16, 8 * 1024 * 1024, 4096
 """A receiver with a full buffer reports progress in steps of about a sixteenth of it. So a client that reads
@@ -66,7 +66,7 @@ def raise_file_limit(needed: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
-def acknowledged(connection: Any) -> int | None:
+def acknowledged_bytes(connection: Any) -> int | None:
     """Return how many bytes the other side of a TCP connection has taken so far, where the system tells."""
     if sys.platform != "linux" or connection is None:
         return None
@@ -159,7 +159,7 @@ class Connections:
         self._looked = looked
         before, self._progress = self._progress, {}
         for each in list(present):
-            phase, mark, patience = _waits_for(each)
+            phase, mark, patience = _current_phase(each)
             if phase is _Phase.NOTHING:
                 continue
             progress = before.get(each)
@@ -193,15 +193,15 @@ class Connections:
         progress = self._progress.get(connection)
         if progress is None:
             return False
-        stalled = self._now - progress.moved >= max(_STALLED, progress.patience)
+        stalled = self._now - progress.moved >= max(_STALLED_SECONDS, progress.patience)
         return stalled or self._now - progress.begun > self._seconds[progress.phase]
 
 
-def _waits_for(connection: Any) -> tuple[_Phase, object, float]:
+def _current_phase(connection: Any) -> tuple[_Phase, object, float]:
     """Return what a connection waits for, a mark that changes with progress, and the least patience."""
     transport = connection.transport
     if unsent := transport.get_write_buffer_size():
-        read = acknowledged(transport.get_extra_info("socket"))
+        read = acknowledged_bytes(transport.get_extra_info("socket"))
         return _Phase.WRITE, read or unsent, min(read or 0, _LARGEST_WINDOW) / _STEP / _SLOWEST
     if not hasattr(connection, "cycle"):  # a WebSocket, whose sessions have deadlines of their own
         return _Phase.NOTHING, None, 0.0

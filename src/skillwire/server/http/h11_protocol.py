@@ -20,7 +20,9 @@ class BoundedH11Protocol(H11Protocol):
     ) -> None:
         self.made = time.monotonic()
         super().connection_made(transport)
-        self.access_log = False  # uvicorn would build a line for each request if the root logger has a handler
+        self.access_log = (
+            False  # uvicorn would build a line for each request if the root logger has a handler
+        )
         config = cast("GuardedConfig", self.config)
         self._unread = Share(config.budget, transport.abort, transport.get_write_buffer_size)
         config.guard.admit(self, self.connections)

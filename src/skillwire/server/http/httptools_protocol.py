@@ -54,7 +54,9 @@ class BoundedHttptoolsProtocol(HttpToolsProtocol):
         self._waiting: dict[RequestResponseCycle, int] = {}
         """Requests behind the one that is being answered, and what each takes."""
         super().connection_made(transport)
-        self.access_log = False  # uvicorn would build a line for each request if the root logger has a handler
+        self.access_log = (
+            False  # uvicorn would build a line for each request if the root logger has a handler
+        )
         config = cast("GuardedConfig", self.config)
         self._unread = Share(config.budget, transport.abort, transport.get_write_buffer_size)
         config.guard.admit(self, self.connections)

@@ -13,15 +13,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skillwire.core.http_body import BodyTooLargeError
 from skillwire.protocol.bounds import MAX_MESSAGE_BYTES
-from skillwire.server.build import TOKEN_SHOWN
+from skillwire.server.build import TOKEN_PRESENTED
 from skillwire.server.http.address import HostPolicy
 from skillwire.server.http.credentials import bearer_token, is_same
-from skillwire.server.http.routes import read_body, vouch_for_none
+from skillwire.server.http.routes import authorize_none, read_body
 from skillwire.server.jsonrpc import Refusal, read_message, refusal
 
 HEALTH_PATH = "/healthz"
 _SESSION, _VERSION = "mcp-session-id", "mcp-protocol-version"
-_OVER = 404
+_NOT_FOUND = 404
 """The status that a request in a session gets when the session has ended."""
 
 
@@ -38,10 +38,12 @@ class HostGuard:
             return
         hosts, origins = _all(scope, b"host"), _all(scope, b"origin")
         host = hosts[0] if len(hosts) == 1 else None
-        if not self._policy.takes_host(host):
-            refused = _refused(421, "this server does not answer to that Host; allow it with `--allow-host`")
-        elif len(origins) > 1 or not self._policy.takes_origin(origins[0] if origins else None, host):
-            refused = _refused(
+        if not self._policy.accepts_host(host):
+            refused = _error_response(
+                421, "this server does not answer to that Host; allow it with `--allow-host`"
+            )
+        elif len(origins) > 1 or not self._policy.accepts_origin(origins[0] if origins else None, host):
+            refused = _error_response(
                 403, "pages of that Origin may not call this server; allow it with `--allow-origin`"
             )
         else:
@@ -57,7 +59,7 @@ def _all(scope: Scope, name: bytes) -> list[str]:
 class TokenGuard:
     """Refuses requests without the bearer token. Only the health check is open, and what asks by itself.
 
-    `vouches` says of a request without the token whether it has shown otherwise that it knows it.
+    `is_authorized` says of a request without the token whether it has shown otherwise that it knows it.
     """
 
     def __init__(
@@ -66,35 +68,37 @@ class TokenGuard:
         token: str,
         *,
         open_paths: Collection[str] = (),
-        vouches: Callable[[Scope], bool] = vouch_for_none,
+        is_authorized: Callable[[Scope], bool] = authorize_none,
     ) -> None:
         self._app = app
         self._token = token
         self._open_paths = frozenset({HEALTH_PATH, *open_paths})
-        self._vouches = vouches
+        self._is_authorized = is_authorized
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in {"http", "websocket"} or self._lets_in(scope):
+        if scope["type"] not in {"http", "websocket"} or self._is_allowed(scope):
             await self._app(scope, receive, send)
             return
         given = "authorization" in Headers(scope=scope)
-        refused = _refused(401, "that is not the token" if given else "this server wants a bearer token")
+        refused = _error_response(
+            401, "that is not the token" if given else "this server wants a bearer token"
+        )
         refused.headers["www-authenticate"] = 'Bearer realm="skillwire"'
         await refused(scope, receive, send)
 
-    def _lets_in(self, scope: Scope) -> bool:
-        if self._knows(scope):
-            scope[TOKEN_SHOWN] = True
+    def _is_allowed(self, scope: Scope) -> bool:
+        if self._has_token(scope):
+            scope[TOKEN_PRESENTED] = True
             return True
         is_open = scope["type"] == "http" and scope["path"] in self._open_paths
-        return is_open or self._vouches(scope)
+        return is_open or self._is_authorized(scope)
 
-    def _knows(self, scope: Scope) -> bool:
+    def _has_token(self, scope: Scope) -> bool:
         given = bearer_token(Headers(scope=scope))
         return given is not None and is_same(given, self._token)
 
 
-def _refused(status: int, message: str) -> JSONResponse:
+def _error_response(status: int, message: str) -> JSONResponse:
     return JSONResponse({"error": message}, status_code=status)
 
 
@@ -196,7 +200,7 @@ class SessionLimit:
             nonlocal over
             if message["type"] == "http.response.start":
                 ended = scope["method"] == "DELETE" and message["status"] < 400
-                over = ended or message["status"] == _OVER
+                over = ended or message["status"] == _NOT_FOUND
             await send(message)
 
         self._unused.pop(identity, None)

@@ -79,7 +79,7 @@ def path_segments(scope: Scope) -> list[str]:
     return segments
 
 
-def queries(scope: Scope) -> dict[str, str]:
+def parse_query(scope: Scope) -> dict[str, str]:
     """Return the query of the address; of several values, the last. Raises `HttpError`."""
     raw: bytes = scope["query_string"]
     _decoded(raw, "query")
@@ -100,7 +100,7 @@ def _decoded(raw: bytes, where: str) -> str:
         raise HttpError(400, f"the {where} is not UTF-8 where it is percent-encoded") from error
 
 
-def vouch_for_none(_scope: Scope) -> bool:
+def authorize_none(_scope: Scope) -> bool:
     """Vouch for no request."""
     return False
 
@@ -112,7 +112,7 @@ class HttpMount:
     routes: tuple[BaseRoute, ...] = ()
     open_paths: frozenset[str] = frozenset()
     """Paths that need no token, because what stands there asks for it in its own way."""
-    vouches: Callable[[Scope], bool] = vouch_for_none
+    is_authorized: Callable[[Scope], bool] = authorize_none
     """Whether a request without the token has shown otherwise that it knows it."""
     credentials: bool = False
     """Whether pages of allowed origins may send cookies."""
@@ -131,8 +131,8 @@ class HttpMount:
 def join_mounts(mounts: Sequence[HttpMount]) -> HttpMount:
     """Return one annex that holds all of `mounts`. Of two routes for one request, the first answers."""
 
-    def vouches(scope: Scope) -> bool:
-        return any(each.vouches(scope) for each in mounts)
+    def is_authorized(scope: Scope) -> bool:
+        return any(each.is_authorized(scope) for each in mounts)
 
     @asynccontextmanager
     async def running() -> AsyncGenerator[None]:
@@ -149,7 +149,7 @@ def join_mounts(mounts: Sequence[HttpMount]) -> HttpMount:
     return HttpMount(
         tuple(route for each in mounts for route in each.routes),
         open_paths=frozenset[str]().union(*(each.open_paths for each in mounts)),
-        vouches=vouches,
+        is_authorized=is_authorized,
         credentials=any(each.credentials for each in mounts),
         connections=sum(each.connections for each in mounts),
         message_bytes=max(sizes, default=None),

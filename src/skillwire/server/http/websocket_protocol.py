@@ -6,7 +6,7 @@ from typing import Any, cast
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame
 
-from skillwire.server.http.byte_budget import UNCOUNTED, Share
+from skillwire.server.http.byte_budget import UNCOUNTED_BYTES, Share
 from skillwire.server.http.connections import GuardedConfig
 
 MAX_UNREAD = 2 * 1024 * 1024
@@ -39,11 +39,11 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
 
     def data_received(self, data: bytes) -> None:
         self._half += len(data)
-        if self._half > UNCOUNTED and not self._coming.take(len(data)):
+        if self._half > UNCOUNTED_BYTES and not self._coming.take(len(data)):
             self.transport.abort()
             return
         super().data_received(data)
-        if not self.frames and len(self.conn.reader.buffer) <= UNCOUNTED:
+        if not self.frames and len(self.conn.reader.buffer) <= UNCOUNTED_BYTES:
             # Nothing is half sent but the beginning of a frame: the rest were pings and the like.
             self._half = len(self.conn.reader.buffer)
             self._coming.release()

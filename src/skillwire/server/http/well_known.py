@@ -13,12 +13,12 @@ from skillwire.core.record import Digest
 from skillwire.errors import SkillwireError
 from skillwire.features.live_site import LiveSite, NotPublishedError
 from skillwire.library.library import Library
-from skillwire.protocol.delivery import archive_form
-from skillwire.protocol.discovery import FOLDER, INDEX_FILE
+from skillwire.protocol.delivery import detect_archive_format
+from skillwire.protocol.discovery import INDEX_FILE, WELL_KNOWN_FOLDER
 from skillwire.server.http.routes import HttpError, HttpMount, json_response, path_segments
 
-WELL_KNOWN_PATH = f"/{FOLDER}"
-_ABOVE = len(FOLDER.split("/"))
+WELL_KNOWN_PATH = f"/{WELL_KNOWN_FOLDER}"
+_ABOVE = len(WELL_KNOWN_FOLDER.split("/"))
 # Nothing optional at the start: the header may be long, and a search must not begin anew at each space.
 _ETAGS = re.compile(r'("[^"]*")[ \t]*(?:,|$)')
 _MARKDOWN, _TEXT, _BINARY = (
@@ -56,11 +56,11 @@ class WellKnown:
         try:
             return await self._answer(request)
         except NotPublishedError as error:
-            return _refused(404, str(error))
+            return _error_response(404, str(error))
         except HttpError as error:
-            return _refused(error.status, str(error))
+            return _error_response(error.status, str(error))
         except SkillwireError as error:
-            return _refused(500, str(error))
+            return _error_response(500, str(error))
 
     async def _answer(self, request: Request) -> Response:
         head, *rest = path_segments(request.scope)[_ABOVE:]
@@ -77,9 +77,9 @@ class WellKnown:
     async def _download(self, request: Request, path: str) -> Response:
         found = await self._site.find(path)
         headers = _headers(found.artifact.digest, self._immutable)
-        if _has_already(request, found.artifact.digest):
+        if _has_current_copy(request, found.artifact.digest):
             return Response(status_code=304, headers=headers)
-        form = archive_form(path)
+        form = detect_archive_format(path)
         media_type = _MARKDOWN if form is None else form.mime_type
         if request.method == "HEAD":
             headers |= {"content-length": str(found.size)}
@@ -89,7 +89,7 @@ class WellKnown:
 
 def _content(request: Request, content: bytes, digest: Digest, media_type: str, caching: str) -> Response:
     headers = _headers(digest, caching)
-    if _has_already(request, digest):
+    if _has_current_copy(request, digest):
         return Response(status_code=304, headers=headers)
     return Response(content, headers=headers, media_type=media_type)
 
@@ -98,7 +98,7 @@ def _headers(digest: Digest, caching: str) -> dict[str, str]:
     return {"etag": f'"{digest.text}"', "cache-control": caching, **_UNTRUSTED}
 
 
-def _has_already(request: Request, digest: Digest) -> bool:
+def _has_current_copy(request: Request, digest: Digest) -> bool:
     """Whether a client says that it has these bytes (RFC 9110, 13.1.2)."""
     given = ",".join(request.headers.getlist("if-none-match"))
     return given.strip() == "*" or f'"{digest.text}"' in _ETAGS.findall(given)
@@ -111,6 +111,6 @@ def _media_type(name: str, content: bytes) -> str:
     return _MARKDOWN if name == SKILL_FILE or name.endswith(".md") else _TEXT
 
 
-def _refused(status: int, message: str) -> Response:
+def _error_response(status: int, message: str) -> Response:
     headers: Mapping[str, str] = {"cache-control": "no-store", **_UNTRUSTED}
     return json_response({"error": message}, status, headers)

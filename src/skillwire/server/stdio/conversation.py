@@ -13,11 +13,11 @@ from mcp.shared.message import SessionMessage
 
 from skillwire.protocol.bounds import MAX_MESSAGE_BYTES
 from skillwire.server.jsonrpc import Refusal, is_id, read_message, refusal
-from skillwire.server.response_cache import META, MODERN
+from skillwire.server.response_cache import MCP_META_PREFIX, MODERN_VERSION
 from skillwire.server.stdio.lines import LineTooLongError
 from skillwire.server.stdio.pipes import ClientGoneError, PipeWriter
 
-_PATIENCE = 0.5
+_TIMEOUT_SECONDS = 0.5
 """Seconds for the next answer once the client has closed its side: while answers come, all are given."""
 _LASTING = "subscriptions/listen"
 """The request that is not answered before the end. The SDK bounds how many there may be."""
@@ -29,10 +29,10 @@ _HANDSHAKE = "initialize"
 class Conversation:
     """Carries messages between lines and the SDK."""
 
-    def __init__(self, server: Server[Any], outlet: PipeWriter, ended: Callable[[], bool]) -> None:
+    def __init__(self, server: Server[Any], writer: PipeWriter, ended: Callable[[], bool]) -> None:
         """`ended` says whether the client has closed its side."""
         self._server = server
-        self._outlet = outlet
+        self._writer = writer
         self._ended = ended
         self._incoming, self._to_server = _stream()
         self._from_server, self._outgoing = _stream()
@@ -43,7 +43,7 @@ class Conversation:
         self._handshake: types.RequestId | None = None
         self.modern: bool | None = None
         """The era of the first request that the SDK was given: it keeps to that."""
-        self.shook_hands = False
+        self.is_initialized = False
         """Whether a client of an earlier version has been let in."""
 
     async def run(self) -> None:
@@ -57,7 +57,10 @@ class Conversation:
         """Tell the SDK that requests which it never saw were of protocol 2026-07-28."""
         if self.modern is None:
             self.modern = True
-            meta: dict[str, Any] = {f"{META}protocolVersion": MODERN, f"{META}clientCapabilities": {}}
+            meta: dict[str, Any] = {
+                f"{MCP_META_PREFIX}protocolVersion": MODERN_VERSION,
+                f"{MCP_META_PREFIX}clientCapabilities": {},
+            }
             request = types.JSONRPCRequest(
                 jsonrpc="2.0", id=self._opening, method="server/discover", params={"_meta": meta}
             )
@@ -92,7 +95,7 @@ class Conversation:
     def _note(self, request: types.JSONRPCRequest) -> None:
         if self.modern is None:
             meta = (request.params or {}).get("_meta")
-            enveloped = isinstance(meta, dict) and f"{META}protocolVersion" in meta
+            enveloped = isinstance(meta, dict) and f"{MCP_META_PREFIX}protocolVersion" in meta
             self.modern = enveloped and request.method != _HANDSHAKE
         if request.method == _HANDSHAKE and not self.modern:
             self._handshake = request.id
@@ -106,14 +109,14 @@ class Conversation:
         async with self._outgoing:
             async for message in self._outgoing:
                 if getattr(message.message, "id", None) != self._opening:
-                    self._outlet.write(_line(message))
-                    await self._outlet.flushed()
+                    self._writer.write(_line(message))
+                    await self._writer.wait_flushed()
                     self._settle(message.message)
 
     def _settle(self, sent: types.JSONRPCMessage) -> None:
         if isinstance(sent, (types.JSONRPCResponse, types.JSONRPCError)) and sent.id is not None:
             if sent.id == self._handshake:
-                self.shook_hands = isinstance(sent, types.JSONRPCResponse)
+                self.is_initialized = isinstance(sent, types.JSONRPCResponse)
             self._unanswered.discard(sent.id)
             self._answered.set()
             self._answered = anyio.Event()
@@ -122,10 +125,10 @@ class Conversation:
         """Wait until an answer is written. Raises `ClientGoneError` if the client is gone and none is."""
         answered = self._answered
         while True:
-            with anyio.move_on_after(_PATIENCE):
+            with anyio.move_on_after(_TIMEOUT_SECONDS):
                 await answered.wait()
                 return
-            if self._ended() and not self._outlet.pending:  # else an answer is on its way
+            if self._ended() and not self._writer.pending:  # else an answer is on its way
                 raise ClientGoneError
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from skillwire.protocol.bounds import MAX_MESSAGE_BYTES
 from skillwire.server.response_cache import BEFORE_ID, BEFORE_RESULT, Question, ResponseCache
 
-_DENSE, _SPACED = b'{"jsonrpc":"2.0","id":', b'{"jsonrpc": "2.0", "id": '
+_COMPACT_START, _SPACED_START = b'{"jsonrpc":"2.0","id":', b'{"jsonrpc": "2.0", "id": '
 _LAST = b',"id":'
-_BEHIND_DENSE, _BEHIND_SPACED, _BEHIND_LAST = len(_DENSE), len(_SPACED), len(_LAST)
+_BEHIND_DENSE, _BEHIND_SPACED, _BEHIND_LAST = len(_COMPACT_START), len(_SPACED_START), len(_LAST)
 _ID = b'"id"'
 _ESCAPE = b"\\"
 """Lets a name be spelled in many ways."""
@@ -83,7 +83,7 @@ class RequestMemo:
         self._lane = response_cache
         self._known: dict[bytes, Question] = {}
 
-    def answered(self, chunk: bytes, enough: int) -> tuple[bytes, bytes]:
+    def answer_known(self, chunk: bytes, enough: int) -> tuple[bytes, bytes]:
         """Return the answers to the first lines of a chunk, and the rest of it, which was left alone.
 
         The rest begins with a line that is not known, not ready or not whole, or before which there was more
@@ -92,40 +92,44 @@ class RequestMemo:
         pieces: list[bytes] = []
         begin, length = 0, len(chunk)
         while begin < length and (end := chunk.find(b"\n", begin)) > 0:
-            identity, rest = _parted(chunk, begin, end)
-            question = self._known.get(rest)
-            if question is None or enough < 0 or (result := self._lane.ready(question)) is None:
+            request_id, rest = _split_id(chunk, begin, end)
+            cache_key = self._known.get(rest)
+            if cache_key is None or enough < 0 or (result := self._lane.get_cached(cache_key)) is None:
                 break
-            pieces += (BEFORE_ID, identity, BEFORE_RESULT, result, b"}\n")
+            pieces += (BEFORE_ID, request_id, BEFORE_RESULT, result, b"}\n")
             enough -= len(result)
             begin = end + 1
         return b"".join(pieces), chunk[begin:]
 
-    def note(self, line: bytes, identity: bytes, question: Question) -> None:
+    def note(self, line: bytes, request_id: bytes, cache_key: Question) -> None:
         """Remember what a line meant, if it can be told from its spelling alone."""
-        spelled, rest = _parted(line, 0, len(line))
-        if len(line) > _LONGEST or not spelled or spelled != identity:
+        spelled, rest = _split_id(line, 0, len(line))
+        if len(line) > _LONGEST or not spelled or spelled != request_id:
             return
         if _ID in rest or _ESCAPE in rest:  # there may be another id, which the last one overrules
             return
         if len(self._known) >= _MOST:
             self._known.clear()
-        self._known[rest] = question
+        self._known[rest] = cache_key
 
 
-def _parted(chunk: bytes, begin: int, end: int) -> tuple[bytes, bytes]:
+def _split_id(chunk: bytes, begin: int, end: int) -> tuple[bytes, bytes]:
     """Return the id of the line from `begin` to `end`, and the rest of it; nothing if it has no such id.
 
     Such an id is a whole number that is not negative, as JSON spells it.
     """
-    dense = chunk.startswith(_DENSE, begin)
-    if dense or chunk.startswith(_SPACED, begin):
+    dense = chunk.startswith(_COMPACT_START, begin)
+    if dense or chunk.startswith(_SPACED_START, begin):
         at = begin + (_BEHIND_DENSE if dense else _BEHIND_SPACED)
         behind = chunk.find(b",", at, end)
-        identity, rest = chunk[at:behind], chunk[behind:end]
+        request_id, rest = chunk[at:behind], chunk[behind:end]
     elif (at := chunk.rfind(_LAST, begin, end)) > 0 and chunk[end - 1] == _END:
-        identity, rest = chunk[at + _BEHIND_LAST : end - 1], chunk[begin:at]
+        request_id, rest = chunk[at + _BEHIND_LAST : end - 1], chunk[begin:at]
     else:
         return b"", b""
-    whole = identity.isdigit() and len(identity) <= _DIGITS and (identity[0] != _ZERO or len(identity) == 1)
-    return (identity, rest) if whole else (b"", b"")
+    whole = (
+        request_id.isdigit()
+        and len(request_id) <= _DIGITS
+        and (request_id[0] != _ZERO or len(request_id) == 1)
+    )
+    return (request_id, rest) if whole else (b"", b"")

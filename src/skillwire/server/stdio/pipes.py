@@ -24,7 +24,7 @@ _CHUNKS_AHEAD = 64
 """Chunks that are read before anybody wants them, so that the end is seen in time."""
 
 _TICK = 0.5
-_PATIENCE = 10.0
+_TIMEOUT_SECONDS = 10.0
 """Seconds for a client that has closed its side to take more of its answers. As often as it does."""
 
 
@@ -35,18 +35,18 @@ class ClientGoneError(Exception):
 class PipeReader(ABC):
     """Gives out what can be read from a descriptor, chunk by chunk, in the event loop."""
 
-    def __init__(self, arrived: Callable[[bytes], None], ended: Callable[[], None]) -> None:
-        self._arrived, self._ended = arrived, ended
+    def __init__(self, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
+        self._on_data, self._on_end = on_data, on_end
         self._ahead: deque[bytes] = deque()
         self._held = self._over = self._told = False
         self._loop = asyncio.get_running_loop()
 
     @property
-    def over(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether the other side has closed it, known even before the last chunks are given out."""
         return self._over
 
-    def hold(self) -> None:
+    def pause(self) -> None:
         """Give out nothing until `release`."""
         self._held = True
 
@@ -54,13 +54,13 @@ class PipeReader(ABC):
         """Give out what came meanwhile, and what comes from now on."""
         if self._held:
             self._held = False
-            self._loop.call_soon(self._give)
+            self._loop.call_soon(self._deliver)
 
     @abstractmethod
     def close(self) -> None:
         """Read no more."""
 
-    def _came(self, chunk: bytes) -> None:
+    def _receive(self, chunk: bytes) -> None:
         """Take a chunk; an empty one is the end."""
         if not chunk:
             self._over = True
@@ -68,22 +68,22 @@ class PipeReader(ABC):
             self._ahead.append(chunk)
             return
         else:
-            self._arrived(chunk)
-        self._give()
+            self._on_data(chunk)
+        self._deliver()
 
-    def _give(self) -> None:
+    def _deliver(self) -> None:
         while self._ahead and not self._held:
-            self._arrived(self._ahead.popleft())
+            self._on_data(self._ahead.popleft())
         if self._over and not self._ahead and not self._held and not self._told:
             self._told = True
-            self._ended()
+            self._on_end()
 
 
 class PolledReader(PipeReader):
     """For pipes and sockets. The descriptor is its own, and closed in the end."""
 
-    def __init__(self, descriptor: int, arrived: Callable[[bytes], None], ended: Callable[[], None]) -> None:
-        super().__init__(arrived, ended)
+    def __init__(self, descriptor: int, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
+        super().__init__(on_data, on_end)
         self._descriptor = descriptor
         self._polled = True
         self._loop.add_reader(descriptor, self._readable)
@@ -106,16 +106,16 @@ class PolledReader(PipeReader):
         except OSError:  # the other side is gone for good
             chunk = b""
         if chunk and not self._held and not self._ahead:
-            self._arrived(chunk)  # as almost every one: there is nothing to catch up with
+            self._on_data(chunk)  # as almost every one: there is nothing to catch up with
             return
         if not chunk:
             self._pause()
-        self._came(chunk)
+        self._receive(chunk)
         if len(self._ahead) >= _CHUNKS_AHEAD:
             self._pause()
 
-    def _give(self) -> None:
-        super()._give()
+    def _deliver(self) -> None:
+        super()._deliver()
         if not self._polled and not self._over and len(self._ahead) < _CHUNKS_AHEAD:
             self._polled = True
             self._loop.add_reader(self._descriptor, self._readable)
@@ -124,8 +124,8 @@ class PolledReader(PipeReader):
 class ThreadReader(PipeReader):
     """For files, consoles, and systems that cannot poll."""
 
-    def __init__(self, descriptor: int, arrived: Callable[[bytes], None], ended: Callable[[], None]) -> None:
-        super().__init__(arrived, ended)
+    def __init__(self, descriptor: int, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
+        super().__init__(on_data, on_end)
         self._descriptor = descriptor
         self._room = threading.Semaphore(_CHUNKS_AHEAD)
         self._closed = False
@@ -144,18 +144,18 @@ class ThreadReader(PipeReader):
                     chunk = os.read(self._descriptor, _CHUNK)
                 except OSError:
                     chunk = b""
-                self._loop.call_soon_threadsafe(self._came, chunk, context=self._context)
+                self._loop.call_soon_threadsafe(self._receive, chunk, context=self._context)
                 if not chunk:
                     return
 
-    def _came(self, chunk: bytes) -> None:
+    def _receive(self, chunk: bytes) -> None:
         before = len(self._ahead)
-        super()._came(chunk)
+        super()._receive(chunk)
         self._make_room(before + 1 - len(self._ahead))
 
-    def _give(self) -> None:
+    def _deliver(self) -> None:
         before = len(self._ahead)
-        super()._give()
+        super()._deliver()
         if before > len(self._ahead):
             self._make_room(before - len(self._ahead))
 
@@ -167,9 +167,9 @@ class ThreadReader(PipeReader):
 class PipeWriter(ABC):
     """Takes pieces to write to a descriptor, one after the other."""
 
-    def __init__(self, broken: Callable[[], None]) -> None:
-        """`broken` is called when nobody reads any more."""
-        self._broken = broken
+    def __init__(self, on_broken: Callable[[], None]) -> None:
+        """`on_broken` is called when nobody reads any more."""
+        self._on_broken = on_broken
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[asyncio.Future[None]] = deque()
         self.pending = 0
@@ -182,24 +182,24 @@ class PipeWriter(ABC):
     def close(self) -> None:  # noqa: B027 - for those that have something to close
         """Write no more."""
 
-    async def flushed(self) -> None:
+    async def wait_flushed(self) -> None:
         """Wait until everything is written, or nobody reads any more."""
         if self.pending:
             waiting = self._loop.create_future()
             self._waiting.append(waiting)
             await waiting
 
-    async def accepted(self, over: Callable[[], bool], enough: int = 0) -> None:
+    async def wait_until_below(self, is_closed: Callable[[], bool], enough: int = 0) -> None:
         """Wait until at most `enough` bytes are left to write.
 
-        Raises `ClientGoneError` if the other side is `over` and takes nothing for long.
+        Raises `ClientGoneError` if the other side is `is_closed` and takes nothing for long.
         """
         quiet, before = 0.0, self.pending
         while before > enough:
             with anyio.move_on_after(_TICK):
-                await self.flushed()
-            quiet = quiet + _TICK if over() and self.pending >= before else 0.0
-            if quiet >= _PATIENCE:
+                await self.wait_flushed()
+            quiet = quiet + _TICK if is_closed() and self.pending >= before else 0.0
+            if quiet >= _TIMEOUT_SECONDS:
                 raise ClientGoneError
             before = self.pending
 
@@ -211,7 +211,7 @@ class PipeWriter(ABC):
     def _break(self) -> None:
         self.pending = 0
         self._tell()
-        self._broken()
+        self._on_broken()
 
     def _tell(self) -> None:
         while self._waiting:
@@ -224,9 +224,9 @@ class PolledWriter(PipeWriter):
     """For pipes and sockets, by a descriptor of its own. `send` writes what it can without waiting."""
 
     def __init__(
-        self, descriptor: int, send: Callable[[bytes | memoryview], int], broken: Callable[[], None]
+        self, descriptor: int, send: Callable[[bytes | memoryview], int], on_broken: Callable[[], None]
     ) -> None:
-        super().__init__(broken)
+        super().__init__(on_broken)
         self._descriptor, self._send = descriptor, send
         self._pieces: deque[memoryview] = deque()
         self._gone = False
@@ -241,7 +241,7 @@ class PolledWriter(PipeWriter):
             except BlockingIOError:
                 pass
             except OSError:
-                self._lose()
+                self._mark_broken()
                 return
             if length == len(piece):
                 return
@@ -268,7 +268,7 @@ class PolledWriter(PipeWriter):
             except BlockingIOError:
                 return False
             except OSError:
-                self._lose()
+                self._mark_broken()
                 return True
             if length < len(piece):
                 self._pieces[0] = piece[length:]
@@ -277,7 +277,7 @@ class PolledWriter(PipeWriter):
             self._written(length)
         return True
 
-    def _lose(self) -> None:
+    def _mark_broken(self) -> None:
         self._gone = True
         self._pieces.clear()
         self._break()
@@ -286,8 +286,8 @@ class PolledWriter(PipeWriter):
 class ThreadWriter(PipeWriter):
     """For files, consoles, and systems that cannot poll."""
 
-    def __init__(self, descriptor: int, broken: Callable[[], None]) -> None:
-        super().__init__(broken)
+    def __init__(self, descriptor: int, on_broken: Callable[[], None]) -> None:
+        super().__init__(on_broken)
         self._descriptor = descriptor
         self._pieces = queue.SimpleQueue[bytes]()
         threading.Thread(target=self._pump, name="skillwire-writer", daemon=True).start()
@@ -311,22 +311,24 @@ class ThreadWriter(PipeWriter):
                     return
 
 
-def open_reader(descriptor: int, arrived: Callable[[bytes], None], ended: Callable[[], None]) -> PipeReader:
+def open_reader(descriptor: int, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> PipeReader:
     """Return what reads from `descriptor`, in the cheapest way that it allows."""
     own = _own_end(descriptor, os.O_RDONLY)
     if own is not None:
         try:
-            return PolledReader(own, arrived, ended)
+            return PolledReader(own, on_data, on_end)
         except (NotImplementedError, OSError):  # no such thing on this system
             os.close(own)
-    return ThreadReader(descriptor, arrived, ended)
+    return ThreadReader(descriptor, on_data, on_end)
 
 
-def open_writer(descriptor: int, broken: Callable[[], None]) -> PipeWriter:
+def open_writer(descriptor: int, on_broken: Callable[[], None]) -> PipeWriter:
     """Return what writes to `descriptor`, in the cheapest way that it allows."""
     own = _own_end(descriptor, os.O_WRONLY)
     return (
-        ThreadWriter(descriptor, broken) if own is None else PolledWriter(own, partial(os.write, own), broken)
+        ThreadWriter(descriptor, on_broken)
+        if own is None
+        else PolledWriter(own, partial(os.write, own), on_broken)
     )
 
 

@@ -20,12 +20,12 @@ import orjson
 from skillwire.errors import UnreadError
 from skillwire.library.library import Library
 from skillwire.server.response_cache import (
-    LONGEST,
+    MAX_MESSAGE_LENGTH,
     Question,
     ResponseCache,
-    envelope,
-    legacy_question,
-    modern_question,
+    parse_legacy_request,
+    parse_modern_request,
+    wrap_result,
 )
 from skillwire.server.stdio.lines import LineSplitter, LineTooLongError, RequestMemo
 from skillwire.server.stdio.pipes import ClientGoneError, open_reader, open_writer
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     from skillwire.server.stdio.conversation import Conversation
 
 
-_PATIENCE = 0.5
+_TIMEOUT_SECONDS = 0.5
 """Seconds for the client to take more at a signal to stop: half a line would be worse than none."""
 _AT_ONCE = 16
 """Lines that wait for the SDK, and answers that are prepared. A client that wants more has to wait."""
-_CLOGGED = 1024 * 1024
+_MAX_UNREAD_BYTES = 1024 * 1024
 """Bytes that a client may leave unread before it gets no more answers and is listened to no more."""
-_HANDED_OVER = 16 * 1024
+_MAX_WRITE_AHEAD_BYTES = 16 * 1024
 """Bytes of answers that are written before the next are made: the client takes up the first meanwhile."""
-_JOINED = 64 * 1024
+_MAX_JOINED_BYTES = 64 * 1024
 """Bytes of answers that are written in one go, as much as most pipes hold. More would only be copied."""
 
 Line: TypeAlias = bytes | LineTooLongError
@@ -68,7 +68,7 @@ async def serve_following(
     library: Library, make_server: "Callable[[], Server[Any]]", cache: ResponseCache | None
 ) -> None:
     """Do the same while the library follows its sources: the SDK, which sees to it, may never be needed."""
-    await library.ready()
+    await library.ensure_loaded()
     unread: UnreadError | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(library.follow)
@@ -124,28 +124,28 @@ class _StdioConnection:
         self._lane = response_cache
         self._tasks = tasks
         self._lines = LineSplitter()
-        self._repeated = None if response_cache is None else RequestMemo(response_cache)
+        self._request_memo = None if response_cache is None else RequestMemo(response_cache)
         self._waiting: deque[Line] = deque()
         """Lines that could not be answered on the spot."""
         self._taking = False
         """Whether one of them is being looked at."""
-        self._something = anyio.Event()
-        self._over = self._clogged = False
+        self._has_work = anyio.Event()
+        self._over = self._is_paused = False
         self._preparing = anyio.Semaphore(_AT_ONCE)
         self._loading = anyio.Lock()
         self._sdk: Conversation | None = None
         self._sdk_ended = anyio.Event()
         self._modern = False
         """Whether the response cache has seen a request of protocol 2026-07-28 before the SDK saw any."""
-        self._outlet = open_writer(sink, tasks.cancel_scope.cancel)
-        self._inlet = open_reader(source, self._arrived, self._ended)
+        self._writer = open_writer(sink, tasks.cancel_scope.cancel)
+        self._reader = open_reader(source, self._on_data, self._on_end)
 
     async def run(self) -> None:
         """Answer every line; at the end, let the last answers out."""
         with suppress(ClientGoneError, anyio.BrokenResourceError):
             while self._waiting or not self._over:
-                await self._something.wait()
-                self._something = anyio.Event()
+                await self._has_work.wait()
+                self._has_work = anyio.Event()
                 while self._waiting:
                     await self._take_next()
             for _ in range(_AT_ONCE):  # until nothing is being prepared any more
@@ -153,157 +153,159 @@ class _StdioConnection:
         if self._sdk is not None:
             await self._sdk.end()
             await self._sdk_ended.wait()
-        await self._outlet.flushed()
+        await self._writer.wait_flushed()
 
     async def close(self) -> None:
         """Read no more, and write what is left, if somebody reads it."""
-        self._inlet.close()
-        with anyio.move_on_after(_PATIENCE, shield=True):
-            await self._outlet.flushed()
-        self._outlet.close()
+        self._reader.close()
+        with anyio.move_on_after(_TIMEOUT_SECONDS, shield=True):
+            await self._writer.wait_flushed()
+        self._writer.close()
 
     @property
     def unread(self) -> int:
         """Bytes of answers that the client has not taken."""
-        return self._outlet.pending
+        return self._writer.pending
 
-    def _arrived(self, chunk: bytes) -> None:
+    def _on_data(self, chunk: bytes) -> None:
         """Answer the lines of a chunk that can be answered now; put the others by."""
-        if self._repeated is not None and not self._lines.begun:
-            chunk = self._answer_repeated(chunk, self._repeated)
+        if self._request_memo is not None and not self._lines.begun:
+            chunk = self._answer_repeated(chunk, self._request_memo)
         if chunk:
             self._take_each(chunk)
-        if self._waiting or self._outlet.pending:  # else there is nothing to mind: what arrives is not held
-            self._mind_the_flow()
+        if self._waiting or self._writer.pending:  # else there is nothing to mind: what arrives is not held
+            self._apply_backpressure()
 
     def _answer_repeated(self, chunk: bytes, repeated: RequestMemo) -> bytes:
         """Answer the first lines of a chunk, as far as they are known; return the rest of it."""
         while chunk:
-            answers, chunk = repeated.answered(chunk, min(_HANDED_OVER, _CLOGGED - self._outlet.pending))
+            answers, chunk = repeated.answer_known(
+                chunk, min(_MAX_WRITE_AHEAD_BYTES, _MAX_UNREAD_BYTES - self._writer.pending)
+            )
             if not answers:
                 break
-            self._outlet.write(answers)
+            self._writer.write(answers)
         return chunk
 
     def _take_each(self, chunk: bytes) -> None:
         """Do so line by line."""
         answers: list[bytes] = []
-        unread = self._outlet.pending
+        unread = self._writer.pending
         for line in self._lines.feed(chunk):
-            if unread > _CLOGGED or (answer := self._on_the_spot(line)) is None:
+            if unread > _MAX_UNREAD_BYTES or (answer := self._answer_from_cache(line)) is None:
                 self._waiting.append(line)
             else:
                 answers.append(answer)
                 unread += len(answer)
-        for piece in answers if unread > _JOINED else (b"".join(answers),):
-            self._outlet.write(piece)
+        for piece in answers if unread > _MAX_JOINED_BYTES else (b"".join(answers),):
+            self._writer.write(piece)
         if self._waiting:
-            self._something.set()
+            self._has_work.set()
 
-    def _ended(self) -> None:
+    def _on_end(self) -> None:
         self._waiting.extend(self._lines.end())
         self._over = True
-        self._something.set()
-        self._tasks.start_soon(self._give_up_in_time)
+        self._has_work.set()
+        self._tasks.start_soon(self._stop_if_unread)
 
-    async def _give_up_in_time(self) -> None:
+    async def _stop_if_unread(self) -> None:
         """See to it that a client which has closed its side, and reads nothing, does not keep us."""
         with suppress(ClientGoneError):
             while True:
-                await self._outlet.accepted(self._is_over)
-                await anyio.sleep(_PATIENCE)
+                await self._writer.wait_until_below(self._is_over)
+                await anyio.sleep(_TIMEOUT_SECONDS)
         self._tasks.cancel_scope.cancel()
 
     def _is_over(self) -> bool:
-        return self._inlet.over
+        return self._reader.is_closed
 
-    def _mind_the_flow(self) -> None:
+    def _apply_backpressure(self) -> None:
         """Listen to a client only while it takes its answers."""
-        if self._clogged:
+        if self._is_paused:
             return
-        if self._outlet.pending > _CLOGGED:
-            self._clogged = True
-            self._inlet.hold()
-            self._tasks.start_soon(self._listen_again)
+        if self._writer.pending > _MAX_UNREAD_BYTES:
+            self._is_paused = True
+            self._reader.pause()
+            self._tasks.start_soon(self._resume_reading)
         elif len(self._waiting) >= _AT_ONCE:
-            self._inlet.hold()
+            self._reader.pause()
         else:
-            self._inlet.release()
+            self._reader.release()
 
-    async def _listen_again(self) -> None:
+    async def _resume_reading(self) -> None:
         try:
-            await self._unclogged()
+            await self._wait_for_client()
         except ClientGoneError:
             self._tasks.cancel_scope.cancel()
-        self._clogged = False
-        self._mind_the_flow()
+        self._is_paused = False
+        self._apply_backpressure()
 
-    async def _unclogged(self) -> None:
+    async def _wait_for_client(self) -> None:
         """Wait until the client has taken its answers. Raises `ClientGoneError` if it will not."""
-        await self._outlet.accepted(self._is_over, _CLOGGED)
+        await self._writer.wait_until_below(self._is_over, _MAX_UNREAD_BYTES)
 
-    def _on_the_spot(self, line: Line) -> bytes | None:
+    def _answer_from_cache(self, line: Line) -> bytes | None:
         """Return the answer to a line that just came, if the response cache has it."""
-        if self._repeated is None or isinstance(line, LineTooLongError):
+        if self._request_memo is None or isinstance(line, LineTooLongError):
             return None
-        if answer := self._repeated.answered(line + b"\n", 0)[0]:
+        if answer := self._request_memo.answer_known(line + b"\n", 0)[0]:
             return answer
-        era = self._era
-        if era is None and (self._waiting or self._taking):
+        is_modern = self._is_modern
+        if is_modern is None and (self._waiting or self._taking):
             return None  # of which era this client is, a line before this one decides
-        if (asked := self._asked(line)) is None:
+        if (request := self._parse_line(line)) is None:
             return None
-        if era is not None:  # what is remembered is answered later without asking for the era again
-            self._repeated.note(line, *asked)
-        return self._kept(*asked)
+        if is_modern is not None:  # what is remembered is answered later without asking for the era again
+            self._request_memo.note(line, *request)
+        return self._cached_answer(*request)
 
-    def _kept(self, identity: bytes, question: Question) -> bytes | None:
+    def _cached_answer(self, request_id: bytes, cache_key: Question) -> bytes | None:
         """Return the answer to a question, if the response cache has it ready."""
-        if self._lane is None or (result := self._lane.ready(question)) is None:
+        if self._lane is None or (result := self._lane.get_cached(cache_key)) is None:
             return None
-        self._modern = question.modern
-        return envelope(identity, result, b"\n")
+        self._modern = cache_key.modern
+        return wrap_result(request_id, result, b"\n")
 
     @property
-    def _era(self) -> bool | None:
+    def _is_modern(self) -> bool | None:
         """Whether the client speaks protocol 2026-07-28, as its first request has shown."""
         return True if self._modern else None if self._sdk is None else self._sdk.modern
 
-    def _asked(self, line: Line) -> tuple[bytes, Question] | None:
+    def _parse_line(self, line: Line) -> tuple[bytes, Question] | None:
         """Return the id, as JSON, and the question of a line that is one for the cache at this point."""
-        if self._lane is None or isinstance(line, LineTooLongError) or len(line) > LONGEST:
+        if self._lane is None or isinstance(line, LineTooLongError) or len(line) > MAX_MESSAGE_LENGTH:
             return None
-        era = self._era
-        if era is False and (self._sdk is None or not self._sdk.shook_hands):
+        is_modern = self._is_modern
+        if is_modern is False and (self._sdk is None or not self._sdk.is_initialized):
             return None
         try:
             message: object = orjson.loads(line)
         except orjson.JSONDecodeError:
             return None
-        asked = legacy_question(message) if era is False else modern_question(message)
-        return None if asked is None else (orjson.dumps(asked[0]), asked[1])
+        request = parse_legacy_request(message) if is_modern is False else parse_modern_request(message)
+        return None if request is None else (orjson.dumps(request[0]), request[1])
 
     async def _take_next(self) -> None:
         """Answer a line that had to wait, or have it answered. Raises `ClientGoneError`."""
         line = self._waiting.popleft()
         self._taking = True
-        await self._unclogged()
-        if (asked := self._asked(line)) is None:
+        await self._wait_for_client()
+        if (request := self._parse_line(line)) is None:
             await self._give_to_sdk(line)
-        elif self._preparing.value == _AT_ONCE and (answer := self._kept(*asked)) is not None:
-            self._outlet.write(answer)  # it is its turn: nothing before it is still being prepared
+        elif self._preparing.value == _AT_ONCE and (answer := self._cached_answer(*request)) is not None:
+            self._writer.write(answer)  # it is its turn: nothing before it is still being prepared
         else:
-            self._modern = self._modern or asked[1].modern
+            self._modern = self._modern or request[1].modern
             await self._preparing.acquire()
-            self._tasks.start_soon(self._prepare, line, *asked)
+            self._tasks.start_soon(self._prepare, line, *request)
         self._taking = False
-        self._mind_the_flow()
+        self._apply_backpressure()
 
-    async def _prepare(self, line: Line, identity: bytes, question: Question) -> None:
+    async def _prepare(self, line: Line, request_id: bytes, cache_key: Question) -> None:
         try:
-            result = None if self._lane is None else await self._lane.prepare(question)
+            result = None if self._lane is None else await self._lane.prepare(cache_key)
             if result is not None:
-                self._outlet.write(envelope(identity, result, b"\n"))
+                self._writer.write(wrap_result(request_id, result, b"\n"))
                 return
             with suppress(ClientGoneError, anyio.BrokenResourceError):
                 await self._give_to_sdk(line)
@@ -311,12 +313,12 @@ class _StdioConnection:
             self._preparing.release()
 
     async def _give_to_sdk(self, line: Line) -> None:
-        sdk = await self._loaded()
+        sdk = await self._load_sdk()
         if self._modern:
             await sdk.begin_modern()
         await sdk.take(line)
 
-    async def _loaded(self) -> "Conversation":
+    async def _load_sdk(self) -> "Conversation":
         """Return the side of the SDK, loaded if it is not yet."""
         async with self._loading:
             if self._sdk is not None:
@@ -324,11 +326,11 @@ class _StdioConnection:
             run = partial(anyio.to_thread.run_sync, abandon_on_cancel=True)
             server = await run(self._make_server)
             module = await run(import_module, "skillwire.server.stdio.conversation")
-            self._sdk = sdk = module.Conversation(server, self._outlet, self._is_over)
-            self._tasks.start_soon(self._converse, sdk)
+            self._sdk = sdk = module.Conversation(server, self._writer, self._is_over)
+            self._tasks.start_soon(self._run_sdk, sdk)
             return sdk
 
-    async def _converse(self, sdk: "Conversation") -> None:
+    async def _run_sdk(self, sdk: "Conversation") -> None:
         await sdk.run()
         self._sdk_ended.set()
 

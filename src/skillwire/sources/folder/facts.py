@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from skillwire.core.mime import is_text, known_type, mime_type
+from skillwire.core.mime import is_text, mime_type, mime_type_from_name
 from skillwire.core.names import SKILL_FILE
 from skillwire.core.record import Digest, SkillFile
 from skillwire.frontmatter.document import SkillDocument, read_document
@@ -14,7 +14,7 @@ from skillwire.sources.folder.listing import File
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class FileFacts:
     """One file, read."""
 
     digest: Digest
@@ -29,49 +29,49 @@ class Facts:
         return SkillFile(path, self.mime_type, self.digest, self.size, executable)
 
 
-KnownFile: TypeAlias = tuple[Stamp, Facts]
+KnownFile: TypeAlias = tuple[Stamp, FileFacts]
 """What is known of a file, for as long as it keeps its stamp."""
 
 
-class FactCache:
+class FileFactsCache:
     """Remembers the facts of each file for as long as its stamp stays the same."""
 
-    def __init__(self, spool: SpillFile | None = None) -> None:
+    def __init__(self, spill_file: SpillFile | None = None) -> None:
         """With a spool, the content of documents is kept there."""
-        self.spool = spool
+        self.spill_file = spill_file
         self.known: dict[str, KnownFile] = {}
         """By where each file is."""
         self.changed = False
         """Whether something was read that was not known."""
-        self._this_look: dict[str, Facts] = {}
+        self._read_in_this_scan: dict[str, FileFacts] = {}
 
     def begin(self) -> None:
         """Start a new look: files that have not settled are read again."""
-        self._this_look.clear()
+        self._read_in_this_scan.clear()
 
-    def of(self, file: File, *, limit: int) -> Facts:
+    def of(self, file: File, *, limit: int) -> FileFacts:
         """Return the facts of `file`, reading it only if it changed. Raises `SourceError`."""
         stamp, facts = self.known.get(file.location, (None, None))
         if facts is not None and stamp == file.stamp:
             return facts
         # Within one look a file is one thing, also for the skills that share it (S16).
-        if (facts := self._this_look.get(file.location)) is not None:
+        if (facts := self._read_in_this_scan.get(file.location)) is not None:
             return facts
         self.changed = True
         content, stamp = read_file(file.location, limit, file.stamp)
         is_document = file.name.upper() == SKILL_FILE.upper()
-        facts = Facts(
+        facts = FileFacts(
             Digest.of(content),
             file.stamp.size if file.stamp.size == len(content) else len(content),  # one object, as a rule
-            known_type(file.path) or mime_type(file.path, text=is_text(content)),
+            mime_type_from_name(file.path) or mime_type(file.path, text=is_text(content)),
             read_document(content, file.path, file.folder) if is_document else None,
-            LastGood(content, self.spool) if is_document and self.spool is not None else None,
+            LastGood(content, self.spill_file) if is_document and self.spill_file is not None else None,
         )
         if stamp is not None and stamp.settled(time.time_ns()):
             self.known[file.location] = (stamp, facts)
         else:
             self.forget(file.location)
-            self._this_look[file.location] = facts
+            self._read_in_this_scan[file.location] = facts
         return facts
 
     def forget(self, location: str) -> None:

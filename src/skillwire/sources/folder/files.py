@@ -18,9 +18,9 @@ _STAMP = struct.Struct("=qqqQQ")
 _pack = _STAMP.pack
 OutOfRangeError = struct.error
 """Raised for times further away than anybody needs."""
-PACKED = _STAMP.size
+PACKED_STAMP_SIZE = _STAMP.size
 """Bytes of a packed stamp."""
-UNSETTLED = bytes(PACKED)
+UNSETTLED = bytes(PACKED_STAMP_SIZE)
 """Stands for the stamp of what may still change without a trace: no file has it."""
 # Non-blocking: what was a file when it was listed may be a pipe by now.
 OPEN_FLAGS = (
@@ -58,7 +58,7 @@ def packed(status: os.stat_result) -> bytes:
     return _pack(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
 
 
-def packed_if_settled(statuses: Iterable[os.stat_result], now_ns: int) -> list[bytes]:
+def pack_settled_stamps(statuses: Iterable[os.stat_result], now_ns: int) -> list[bytes]:
     """Return the packed stamps of several; `UNSETTLED` for what was changed too recently to be trusted."""
     before = now_ns - _SETTLED_AFTER_NS
     return [

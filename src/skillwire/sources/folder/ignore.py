@@ -21,14 +21,14 @@ _MAX_PATTERNS = 500
 TOOL_FOLDERS = frozenset({"node_modules", "__pycache__"})
 
 
-class Ignored:
+class IgnoreRules:
     """Decides by name, and by the patterns of the root's ignore file."""
 
     def __init__(self, patterns: "PathPatterns | None" = None) -> None:
         self._patterns = patterns
 
     @classmethod
-    def at(cls, root: Path) -> "Ignored":
+    def at(cls, root: Path) -> "IgnoreRules":
         """Return what the ignore file of `root` says. Raises `SourceError` if that cannot be understood."""
         location = root / IGNORE_FILE
         try:
@@ -65,7 +65,7 @@ class Ignored:
             return False
         return self._patterns.match(path, folder=folder)
 
-    def anywhere_on(self, path: str, *, folder: bool) -> bool:
+    def matches_any_part(self, path: str, *, folder: bool) -> bool:
         """Whether `path`, or a folder above it, is left out. Guards what a link leads to."""
         parts = path.split("/")
         for name, inner in zip(parts, (*parts[1:], ""), strict=True):

@@ -21,7 +21,7 @@ character of a name with wildcards 1 (a star 0), and every range in brackets 8."
 _COST_OF_RANGE = 8
 _WORD = 64
 """Bits that are looked at at once."""
-_REMEMBERED = 1024
+_CACHE_SIZE = 1024
 """Names, folders and characters whose result is kept at a time."""
 
 Ranges = tuple[tuple[str, str], ...]
@@ -86,7 +86,7 @@ class PathPatterns:
         positions: dict[_Name, int] = {}
         """Where each name is in the automaton of paths."""
         position = cost = 0
-        for names, only_folders, shown in _parsed(lines):
+        for names, only_folders, shown in _parse_patterns(lines):
             cost += 1 + sum(map(_cost, names))
             if cost > _MAX_STATES:
                 raise PatternError(f"is too large: its patterns cost more than {_MAX_STATES:,} steps")
@@ -113,10 +113,10 @@ class PathPatterns:
     def match(self, path: str, *, folder: bool) -> bool:
         """Whether a path is left out, or a folder around it."""
         around, _, name = path.rpartition("/")
-        state, ignored = self._known.get(around) or self._entered(around)
-        return ignored or self._decided(self._after(state, name), folder=folder)
+        state, ignored = self._known.get(around) or self._enter_folder(around)
+        return ignored or self._is_ignored(self._advance(state, name), folder=folder)
 
-    def _entered(self, folder: str) -> tuple[int, bool]:
+    def _enter_folder(self, folder: str) -> tuple[int, bool]:
         """Return the state in a folder, and whether it is left out."""
         below: list[tuple[str, str]] = []
         while (found := self._known.get(folder)) is None:
@@ -124,24 +124,24 @@ class PathPatterns:
             below.append((folder, name))
             folder = around
         for inner, name in reversed(below):
-            state = self._after(found[0], name)
-            found = state, found[1] or self._decided(state, folder=True)
-            if len(self._known) >= _REMEMBERED:
+            state = self._advance(found[0], name)
+            found = state, found[1] or self._is_ignored(state, folder=True)
+            if len(self._known) >= _CACHE_SIZE:
                 self._known = {"": self._top}
             self._known[inner] = found
         return found
 
-    def _after(self, state: int, name: str) -> int:
+    def _advance(self, state: int, name: str) -> int:
         matched = self._matched.get(name)
         if matched is None:
             matched = self._names.match(name)
-            if len(self._matched) >= _REMEMBERED:
+            if len(self._matched) >= _CACHE_SIZE:
                 self._matched = {}
             self._matched[name] = matched
         after = (state & matched) << 1 | state & self._loops
         return after | (after & self._loops) << 1
 
-    def _decided(self, state: int, *, folder: bool) -> bool:
+    def _is_ignored(self, state: int, *, folder: bool) -> bool:
         """Whether the last pattern that matches leaves out. Its bit is the highest."""
         ends = state & (self._folders if folder else self._files)
         return ends != 0 and not self._shown >> (ends.bit_length() - 1) & 1
@@ -245,13 +245,13 @@ class _Globs:
                     bits |= bit if bracket.has(character) else 0
                 self._between[where] = bits
             accepts |= self._between[where]
-        if len(self._accepting) >= _REMEMBERED:
+        if len(self._accepting) >= _CACHE_SIZE:
             self._accepting.clear()
         self._accepting[character] = accepts
         return accepts
 
 
-def _parsed(lines: Iterable[str]) -> Iterator[tuple[list[_Name], bool, bool]]:
+def _parse_patterns(lines: Iterable[str]) -> Iterator[tuple[list[_Name], bool, bool]]:
     """Yield the names of each pattern, whether it is for folders only, and whether it is an exception."""
     for line in lines:
         text = _without_spaces_at_end(line)
@@ -274,7 +274,7 @@ def _parsed(lines: Iterable[str]) -> Iterator[tuple[list[_Name], bool, bool]]:
             continue
         if names[-1] == _DOUBLE_STAR:
             names.append(("*",))
-        yield _without_repeated(names), only_folders, shown
+        yield _drop_repeated_stars(names), only_folders, shown
 
 
 def _names(tokens: list[_Token]) -> list[_Name]:
@@ -285,10 +285,10 @@ def _names(tokens: list[_Token]) -> list[_Name]:
         else:
             names[-1].append(sign)
     alone = len(names) == 1  # without slashes, `**` is nothing but a star
-    return [_plain_stars(name, alone=alone) for name in names]
+    return [_collapse_stars(name, alone=alone) for name in names]
 
 
-def _plain_stars(name: list[_Token], *, alone: bool) -> _Name:
+def _collapse_stars(name: list[_Token], *, alone: bool) -> _Name:
     """Return a name in which several stars are one, unless they are all of it."""
     stars = name.count("*")
     if stars > 1 and stars == len(name) and not alone:
@@ -296,7 +296,7 @@ def _plain_stars(name: list[_Token], *, alone: bool) -> _Name:
     return tuple(sign for at, sign in enumerate(name) if not (sign == "*" and name[at - 1 : at] == ["*"]))
 
 
-def _without_repeated(names: list[_Name]) -> list[_Name]:
+def _drop_repeated_stars(names: list[_Name]) -> list[_Name]:
     return [
         name for at, name in enumerate(names) if not (name == _DOUBLE_STAR and names[at - 1 : at] == [name])
     ]

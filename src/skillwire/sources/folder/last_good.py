@@ -13,14 +13,14 @@ from skillwire.sources.folder.files import read_file
 Spilled: TypeAlias = int | bytes
 """Where something begins in the file; or the thing itself, made small, where it could not be put there."""
 
-_MOST = 256 * 1024 * 1024
+_MAX_SPILLED_BYTES = 256 * 1024 * 1024
 """Bytes of the file. What was put by and is not wanted any more stays in it, too."""
 
 
 class SpillFile:
     """Takes bytes and gives them back, in any thread. What finds no room in the file stays in memory."""
 
-    def __init__(self, most: int = _MOST) -> None:
+    def __init__(self, most: int = _MAX_SPILLED_BYTES) -> None:
         self._room = most
         self._file: IO[bytes] | None = None
         self._end = 0
@@ -35,14 +35,14 @@ class SpillFile:
                 return at
         return zlib.compress(content, 1)
 
-    def take(self, shelved: Spilled, length: int) -> bytes:
+    def take(self, spilled: Spilled, length: int) -> bytes:
         """Return what was put by, which had this length. Raises `SourceError` if it is lost."""
-        if isinstance(shelved, bytes):
-            return zlib.decompress(shelved)
+        if isinstance(spilled, bytes):
+            return zlib.decompress(spilled)
         assert self._file is not None, "something was put into it"
         with self._lock:
             try:
-                self._file.seek(shelved)
+                self._file.seek(spilled)
                 content = self._file.read(length)
             except OSError as error:
                 raise SourceError(f"cannot be read: {(error.strerror or 'lost').lower()}") from error
@@ -69,17 +69,17 @@ class LastGood:
 
     __slots__ = ("_content", "_length", "_shelved", "_spool", "_unread")
 
-    def __init__(self, content: bytes, spool: SpillFile) -> None:
-        self._spool = spool
+    def __init__(self, content: bytes, spill_file: SpillFile) -> None:
+        self._spool = spill_file
         self._content: bytes | None = content
         self._length = len(content)
         self._shelved: Spilled | None = None
         self._unread: tuple[str, int, Digest] | None = None
 
     @classmethod
-    def unread(cls, location: str, size: int, digest: Digest, spool: SpillFile) -> Self:
+    def from_file(cls, location: str, size: int, digest: Digest, spill_file: SpillFile) -> Self:
         """Return what will be read when there is time, from a file that is known to have this digest."""
-        kept = cls(b"", spool)
+        kept = cls(b"", spill_file)
         kept._unread = location, size, digest
         return kept
 

@@ -30,37 +30,37 @@ class Folder(NamedTuple):
         return f"{self.path}/{name}" if self.path else name
 
     def location_of(self, name: str) -> str:
-        return joined(self.location, name)
+        return join_location(self.location, name)
 
     def real_path_of(self, name: str) -> str:
         return f"{self.real_path}/{name}" if self.real_path else name
 
-    def further_trail(self) -> frozenset[tuple[int, int]]:
+    def child_trail(self) -> frozenset[tuple[int, int]]:
         """Return the trail of every folder in this one."""
         return self.trail | {self.identity}
 
-    def inner(self, name: str, seen: "Seen", trail: frozenset[tuple[int, int]]) -> "Folder":
+    def inner(self, name: str, seen: "ResolvedEntry", trail: frozenset[tuple[int, int]]) -> "Folder":
         """Return the folder `name` in this one. What is equal is one object: there are thousands of them."""
         path, location = self.path_of(name), self.location_of(name)
         real_path, target = seen.link, seen.target
         if real_path is None:
             real_path = path if self.real_path == self.path else self.real_path_of(name)
         if target is None:
-            target = location if self.target == self.location else joined(self.target, name)
+            target = location if self.target == self.location else join_location(self.target, name)
         depth = self.depth + 1 + name.count("/")
-        return Folder(path, location, identity_of(seen.status), real_path, target, depth, trail)
+        return Folder(path, location, folder_identity(seen.status), real_path, target, depth, trail)
 
     @property
     def name(self) -> str:
         return self.location.rpartition(os.sep)[2]
 
 
-def joined(location: str, name: str) -> str:
+def join_location(location: str, name: str) -> str:
     """Return where `name` is in the folder at `location`. What `os.path.join` does, in a hot loop."""
     return f"{location}{name}" if location.endswith(os.sep) else f"{location}{os.sep}{name}"
 
 
-class Seen(NamedTuple):
+class ResolvedEntry(NamedTuple):
     """What an entry of a folder is, or leads to."""
 
     status: os.stat_result
@@ -82,7 +82,7 @@ class File(NamedTuple):
     executable: bool = False
 
 
-class Listed:
+class FolderListing:
     """What stands in one folder."""
 
     __slots__ = ("closed", "cut", "entered_all", "files", "folders", "marker", "outposts", "problems")
@@ -113,12 +113,12 @@ def is_executable(status: os.stat_result) -> bool:
     return status.st_mode & stat.S_IXUSR != 0
 
 
-def identity_of(status: os.stat_result) -> tuple[int, int]:
+def folder_identity(status: os.stat_result) -> tuple[int, int]:
     """Return what tells one folder from another, whatever it is called."""
     return status.st_dev, status.st_ino
 
 
-def unpublishable(path: str, fault: str) -> Problem:
+def bad_name_problem(path: str, fault: str) -> Problem:
     return Problem(
         path,
         Rule.FILE_NAME,
@@ -128,7 +128,7 @@ def unpublishable(path: str, fault: str) -> Problem:
     )
 
 
-def misspelled(path: str) -> Problem:
+def misspelled_problem(path: str) -> Problem:
     return Problem(
         path,
         Rule.SKILL_FILE_NAME,
@@ -138,17 +138,17 @@ def misspelled(path: str) -> Problem:
     )
 
 
-def dangling(path: str) -> Problem:
+def dangling_link_problem(path: str) -> Problem:
     return Problem(
         path, Rule.FILE_UNREADABLE, Severity.WARNING, "it leads nowhere", hint="mend or remove the link"
     )
 
 
-def loop(path: str, message: str) -> Problem:
+def link_loop_problem(path: str, message: str) -> Problem:
     return Problem(path, Rule.LINK_LOOP, Severity.WARNING, message, hint="remove the link")
 
 
-def hidden_target(path: str) -> Problem:
+def hidden_target_problem(path: str) -> Problem:
     return Problem(
         path,
         Rule.LINK_OUTSIDE,
@@ -158,7 +158,7 @@ def hidden_target(path: str) -> Problem:
     )
 
 
-def outside(path: str) -> Problem:
+def outside_link_problem(path: str) -> Problem:
     return Problem(
         path,
         Rule.LINK_OUTSIDE,
@@ -168,7 +168,7 @@ def outside(path: str) -> Problem:
     )
 
 
-def special(path: str) -> Problem:
+def special_file_problem(path: str) -> Problem:
     return Problem(
         path,
         Rule.FILE_SPECIAL,
@@ -178,7 +178,7 @@ def special(path: str) -> Problem:
     )
 
 
-def unreadable(path: str, rule: Rule, error: OSError) -> Problem:
+def unreadable_problem(path: str, rule: Rule, error: OSError) -> Problem:
     return Problem(
         path or ".",
         rule,
@@ -198,7 +198,7 @@ def exhausted(path: str, limits: Limits) -> Problem:
     )
 
 
-def too_deep(path: str, limits: Limits) -> Problem:
+def too_deep_problem(path: str, limits: Limits) -> Problem:
     return Problem(
         path,
         Rule.FOLDER_DEPTH,

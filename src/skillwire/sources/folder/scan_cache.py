@@ -16,19 +16,19 @@ import orjson
 from skillwire import __version__
 from skillwire.core.atomic_write import remove_abandoned, replace_file
 from skillwire.core.names import SKILL_FILE
-from skillwire.core.record import LENGTH, Digest, Limits, SkillFile
+from skillwire.core.record import DIGEST_LENGTH, Digest, Limits, SkillFile
 from skillwire.frontmatter.document import SkillDocument
 from skillwire.sources.base import Locations
-from skillwire.sources.folder.facts import Facts, KnownFile
-from skillwire.sources.folder.files import PACKED, UNSETTLED, OutOfRangeError, Stamp, packed
+from skillwire.sources.folder.facts import FileFacts, KnownFile
+from skillwire.sources.folder.files import PACKED_STAMP_SIZE, UNSETTLED, OutOfRangeError, Stamp, packed
 from skillwire.sources.folder.last_good import LastGood, SpillFile
-from skillwire.sources.folder.listing import Folder, joined
-from skillwire.sources.folder.skill_folder import NOTHING, SkillDraft, SkillFolder
+from skillwire.sources.folder.listing import Folder, join_location
+from skillwire.sources.folder.skill_folder import EMPTY_MAPPING, SkillDraft, SkillFolder
 
-_FORM = f"skillwire folder 3, {__version__}"
+_FORMAT_VERSION = f"skillwire folder 3, {__version__}"
 """Another version may read a frontmatter in another way."""
 _LARGEST = 256 * 1024 * 1024
-_BETWEEN = b"\t"
+_FIELD_SEPARATOR = b"\t"
 """Stands between the path of a plain skill and what is known of it: JSON spells it in another way."""
 _ERRORS = (OSError, orjson.JSONDecodeError, IndexError, KeyError, TypeError, ValueError)
 
@@ -50,7 +50,7 @@ class CachedSkill(NamedTuple):
         return cls(draft, seen, b"".join((*folders, *files)))
 
     def unit(self, folder: Folder) -> SkillFolder:
-        return SkillFolder(folder, (self.draft,), (), entered_all=True, seen=self.seen, held=NOTHING)
+        return SkillFolder(folder, (self.draft,), (), entered_all=True, seen=self.seen, held=EMPTY_MAPPING)
 
     def is_current(self) -> bool:
         """Whether nothing has changed since: not one file or folder has another stamp."""
@@ -63,20 +63,20 @@ class CachedSkill(NamedTuple):
             return False
         return b"".join(found) == self.stamps
 
-    def doubting(self, where: Locations) -> "CachedSkill":
+    def distrust_stamps(self, where: Locations) -> "CachedSkill":
         """Return the same, not trusting the stamps of files at these locations."""
         known, location = self.known_files(), self.draft.location
         if where.isdisjoint(f"{location}/{path}" for path in known):
             return self
         stamps = (UNSETTLED if f"{location}/{path}" in where else each for path, (each, _) in known.items())
-        return self._replace(stamps=b"".join((self.stamps[: -len(known) * PACKED], *stamps)))
+        return self._replace(stamps=b"".join((self.stamps[: -len(known) * PACKED_STAMP_SIZE], *stamps)))
 
     def known_files(self) -> dict[str, tuple[bytes, SkillFile]]:
         """Return each file with its stamp, by its path."""
-        stamps = self.stamps[(1 + len(self.draft.directories)) * PACKED :]
+        stamps = self.stamps[(1 + len(self.draft.directories)) * PACKED_STAMP_SIZE :]
         return {
-            file.path: (stamps[at : at + PACKED], file)
-            for at, file in zip(range(0, len(stamps), PACKED), self.draft.files, strict=True)
+            file.path: (stamps[at : at + PACKED_STAMP_SIZE], file)
+            for at, file in zip(range(0, len(stamps), PACKED_STAMP_SIZE), self.draft.files, strict=True)
         }
 
 
@@ -99,31 +99,33 @@ class ScanCache:
             if orjson.loads(head) != self._head(body):
                 return
             lines = body.split(b"\n")
-            self._skills = {path: told for path, _, told in (line.partition(_BETWEEN) for line in lines)}
+            self._skills = {
+                path: row for path, _, row in (line.partition(_FIELD_SEPARATOR) for line in lines)
+            }
 
-    def recall(self, path: str, spool: SpillFile | None) -> CachedSkill | None:
+    def find_cached(self, path: str, spill_file: SpillFile | None) -> CachedSkill | None:
         """Return what is known of the plain skill in the folder at `path`, once.
 
         With a spool, the content of its document is kept there.
         """
-        told = self._skills.pop(orjson.dumps(path), b"")
+        row = self._skills.pop(orjson.dumps(path), b"")
         try:
-            return self._plain(path, orjson.loads(told), spool) if told else None
+            return self._parse_plain_skill(path, orjson.loads(row), spill_file) if row else None
         except _ERRORS:
             return None
 
-    def facts(self, spool: SpillFile | None) -> dict[str, KnownFile]:
+    def facts(self, spill_file: SpillFile | None) -> dict[str, KnownFile]:
         """Return what is known of files that are known one by one, by where they are."""
-        told = self._skills.pop(b"", b"")
+        row = self._skills.pop(b"", b"")
         try:
-            files: list[list[Any]] = orjson.loads(told) if told else []
-            return dict(_known(self._root, each, spool) for each in files)
+            files: list[list[Any]] = orjson.loads(row) if row else []
+            return dict(_parse_known_file(self._root, each, spill_file) for each in files)
         except _ERRORS:
             return {}
 
     def save(self, plain: Mapping[str, CachedSkill], known: Mapping[str, KnownFile]) -> None:
         """Keep what is known now. Where that cannot be, the next start reads everything."""
-        inside = joined(self._root, "")
+        inside = join_location(self._root, "")
         files = [
             [
                 location[len(inside) :],
@@ -133,10 +135,10 @@ class ScanCache:
                 _frontmatter(facts),
             ]
             for location, (stamp, facts) in known.items()
-            if location.startswith(inside) and location.isprintable() and _is_spotless(facts.document)
+            if location.startswith(inside) and location.isprintable() and _has_no_problems(facts.document)
         ]
         with suppress(OSError, orjson.JSONEncodeError):
-            body = b"\n".join(chain(_lines(plain), [_BETWEEN + orjson.dumps(files)]))
+            body = b"\n".join(chain(_lines(plain), [_FIELD_SEPARATOR + orjson.dumps(files)]))
             if len(body) < _LARGEST:
                 self._write(orjson.dumps(self._head(body)) + b"\n" + body)
 
@@ -146,15 +148,15 @@ class ScanCache:
         replace_file(self._file, content, private=True, durable=False)
 
     def _head(self, body: bytes) -> list[Any]:
-        return [_FORM, self._root, list(astuple(self._limits)), hashlib.sha256(body).hexdigest()]
+        return [_FORMAT_VERSION, self._root, list(astuple(self._limits)), hashlib.sha256(body).hexdigest()]
 
-    def _plain(self, path: str, told: list[Any], spool: SpillFile | None) -> CachedSkill:
-        seen, packed, directories, paths, kinds, sizes, runnable, frontmatter = told
+    def _parse_plain_skill(self, path: str, row: list[Any], spill_file: SpillFile | None) -> CachedSkill:
+        seen, packed, directories, paths, kinds, sizes, runnable, frontmatter = row
         stamps, digests = map(a2b_base64, packed)
-        location = joined(self._root, path) if path else self._root
-        starts = range(0, len(digests), LENGTH)
+        location = join_location(self._root, path) if path else self._root
+        starts = range(0, len(digests), DIGEST_LENGTH)
         listed = [
-            SkillFile(intern(file), intern(kind), Digest.from_raw(digests[at : at + LENGTH]), size)
+            SkillFile(intern(file), intern(kind), Digest.from_raw(digests[at : at + DIGEST_LENGTH]), size)
             for file, kind, at, size in zip(paths, kinds, starts, sizes, strict=True)
         ]
         number: int
@@ -169,8 +171,8 @@ class ScanCache:
             files=tuple(listed),
             directories=tuple(map(intern, directories)),
             warnings=(),
-            stored=NOTHING,
-            kept=_kept(joined(location, SKILL_FILE), main.size, main.digest, spool),
+            stored=EMPTY_MAPPING,
+            kept=_make_last_good(join_location(location, SKILL_FILE), main.size, main.digest, spill_file),
         )
         return CachedSkill(draft, seen, stamps)
 
@@ -180,11 +182,11 @@ def _lines(plain: Mapping[str, CachedSkill]) -> Iterator[bytes]:
     for path, known in plain.items():
         if not path.isprintable():
             continue
-        draft, spotless = known.draft, _is_spotless(known.draft.document)
+        draft, spotless = known.draft, _has_no_problems(known.draft.document)
         if not spotless:
-            known = known.doubting(frozenset({f"{draft.location}/{SKILL_FILE}"}))  # noqa: PLW2901
+            known = known.distrust_stamps(frozenset({f"{draft.location}/{SKILL_FILE}"}))  # noqa: PLW2901
         digests = b"".join(file.digest.raw for file in draft.files)
-        told = [
+        row = [
             known.seen,
             [b2a_base64(each, newline=False).decode() for each in (known.stamps, digests)],
             draft.directories,
@@ -194,26 +196,28 @@ def _lines(plain: Mapping[str, CachedSkill]) -> Iterator[bytes]:
             [number for number, file in enumerate(draft.files) if file.executable],
             draft.document.frontmatter if spotless else None,
         ]
-        yield orjson.dumps(path) + _BETWEEN + orjson.dumps(told)
+        yield orjson.dumps(path) + _FIELD_SEPARATOR + orjson.dumps(row)
 
 
-def _is_spotless(document: SkillDocument | None) -> bool:
+def _has_no_problems(document: SkillDocument | None) -> bool:
     return document is None or not document.problems
 
 
-def _frontmatter(facts: Facts) -> Any:
+def _frontmatter(facts: FileFacts) -> Any:
     return None if facts.document is None else facts.document.frontmatter
 
 
-def _known(root: str, told: list[Any], spool: SpillFile | None) -> tuple[str, KnownFile]:
-    path, size, modified, changed, inode, device, digest, mime_type, frontmatter = told
-    location = joined(root, path)
+def _parse_known_file(root: str, row: list[Any], spill_file: SpillFile | None) -> tuple[str, KnownFile]:
+    path, size, modified, changed, inode, device, digest, mime_type, frontmatter = row
+    location = join_location(root, path)
     stamp, digest = Stamp(size, modified, changed, inode, device), Digest(digest)
     if path.rpartition(os.sep)[2].upper() != SKILL_FILE.upper():
-        return location, (stamp, Facts(digest, size, mime_type))
-    kept = _kept(location, size, digest, spool)
-    return location, (stamp, Facts(digest, size, mime_type, SkillDocument(frontmatter, ()), kept))
+        return location, (stamp, FileFacts(digest, size, mime_type))
+    kept = _make_last_good(location, size, digest, spill_file)
+    return location, (stamp, FileFacts(digest, size, mime_type, SkillDocument(frontmatter, ()), kept))
 
 
-def _kept(location: str, size: int, digest: Digest, spool: SpillFile | None) -> LastGood | None:
-    return None if spool is None else LastGood.unread(location, size, digest, spool)
+def _make_last_good(
+    location: str, size: int, digest: Digest, spill_file: SpillFile | None
+) -> LastGood | None:
+    return None if spill_file is None else LastGood.from_file(location, size, digest, spill_file)

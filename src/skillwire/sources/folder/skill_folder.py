@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from skillwire.core.names import SKILL_FILE, folded, parents, prefixes
+from skillwire.core.names import SKILL_FILE, fold_path, parent_paths, parents
 from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Origin, SkillFile, SkillRecord
 from skillwire.frontmatter.document import SkillDocument
@@ -14,9 +14,9 @@ from skillwire.safe_text import quoted
 from skillwire.sources.assemble import assemble
 from skillwire.sources.folder.ignore import CONTAINERS
 from skillwire.sources.folder.last_good import LastGood
-from skillwire.sources.folder.listing import Folder, joined
+from skillwire.sources.folder.listing import Folder, join_location
 
-NOTHING: Mapping[str, Any] = {}
+EMPTY_MAPPING: Mapping[str, Any] = {}
 """Nothing, as nearly every skill has it: made once."""
 _FIRST_OF_CONTAINERS = frozenset(container[0] for container in CONTAINERS)
 
@@ -75,7 +75,7 @@ class SkillFolder:
         if self.places:
             return self.places
         own = self.folder.target
-        return (own, *(joined(own, path) for draft in self.drafts for path in draft.directories))
+        return (own, *(join_location(own, path) for draft in self.drafts for path in draft.directories))
 
     def draft(self, below: str) -> SkillDraft | None:
         """Return the skill in this folder, relative to the unit's own."""
@@ -102,13 +102,13 @@ class SkillFolder:
         )
 
 
-def misplaced(draft: SkillDraft) -> Problem | None:
+def misplaced_problem(draft: SkillDraft) -> Problem | None:
     """Return why a nested skill cannot stand below its folder's path: there is something of its name."""
     folder = draft.below.rpartition("/")[2]
     if not folder or folder == draft.name:
         return None
     names = {path.split("/")[0] for path in (*(file.path for file in draft.files), *draft.directories)}
-    if all(folded(name) != folded(draft.name) for name in names):
+    if all(fold_path(name) != fold_path(draft.name) for name in names):
         return None
     return Problem(
         draft.where,
@@ -119,7 +119,7 @@ def misplaced(draft: SkillDraft) -> Problem | None:
     )
 
 
-def listing_nested_skills(drafts: Sequence[SkillDraft]) -> Iterator[SkillDraft]:
+def add_nested_files(drafts: Sequence[SkillDraft]) -> Iterator[SkillDraft]:
     """Yield the drafts, each listing the files of the skills in it under the URIs that those have (S8).
 
     That makes a difference where the folder of a nested skill does not have the skill's name: its files
@@ -131,17 +131,17 @@ def listing_nested_skills(drafts: Sequence[SkillDraft]) -> Iterator[SkillDraft]:
     paths = _skill_paths(drafts, "")
     renamed: dict[str, dict[str, tuple[SkillDraft, SkillFile]]] = {draft.below: {} for draft in drafts}
     for inner in drafts:
-        for outer in _enclosing(inner.below, paths):
+        for outer in _find_enclosing(inner.below, paths):
             folder = _relative(paths[outer], paths[inner.below])
             if folder != _relative(outer, inner.below):
                 renamed[outer] |= {f"{folder}/{file.path}": (inner, file) for file in inner.files}
     for draft in drafts:
-        yield _listing(draft, renamed[draft.below]) if renamed[draft.below] else draft
+        yield _add_renamed_files(draft, renamed[draft.below]) if renamed[draft.below] else draft
 
 
-def _listing(draft: SkillDraft, renamed: Mapping[str, tuple[SkillDraft, SkillFile]]) -> SkillDraft:
+def _add_renamed_files(draft: SkillDraft, renamed: Mapping[str, tuple[SkillDraft, SkillFile]]) -> SkillDraft:
     files = (replace(file, path=path) for path, (_, file) in renamed.items())
-    folders = {folder for path in renamed for folder in prefixes(path)}
+    folders = {folder for path in renamed for folder in parent_paths(path)}
     places = {
         path: inner.stored.get(file.path, f"{inner.location}/{file.path}")
         for path, (inner, file) in renamed.items()
@@ -162,7 +162,7 @@ def _skill_paths(drafts: Iterable[SkillDraft], base: str) -> dict[str, str]:
     """
     paths: dict[str, str] = {}
     for draft in drafts:
-        outer = next(_enclosing(draft.below, paths), None)
+        outer = next(_find_enclosing(draft.below, paths), None)
         above = base if outer is None else paths[outer]
         rest = draft.below if outer is None else _relative(outer, draft.below)
         path = f"{above}/{rest}" if above and rest else above or rest
@@ -172,9 +172,9 @@ def _skill_paths(drafts: Iterable[SkillDraft], base: str) -> dict[str, str]:
     return paths
 
 
-def _enclosing(below: str, known: Mapping[str, object]) -> Iterator[str]:
+def _find_enclosing(below: str, known: Mapping[str, object]) -> Iterator[str]:
     """Yield the folders around `below` that are known, nearest first."""
-    for folder in reversed(["", *prefixes(below)] if below else []):
+    for folder in reversed(["", *parent_paths(below)] if below else []):
         if folder in known:
             yield folder
 
@@ -184,7 +184,7 @@ def _relative(outer: str, path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedFolder:
     """A unit, the path that its folder got, and the entries that follow from it."""
 
     unit: SkillFolder
@@ -192,7 +192,7 @@ class Placed:
     entries: tuple[SkillRecord, ...]
 
     @classmethod
-    def at(cls, base: str, unit: SkillFolder, label: str) -> "Placed":
+    def at(cls, base: str, unit: SkillFolder, label: str) -> "PlacedFolder":
         return cls(unit, base, unit.placed(base, label))
 
 
@@ -205,74 +205,78 @@ class Placement:
     """
 
     def __init__(self, label: str) -> None:
-        self.placed: dict[str, Placed] = {}
+        self.placed: dict[str, PlacedFolder] = {}
         self._label = label
-        self._taken = _Taken()
-        self._somebody_gave_way = False
+        self._taken = _TakenUris()
+        self._has_conflicts = False
 
-    def place(self, units: Mapping[str, SkillFolder], changed: Iterable[str] | None = None) -> None:
+    def place(self, skill_folders: Mapping[str, SkillFolder], changed: Iterable[str] | None = None) -> None:
         """Find a place for each unit; with `changed`, having placed the others before."""
-        if changed is None or not (self._kept_places(units, changed) or self._moved(units, changed)):
-            self._place_all(units)
+        if changed is None or not (
+            self._replace_in_place(skill_folders, changed) or self._try_move(skill_folders, changed)
+        ):
+            self._place_all(skill_folders)
 
-    def _kept_places(self, units: Mapping[str, SkillFolder], changed: Iterable[str]) -> bool:
+    def _replace_in_place(self, skill_folders: Mapping[str, SkillFolder], changed: Iterable[str]) -> bool:
         """Put changed units where they stood, if they have the same folders and names; else do nothing."""
-        pairs = [(self.placed.get(path), units.get(path)) for path in changed]
+        pairs = [(self.placed.get(path), skill_folders.get(path)) for path in changed]
         stay = [(old, new) for old, new in pairs if old and new and old.unit.shape == new.shape]
         if len(stay) < len(pairs):
             return False
         for old, new in stay:
-            self._put(Placed.at(old.base, new, self._label))
+            self._put(PlacedFolder.at(old.base, new, self._label))
         return True
 
-    def _moved(self, units: Mapping[str, SkillFolder], changed: Iterable[str]) -> bool:
+    def _try_move(self, skill_folders: Mapping[str, SkillFolder], changed: Iterable[str]) -> bool:
         """Take changed units out and put them in; False if somebody has to give way, or had to.
 
         As long as nobody does, a unit that comes or goes concerns nobody else.
         """
-        if self._somebody_gave_way:
+        if self._has_conflicts:
             return False
         for path in changed:
             if (old := self.placed.pop(path, None)) is not None:
                 self._taken.release(old.entries)
         for path in changed:
-            if (unit := units.get(path)) is None:
+            if (unit := skill_folders.get(path)) is None:
                 continue
-            placed = Placed.at(_without_containers(path), unit, self._label)
-            if self._taken.first_met(placed.entries) is not None:
+            placed = PlacedFolder.at(_without_containers(path), unit, self._label)
+            if self._taken.find_conflict(placed.entries) is not None:
                 return False
             self._put(placed)
         return True
 
-    def _place_all(self, units: Mapping[str, SkillFolder]) -> None:
+    def _place_all(self, skill_folders: Mapping[str, SkillFolder]) -> None:
         before, self.placed = self.placed, {}
-        self._taken, self._somebody_gave_way = _Taken(), False
-        bases = {path: _without_containers(path) for path in units}
+        self._taken, self._has_conflicts = _TakenUris(), False
+        bases = {path: _without_containers(path) for path in skill_folders}
         # Those that stand deeper in folders that only hold skills give way to the others.
         for whole in sorted(bases, key=lambda path: (path.count("/") - bases[path].count("/"), path)):
-            unit = units[whole]
-            placed = self._placed(before, bases[whole], unit)
-            if (met := self._taken.first_met(placed.entries)) is not None:
-                self._somebody_gave_way = True
-                if _same_folder(*met):
+            unit = skill_folders[whole]
+            placed = self._reuse_or_place(before, bases[whole], unit)
+            if (met := self._taken.find_conflict(placed.entries)) is not None:
+                self._has_conflicts = True
+                if _is_same_folder(*met):
                     continue
-                placed = self._placed(before, whole, unit)
+                placed = self._reuse_or_place(before, whole, unit)
             self._put(placed)
 
-    def _placed(self, before: Mapping[str, Placed], base: str, unit: SkillFolder) -> Placed:
+    def _reuse_or_place(
+        self, before: Mapping[str, PlacedFolder], base: str, unit: SkillFolder
+    ) -> PlacedFolder:
         known = before.get(unit.folder.path)
         if known is not None and known.unit is unit and known.base == base:
             return known
-        return Placed.at(base, unit, self._label)
+        return PlacedFolder.at(base, unit, self._label)
 
-    def _put(self, placed: Placed) -> None:
+    def _put(self, placed: PlacedFolder) -> None:
         if (old := self.placed.get(placed.unit.folder.path)) is not None:
             self._taken.release(old.entries)
         self._taken.take(placed.entries)
         self.placed[placed.unit.folder.path] = placed
 
 
-class _Taken:
+class _TakenUris:
     """The URIs that are taken, and those of the folders above them."""
 
     def __init__(self) -> None:
@@ -294,7 +298,7 @@ class _Taken:
                 if not self._above[folder]:
                     del self._above[folder]
 
-    def first_met(self, entries: Iterable[SkillRecord]) -> tuple[SkillRecord, SkillRecord | None] | None:
+    def find_conflict(self, entries: Iterable[SkillRecord]) -> tuple[SkillRecord, SkillRecord | None] | None:
         """Return the first of `entries` that cannot stand where it would, and the skill at that very path.
 
         A skill around it or below it is in the way as well: they would share folders (S8).
@@ -323,7 +327,7 @@ def _without_containers(path: str) -> str:
     return "/".join(kept)
 
 
-def _same_folder(one: SkillRecord, other: SkillRecord | None) -> bool:
+def _is_same_folder(one: SkillRecord, other: SkillRecord | None) -> bool:
     if other is None:
         return False
     return os.path.realpath(one.origin.location) == os.path.realpath(other.origin.location)

@@ -27,23 +27,23 @@ from skillwire.sources.base import (
     WatchFilter,
     ignore_progress,
 )
-from skillwire.sources.folder.facts import FactCache
+from skillwire.sources.folder.facts import FileFactsCache
 from skillwire.sources.folder.files import FileValidator, read_file
-from skillwire.sources.folder.ignore import IGNORE_FILE, Ignored
+from skillwire.sources.folder.ignore import IGNORE_FILE, IgnoreRules
 from skillwire.sources.folder.last_good import LastGood, SpillFile
 from skillwire.sources.folder.scan_cache import ScanCache
 from skillwire.sources.folder.skill_folder import Placement
-from skillwire.sources.folder.tree import Recall, Tree
-from skillwire.sources.folder.walk import FolderWalk, must_be_readable
+from skillwire.sources.folder.tree import FindCached, Tree
+from skillwire.sources.folder.walk import FolderWalk, check_readable
 from skillwire.sources.folder.watch import watch
 from skillwire.sources.folder.watch_plan import WatchPlan
 
-_WORTH_A_THREAD = 1024 * 1024
+_MIN_THREAD_BYTES = 1024 * 1024
 """Reading a smaller file takes less time than handing the work to a thread."""
 
 
 @cache
-def _trimmer() -> Callable[[int], Any]:
+def _find_malloc_trim() -> Callable[[int], Any]:
     """Return what makes the C library give back what it holds, where it is one that can."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
@@ -57,7 +57,7 @@ def trim_memory() -> None:
     Takes milliseconds: not for hot paths.
     """
     if is_ours():
-        _trimmer()(0)
+        _find_malloc_trim()(0)
 
 
 class FolderSource(Source):
@@ -84,8 +84,8 @@ class FolderSource(Source):
         self.label = label or ("skills" if name_fault(name) else name)
         self._limits = limits or Limits()
         self._follow_links = follow_links
-        self._facts = FactCache(SpillFile() if keep_good else None)
-        self._remembered = None if digests is None else ScanCache(digests, self.root, self._limits)
+        self._facts = FileFactsCache(SpillFile() if keep_good else None)
+        self._scan_cache = None if digests is None else ScanCache(digests, self.root, self._limits)
         self._tree = Tree(self._facts)
         self._places = Placement(self.label)
         self._stored: dict[tuple[str, str], str] = {}
@@ -119,7 +119,7 @@ class FolderSource(Source):
         if (held := self._held.get(location)) is not None:
             return held.content()
         size = file.size if isinstance(file, SkillFile) else self._limits.bytes
-        if size > _WORTH_A_THREAD:
+        if size > _MIN_THREAD_BYTES:
             content, _ = await anyio.to_thread.run_sync(read_file, location, size)
         else:
             content, _ = read_file(location, size)
@@ -129,73 +129,77 @@ class FolderSource(Source):
         stored = self._stored.get((entry.origin.location, file.path))
         return stored or os.path.join(entry.origin.location, file.path)  # noqa: PTH118 - a hot path
 
-    async def changes(self, only: WatchFilter | None = None) -> AsyncGenerator[Locations]:
+    async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:
         def plan() -> WatchPlan:
-            if only is None:
+            if watch_filter is None:
                 return WatchPlan.of(self.root, self._tree)
-            return WatchPlan.for_units(tuple(self._tree.units.values()), only.locations)
+            return WatchPlan.for_skill_folders(
+                tuple(self._tree.skill_folders.values()), watch_filter.locations
+            )
 
-        await self._settle_down()
-        async with aclosing(watch(plan, only)) as noticed:
+        await self._save_state()
+        async with aclosing(watch(plan, watch_filter)) as noticed:
             async for each in noticed:
                 self._watching = each.problem
                 yield each.where
-                await self._settle_down()
+                await self._save_state()
 
-    async def _settle_down(self) -> None:
+    async def _save_state(self) -> None:
         """Write down what is known, and put by what is kept of documents, now that there is time."""
-        await anyio.to_thread.run_sync(self._write_down)
+        await anyio.to_thread.run_sync(self._save_scan_cache)
         # Nobody who leaves has to wait for this: it is for those who stay.
         await anyio.to_thread.run_sync(self._spill, abandon_on_cancel=True)
 
-    def _write_down(self) -> None:
-        if self._remembered is not None:  # once: the next start reads what changes from now on
+    def _save_scan_cache(self) -> None:
+        if self._scan_cache is not None:  # once: the next start reads what changes from now on
             if self._facts.changed:
-                self._remembered.save(dict(self._tree.plain), dict(self._facts.known))
-            self._remembered = None
+                self._scan_cache.save(dict(self._tree.plain), dict(self._facts.known))
+            self._scan_cache = None
 
     def _spill(self) -> None:
-        for unit in tuple(self._tree.units.values()):
+        for unit in tuple(self._tree.skill_folders.values()):
             for draft in unit.drafts:
                 if draft.kept is not None:
                     draft.kept.spill()
         trim_memory()
 
     def _scan(self, progress: Progress) -> Scan:
-        look = self._look(progress)
-        if isinstance(look, Scan):
-            return look
+        folder_walk = self._start_walk(progress)
+        if isinstance(folder_walk, Scan):
+            return folder_walk
         tree = Tree(self._facts)
-        tree.walk(look, look.start(), before=self._tree, recall=self._recall())
-        self._facts.keep_only({location for unit in tree.units.values() for location in unit.locations})
-        return self._found(tree)
+        tree.walk(folder_walk, folder_walk.start(), before=self._tree, find_cached=self._find_cached())
+        self._facts.keep_only(
+            {location for unit in tree.skill_folders.values() for location in unit.locations}
+        )
+        return self._build_scan(tree)
 
-    def _recall(self) -> Recall:
+    def _find_cached(self) -> FindCached:
         """Return what tells of skills that are known: from the last look or, before the first, from disk."""
-        remembered, spool = self._remembered, self._facts.spool
-        if remembered is None or self._tree.group_folders or self._tree.units:
+        remembered, spill_file = self._scan_cache, self._facts.spill_file
+        if remembered is None or self._tree.group_folders or self._tree.skill_folders:
             return self._tree.plain.get
         remembered.load()
-        self._facts.known = remembered.facts(spool)
-        return partial(remembered.recall, spool=spool)
+        self._facts.known = remembered.facts(spill_file)
+        return partial(remembered.find_cached, spill_file=spill_file)
 
     def _rescan(self, where: Locations) -> Scan:
         """Look again at the units and folders at `where`, and at nothing else."""
         real = frozenset(os.path.realpath(location) for location in where) | where
-        empty = not self._tree.group_folders and not self._tree.units
-        if not where or empty or self._tree.cut or self._decisive(real) or self._tree.is_stale(real):
+        empty = not self._tree.group_folders and not self._tree.skill_folders
+        if not where or empty or self._tree.cut or self._needs_full_scan(real) or self._tree.is_stale(real):
             return self._scan(ignore_progress)
-        look = self._look(ignore_progress, seen=self._tree.seen)
-        if isinstance(look, Scan):
-            return look
+        folder_walk = self._start_walk(ignore_progress, seen=self._tree.seen)
+        if isinstance(folder_walk, Scan):
+            return folder_walk
         try:
-            changed = self._tree.look_again(look, real)
+            changed = self._tree.rescan_locations(folder_walk, real)
         except SourceError:
             self._tree.cut = True  # some of it is new, and none of that has its place: all is looked at next
             raise
-        return self._found(self._tree, changed=changed)
+        return self._build_scan(self._tree, changed=changed)
 
-    def _decisive(self, where: Locations) -> bool:
+    def _needs_full_scan(self, where: Locations) -> bool:
         """Whether a change at one of these locations may change everything."""
         named, root = os.path.abspath(self.root), os.path.realpath(self.root)  # noqa: PTH100
         around = any(
@@ -203,16 +207,16 @@ class FolderSource(Source):
         )
         return around or os.path.join(root, IGNORE_FILE) in where  # noqa: PTH118
 
-    def _look(self, progress: Progress, seen: int = 0) -> FolderWalk | Scan:
+    def _start_walk(self, progress: Progress, seen: int = 0) -> FolderWalk | Scan:
         """Return what a look at the root takes, or all that there is to say of a root that is not served."""
-        must_be_readable(os.fspath(self.root))
+        check_readable(os.fspath(self.root))
         try:
-            ignored = Ignored.at(self.root)
+            ignored = IgnoreRules.at(self.root)
         except SourceBusyError:  # says nothing of the file, and must not hide all skills
             raise
         except SourceError as error:
             self._tree = Tree(self._facts)
-            return _closed(error)
+            return _failed_scan(error)
         self._facts.begin()
         return FolderWalk(
             os.fspath(self.root),
@@ -223,9 +227,9 @@ class FolderSource(Source):
             seen=seen,
         )
 
-    def _found(self, tree: Tree, changed: Iterable[str] | None = None) -> Scan:
+    def _build_scan(self, tree: Tree, changed: Iterable[str] | None = None) -> Scan:
         self._tree = tree
-        self._places.place(tree.units, changed)
+        self._places.place(tree.skill_folders, changed)
         placed = self._places.placed.values()
         stored = ((draft.location, draft.stored) for each in placed for draft in each.unit.drafts)
         self._stored = {(at, path): location for at, paths in stored for path, location in paths.items()}
@@ -236,7 +240,7 @@ class FolderSource(Source):
         return Scan(tuple(sorted(entries, key=lambda entry: entry.root)), problems)
 
 
-def _closed(error: SourceError) -> Scan:
+def _failed_scan(error: SourceError) -> Scan:
     """Return a scan without skills: what should have stayed hidden is not known."""
     return Scan(
         problems=(

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from skillwire.core.names import prefixes
+from skillwire.core.names import parent_paths
 from skillwire.core.problem import Problem
 from skillwire.sources.base import Locations
-from skillwire.sources.folder.facts import FactCache
+from skillwire.sources.folder.facts import FileFactsCache
 from skillwire.sources.folder.fast_reader import read_plain_skill
-from skillwire.sources.folder.listing import Folder, Listed, identity_of, joined
+from skillwire.sources.folder.listing import Folder, FolderListing, folder_identity, join_location
 from skillwire.sources.folder.reader import read_skill_folder
 from skillwire.sources.folder.scan_cache import CachedSkill
 from skillwire.sources.folder.skill_folder import SkillFolder
@@ -20,7 +20,7 @@ from skillwire.sources.folder.walk import FolderWalk
 _BEHIND_SEP = chr(ord(os.sep) + 1)
 """What sorts right behind everything that begins with the separator."""
 
-Recall: TypeAlias = Callable[[str], CachedSkill | None]
+FindCached: TypeAlias = Callable[[str], CachedSkill | None]
 """Returns what is known of the plain skill in the folder at a path, if anything is."""
 
 
@@ -41,9 +41,9 @@ class GroupFolder:
 class Tree:
     """Passages and units, by their paths below the root. Outer ones were there before inner ones."""
 
-    def __init__(self, facts: FactCache) -> None:
+    def __init__(self, facts: FileFactsCache) -> None:
         self.group_folders: dict[str, GroupFolder] = {}
-        self.units: dict[str, SkillFolder] = {}
+        self.skill_folders: dict[str, SkillFolder] = {}
         self.cut = False
         """Whether a bound stopped the walk: what lies behind it is not known."""
         self._facts = facts
@@ -55,86 +55,95 @@ class Tree:
     @property
     def seen(self) -> int:
         """How many files and folders it took to look at all this."""
-        parts = (*self.group_folders.values(), *self.units.values())
+        parts = (*self.group_folders.values(), *self.skill_folders.values())
         return sum(part.seen for part in parts)
 
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong, from the first folder to the last."""
-        parts = (*self.group_folders.values(), *self.units.values())
+        parts = (*self.group_folders.values(), *self.skill_folders.values())
         for part in sorted((part for part in parts if part.problems), key=lambda part: part.folder.path):
             yield from part.problems
 
     def walk(
-        self, look: FolderWalk, start: Folder, before: "Tree | None" = None, recall: Recall | None = None
+        self,
+        folder_walk: FolderWalk,
+        start: Folder,
+        before: "Tree | None" = None,
+        find_cached: FindCached | None = None,
     ) -> None:
         """Look at `start` and everything below it. What was good in the tree `before` is not lost.
 
-        What `recall` knows of a plain skill is not read again, as far as it still is so.
+        What `find_cached` knows of a plain skill is not read again, as far as it still is so.
         """
-        units = {} if before is None else before.units
-        if recall is None:
-            recall = ({} if before is None else before.plain).get
+        skill_folders = {} if before is None else before.skill_folders
+        if find_cached is None:
+            find_cached = ({} if before is None else before.plain).get
         pending = [start]
-        while pending and not look.exhausted:
+        while pending and not folder_walk.exhausted:
             folder = pending.pop()
-            last, known = units.get(folder.path), recall(folder.path)
-            if known is not None and self._is_unchanged(look, folder, known):
-                look.count(known.seen)
+            last, known = skill_folders.get(folder.path), find_cached(folder.path)
+            if known is not None and self._is_unchanged(folder_walk, folder, known):
+                folder_walk.count(known.seen)
                 self._put_plain(folder, known, last)
             else:
-                pending.extend(reversed(self._visit(look, folder, last, known)))
-        self.cut = self.cut or look.exhausted
+                pending.extend(reversed(self._visit(folder_walk, folder, last, known)))
+        self.cut = self.cut or folder_walk.exhausted
 
-    def _is_unchanged(self, look: FolderWalk, folder: Folder, known: CachedSkill) -> bool:
-        if look.has_patterns or look.seen + known.seen > look.limits.entries:
+    def _is_unchanged(self, folder_walk: FolderWalk, folder: Folder, known: CachedSkill) -> bool:
+        if folder_walk.has_patterns or folder_walk.seen + known.seen > folder_walk.limits.entries:
             return False
         same_place = folder.target == folder.location == known.draft.location
-        return same_place and look.trusts_times_of(folder) and known.is_current()
+        return same_place and folder_walk.has_reliable_mtime(folder) and known.is_current()
 
     def _visit(
-        self, look: FolderWalk, folder: Folder, last: SkillFolder | None, known: CachedSkill | None
+        self, folder_walk: FolderWalk, folder: Folder, last: SkillFolder | None, known: CachedSkill | None
     ) -> list[Folder]:
         """Look into a folder, and put what it is; return the folders that are still to be looked into."""
-        already = look.seen
-        found = self._look_into(look, folder, known)
-        if isinstance(found, Listed) and found.marker is None:
-            self._put_passage(folder, found, look.seen - already)
+        already = folder_walk.seen
+        found = self._list_or_read(folder_walk, folder, known)
+        if isinstance(found, FolderListing) and found.marker is None:
+            self._put_group_folder(folder, found, folder_walk.seen - already)
             return found.folders
-        self._put_skill(look, folder, found, last, already)
+        self._put_skill(folder_walk, folder, found, last, already)
         return []
 
-    def _look_into(self, look: FolderWalk, folder: Folder, known: CachedSkill | None) -> CachedSkill | Listed:
-        return look.take(folder, lambda inside: read_plain_skill(look, inside, known, self._facts.spool))
+    def _list_or_read(
+        self, folder_walk: FolderWalk, folder: Folder, known: CachedSkill | None
+    ) -> CachedSkill | FolderListing:
+        return folder_walk.take(
+            folder,
+            lambda open_folder: read_plain_skill(folder_walk, open_folder, known, self._facts.spill_file),
+        )
 
-    def look_again(self, look: FolderWalk, where: Locations) -> set[str]:
+    def rescan_locations(self, folder_walk: FolderWalk, where: Locations) -> set[str]:
         """Look again at what stands at these real locations; return the paths of units that may differ."""
         for location in where:
             self._facts.forget(location)
-        before = dict(self.units)
+        before = dict(self.skill_folders)
         # Outer folders first: what they drop need not be looked at.
-        for path in sorted(self._touched(where)):
-            if (passage := self.group_folders.get(path)) is not None:
-                self._revisit(look, passage)
-            elif (unit := self.units.get(path)) is not None:
-                self._reread(look, unit, where)
-        return {path for path, unit in self.units.items() if before.get(path) is not unit} | (
-            before.keys() - self.units.keys()
+        for path in sorted(self._find_affected(where)):
+            if (group_folder := self.group_folders.get(path)) is not None:
+                self._revisit(folder_walk, group_folder)
+            elif (unit := self.skill_folders.get(path)) is not None:
+                self._reread(folder_walk, unit, where)
+        return {path for path, unit in self.skill_folders.items() if before.get(path) is not unit} | (
+            before.keys() - self.skill_folders.keys()
         )
 
     def is_stale(self, where: Locations) -> bool:
         """Whether a folder on the way to one of these locations is not the one that it was."""
-        around = {folder for path in self._touched(where) for folder in ("", *prefixes(path))}
-        return any(self._replaced(path) for path in around)
+        around = {folder for path in self._find_affected(where) for folder in ("", *parent_paths(path))}
+        return any(self._is_replaced(path) for path in around)
 
-    def _replaced(self, path: str) -> bool:
+    def _is_replaced(self, path: str) -> bool:
         if (folder := self._folder(path)) is None:
             return False
         try:
-            return identity_of(os.stat(folder.location)) != folder.identity  # noqa: PTH116
+            return folder_identity(os.stat(folder.location)) != folder.identity  # noqa: PTH116
         except OSError:
             return True
 
-    def _touched(self, where: Locations) -> set[str]:
+    def _find_affected(self, where: Locations) -> set[str]:
         """Return the paths of all that a change at these locations can make different."""
         folders = {os.path.dirname(location) for location in where}  # noqa: PTH120
         if moved := [each for each in where if each in self._at or self._path_below_root(each) in self.plain]:
@@ -149,43 +158,45 @@ class Tree:
                 folders |= {location, *known[slice(*below)]}
         return {path for folder in folders for path in self._paths_at(folder)}
 
-    def _revisit(self, look: FolderWalk, passage: GroupFolder) -> None:
+    def _revisit(self, folder_walk: FolderWalk, group_folder: GroupFolder) -> None:
         """List a passage again; walk what is new in it, and drop what is gone."""
-        folder = passage.folder
-        look.seen -= passage.seen
-        already = look.seen
-        listed = self._look_into(look, folder, None)
-        seen = look.seen - already
+        folder = group_folder.folder
+        folder_walk.seen -= group_folder.seen
+        already = folder_walk.seen
+        listed = self._list_or_read(folder_walk, folder, None)
+        seen = folder_walk.seen - already
         if isinstance(listed, CachedSkill) or listed.marker is not None:
-            look.seen -= self._drop(folder.path) - passage.seen
-            self._put_skill(look, folder, listed, None, already)
+            folder_walk.seen -= self._drop(folder.path) - group_folder.seen
+            self._put_skill(folder_walk, folder, listed, None, already)
             return
         inner = {each.path: each for each in listed.folders}
-        for gone in set(passage.inner) - inner.keys():
-            look.seen -= self._drop(gone)
-        self._put_passage(folder, listed, seen)
+        for gone in set(group_folder.inner) - inner.keys():
+            folder_walk.seen -= self._drop(gone)
+        self._put_group_folder(folder, listed, seen)
         for path, each in inner.items():
-            if self._folder(path) != each or self._closed(path):
-                look.seen -= self._drop(path)
-                self.walk(look, each)
+            if self._folder(path) != each or self._is_unreadable(path):
+                folder_walk.seen -= self._drop(path)
+                self.walk(folder_walk, each)
 
-    def _reread(self, look: FolderWalk, unit: SkillFolder, where: Locations) -> None:
+    def _reread(self, folder_walk: FolderWalk, unit: SkillFolder, where: Locations) -> None:
         """Read a unit again. A folder that is no skill any more may hold some."""
         known = self.plain.get(unit.folder.path)
         if unit.folder.target in where:  # all of it
             known = None
             for location in unit.locations:
                 self._facts.forget(location)
-        look.seen -= unit.seen
-        inner = self._visit(look, unit.folder, unit, None if known is None else known.doubting(where))
+        folder_walk.seen -= unit.seen
+        inner = self._visit(
+            folder_walk, unit.folder, unit, None if known is None else known.distrust_stamps(where)
+        )
         for folder in inner:
-            self.walk(look, folder)
+            self.walk(folder_walk, folder)
 
     def _put_skill(
         self,
-        look: FolderWalk,
+        folder_walk: FolderWalk,
         folder: Folder,
-        found: CachedSkill | Listed,
+        found: CachedSkill | FolderListing,
         before: SkillFolder | None,
         already: int,
     ) -> None:
@@ -193,37 +204,37 @@ class Tree:
             self._facts.changed = True
             self._put_plain(folder, found, before)
             return
-        unit = read_skill_folder(look, self._facts, folder, found, before, already=already)
+        unit = read_skill_folder(folder_walk, self._facts, folder, found, before, already=already)
         if before is not None and unit == before:  # what follows from it can stay as it is, too
             unit = before
         self._forget(folder.path)
-        self.units[folder.path] = unit
-        self._list(folder.path, unit.folders)
+        self.skill_folders[folder.path] = unit
+        self._index_folders(folder.path, unit.folders)
 
     def _put_plain(self, folder: Folder, plain: CachedSkill, before: SkillFolder | None) -> None:
         unit = plain.unit(folder)
         if before is not None and unit == before:
             unit, plain = before, plain._replace(draft=before.drafts[0])
         self._forget(folder.path)
-        self.units[folder.path], self.plain[folder.path] = unit, plain
+        self.skill_folders[folder.path], self.plain[folder.path] = unit, plain
 
-    def _put_passage(self, folder: Folder, listed: Listed, seen: int) -> None:
+    def _put_group_folder(self, folder: Folder, listed: FolderListing, seen: int) -> None:
         folders = frozenset(() if listed.closed else (folder.target, *listed.outposts))
         inner = tuple(each.path for each in listed.folders)
         self._forget(folder.path)
         self.group_folders[folder.path] = GroupFolder(
             folder, inner, tuple(listed.problems), folders, listed.entered_all, seen
         )
-        self._list(folder.path, folders)
+        self._index_folders(folder.path, folders)
 
     def _folder(self, path: str) -> Folder | None:
-        part = self.group_folders.get(path) or self.units.get(path)
+        part = self.group_folders.get(path) or self.skill_folders.get(path)
         return None if part is None else part.folder
 
-    def _closed(self, path: str) -> bool:
+    def _is_unreadable(self, path: str) -> bool:
         """Whether nothing could be seen of a folder: its permissions may be others by now."""
-        passage = self.group_folders.get(path)
-        return passage is not None and not passage.folders
+        group_folder = self.group_folders.get(path)
+        return group_folder is not None and not group_folder.folders
 
     def _drop(self, path: str) -> int:
         """Forget what stands at `path` and below; return how much of the budget that frees."""
@@ -236,11 +247,11 @@ class Tree:
 
     def _forget(self, path: str) -> GroupFolder | SkillFolder | None:
         """Forget what stands at `path`, and where its folders are; return what it was."""
-        part = self.group_folders.pop(path, None) or self.units.pop(path, None)
+        part = self.group_folders.pop(path, None) or self.skill_folders.pop(path, None)
         if part is None:
             return None
         if self.plain.pop(path, None) is None:
-            self._unlist(path, part.folders)
+            self._unindex_folders(path, part.folders)
         return part
 
     def _paths_at(self, folder: str) -> Iterator[str]:
@@ -250,16 +261,16 @@ class Tree:
         # The folders of a plain unit are not written down: they are where their paths say.
         path = self._path_below_root(folder)
         if path is not None:
-            yield from (each for each in (path, *prefixes(path), "") if each in self.plain)
+            yield from (each for each in (path, *parent_paths(path), "") if each in self.plain)
 
     def _path_below_root(self, location: str) -> str | None:
         """Return the path that a location has if no link leads there."""
         root = self._folder("")
-        if root is None or not f"{location}{os.sep}".startswith(joined(root.location, "")):
+        if root is None or not f"{location}{os.sep}".startswith(join_location(root.location, "")):
             return None
-        return location[len(joined(root.location, "")) :].replace(os.sep, "/")
+        return location[len(join_location(root.location, "")) :].replace(os.sep, "/")
 
-    def _list(self, path: str, folders: Iterable[str]) -> None:
+    def _index_folders(self, path: str, folders: Iterable[str]) -> None:
         for folder in folders:
             known = self._at.setdefault(folder, path)
             if isinstance(known, set):
@@ -267,7 +278,7 @@ class Tree:
             elif known != path:
                 self._at[folder] = {known, path}
 
-    def _unlist(self, path: str, folders: Iterable[str]) -> None:
+    def _unindex_folders(self, path: str, folders: Iterable[str]) -> None:
         for folder in folders:
             known = self._at.get(folder)
             if isinstance(known, set):

@@ -29,20 +29,20 @@ _DEBOUNCE_MS = 50
 _STEP_MS = 20
 """How long the system is given to say more. An edit is noticed after one or two steps."""
 _ARMED_MS = 50
-_TOO_MANY = 2000
+_MAX_LOCATIONS = 2000
 """Changes at once after which the system may have lost some: once it is quiet, everything is looked at."""
 _QUIET_SECONDS = 1.0
 _POLL_SECONDS = 2.0
 _POLL_SHARE = 10
 """While polling, at most one part in so many of the time is spent looking."""
 _POLLS_BEFORE_RETRY = 30
-_GONE = ("No path was found", "os error 2)", "os error 20)")
+_NOT_FOUND_MESSAGES = ("No path was found", "os error 2)", "os error 20)")
 """How the watcher words it that a folder is not there, or is no folder."""
 _TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Noticed:
+class WatchEvent:
     """Where something may have changed, and what keeps the watcher from doing better."""
 
     where: Locations
@@ -54,62 +54,62 @@ class _CannotWatchError(Exception):
 
     def __init__(self, error: BaseException) -> None:
         told = str(error)
-        self.gone = isinstance(error, FileNotFoundError) or any(each in told for each in _GONE)
+        self.gone = isinstance(error, FileNotFoundError) or any(each in told for each in _NOT_FOUND_MESSAGES)
         """Whether a folder went away before it could be watched."""
         super().__init__(str(error))
 
 
 async def watch(
-    plan: Callable[[], WatchPlan], attention: WatchFilter | None = None
-) -> AsyncGenerator[Noticed]:
+    plan: Callable[[], WatchPlan], location_filter: WatchFilter | None = None
+) -> AsyncGenerator[WatchEvent]:
     """Yield what changes in the folders of `plan`, which is asked again after each yield.
 
-    The first yield is for everything: nobody knows what changed before the watcher stood. With `attention`,
+    The first yield covers everything, for changes before the watcher started. With `location_filter`,
     the plan is asked again whenever that turns elsewhere, and what was not planned for is of no interest.
     """
     tries = 0
     while True:
         try:
-            async with aclosing(_by_notification(plan, attention)) as notices:
-                async for noticed in notices:
-                    yield noticed
+            async with aclosing(_watch_by_notification(plan, location_filter)) as notices:
+                async for event in notices:
+                    yield event
                     tries = 0
         except _CannotWatchError as error:
             tries += 1
             if error.gone and tries < _TRIES:  # a folder went away meanwhile: look, and plan anew
                 await anyio.sleep(_POLL_SECONDS / 100)
-                yield Noticed(EVERYWHERE)
+                yield WatchEvent(EVERYWHERE)
                 continue
             _log.warning("folders cannot be watched, so they are looked at now and then: %s", error)
             for _ in range(_POLLS_BEFORE_RETRY):
                 began = time.monotonic()
-                yield Noticed(EVERYWHERE, _POLLING)
+                yield WatchEvent(EVERYWHERE, _POLLING)
                 await anyio.sleep(max(_POLL_SECONDS, _POLL_SHARE * (time.monotonic() - began)))
 
 
-async def _by_notification(
-    plan: Callable[[], WatchPlan], attention: WatchFilter | None
-) -> AsyncGenerator[Noticed]:
+async def _watch_by_notification(
+    plan: Callable[[], WatchPlan], location_filter: WatchFilter | None
+) -> AsyncGenerator[WatchEvent]:
     watched = WatchPlan()
     inbox = _Inbox()
-    everywhere = attention is None
+    everywhere = location_filter is None
     doubtful = False
-    turned = (lambda: None) if attention is None else attention.on_change(inbox.wake)
-    old: _Pumps | None = None
+    turned = (lambda: None) if location_filter is None else location_filter.on_change(inbox.wake)
+    old: _WatchThreads | None = None
     try:
         while True:
             wanted = await anyio.to_thread.run_sync(plan)
             if wanted != watched:
-                pumps = _Pumps(wanted, inbox)
+                threads = _WatchThreads(wanted, inbox)
                 # The old ones watch on until the new ones do: no change falls in between.
-                await pumps.armed()
+                await threads.armed()
                 if old is not None:
                     old.stop()
-                old = pumps
+                old = threads
                 # What happened in a folder before it was watched, nobody told.
-                new, watched = wanted.unseen_by(watched), wanted
+                new, watched = wanted.new_since(watched), wanted
                 if everywhere or new:
-                    yield Noticed(EVERYWHERE if everywhere else new)
+                    yield WatchEvent(EVERYWHERE if everywhere else new)
                     everywhere = False
                     continue
             seen: set[str] = set()
@@ -117,15 +117,15 @@ async def _by_notification(
                 seen = await inbox.take()
             if waiting.cancelled_caught:
                 doubtful = False
-                yield Noticed(EVERYWHERE)
+                yield WatchEvent(EVERYWHERE)
                 continue
-            locations = await anyio.to_thread.run_sync(wanted.concerned, seen)
-            doubtful = doubtful or len(locations) > _TOO_MANY
+            locations = await anyio.to_thread.run_sync(wanted.filter_relevant, seen)
+            doubtful = doubtful or len(locations) > _MAX_LOCATIONS
             if locations & wanted.folders:
                 # A watch is on the folder that was there, not on its path: begin anew with these.
                 watched = watched.without(locations)
             if locations:
-                yield Noticed(locations)
+                yield WatchEvent(locations)
     finally:
         turned()
         if old is not None:
@@ -170,7 +170,7 @@ class _Inbox:
             anyio.from_thread.run_sync(self.wake, token=self._token)
 
 
-class _Pumps:
+class _WatchThreads:
     """The threads that watch the folders of one plan."""
 
     def __init__(self, plan: WatchPlan, inbox: _Inbox) -> None:
@@ -179,7 +179,7 @@ class _Pumps:
         self._token = anyio.lowlevel.current_token()
         self._armed = [
             self._start(sorted(folders), deep=deep)
-            for folders, deep in ((plan.alone, False), (plan.deep, True))
+            for folders, deep in ((plan.shallow_folders, False), (plan.deep, True))
             if folders
         ]
 
@@ -196,13 +196,13 @@ class _Pumps:
     def stop(self) -> None:
         self._stop.set()
 
-    def _start(self, folders: list[str], *, deep: bool) -> "_Armed":
-        armed = _Armed(self._token)
+    def _start(self, folders: list[str], *, deep: bool) -> "_ReadySignal":
+        armed = _ReadySignal(self._token)
         arguments = (folders, deep, armed)
         threading.Thread(target=self._pump, args=arguments, name="skillwire-watch", daemon=True).start()
         return armed
 
-    def _pump(self, folders: list[str], deep: bool, armed: "_Armed") -> None:  # noqa: FBT001 - of one thread
+    def _pump(self, folders: list[str], deep: bool, armed: "_ReadySignal") -> None:  # noqa: FBT001 - of one thread
         import watchfiles  # noqa: PLC0415 - in the thread: nothing has to wait for it
 
         try:
@@ -229,7 +229,7 @@ class _Pumps:
                 self._inbox.fail(failure)
 
 
-class _Armed:
+class _ReadySignal:
     """Whether a thread watches yet."""
 
     def __init__(self, token: anyio.lowlevel.EventLoopToken) -> None:

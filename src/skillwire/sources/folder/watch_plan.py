@@ -18,9 +18,9 @@ class WatchPlan:
     alone.
     """
 
-    waypoints: frozenset[str] = frozenset()
+    ancestors: frozenset[str] = frozenset()
     """Every folder and link on the way to what is watched: it may come, go or lead elsewhere."""
-    gates: frozenset[str] = frozenset()
+    ancestor_parents: frozenset[str] = frozenset()
     """The folders that hold waypoints. Nothing else in them matters."""
     deep: frozenset[str] = frozenset()
     """With everything below."""
@@ -35,13 +35,13 @@ class WatchPlan:
         deep: set[str] = set()
         flat: set[str] = set()
         # Copies: another thread may be looking again at the same tree.
-        group_folders, units = dict(tree.group_folders), dict(tree.units)
-        parts: dict[str, GroupFolder | SkillFolder] = {**units, **group_folders}
-        whole = _whole(group_folders, units)
+        group_folders, skill_folders = dict(tree.group_folders), dict(tree.skill_folders)
+        parts: dict[str, GroupFolder | SkillFolder] = {**skill_folders, **group_folders}
+        fully_listed = _find_fully_listed(group_folders, skill_folders)
         pending = [part for path, part in parts.items() if path == ""]
         while pending:
             part = pending.pop()
-            if part.folder.path in whole:
+            if part.folder.path in fully_listed:
                 deep.add(part.folder.target)
                 continue
             flat.update(part.folders)
@@ -50,49 +50,53 @@ class WatchPlan:
         real = os.path.realpath(root)
         if not parts and os.path.isdir(real):  # noqa: PTH112 - plain string operations throughout
             flat.add(real)
-        return cls._with_ways([os.fspath(root)], deep, flat)
+        return cls._with_ancestors([os.fspath(root)], deep, flat)
 
     @classmethod
-    def for_units(cls, units: Iterable[SkillFolder], locations: Locations) -> "WatchPlan":
+    def for_skill_folders(cls, skill_folders: Iterable[SkillFolder], locations: Locations) -> "WatchPlan":
         """Return the plan for those units alone that hold a skill at one of `locations`, or did once."""
         # By its folder, not by its skills: one that is broken now may be mended.
         chosen = [
-            unit for unit in units if any(_inside(location, unit.folder.location) for location in locations)
+            unit
+            for unit in skill_folders
+            if any(_inside(location, unit.folder.location) for location in locations)
         ]
         folders = {folder for unit in chosen for folder in unit.folders}
-        return cls._with_ways(locations, set(), folders)
+        return cls._with_ancestors(locations, set(), folders)
 
     @classmethod
-    def _with_ways(cls, places: Iterable[str], deep: Collection[str], flat: Collection[str]) -> "WatchPlan":
-        waypoints = {point for place in places for point in _way(place)}
-        gates = {os.path.dirname(point) for point in waypoints}  # noqa: PTH120
-        there = frozenset(gate for gate in gates if os.path.isdir(gate))  # noqa: PTH112
-        plan = cls(frozenset(waypoints), there, frozenset(deep), frozenset(flat))
+    def _with_ancestors(
+        cls, places: Iterable[str], deep: Collection[str], flat: Collection[str]
+    ) -> "WatchPlan":
+        ancestors = {point for place in places for point in _find_ancestors(place)}
+        ancestor_parents = {os.path.dirname(point) for point in ancestors}  # noqa: PTH120
+        there = frozenset(gate for gate in ancestor_parents if os.path.isdir(gate))  # noqa: PTH112
+        plan = cls(frozenset(ancestors), there, frozenset(deep), frozenset(flat))
         return replace(plan, identities=frozenset(_identities(plan.folders)))
 
     @property
-    def alone(self) -> frozenset[str]:
+    def shallow_folders(self) -> frozenset[str]:
         """Every folder that is watched alone."""
-        return self.flat | self.gates
+        return self.flat | self.ancestor_parents
 
     @property
     def folders(self) -> frozenset[str]:
         """Every folder that is watched."""
-        return self.alone | self.deep
+        return self.shallow_folders | self.deep
 
-    def concerned(self, locations: Iterable[str]) -> Locations:
+    def filter_relevant(self, locations: Iterable[str]) -> Locations:
         """Return those locations at which something happened that can make a difference."""
-        return frozenset(filter(self.concerns, locations))
+        return frozenset(filter(self.is_relevant, locations))
 
-    def concerns(self, location: str) -> bool:
+    def is_relevant(self, location: str) -> bool:
         """Whether what happened at `location` can make a difference."""
         folder = os.path.dirname(location)  # noqa: PTH120
-        if folder not in self.gates or folder in self.flat or location in self.flat:
+        if folder not in self.ancestor_parents or folder in self.flat or location in self.flat:
             return True
         # In a deep folder around the gate, too, but then it is a change like any other.
-        return location in self.waypoints or any(_inside(location, deep) for deep in self.deep)
+        return location in self.ancestors or any(_inside(location, deep) for deep in self.deep)
 
-    def unseen_by(self, before: "WatchPlan") -> frozenset[str]:
+    def new_since(self, before: "WatchPlan") -> frozenset[str]:
         """Return the folders of this plan that the one before did not watch, under this name or at all."""
         served = self.deep | self.flat
         new = served - before.deep - before.flat
@@ -106,22 +110,26 @@ class WatchPlan:
             self,
             deep=self.deep - locations,
             flat=self.flat - locations,
-            gates=self.gates - locations,
+            ancestor_parents=self.ancestor_parents - locations,
             identities=frozenset(each for each in self.identities if each[0] not in locations),
         )
 
 
-def _whole(group_folders: dict[str, GroupFolder], units: dict[str, SkillFolder]) -> set[str]:
+def _find_fully_listed(
+    group_folders: dict[str, GroupFolder], skill_folders: dict[str, SkillFolder]
+) -> set[str]:
     """Return the paths below which every folder was looked into, and nothing is a link."""
-    whole = {path for path, unit in units.items() if unit.entered_all}
+    fully_listed = {path for path, unit in skill_folders.items() if unit.entered_all}
     # Longer paths stand deeper: what is inside is decided before what is around it.
     for path in sorted(group_folders, key=len, reverse=True):
-        if group_folders[path].entered_all and all(inner in whole for inner in group_folders[path].inner):
-            whole.add(path)
-    return whole
+        if group_folders[path].entered_all and all(
+            inner in fully_listed for inner in group_folders[path].inner
+        ):
+            fully_listed.add(path)
+    return fully_listed
 
 
-def _way(place: str) -> set[str]:
+def _find_ancestors(place: str) -> set[str]:
     """Return every folder and link that leads to a place, as it is named and where it really is."""
     found: set[str] = set()
     pending = [os.path.abspath(place), os.path.realpath(place)]  # noqa: PTH100

@@ -14,7 +14,7 @@ from skillwire.errors import InvalidValueError
 
 GITHUB = "github:"
 GIT = "git+"
-WITH_TOKENS = frozenset({"https", "http"})
+TOKEN_PROTOCOLS = frozenset({"https", "http"})
 """Protocols that carry a user and a token. With ssh, the operator's keys show who asks."""
 
 _PROTOCOLS = ("https", "http", "ssh", "git", "file")
@@ -60,18 +60,18 @@ class Repository:
         """Return the repository that `text` names. Raises `InvalidValueError`, which repeats no secret."""
         if any(unicodedata.category(character) in {"Cc", "Cs"} for character in text):
             raise InvalidValueError(
-                "repository", _harmless(text), "printable text; remove what is escaped here"
+                "repository", _redact(text), "printable text; remove what is escaped here"
             )
         if (page := _WEB_PAGE.match(text)) is not None:
-            return cls._of_github(text, _of_web_page(text[page.end() :]))
+            return cls._parse_github(text, _parse_web_page(text[page.end() :]))
         if text.startswith(GITHUB):
-            return cls._of_github(text, text.removeprefix(GITHUB))
+            return cls._parse_github(text, text.removeprefix(GITHUB))
         if text.startswith(GIT):
-            return cls._of_url(text)
-        raise InvalidValueError("repository", _harmless(text), _FORM)
+            return cls._parse_url(text)
+        raise InvalidValueError("repository", _redact(text), _FORM)
 
     @property
-    def pinned(self) -> bool:
+    def is_pinned(self) -> bool:
         """Whether the ref is a commit, so that its content can never change."""
         return _COMMIT.fullmatch(self.ref) is not None
 
@@ -88,38 +88,38 @@ class Repository:
         return scheme if separator else "ssh"
 
     @classmethod
-    def _of_github(cls, text: str, named: str) -> Self:
+    def _parse_github(cls, text: str, named: str) -> Self:
         parts = _GITHUB_PARTS.fullmatch(named)
         owner, repo, rest = parts.groups(default="") if parts else ("", "", "")
         repo = repo.removesuffix(".git")
         if not _OWNER.fullmatch(owner) or not _REPO.fullmatch(repo) or repo in {".", ".."}:
-            raise InvalidValueError("repository", _harmless(text), f"`{GITHUB}owner/repo[/path][@ref]`")
-        path, ref = _before_ref(rest)
+            raise InvalidValueError("repository", _redact(text), f"`{GITHUB}owner/repo[/path][@ref]`")
+        path, ref = _split_ref(rest)
         path, ref = _path(path.removeprefix("/")), _ref(ref)
         place = f"{GITHUB}{owner}/{repo}" + (f"/{path}" if path else "") + (f"@{ref}" if ref else "")
         return cls(f"https://github.com/{owner}/{repo}.git", path, ref, place)
 
     @classmethod
-    def _of_url(cls, text: str) -> Self:
+    def _parse_url(cls, text: str) -> Self:
         address, _, path = text.removeprefix(GIT).partition("#")
-        found = cls._of_scp(address) or cls._of_split(address)
+        found = cls._parse_scp(address) or cls._parse_split_url(address)
         if found is None:
-            raise InvalidValueError("repository", _harmless(text), _FORM)
+            raise InvalidValueError("repository", _redact(text), _FORM)
         path = _path(path)
         place = f"{GIT}{found.url}" + (f"@{found.ref}" if found.ref else "") + (f"#{path}" if path else "")
         return replace(found, path=path, place=place)
 
     @classmethod
-    def _of_scp(cls, address: str) -> Self | None:
+    def _parse_scp(cls, address: str) -> Self | None:
         """Return what `git@host:owner/repo.git` means: ssh, without saying so."""
         parts = _SCP_PARTS.fullmatch(address)
         if parts is None:
             return None
-        path, ref = _before_ref(parts[2])
+        path, ref = _split_ref(parts[2])
         return cls(f"{parts[1]}:{path}", "", _ref(ref), "")
 
     @classmethod
-    def _of_split(cls, address: str) -> Self | None:
+    def _parse_split_url(cls, address: str) -> Self | None:
         """Return what a URL means, or None if it is not one that git may be told."""
         split = _split(address)
         if split is None or split.scheme not in _PROTOCOLS:
@@ -128,16 +128,16 @@ class Repository:
         user, colon, token = who.partition(":")
         if split.scheme == "ssh" and user and not colon and not user.startswith("-"):
             host, who = f"{user}@{host}", ""  # whom to log in as is no secret, and a part of the address
-        if who and split.scheme not in WITH_TOKENS:
+        if who and split.scheme not in TOKEN_PROTOCOLS:
             return None
-        path, ref = _before_ref(split.path)
+        path, ref = _split_ref(split.path)
         if not path.strip("/"):
             return None
         url = f"{split.scheme}://{host}{path}"
         return cls(url, "", _ref(ref), "", unquote(user) if who else "", unquote(token) if who else "")
 
 
-def _of_web_page(address: str) -> str:
+def _parse_web_page(address: str) -> str:
     """Return `owner/repo[/path][@ref]` for what follows the host, also of the page of a folder or a skill."""
     found = _TREE.fullmatch(address.removesuffix("/"))
     if found is None:
@@ -159,7 +159,7 @@ def _split(address: str) -> SplitResult | None:
     return split if host and not host.startswith("-") else None
 
 
-def _before_ref(text: str) -> tuple[str, str | None]:
+def _split_ref(text: str) -> tuple[str, str | None]:
     """Return what stands before the `@` of a ref, and the ref: None where there is no `@`."""
     before, *ref = _BEFORE_REF.split(text, maxsplit=1)
     return before, ref[0] if ref else None
@@ -180,7 +180,7 @@ def _ref(text: str | None) -> str:
     return text.lower() if _COMMIT.fullmatch(text) else text
 
 
-def _harmless(text: str) -> str:
+def _redact(text: str) -> str:
     """Return an address that could not be understood, without all that may be a secret in it."""
     head, at, tail = text.rpartition("@")
     begin = re.match(r"(?:git\+)?(?:[A-Za-z]+:/*)?", head)

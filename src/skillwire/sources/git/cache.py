@@ -13,7 +13,7 @@ from typing import Self
 from skillwire.core.atomic_write import remove_abandoned, remove_folder, replace_file, temporary_folder
 from skillwire.core.file_lock import FileLock, is_in_use
 
-_OURS_ALONE = 0o700
+_PRIVATE_DIR_MODE = 0o700
 """A private repository is nobody else's to read."""
 _RECORD = "last-"
 _COMMIT = re.compile(r"[0-9a-f]{40,64}", re.ASCII)
@@ -52,7 +52,7 @@ class LastServed:
     def to_json(self) -> bytes:
         return json.dumps(asdict(self), indent=1).encode()
 
-    def followed_by(self, commit: str) -> str:
+    def previous_commit(self, commit: str) -> str:
         """Return which commit was served before `commit`."""
         return self.previous if commit == self.commit else self.commit
 
@@ -65,7 +65,7 @@ class GitCache:
         self.clone = self.folder / "clone.git"
 
     def make(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True, mode=_OURS_ALONE)
+        self.folder.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_DIR_MODE)
 
     @asynccontextmanager
     async def locked(self) -> AsyncGenerator[tuple[int, ...]]:

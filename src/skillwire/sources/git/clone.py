@@ -86,7 +86,7 @@ class GitClone:
         try:
             return (await self._run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")).text
         except GitError as error:
-            if error.talk.strip():
+            if error.stderr_text.strip():
                 raise
             return None
 
@@ -144,13 +144,18 @@ class GitClone:
         await self._run("rm", "--cached", "-r", "-f", *_NO_ATTRIBUTES, folder=tree, variables=variables)
         entries = measure.entries + len(Path(folder.path).parts)
 
-        def too_much() -> bool:
+        def is_over_limit() -> bool:
             return _exceeds(str(tree), entries, measure.bytes)
 
         written = await self._run(
-            "checkout-index", "--all", "--quiet", folder=tree, variables=variables, too_much=too_much
+            "checkout-index",
+            "--all",
+            "--quiet",
+            folder=tree,
+            variables=variables,
+            is_over_limit=is_over_limit,
         )
-        if written.cut or await anyio.to_thread.run_sync(too_much):
+        if written.cut or await anyio.to_thread.run_sync(is_over_limit):
             await anyio.to_thread.run_sync(shutil.rmtree, staged)
             raise SourceError(
                 f"git wrote more than the {measure.bytes:,} bytes that commit `{folder.commit}` holds; "
@@ -174,7 +179,7 @@ class GitClone:
         folder: Path | None = None,
         variables: dict[str, str] | None = None,
         most: int = 1024 * 1024,
-        too_much: Callable[[], bool] | None = None,
+        is_over_limit: Callable[[], bool] | None = None,
     ) -> Output:
         return await self._git.run(
             f"--git-dir={self._cache.clone}",
@@ -182,7 +187,7 @@ class GitClone:
             folder=folder or self._cache.clone,
             variables=variables,
             most=most,
-            too_much=too_much,
+            is_over_limit=is_over_limit,
         )
 
 

@@ -19,10 +19,10 @@ import anyio.to_thread
 from anyio.abc import ByteReceiveStream, Process
 
 from skillwire.errors import SourceError
-from skillwire.safe_text import SHOWN, visible
+from skillwire.safe_text import MAX_SHOWN_CHARACTERS, escape_invisible
 from skillwire.sources.folder.files import raise_if_exhausted
 
-MOST_MEMORY = 512 * 1024 * 1024
+MAX_MEMORY = 512 * 1024 * 1024
 """Bytes that git may take at once, for one object. Git packs no larger object as a delta of another."""
 
 _SETTINGS: Mapping[str, str] = {
@@ -67,10 +67,10 @@ _ENVIRONMENT: Mapping[str, str] = {
     "LC_ALL": "C",  # its messages are read by this program
     "SSH_ASKPASS_REQUIRE": "never",
 }
-_NOBODYS_SETTINGS: Mapping[str, str] = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-_OPERATORS = ("GIT_CONFIG_", "GIT_EXEC_PATH", "GIT_HTTP_", "GIT_PROXY_", "GIT_SSH", "GIT_SSL_")
+_WITHOUT_USER_CONFIG: Mapping[str, str] = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+_PASSED_VARIABLES = ("GIT_CONFIG_", "GIT_EXEC_PATH", "GIT_HTTP_", "GIT_PROXY_", "GIT_SSH", "GIT_SSL_")
 """Variables by which an operator says how to reach the network. No other of git's is passed on."""
-_OUTRANKING = "GIT_CONFIG_PARAMETERS"
+_OVERRIDING_VARIABLE = "GIT_CONFIG_PARAMETERS"
 """Settings that would win over ours."""
 _SHORTEST_SECRET_USER = 4
 """A shorter user is no token, and cutting it out would make a riddle of a message."""
@@ -78,16 +78,16 @@ _SHORTEST_SECRET_USER = 4
 if sys.platform == "linux":
     import resource
 
-OLDEST = (2, 32)
+MIN_VERSION = (2, 32)
 """The first git that takes its settings, and so a token, from the environment."""
 LOCAL_SECONDS = 120.0
 """How long git may work on this machine alone."""
-MOST_PROCESS_MEMORY = 2 * 1024 * 1024 * 1024
+MAX_PROCESS_MEMORY = 2 * 1024 * 1024 * 1024
 """Bytes of memory that one process of git may take, on Linux."""
-_MOST_OUTPUT = 1024 * 1024
-_MOST_TALK = 64 * 1024
-_LOOK_SECONDS = 0.1
-_LOOK_SHARE = 5
+_MAX_OUTPUT = 1024 * 1024
+_MAX_STDERR = 64 * 1024
+_POLL_SECONDS = 0.1
+_POLL_SHARE = 5
 """How many times longer than a look the pause after it is."""
 _PREFIX = re.compile(r"^(?:fatal|error|remote): *")
 _NOISE = re.compile(r"warning:|hint:|From |Please make sure you have|and the repository exists")
@@ -122,7 +122,13 @@ class Login:
 def local_environment() -> dict[str, str]:
     """Return the environment for work on this machine: no settings count but ours."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return {**kept, **_ENVIRONMENT, **_memory(), **_NOBODYS_SETTINGS, **_numbered(_SETTINGS.items(), first=0)}
+    return {
+        **kept,
+        **_ENVIRONMENT,
+        **_memory(),
+        **_WITHOUT_USER_CONFIG,
+        **_to_config_variables(_SETTINGS.items(), first=0),
+    }
 
 
 def network_environment(login: Login | None) -> dict[str, str]:
@@ -136,19 +142,21 @@ def network_environment(login: Login | None) -> dict[str, str]:
         **kept,
         **_ENVIRONMENT,
         **_memory(),
-        **_numbered(settings, first=int(there) if there.isdecimal() else 0),
+        **_to_config_variables(settings, first=int(there) if there.isdecimal() else 0),
     }
 
 
 def _memory() -> dict[str, str]:
-    return {"GIT_ALLOC_LIMIT": str(MOST_MEMORY)}
+    return {"GIT_ALLOC_LIMIT": str(MAX_MEMORY)}
 
 
 def _is_passed_on(name: str) -> bool:
-    return not name.startswith("GIT_") or (name.startswith(_OPERATORS) and name != _OUTRANKING)
+    return not name.startswith("GIT_") or (
+        name.startswith(_PASSED_VARIABLES) and name != _OVERRIDING_VARIABLE
+    )
 
 
-def _numbered(settings: Iterable[tuple[str, str]], first: int) -> dict[str, str]:
+def _to_config_variables(settings: Iterable[tuple[str, str]], first: int) -> dict[str, str]:
     """Return settings as git reads them from the environment, after the `first` that are there already."""
     numbered = dict(enumerate(settings, start=first))
     keys = {f"GIT_CONFIG_KEY_{number}": key for number, (key, _) in numbered.items()}
@@ -159,10 +167,10 @@ def _numbered(settings: Iterable[tuple[str, str]], first: int) -> dict[str, str]
 class GitError(SourceError):
     """Git said no."""
 
-    def __init__(self, told: str, talk: str) -> None:
+    def __init__(self, told: str, stderr_text: str) -> None:
         self.told = told
         """Its reason, fit to be shown."""
-        self.talk = talk
+        self.stderr_text = stderr_text
         """All that it said, without secrets; to look things up in."""
         super().__init__(f"git failed: {told}")
 
@@ -206,19 +214,19 @@ class Git:
         folder: Path,
         variables: Mapping[str, str] | None = None,
         seconds: float = LOCAL_SECONDS,
-        most: int = _MOST_OUTPUT,
-        too_much: Callable[[], bool] | None = None,
+        most: int = _MAX_OUTPUT,
+        is_over_limit: Callable[[], bool] | None = None,
         inherit: Sequence[int] = (),
     ) -> Output:
         """Run git in `folder`. Raises `GitError` if it fails, `GitTimeoutError` if it does not end.
 
-        It is ended, with every program that it started, when it writes more than `most`, when `too_much` says
-        so, and when whoever waits for it is cancelled.
+        Git and every program that it started are killed when it writes more than `most`, when `is_over_limit`
+        says so, and when the caller is cancelled.
         """
         process = await self._start(arguments, folder, {**self.environment, **(variables or {})}, inherit)
         _limit(process.pid, seconds)
         async with process:
-            run = _Run(process, most, too_much)
+            run = _Run(process, most, is_over_limit)
             try:
                 with anyio.fail_after(seconds):
                     code = await run.end()
@@ -227,16 +235,16 @@ class Git:
             finally:
                 run.kill()
         if code != 0 and not run.cut:
-            talk = self._harmless(run.talk, folder)
-            raise GitError(_reason(talk) or f"it ended with exit code {code}", talk)
+            stderr_text = self._redact(run.stderr_text, folder)
+            raise GitError(_reason(stderr_text) or f"it ended with exit code {code}", stderr_text)
         return Output(bytes(run.output), run.cut)
 
-    async def must_be_new_enough(self, folder: Path) -> None:
+    async def check_version(self, folder: Path) -> None:
         """Raise `SourceError` if git is too old."""
         told = (await self.run("version", folder=folder)).text
         found = re.search(r"(\d+)\.(\d+)", told)
-        if found is not None and (int(found[1]), int(found[2])) < OLDEST:
-            wanted = ".".join(map(str, OLDEST))
+        if found is not None and (int(found[1]), int(found[2])) < MIN_VERSION:
+            wanted = ".".join(map(str, MIN_VERSION))
             raise SourceError(f"git {found.group()} is too old; install git {wanted} or newer")
 
     async def _start(
@@ -258,9 +266,9 @@ class Git:
             raise SourceError(f"`git` cannot be started: {reason}; {hint}") from error
         return process
 
-    def _harmless(self, talk: bytearray, folder: Path) -> str:
+    def _redact(self, stderr_text: bytearray, folder: Path) -> str:
         """Return what git said, without secrets and without where things are on this machine."""
-        text = talk.decode(errors="replace").replace(str(folder), "…")
+        text = stderr_text.decode(errors="replace").replace(str(folder), "…")
         for secret in self.secrets:
             text = text.replace(secret, "…")
         return _USER_INFO.sub("//", text)
@@ -269,23 +277,23 @@ class Git:
 class _Run:
     """A process that runs: what it wrote so far, and how to end it."""
 
-    def __init__(self, process: Process, most: int, too_much: Callable[[], bool] | None) -> None:
+    def __init__(self, process: Process, most: int, is_over_limit: Callable[[], bool] | None) -> None:
         self.output = bytearray()
-        self.talk = bytearray()
+        self.stderr_text = bytearray()
         self.cut = False
         self._process = process
         self._most = most
-        self._too_much = too_much
+        self._is_over_limit = is_over_limit
 
     async def end(self) -> int:
         """Wait for the end; return the exit code."""
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         async with anyio.create_task_group() as looking:
-            if self._too_much is not None:
-                looking.start_soon(self._look, self._too_much)
+            if self._is_over_limit is not None:
+                looking.start_soon(self._poll_limit, self._is_over_limit)
             async with anyio.create_task_group() as reading:
-                reading.start_soon(self._listen, self._process.stderr)
+                reading.start_soon(self._collect_stderr, self._process.stderr)
                 await self._collect(self._process.stdout)
             looking.cancel_scope.cancel()
         return await self._process.wait()
@@ -308,16 +316,16 @@ class _Run:
                 return
             self.output += chunk
 
-    async def _listen(self, stream: ByteReceiveStream) -> None:
+    async def _collect_stderr(self, stream: ByteReceiveStream) -> None:
         async for chunk in stream:
-            self.talk += chunk
-            del self.talk[:-_MOST_TALK]
+            self.stderr_text += chunk
+            del self.stderr_text[:-_MAX_STDERR]
 
-    async def _look(self, too_much: Callable[[], bool]) -> None:
+    async def _poll_limit(self, is_over_limit: Callable[[], bool]) -> None:
         """Ask again and again, outside the event loop. A question that takes long is asked less often."""
         started = anyio.current_time()
-        while not await anyio.to_thread.run_sync(too_much):
-            await anyio.sleep(max(_LOOK_SECONDS, _LOOK_SHARE * (anyio.current_time() - started)))
+        while not await anyio.to_thread.run_sync(is_over_limit):
+            await anyio.sleep(max(_POLL_SECONDS, _POLL_SHARE * (anyio.current_time() - started)))
             started = anyio.current_time()
         self._stop()
 
@@ -334,12 +342,12 @@ def _limit(process: int, seconds: float) -> None:
     """
     if sys.platform == "linux":
         most = math.ceil(seconds) * (os.cpu_count() or 1)  # of all threads together
-        for kind, limit in ((resource.RLIMIT_DATA, MOST_PROCESS_MEMORY), (resource.RLIMIT_CPU, most)):
+        for kind, limit in ((resource.RLIMIT_DATA, MAX_PROCESS_MEMORY), (resource.RLIMIT_CPU, most)):
             with suppress(OSError, ValueError):  # it has ended, or has less already
                 resource.prlimit(process, kind, (limit, limit))
 
 
-def _reason(talk: str) -> str:
-    lines = (line.strip() for line in talk.splitlines())
+def _reason(stderr_text: str) -> str:
+    lines = (line.strip() for line in stderr_text.splitlines())
     told = [_PREFIX.sub("", line).rstrip(".") for line in lines if line and not _NOISE.match(line)]
-    return visible("; ".join(told), SHOWN)
+    return escape_invisible("; ".join(told), MAX_SHOWN_CHARACTERS)

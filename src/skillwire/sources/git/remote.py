@@ -9,7 +9,7 @@ from urllib.parse import urljoin, urlsplit
 
 from skillwire.errors import InvalidValueError, SourceError
 from skillwire.safe_text import quoted
-from skillwire.sources.git.address import WITH_TOKENS, Repository
+from skillwire.sources.git.address import TOKEN_PROTOCOLS, Repository
 from skillwire.sources.git.command import Git, GitError, GitTimeoutError, Login, Output
 
 ASK_SECONDS = 30.0
@@ -19,18 +19,20 @@ FETCH_SECONDS = 300.0
 
 _ANY_USER = "x-access-token"
 """Servers that take a token as a password do not look at the user; this one is GitHub's."""
-_MOST_HOPS = 3
+_MAX_REDIRECTS = 3
 _INFO = "/info/refs?service=git-upload-pack"
 """What git asks for first, below the address of the repository."""
 _REDIRECTED = re.compile(r"returned error: 30[12378]")
 _LOCATION = re.compile(r"<= Recv header: location: *(\S+)", re.IGNORECASE)
 _SHOW_HEADERS = {"GIT_TRACE_CURL": "1", "GIT_TRACE_CURL_NO_DATA": "1", "GIT_TRACE_REDACT": "1"}
-_LOGIN_WANTED = re.compile(r"returned error: 401|Authentication failed|could not read (?:Username|Password)")
+_LOGIN_REQUIRED = re.compile(
+    r"returned error: 401|Authentication failed|could not read (?:Username|Password)"
+)
 _NOT_THERE = re.compile(r"repository .* not found|does not appear to be a git repository|returned error: 404")
 
 
 @dataclass(frozen=True, slots=True)
-class Tip:
+class RemoteRef:
     """What the server calls a commit, and which commit that is at this moment."""
 
     name: str
@@ -45,30 +47,30 @@ class GitRemote:
         self._url = repository.url
         self._user = repository.user
         self._token = repository.token or token or ""
-        self._with_token = repository.protocol in WITH_TOKENS
+        self._with_token = repository.protocol in TOKEN_PROTOCOLS
 
-    async def tip(self, ref: str, folder: Path) -> Tip:
+    async def tip(self, ref: str, folder: Path) -> RemoteRef:
         """Return what `ref` is now: the default branch if it is empty. A branch wins over a tag."""
-        names = _names(ref)
+        names = _candidate_refs(ref)
         peeled = (f"{name}^{{}}" for name in names)  # what a tag points at, where it is an object of its own
-        commits = await self._listed((*names, *peeled), folder)
+        commits = await self._list_refs((*names, *peeled), folder)
         for name in names:
             if name in commits:
-                return Tip(name, commits.get(f"{name}^{{}}", commits[name]))
+                return RemoteRef(name, commits.get(f"{name}^{{}}", commits[name]))
         if ref:
-            raise self.lacks(ref)
+            raise self.missing_ref_error(ref)
         raise SourceError(f"{quoted(self._named)} has no default branch; name one, as in `@main`")
 
-    async def must_answer(self, folder: Path) -> None:
+    async def check_reachable(self, folder: Path) -> None:
         """Raise if the server is not there, or does not want us."""
-        await self._listed(("HEAD",), folder)
+        await self._list_refs(("HEAD",), folder)
 
     async def fetch(
         self,
         *specs: str,
         into: Path,
         inherit: tuple[int, ...],
-        too_much: Callable[[], bool],
+        is_over_limit: Callable[[], bool],
         whole: bool = False,
     ) -> bool:
         """Bring what `specs` name into a bare repository; return False if that was too much.
@@ -84,28 +86,28 @@ class GitRemote:
             names=specs,
             folder=into,
             inherit=inherit,
-            too_much=too_much,
+            is_over_limit=is_over_limit,
             seconds=FETCH_SECONDS,
         )
         return not output.cut
 
-    def lacks(self, ref: str) -> SourceError:
+    def missing_ref_error(self, ref: str) -> SourceError:
         return SourceError(f"{quoted(self._named)} has no branch, tag or commit {quoted(ref)}{_short(ref)}")
 
-    def unreachable(self, error: GitError) -> SourceError:
+    def translate_error(self, error: GitError) -> SourceError:
         """Return what git's refusal means, in words of ours."""
         name = quoted(self._named)
-        if _LOGIN_WANTED.search(error.talk):
+        if _LOGIN_REQUIRED.search(error.stderr_text):
             if self._token or self._user:
                 return SourceError(
                     f"{name} does not accept the token; check that it may read this repository"
                 )
             return SourceError(f"{name} asks for a token: it is private, or does not exist")
-        if _NOT_THERE.search(error.talk):
+        if _NOT_THERE.search(error.stderr_text):
             return SourceError(f"{name} does not exist, or needs a token to be seen")
         return SourceError(f"{name} cannot be fetched: {error.told}")
 
-    async def _listed(self, names: tuple[str, ...], folder: Path) -> dict[str, str]:
+    async def _list_refs(self, names: tuple[str, ...], folder: Path) -> dict[str, str]:
         """Return which commits the server has under these names."""
         self._url = self._named  # whatever it redirected to before
         listing = await self._ask("ls-remote", names=names, folder=folder)
@@ -119,36 +121,36 @@ class GitRemote:
         names: tuple[str, ...],
         folder: Path,
         inherit: tuple[int, ...] = (),
-        too_much: Callable[[], bool] | None = None,
+        is_over_limit: Callable[[], bool] | None = None,
         seconds: float = ASK_SECONDS,
     ) -> Output:
         """Run a command that talks to the server, where the repository is now."""
-        for _ in range(_MOST_HOPS):
+        for _ in range(_MAX_REDIRECTS):
             git = Git.network(self._login())
             arguments = (f"--git-dir={folder}", command, *options, "--", self._url, *names)
             try:
                 return await git.run(
-                    *arguments, folder=folder, seconds=seconds, too_much=too_much, inherit=inherit
+                    *arguments, folder=folder, seconds=seconds, is_over_limit=is_over_limit, inherit=inherit
                 )
             except GitTimeoutError:
                 message = f"{quoted(self._named)} did not answer within {seconds:g} seconds"
                 raise SourceError(message) from None
             except GitError as error:
-                if not _REDIRECTED.search(error.talk):
+                if not _REDIRECTED.search(error.stderr_text):
                     raise
-            self._url = await self._moved_to(git, folder)
+            self._url = await self._find_redirect(git, folder)
         raise SourceError(f"{quoted(self._named)} redirects again and again; write the address it ends at")
 
-    async def _moved_to(self, git: Git, folder: Path) -> str:
+    async def _find_redirect(self, git: Git, folder: Path) -> str:
         """Return where the server redirects to. Raises `SourceError` unless that is the same host."""
         arguments = (f"--git-dir={folder}", "ls-remote", "--", self._url, "HEAD")
         try:
             await git.run(*arguments, folder=folder, seconds=ASK_SECONDS, variables=_SHOW_HEADERS)
         except GitError as error:
-            found = _LOCATION.findall(error.talk)
+            found = _LOCATION.findall(error.stderr_text)
         else:
             return self._url  # it changed its mind
-        moved = _redirected(self._url, found[-1]) if found else None
+        moved = _parse_redirect(self._url, found[-1]) if found else None
         if moved is None:
             raise SourceError(f"{quoted(self._named)} redirects to what is no repository")
         old, new = urlsplit(self._url), urlsplit(moved.url)
@@ -169,7 +171,7 @@ class GitRemote:
         return Login(_origin(self._url), self._user or _ANY_USER, self._token)
 
 
-def _redirected(url: str, location: str) -> Repository | None:
+def _parse_redirect(url: str, location: str) -> Repository | None:
     """Return the repository that a redirect of git's first question leads to."""
     target = urljoin(url + _INFO, location)
     try:
@@ -178,7 +180,7 @@ def _redirected(url: str, location: str) -> Repository | None:
         return None
 
 
-def _names(ref: str) -> tuple[str, ...]:
+def _candidate_refs(ref: str) -> tuple[str, ...]:
     """Return what a server may call `ref`, the best first."""
     if ref in {"", "HEAD"}:
         return ("HEAD",)

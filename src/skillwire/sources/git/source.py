@@ -18,9 +18,9 @@ from skillwire.sources.git.address import Repository
 from skillwire.sources.git.cache import GitCache, LastServed
 from skillwire.sources.git.clone import FolderSize, GitClone, GitFolder
 from skillwire.sources.git.command import Git, GitError
-from skillwire.sources.git.remote import FETCH_SECONDS, GitRemote, Tip
+from skillwire.sources.git.remote import FETCH_SECONDS, GitRemote, RemoteRef
 
-MOST_BYTES = 1024 * 1024 * 1024
+MAX_BYTES = 1024 * 1024 * 1024
 """Bytes that are fetched, and bytes that are checked out, of one repository."""
 _ALL = "refs/skillwire-all"
 """Where the whole history goes while a commit is looked for."""
@@ -65,7 +65,7 @@ class GitFetcher(Fetcher):
         token: str | None = None,
         *,
         limits: Limits | None = None,
-        most_bytes: int = MOST_BYTES,
+        most_bytes: int = MAX_BYTES,
     ) -> None:
         self.place = repository.place
         self._repository = repository
@@ -81,7 +81,7 @@ class GitFetcher(Fetcher):
         if record is None:
             return None
         root = self._root(record.commit)
-        left_out = tuple(map(_left_out, record.submodules))
+        left_out = tuple(map(_submodule_problem, record.submodules))
         folder = self._cache.checkout(record.commit, self._repository.path)
         copy = Snapshot(root, record.commit, left_out, folder)
         if copy != self._copy:
@@ -89,12 +89,12 @@ class GitFetcher(Fetcher):
         return self._copy if root.is_dir() else None
 
     async def fetch(self) -> Snapshot:
-        if self._repository.pinned and (last := self.last()) is not None:
+        if self._repository.is_pinned and (last := self.last()) is not None:
             return last  # exactly that commit, for ever: there is nothing to ask
         try:
             return await self._fetch()
         except GitError as error:
-            raise self._remote.unreachable(error) from error
+            raise self._remote.translate_error(error) from error
         except OSError as error:
             reason = (error.strerror or type(error).__name__).lower()
             raise SourceError(f"the folder for copies cannot be written: {reason}") from error
@@ -102,16 +102,16 @@ class GitFetcher(Fetcher):
     async def _fetch(self) -> Snapshot:
         self._cache.make()
         if not self._usable:
-            await Git.local().must_be_new_enough(self._cache.folder)
+            await Git.local().check_version(self._cache.folder)
             self._usable = True
-        wanted = await self._wanted()
+        wanted = await self._resolve_ref()
         if (last := self.last()) is not None and last.version == wanted.commit:
             return last
         try:
             with anyio.fail_after(FETCH_SECONDS) as waiting:
                 async with self._cache.locked() as lock:
                     waiting.deadline = float("inf")
-                    await self._bring(wanted, lock)
+                    await self._fetch_and_check_out(wanted, lock)
         except TimeoutError:
             raise SourceError(
                 f"another process has been fetching {quoted(self.place)} for too long"
@@ -120,15 +120,15 @@ class GitFetcher(Fetcher):
         assert copy is not None, "it was recorded a moment ago"
         return copy
 
-    async def _wanted(self) -> Tip:
+    async def _resolve_ref(self) -> RemoteRef:
         """Ask the server what is to be served now."""
         ref = self._repository.ref
-        if not self._repository.pinned:
+        if not self._repository.is_pinned:
             return await self._remote.tip(ref, self._cache.folder)
-        await self._remote.must_answer(self._cache.folder)
-        return Tip(ref, ref)
+        await self._remote.check_reachable(self._cache.folder)
+        return RemoteRef(ref, ref)
 
-    async def _bring(self, wanted: Tip, lock: tuple[int, ...]) -> None:
+    async def _fetch_and_check_out(self, wanted: RemoteRef, lock: tuple[int, ...]) -> None:
         """Fetch, check out and record; from scratch if the clone turns out to be damaged."""
         await anyio.to_thread.run_sync(self._cache.sweep)
         clone = GitClone(self._cache)
@@ -142,8 +142,8 @@ class GitFetcher(Fetcher):
             await clone.make(len(wanted.commit))
             await self._update(clone, wanted, lock)
 
-    async def _update(self, clone: GitClone, wanted: Tip, lock: tuple[int, ...]) -> None:
-        commit = await self._fetched(clone, wanted, lock)
+    async def _update(self, clone: GitClone, wanted: RemoteRef, lock: tuple[int, ...]) -> None:
+        commit = await self._fetch_commit(clone, wanted, lock)
         folder = await clone.folder(commit, self._repository.path)
         measure = await clone.measure(folder, self._limits)
         if measure.more or measure.entries > self._limits.entries or measure.bytes > self._most_bytes:
@@ -154,13 +154,13 @@ class GitFetcher(Fetcher):
         await self._check_out(clone, folder, measure)
         ref, path = self._repository.ref, self._repository.path
         before = self._cache.record(ref, path)
-        previous = before.followed_by(commit) if before else ""
+        previous = before.previous_commit(commit) if before else ""
         self._cache.write(LastServed(ref, path, commit, previous, measure.submodules))
         await anyio.to_thread.run_sync(self._cache.prune)
         with suppress(SourceError):  # what is served is here already
             await clone.tidy()
 
-    async def _fetched(self, clone: GitClone, wanted: Tip, lock: tuple[int, ...]) -> str:
+    async def _fetch_commit(self, clone: GitClone, wanted: RemoteRef, lock: tuple[int, ...]) -> str:
         """Bring the wanted commit into the clone; return which one came, which a pin says beforehand."""
         ref = clone.ref(wanted.name)
         if await clone.has(wanted.commit):  # another mirror of this repository brought it
@@ -169,27 +169,27 @@ class GitFetcher(Fetcher):
         try:
             await self._transfer(f"+{wanted.name}:{ref}", lock=lock)
         except GitError as error:
-            if not self._repository.pinned:
+            if not self._repository.is_pinned:
                 raise
             await self._search(clone, wanted.commit, error, lock)
             await clone.keep(ref, wanted.commit)
         commit = await clone.commit(ref)
-        if commit is None or (self._repository.pinned and commit != wanted.commit):
-            raise self._remote.lacks(self._repository.ref)
+        if commit is None or (self._repository.is_pinned and commit != wanted.commit):
+            raise self._remote.missing_ref_error(self._repository.ref)
         return commit
 
     async def _search(self, clone: GitClone, commit: str, error: GitError, lock: tuple[int, ...]) -> None:
         """Look for a commit in the whole history, because the server does not hand it out by its name."""
-        if "not our ref" in error.talk:  # said by servers that hand out whatever they have
-            raise self._remote.lacks(commit) from error
-        if "unadvertised object" not in error.talk:
+        if "not our ref" in error.stderr_text:  # said by servers that hand out whatever they have
+            raise self._remote.missing_ref_error(commit) from error
+        if "unadvertised object" not in error.stderr_text:
             raise error
         try:
             await self._transfer(
                 f"+refs/heads/*:{_ALL}/h/*", f"+refs/tags/*:{_ALL}/t/*", lock=lock, whole=True
             )
             if await clone.commit(commit) != commit:
-                raise self._remote.lacks(commit) from error
+                raise self._remote.missing_ref_error(commit) from error
         finally:
             await clone.forget(_ALL)
 
@@ -199,7 +199,7 @@ class GitFetcher(Fetcher):
             *specs,
             into=self._cache.clone,
             inherit=lock,
-            too_much=lambda: self._cache.clone_size() - before > self._most_bytes,
+            is_over_limit=lambda: self._cache.clone_size() - before > self._most_bytes,
             whole=whole,
         )
         if not done:
@@ -215,7 +215,7 @@ class GitFetcher(Fetcher):
         return self._cache.checkout(commit, path).joinpath(*path.split("/"))
 
 
-def _left_out(submodule: str) -> Problem:
+def _submodule_problem(submodule: str) -> Problem:
     return Problem(
         submodule,
         Rule.SOURCE_PARTIAL,

@@ -19,7 +19,7 @@ from skillwire.sources.fetched import Snapshot
 from skillwire.sources.folder.files import make_executable
 from skillwire.sources.web.client import HttpValidators
 
-_OURS_ALONE = 0o700
+_PRIVATE_DIR_MODE = 0o700
 """What is behind a token is not for everybody on this machine."""
 _ABANDONED_AFTER = 24 * 60 * 60
 """Seconds until what was staged is taken for the rest of a run that was killed."""
@@ -145,7 +145,7 @@ class WebCache:
 
     def put(self, key: str, files: Mapping[str, bytes], executable: Collection[str] = ()) -> None:
         """Keep a skill. The paths have been checked. Those in `executable` can be run."""
-        with self._becoming(self._skills / key) as staged:
+        with self._create_folder(self._skills / key) as staged:
             for path, content in files.items():
                 target = staged / path
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -156,7 +156,7 @@ class WebCache:
         told = "".join(f"{name} {skills[name].key}\n" for name in sorted(skills))
         version = Digest.of(told.encode()).text
         if not self._root(version).is_dir():
-            with self._becoming(self._root(version)) as staged:
+            with self._create_folder(self._root(version)) as staged:
                 for name, held in skills.items():
                     _link_tree(self._skills / held.key, staged / name)
         return version
@@ -185,7 +185,7 @@ class WebCache:
         return self._copies / version.removeprefix("sha256:")
 
     @contextmanager
-    def _becoming(self, target: Path) -> Generator[Path]:
+    def _create_folder(self, target: Path) -> Generator[Path]:
         """Yield a new folder. It gets its name when it is complete, unless somebody else was faster."""
         self._make_folder()
         self._staging.mkdir(exist_ok=True)
@@ -199,7 +199,7 @@ class WebCache:
                     raise
 
     def _make_folder(self) -> None:
-        self.folder.mkdir(mode=_OURS_ALONE, parents=True, exist_ok=True)
+        self.folder.mkdir(mode=_PRIVATE_DIR_MODE, parents=True, exist_ok=True)
 
 
 def skill_key(*parts: str) -> str:

@@ -17,11 +17,11 @@ import httpx2
 from skillwire import __version__
 from skillwire.core.http_body import BodyTooLargeError, read_response
 from skillwire.errors import SourceError
-from skillwire.safe_text import visible
+from skillwire.safe_text import escape_invisible
 from skillwire.sources.web.address import WebAddress
 
 MAX_REDIRECTS = 5
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
 """Seconds for one answer, redirects included."""
 
 _OK, _NOT_MODIFIED = 200, 304
@@ -49,7 +49,9 @@ class HttpValidators:
 
     @classmethod
     def of(cls, headers: httpx2.Headers) -> Self:
-        return cls(_repeatable(headers.get("etag", "")), _repeatable(headers.get("last-modified", "")))
+        return cls(
+            _sendable_header(headers.get("etag", "")), _sendable_header(headers.get("last-modified", ""))
+        )
 
     def headers(self) -> dict[str, str]:
         named = {"If-None-Match": self.etag, "If-Modified-Since": self.modified}
@@ -57,7 +59,7 @@ class HttpValidators:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchResult:
     """What a server answered."""
 
     address: WebAddress
@@ -77,7 +79,7 @@ class WebClient:
         *,
         allowed_origins: Collection[str] = (),
         token: str | None = None,
-        patience: float = PATIENCE,
+        patience: float = TIMEOUT_SECONDS,
     ) -> None:
         """`home` is the address that the operator named; the token is for its origin alone."""
         self._home = home
@@ -97,7 +99,9 @@ class WebClient:
         self._clients.clear()
         await self._stack.__aexit__(kind, error, trace)
 
-    async def get(self, address: WebAddress, *, limit: int, known: HttpValidators | None = None) -> Fetched:
+    async def get(
+        self, address: WebAddress, *, limit: int, known: HttpValidators | None = None
+    ) -> FetchResult:
         """Return at most `limit` bytes of content, or no content if what is `known` is still true.
 
         Raises `SourceError`.
@@ -108,16 +112,16 @@ class WebClient:
         except TimeoutError:
             raise SourceError(f"{address.shown} takes longer than {self._patience:g} seconds") from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            reason = visible(str(error) or type(error).__name__, _SHOWN_REASON)
+            reason = escape_invisible(str(error) or type(error).__name__, _SHOWN_REASON)
             raise SourceError(f"{address.shown} cannot be fetched: {reason}") from error
 
-    async def _follow(self, address: WebAddress, limit: int, known: HttpValidators) -> Fetched:
+    async def _follow(self, address: WebAddress, limit: int, known: HttpValidators) -> FetchResult:
         if not self._allows(address):
             raise SourceError(f"{address.shown} is not at an allowed origin; {_remedy(address)}")
         asked = address
         for _ in range(MAX_REDIRECTS + 1):
             answer = await self._ask(asked, limit, known)
-            if isinstance(answer, Fetched):
+            if isinstance(answer, FetchResult):
                 return answer
             if not self._allows(answer):
                 target = f"`{answer.origin}`, which is not an allowed origin"
@@ -125,7 +129,7 @@ class WebClient:
             asked = answer
         raise SourceError(f"{address.shown} redirects more than {MAX_REDIRECTS} times")
 
-    async def _ask(self, address: WebAddress, limit: int, known: HttpValidators) -> Fetched | WebAddress:
+    async def _ask(self, address: WebAddress, limit: int, known: HttpValidators) -> FetchResult | WebAddress:
         """Return what one address answers: content, or another address."""
         client = self._client(address)
         async with client.stream("GET", address.url, headers=self._headers(address, known)) as response:
@@ -133,12 +137,12 @@ class WebClient:
             if status in _REDIRECTS and "location" in response.headers:
                 return _next(address, response.headers["location"])
             if status == _NOT_MODIFIED and known != HttpValidators():
-                return Fetched(address, None, "", known)
+                return FetchResult(address, None, "", known)
             if status != _OK:
                 raise HttpStatusError(address, status)
             content = await _body(response, address, limit)
             media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-            return Fetched(address, content, media_type, HttpValidators.of(response.headers))
+            return FetchResult(address, content, media_type, HttpValidators.of(response.headers))
 
     def _allows(self, address: WebAddress) -> bool:
         return address.origin in self._allowed
@@ -166,7 +170,7 @@ def _open_client(patience: float, address: WebAddress) -> httpx2.AsyncClient:
             headers={"User-Agent": f"skillwire/{__version__}", "Accept-Encoding": "gzip"},
         )
     except (OSError, ValueError, ImportError) as error:  # a proxy or a certificate that nobody can use
-        reason = visible(str(error), _SHOWN_REASON)
+        reason = escape_invisible(str(error), _SHOWN_REASON)
         raise SourceError(
             f"the environment names a proxy or certificates that do not work: {reason}"
         ) from error
@@ -183,7 +187,7 @@ def _remedy(address: WebAddress) -> str:
     return f"allow `{address.origin}` with `allowed-origins` in the configuration"
 
 
-def _repeatable(value: str) -> str:
+def _sendable_header(value: str) -> str:
     """Return a header's value if it can be sent back as it is."""
     return value if len(value) <= _MAX_VALIDATOR and value.isascii() and value.isprintable() else ""
 

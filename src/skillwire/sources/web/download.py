@@ -11,17 +11,19 @@ from skillwire.core.record import Digest
 from skillwire.errors import SourceError
 from skillwire.frontmatter.document import read_document
 from skillwire.protocol.archive_rules import ArchiveBounds, ArchiveError
-from skillwire.protocol.delivery import Delivery, archive_form
-from skillwire.protocol.discovery import Artifact, FileListSkill, Published
+from skillwire.protocol.delivery import Delivery, detect_archive_format
+from skillwire.protocol.discovery import Artifact, FileListSkill, PublishedSkill
 from skillwire.protocol.unpacking import unpack_with_modes
 from skillwire.safe_text import quoted
 from skillwire.sources.web.address import WebAddress
 from skillwire.sources.web.cache import FetchedSkill, VisitState, WebCache, skill_key
-from skillwire.sources.web.client import Fetched, HttpValidators, WebClient
+from skillwire.sources.web.client import FetchResult, HttpValidators, WebClient
 
-TOTAL_BYTES = 1024 * 1024 * 1024
+MAX_TOTAL_BYTES = 1024 * 1024 * 1024
 """Of all skills of one publisher together."""
-TOO_MUCH = f"the skills of one publisher may have {TOTAL_BYTES:,} bytes together, and this is more"
+TOTAL_BYTES_MESSAGE = (
+    f"the skills of one publisher may have {MAX_TOTAL_BYTES:,} bytes together, and this is more"
+)
 
 _BOUNDS = ArchiveBounds()
 
@@ -33,77 +35,79 @@ class UnusableError(SourceError):
 class SkillDownloader:
     """Brings the skills of one index to the shelf, one visit long."""
 
-    def __init__(self, fetcher: WebClient, base: WebAddress, shelf: WebCache, before: VisitState) -> None:
-        self._fetcher = fetcher
+    def __init__(
+        self, web_client: WebClient, base: WebAddress, web_cache: WebCache, before: VisitState
+    ) -> None:
+        self._web_client = web_client
         self._base = base
-        self._shelf = shelf
+        self._web_cache = web_cache
         self._before = before
         self._fetched = 0
         self.refused: dict[str, str] = {}
 
-    async def bring(self, skill: Published) -> FetchedSkill:
+    async def fetch_skill(self, skill: PublishedSkill) -> FetchedSkill:
         """Return the skill as it is on the shelf now. Raises `SourceError`."""
         if isinstance(skill, FileListSkill):
-            return await self._bring_files(skill)
-        return await self._bring_artifact(skill)
+            return await self._fetch_files(skill)
+        return await self._fetch_artifact(skill)
 
-    async def _bring_artifact(self, artifact: Artifact) -> FetchedSkill:
+    async def _fetch_artifact(self, artifact: Artifact) -> FetchedSkill:
         key = skill_key(artifact.name, artifact.type, artifact.digest.text)
-        if (held := await self._held(artifact.name, key)) is not None:
+        if (held := await self._find_cached(artifact.name, key)) is not None:
             return held
         if (reason := self._before.refused.get(key)) is not None:
             self.refused[key] = reason
             raise UnusableError(reason)
         limit = _BOUNDS.bytes if artifact.type is Delivery.SKILL_MD else _BOUNDS.packed
-        fetched = await self._fetcher.get(self._base.join(artifact.url), limit=limit)
+        fetched = await self._web_client.get(self._base.join(artifact.url), limit=limit)
         try:
-            files, executable = await anyio.to_thread.run_sync(_opened, artifact, fetched)
+            files, executable = await anyio.to_thread.run_sync(_unpack_download, artifact, fetched)
         except UnusableError as error:
             self.refused[key] = str(error)
             raise
-        return await self._keep(key, files, executable)
+        return await self._store(key, files, executable)
 
-    async def _bring_files(self, skill: FileListSkill) -> FetchedSkill:
+    async def _fetch_files(self, skill: FileListSkill) -> FetchedSkill:
         """Fetch what changed. No digest says what should come, so every file is asked for."""
         before = self._before.skills.get(skill.name, FetchedSkill("", 0))
         files: dict[str, bytes] = {}
         validators: dict[str, HttpValidators] = {}
         left = _BOUNDS.bytes
         for path in skill.files:
-            kept = self._shelf.read(before.key, path) if path in before.validators else None
+            kept = self._web_cache.read(before.key, path) if path in before.validators else None
             known = None if kept is None else before.validators[path]
             address = self._base.join(f"{skill.name}/{quote(path)}")
-            fetched = await self._fetcher.get(address, limit=left, known=known)
+            fetched = await self._web_client.get(address, limit=left, known=known)
             content = kept or b"" if fetched.content is None else fetched.content
             files[path], validators[path] = content, fetched.validators
             left -= len(content)
-        _must_be(skill.name, files, "")
+        _check_skill(skill.name, files, "")
         key = skill_key(skill.name, *(f"{path}\0{Digest.of(files[path])}" for path in sorted(files)))
-        held = await self._held(skill.name, key) or await self._keep(key, files)
+        held = await self._find_cached(skill.name, key) or await self._store(key, files)
         return FetchedSkill(key, held.size, validators)
 
-    async def _held(self, name: str, key: str) -> FetchedSkill | None:
+    async def _find_cached(self, name: str, key: str) -> FetchedSkill | None:
         before = self._before.skills.get(name)
-        if before is not None and before.key == key and self._shelf.has(key):
+        if before is not None and before.key == key and self._web_cache.has(key):
             return before
-        size = await anyio.to_thread.run_sync(self._shelf.size, key)
+        size = await anyio.to_thread.run_sync(self._web_cache.size, key)
         return None if size is None else FetchedSkill(key, size)
 
-    async def _keep(
+    async def _store(
         self, key: str, files: Mapping[str, bytes], executable: Collection[str] = ()
     ) -> FetchedSkill:
         size = sum(map(len, files.values()))
         self._fetched += size
-        if self._fetched > TOTAL_BYTES:
-            raise SourceError(TOO_MUCH)
+        if self._fetched > MAX_TOTAL_BYTES:
+            raise SourceError(TOTAL_BYTES_MESSAGE)
         try:
-            await anyio.to_thread.run_sync(self._shelf.put, key, files, executable)
+            await anyio.to_thread.run_sync(self._web_cache.put, key, files, executable)
         except OSError as error:
             raise SourceError(f"it cannot be kept here: {(error.strerror or str(error)).lower()}") from error
         return FetchedSkill(key, size)
 
 
-def _opened(artifact: Artifact, fetched: Fetched) -> tuple[dict[str, bytes], Collection[str]]:
+def _unpack_download(artifact: Artifact, fetched: FetchResult) -> tuple[dict[str, bytes], Collection[str]]:
     """Return the files of a download, and the paths of those that can be run.
 
     Nothing is looked into before its digest is right.
@@ -114,7 +118,7 @@ def _opened(artifact: Artifact, fetched: Fetched) -> tuple[dict[str, bytes], Col
     if artifact.type is Delivery.SKILL_MD:
         files, executable = {SKILL_FILE: content}, set[str]()
     else:
-        form = archive_form(fetched.address.path, fetched.media_type)
+        form = detect_archive_format(fetched.address.path, fetched.media_type)
         if form is None:
             raise UnusableError(f"{shown} is neither a `.tar.gz` nor a `.zip` file")
         try:
@@ -122,11 +126,11 @@ def _opened(artifact: Artifact, fetched: Fetched) -> tuple[dict[str, bytes], Col
         except ArchiveError as error:
             raise UnusableError(f"{shown} {error}") from error
         files, executable = unpacked.files, unpacked.executable
-    _must_be(artifact.name, files, f"{shown}: ")
+    _check_skill(artifact.name, files, f"{shown}: ")
     return files, executable
 
 
-def _must_be(name: str, files: Mapping[str, bytes], where: str) -> None:
+def _check_skill(name: str, files: Mapping[str, bytes], where: str) -> None:
     """Raise unless the files are a skill of this name that can be served."""
     if SKILL_FILE not in files:
         raise UnusableError(f"{where}it has no `{SKILL_FILE}` at its root")

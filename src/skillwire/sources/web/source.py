@@ -15,12 +15,12 @@ from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.core.record import Digest, Limits
 from skillwire.errors import SourceError, UsageError
 from skillwire.protocol.discovery import (
-    FOLDER,
     INDEX_FILE,
-    OLDER_FOLDER,
+    LEGACY_WELL_KNOWN_FOLDER,
+    WELL_KNOWN_FOLDER,
     DiscoveryError,
     Index,
-    Published,
+    PublishedSkill,
     read_index,
 )
 from skillwire.safe_text import quoted
@@ -28,18 +28,18 @@ from skillwire.sources.cache_folder import cache_folder_from
 from skillwire.sources.fetched import POLL_SECONDS, FetchedSource, Fetcher, Snapshot
 from skillwire.sources.web.address import WebAddress, allowed_origin
 from skillwire.sources.web.cache import FetchedSkill, VisitState, WebCache
-from skillwire.sources.web.client import Fetched, HttpStatusError, WebClient
-from skillwire.sources.web.download import TOO_MUCH, TOTAL_BYTES, SkillDownloader
+from skillwire.sources.web.client import FetchResult, HttpStatusError, WebClient
+from skillwire.sources.web.download import MAX_TOTAL_BYTES, TOTAL_BYTES_MESSAGE, SkillDownloader
 
-AT_ONCE = 8
+MAX_CONCURRENT_DOWNLOADS = 8
 """Downloads under way at a time."""
-PATIENCE = 300.0
+TIMEOUT_SECONDS = 300.0
 """Seconds for all downloads of a visit. What is late comes with the next one."""
-INDEX_BYTES = 16 * 1024 * 1024
+MAX_INDEX_BYTES = 16 * 1024 * 1024
 """Bytes of an index."""
 
 _NOT_THERE = frozenset({404, 410})
-_FOLDERS = "|".join(map(re.escape, (FOLDER, OLDER_FOLDER)))
+_FOLDERS = "|".join(map(re.escape, (WELL_KNOWN_FOLDER, LEGACY_WELL_KNOWN_FOLDER)))
 _PATH = re.compile(rf"(?P<site>/.*)??/(?P<folder>{_FOLDERS})(?:/(?:{re.escape(INDEX_FILE)})?)?")
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _LATE = "all downloads together take too long, and its turn did not come"
@@ -91,11 +91,11 @@ class WebFetcher(Fetcher):
         self._token = token
         self.place = self._home.url.removesuffix(INDEX_FILE)
         name = hashlib.sha256(self.place.encode()).hexdigest()[:32]
-        self._shelf = WebCache(cache / "publishers" / name)
+        self._web_cache = WebCache(cache / "publishers" / name)
         self._fetching = anyio.Lock()
 
     def last(self) -> Snapshot | None:
-        return self._shelf.copy(self._shelf.state())
+        return self._web_cache.copy(self._web_cache.state())
 
     async def fetch(self) -> Snapshot:
         async with self._fetching:
@@ -104,21 +104,21 @@ class WebFetcher(Fetcher):
             except OSError as error:
                 reason = (error.strerror or type(error).__name__).lower()
                 raise SourceError(
-                    f"the cache {quoted(str(self._shelf.folder))} cannot be used: {reason}"
+                    f"the cache {quoted(str(self._web_cache.folder))} cannot be used: {reason}"
                 ) from error
 
     async def _fetch(self) -> Snapshot:
-        before = await anyio.to_thread.run_sync(self._shelf.state)
-        async with WebClient(self._home, allowed_origins=self._allowed, token=self._token) as fetcher:
-            asked, fetched, content = await self._fetch_index(fetcher, before)
+        before = await anyio.to_thread.run_sync(self._web_cache.state)
+        async with WebClient(self._home, allowed_origins=self._allowed, token=self._token) as web_client:
+            asked, fetched, content = await self._fetch_index(web_client, before)
             try:
                 index = await anyio.to_thread.run_sync(read_index, content)
             except DiscoveryError as error:
                 raise SourceError(f"{fetched.address.shown} {error}") from error
-            skills = SkillDownloader(fetcher, fetched.address, self._shelf, before)
-            outcomes = await _bring_all(skills, index.skills)
-        held, problems = self._chosen(index, outcomes, before)
-        version = await anyio.to_thread.run_sync(self._shelf.assemble, held)
+            skills = SkillDownloader(web_client, fetched.address, self._web_cache, before)
+            outcomes = await _fetch_all(skills, index.skills)
+        held, problems = self._choose_skills(index, outcomes, before)
+        version = await anyio.to_thread.run_sync(self._web_cache.assemble, held)
         after = VisitState(
             address=asked.url,
             index=Digest.of(content),
@@ -129,21 +129,23 @@ class WebFetcher(Fetcher):
             problems=tuple(problems),
         )
         if after != before or fetched.content is not None:
-            await anyio.to_thread.run_sync(self._shelf.save, after, content)
-        copy = self._shelf.copy(after)
+            await anyio.to_thread.run_sync(self._web_cache.save, after, content)
+        copy = self._web_cache.copy(after)
         assert copy is not None, "a copy that was just assembled is there"
         return copy
 
-    async def _fetch_index(self, fetcher: WebClient, before: VisitState) -> tuple[WebAddress, Fetched, bytes]:
+    async def _fetch_index(
+        self, web_client: WebClient, before: VisitState
+    ) -> tuple[WebAddress, FetchResult, bytes]:
         """Return where the index was asked for, the answer, and the index itself."""
         refused: list[HttpStatusError] = []
         for address in self._addresses:
             kept = None
             if before.address == address.url:
-                kept = await anyio.to_thread.run_sync(self._shelf.index, before)
+                kept = await anyio.to_thread.run_sync(self._web_cache.index, before)
             known = None if kept is None else before.validators
             try:
-                fetched = await fetcher.get(address, limit=INDEX_BYTES, known=known)
+                fetched = await web_client.get(address, limit=MAX_INDEX_BYTES, known=known)
             except HttpStatusError as error:
                 if error.status not in _NOT_THERE:
                     raise
@@ -152,32 +154,34 @@ class WebFetcher(Fetcher):
                 return address, fetched, kept or b"" if fetched.content is None else fetched.content
         raise SourceError(", and ".join(map(str, refused))) from refused[0]
 
-    def _chosen(
+    def _choose_skills(
         self, index: Index, outcomes: dict[str, FetchedSkill | str], before: VisitState
     ) -> tuple[dict[str, FetchedSkill], list[Problem]]:
         """Return what the next copy holds, and why it does not hold the rest, or only what it held before."""
         held: dict[str, FetchedSkill] = {}
         problems = [*index.problems]
-        left = TOTAL_BYTES
+        left = MAX_TOTAL_BYTES
         for skill in index.skills:
             outcome, last = outcomes.get(skill.name, _LATE), before.skills.get(skill.name)
             if isinstance(outcome, FetchedSkill):
                 chosen = outcome
-            elif last is not None and self._shelf.has(last.key):
+            elif last is not None and self._web_cache.has(last.key):
                 chosen = last
-                problems.append(_partial(skill.name, f"it is served as it was before: {outcome}"))
+                problems.append(_partial_problem(skill.name, f"it is served as it was before: {outcome}"))
             else:
-                problems.append(_partial(skill.name, f"it is left out: {outcome}"))
+                problems.append(_partial_problem(skill.name, f"it is left out: {outcome}"))
                 continue
             left -= chosen.size
             if left < 0:
-                problems.append(_partial(skill.name, f"it is left out: {TOO_MUCH}"))
+                problems.append(_partial_problem(skill.name, f"it is left out: {TOTAL_BYTES_MESSAGE}"))
             else:
                 held[skill.name] = chosen
         return held, problems
 
 
-async def _bring_all(skills: SkillDownloader, wanted: Iterable[Published]) -> dict[str, FetchedSkill | str]:
+async def _fetch_all(
+    skills: SkillDownloader, wanted: Iterable[PublishedSkill]
+) -> dict[str, FetchedSkill | str]:
     """Return, by name, each skill as it is on the shelf, or why it is not there. What was late is missing."""
     outcomes: dict[str, FetchedSkill | str] = {}
     waiting = iter(wanted)
@@ -185,13 +189,13 @@ async def _bring_all(skills: SkillDownloader, wanted: Iterable[Published]) -> di
     async def work() -> None:
         for skill in waiting:
             try:
-                outcomes[skill.name] = await skills.bring(skill)
+                outcomes[skill.name] = await skills.fetch_skill(skill)
             except SourceError as error:
                 outcomes[skill.name] = str(error)
 
-    with anyio.move_on_after(PATIENCE):
+    with anyio.move_on_after(TIMEOUT_SECONDS):
         async with anyio.create_task_group() as group:
-            for _ in range(AT_ONCE):
+            for _ in range(MAX_CONCURRENT_DOWNLOADS):
                 group.start_soon(work)
     return outcomes
 
@@ -199,19 +203,23 @@ async def _bring_all(skills: SkillDownloader, wanted: Iterable[Published]) -> di
 def _index_addresses(url: str) -> tuple[WebAddress, ...]:
     """Return where the index may be, the newer place first. Raises `UsageError`."""
     hint = (
-        f"write `https://host.example`, or `https://host.example/{FOLDER}/`; "
+        f"write `https://host.example`, or `https://host.example/{WELL_KNOWN_FOLDER}/`; "
         "an MCP server is written `mcp+https://host.example/mcp`"
     )
     try:
         address = WebAddress.parse(url)
     except SourceError as error:
         raise UsageError(str(error), hint=hint) from error
-    found = _PATH.fullmatch(f"/{FOLDER}" if address.path in {"", "/"} else address.path)
+    found = _PATH.fullmatch(f"/{WELL_KNOWN_FOLDER}" if address.path in {"", "/"} else address.path)
     if found is None or address.has_query:
         raise UsageError(f"{address.shown} is not the address of a publisher of skills", hint=hint)
-    folders = [FOLDER, OLDER_FOLDER] if found["folder"] == FOLDER else [OLDER_FOLDER]
+    folders = (
+        [WELL_KNOWN_FOLDER, LEGACY_WELL_KNOWN_FOLDER]
+        if found["folder"] == WELL_KNOWN_FOLDER
+        else [LEGACY_WELL_KNOWN_FOLDER]
+    )
     return tuple(address.join(f"{found['site'] or ''}/{folder}/{INDEX_FILE}") for folder in folders)
 
 
-def _partial(name: str, message: str) -> Problem:
+def _partial_problem(name: str, message: str) -> Problem:
     return Problem(f"{name}/{SKILL_FILE}", Rule.SOURCE_PARTIAL, Severity.WARNING, message, _ASKED_AGAIN)

@@ -27,8 +27,8 @@ def test_a_projects_file(machine: Machine) -> None:
     assert site.target is not None
     assert site.target.url == "https://acme.example/mcp"
     assert site.target.headers == {"X-Key": "k3y"}
-    assert local.asks_first
-    assert site.asks_first
+    assert local.needs_consent
+    assert site.needs_consent
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_claude_code_everywhere_and_in_one_project(machine: Machine) -> None:
     assert known.labels["off"].state == "disabled"
     assert known.labels["here"].target is not None
     assert known.labels["here"].target.cwd == machine.repository
-    assert not known.labels["here"].asks_first, "the file is the person's own"
+    assert not known.labels["here"].needs_consent, "the file is the person's own"
     assert set(machine.known(machine.home).labels) == {"everywhere", "both"}
 
 
@@ -135,7 +135,7 @@ def test_vscode(machine: Machine) -> None:
 def test_vscode_of_a_person(machine: Machine) -> None:
     machine.own(".config/Code/User/mcp.json", {"servers": {"acme": PROGRAM}})
     assert machine.server("acme").client.title == "VS Code"
-    assert not machine.server("acme").asks_first
+    assert not machine.server("acme").needs_consent
 
 
 def test_cursor(machine: Machine) -> None:
@@ -146,8 +146,8 @@ def test_cursor(machine: Machine) -> None:
     mine = machine.server("mine")
     assert mine.target is not None
     assert mine.target.headers == {"Authorization": "Bearer t0ken"}
-    assert not mine.asks_first
-    assert machine.server("ours").asks_first
+    assert not mine.needs_consent
+    assert machine.server("ours").needs_consent
 
 
 CODEX = """
@@ -202,7 +202,7 @@ def test_codex_in_a_folder_of_its_own(machine: Machine, tmp_path: Path) -> None:
 
 def test_a_projects_codex_asks(machine: Machine) -> None:
     machine.shared(".codex/config.toml", CODEX)
-    assert machine.server("local").asks_first
+    assert machine.server("local").needs_consent
 
 
 def test_gemini(machine: Machine) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from skillwire import Target
 from skillwire.config.clients.known import KnownServer, targets
 from skillwire.errors import InvalidValueError, UsageError
-from skillwire.host.connections.labels import command_slug, free_label, is_label, slug, url_slug
+from skillwire.host.connections.labels import command_slug, is_label, slug, unique_label, url_slug
 from tests.support.client_files import PROGRAM, Machine
 
 OTHER = {"command": "another-server"}
@@ -92,7 +92,7 @@ def test_a_label_stays_as_it_is(text: str) -> None:
 
 @given(st.sets(st.from_regex(r"a(-[0-9]{1,2})?", fullmatch=True)))
 def test_a_free_label_is_free(taken: set[str]) -> None:
-    assert is_label(free := free_label("a", taken))
+    assert is_label(free := unique_label("a", taken))
     assert free not in taken
 
 

@@ -135,7 +135,7 @@ async def test_a_pack_that_expands_beyond_the_bound_on_memory_is_refused(
     noise = random.Random(1).randbytes(100_000)
     origin.commit({f"big/{number}.bin": noise * 60 + bytes([number]) for number in range(2)})
     origin.git("repack", "-adfq", "--depth=5")
-    monkeypatch.setattr(settings, "MOST_MEMORY", 3_000_000)
+    monkeypatch.setattr(settings, "MAX_MEMORY", 3_000_000)
     cache = tmp_path / "cache"
     reason = await refused(mirror(server, origin, cache))
     assert "cannot be fetched: " in reason

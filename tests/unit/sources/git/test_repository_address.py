@@ -150,10 +150,10 @@ def test_a_path_that_leads_out_of_the_repository_is_refused_with_what_to_write(t
 
 
 def test_a_commit_is_a_pin_and_a_branch_is_not() -> None:
-    assert Repository.parse(f"github:acme/skills@{COMMIT}").pinned
-    assert Repository.parse(f"github:acme/skills@{COMMIT}{COMMIT[:24]}").pinned
-    assert not Repository.parse(f"github:acme/skills@{COMMIT[:12]}").pinned
-    assert not Repository.parse("github:acme/skills").pinned
+    assert Repository.parse(f"github:acme/skills@{COMMIT}").is_pinned
+    assert Repository.parse(f"github:acme/skills@{COMMIT}{COMMIT[:24]}").is_pinned
+    assert not Repository.parse(f"github:acme/skills@{COMMIT[:12]}").is_pinned
+    assert not Repository.parse("github:acme/skills").is_pinned
 
 
 def test_who_asks_is_known_and_never_shown() -> None:

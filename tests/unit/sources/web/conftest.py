@@ -8,7 +8,7 @@ import pytest
 
 from skillwire.sources.web.source import WebFetcher
 from tests.support.peers import PATIENCE
-from tests.support.web_site import Publisher
+from tests.support.web_site import PublishingSite
 
 
 @pytest.fixture
@@ -19,11 +19,11 @@ async def bound() -> AsyncIterator[None]:
 
 
 @pytest.fixture
-def site() -> Iterator[Publisher]:
-    with Publisher() as publisher:
+def site() -> Iterator[PublishingSite]:
+    with PublishingSite() as publisher:
         yield publisher
 
 
 @pytest.fixture
-def mirror(site: Publisher, tmp_path: Path) -> WebFetcher:
+def mirror(site: PublishingSite, tmp_path: Path) -> WebFetcher:
     return WebFetcher(site.origin, tmp_path)

@@ -9,14 +9,14 @@ import pytest
 
 from skillwire import Problem
 from skillwire.errors import SourceError
-from skillwire.protocol.delivery import ArchiveForm, Delivery
+from skillwire.protocol.delivery import ArchiveFormat, Delivery
 from skillwire.protocol.discovery import Artifact, FileListSkill
 from skillwire.sources import Digest, FetchedSource, Rule, Scan, SkillFile, Snapshot
 from skillwire.sources.web.address import WebAddress
 from skillwire.sources.web.source import WebFetcher
 from tests.support.fetched import held, names, told
 from tests.support.skills import skill_md
-from tests.support.web_site import NEWER, OLDER, Answer, Publisher
+from tests.support.web_site import NEWER, OLDER, Answer, PublishingSite
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("bound")]
 
@@ -38,7 +38,7 @@ def evil_tar(*members: tuple[str, bytes]) -> bytes:
     return packed.getvalue()
 
 
-def archived(site: Publisher, name: str, content: bytes) -> Artifact:
+def archived(site: PublishingSite, name: str, content: bytes) -> Artifact:
     """Show `content` as the archive of a skill; its digest is right."""
     site.show(f"{NEWER}{name}.tar.gz", content)
     return Artifact(name, Delivery.ARCHIVE, "Does one thing.", f"{name}.tar.gz", Digest.of(content))
@@ -47,9 +47,9 @@ def archived(site: Publisher, name: str, content: bytes) -> Artifact:
 # Reading
 
 
-@pytest.mark.parametrize("form", ArchiveForm)
+@pytest.mark.parametrize("form", ArchiveFormat)
 async def test_skills_come_as_a_file_or_as_an_archive(
-    site: Publisher, mirror: WebFetcher, form: ArchiveForm
+    site: PublishingSite, mirror: WebFetcher, form: ArchiveFormat
 ) -> None:
     hello = {"SKILL.md": skill_md("hello")}
     site.index(site.offer("refunds", REFUNDS, form=form), site.offer("hello", hello))
@@ -61,8 +61,10 @@ async def test_skills_come_as_a_file_or_as_an_archive(
     assert copy.problems == ()
 
 
-async def test_skills_are_served_with_the_digests_of_their_files(site: Publisher, mirror: WebFetcher) -> None:
-    site.index(site.offer("refunds", REFUNDS, form=ArchiveForm.TAR_GZ))
+async def test_skills_are_served_with_the_digests_of_their_files(
+    site: PublishingSite, mirror: WebFetcher
+) -> None:
+    site.index(site.offer("refunds", REFUNDS, form=ArchiveFormat.TAR_GZ))
     (entry,) = (await scanned(mirror)).entries
     assert entry.uri == "skill://refunds/SKILL.md"
     digests = {file.path: file.digest for file in entry.files if isinstance(file, SkillFile)}
@@ -73,7 +75,7 @@ async def test_skills_are_served_with_the_digests_of_their_files(site: Publisher
     "url", ["{}/hello/SKILL.md", "SKILL.md", "../x/SKILL.md", "/files/hello.md?version=2", "./a%20b.md"]
 )
 async def test_an_address_is_relative_to_the_index_or_absolute(
-    site: Publisher, mirror: WebFetcher, url: str
+    site: PublishingSite, mirror: WebFetcher, url: str
 ) -> None:
     address = url.format(site.origin)
     artifact = site.offer("hello", {"SKILL.md": skill_md("hello")})
@@ -85,23 +87,23 @@ async def test_an_address_is_relative_to_the_index_or_absolute(
 
 @pytest.mark.parametrize("path", ["", "/", NEWER.rstrip("/"), NEWER, f"{NEWER}index.json"])
 async def test_every_spelling_of_the_address_means_the_same_copy(
-    site: Publisher, tmp_path: Path, path: str
+    site: PublishingSite, tmp_path: Path, path: str
 ) -> None:
-    site.index(site.offer("refunds", REFUNDS, form=ArchiveForm.ZIP))
+    site.index(site.offer("refunds", REFUNDS, form=ArchiveFormat.ZIP))
     copy = await WebFetcher(site.origin + path, tmp_path).fetch()
     assert copy.root.is_relative_to(tmp_path / "publishers")
     assert WebFetcher(site.origin.replace("http", "HTTP"), tmp_path).last() == copy
 
 
-async def test_a_site_below_a_path_is_a_site(site: Publisher, tmp_path: Path) -> None:
-    site.index(site.offer("refunds", REFUNDS, form=ArchiveForm.ZIP))
+async def test_a_site_below_a_path_is_a_site(site: PublishingSite, tmp_path: Path) -> None:
+    site.index(site.offer("refunds", REFUNDS, form=ArchiveFormat.ZIP))
     site.pages = {f"/project{path}": answer for path, answer in site.pages.items()}
     assert names(await WebFetcher(f"{site.origin}/project{NEWER}", tmp_path).fetch()) == ["refunds"]
 
 
 @pytest.mark.parametrize("path", ["", NEWER, OLDER, f"{OLDER}index.json"])
 async def test_the_older_index_is_read_where_there_is_no_newer(
-    site: Publisher, tmp_path: Path, path: str
+    site: PublishingSite, tmp_path: Path, path: str
 ) -> None:
     site.index(site.offer_loose("refunds", REFUNDS), at=OLDER)
     copy = await WebFetcher(site.origin + path, tmp_path).fetch()
@@ -110,7 +112,7 @@ async def test_the_older_index_is_read_where_there_is_no_newer(
 
 
 async def test_the_older_index_is_not_asked_for_where_there_is_a_newer(
-    site: Publisher, mirror: WebFetcher
+    site: PublishingSite, mirror: WebFetcher
 ) -> None:
     site.index(site.offer_loose("old", {"SKILL.md": skill_md("old")}), at=OLDER)
     site.index(site.offer("new", {"SKILL.md": skill_md("new")}))
@@ -121,8 +123,10 @@ async def test_the_older_index_is_not_asked_for_where_there_is_a_newer(
 # Fetching again
 
 
-async def test_an_index_that_did_not_change_costs_no_download(site: Publisher, mirror: WebFetcher) -> None:
-    site.index(site.offer("refunds", REFUNDS, form=ArchiveForm.TAR_GZ))
+async def test_an_index_that_did_not_change_costs_no_download(
+    site: PublishingSite, mirror: WebFetcher
+) -> None:
+    site.index(site.offer("refunds", REFUNDS, form=ArchiveFormat.TAR_GZ))
     first = await mirror.fetch()
     site.forget()
     assert await mirror.fetch() == first
@@ -130,22 +134,22 @@ async def test_an_index_that_did_not_change_costs_no_download(site: Publisher, m
 
 
 async def test_a_download_is_not_repeated_even_where_there_are_no_etags(tmp_path: Path) -> None:
-    with Publisher(etags=False) as site:
+    with PublishingSite(etags=False) as site:
         mirror = WebFetcher(site.origin, tmp_path)
-        site.index(site.offer("refunds", REFUNDS, form=ArchiveForm.TAR_GZ))
+        site.index(site.offer("refunds", REFUNDS, form=ArchiveFormat.TAR_GZ))
         first = await mirror.fetch()
         site.forget()
         assert await mirror.fetch() == first
         assert site.asked() == []
 
 
-async def test_a_skill_that_changed_is_fetched_alone(site: Publisher, mirror: WebFetcher) -> None:
+async def test_a_skill_that_changed_is_fetched_alone(site: PublishingSite, mirror: WebFetcher) -> None:
     hello = site.offer("hello", {"SKILL.md": skill_md("hello")})
-    site.index(site.offer("refunds", REFUNDS, form=ArchiveForm.TAR_GZ), hello)
+    site.index(site.offer("refunds", REFUNDS, form=ArchiveFormat.TAR_GZ), hello)
     first = await mirror.fetch()
     site.forget()
     changed = {"SKILL.md": skill_md("hello", body="# Other\n")}
-    site.index(site.offer("refunds", REFUNDS, form=ArchiveForm.TAR_GZ), site.offer("hello", changed))
+    site.index(site.offer("refunds", REFUNDS, form=ArchiveFormat.TAR_GZ), site.offer("hello", changed))
     second = await mirror.fetch()
     assert site.asked() == [f"{NEWER}hello/SKILL.md"]
     assert second.version != first.version
@@ -154,7 +158,7 @@ async def test_a_skill_that_changed_is_fetched_alone(site: Publisher, mirror: We
 
 
 async def test_loose_files_are_asked_for_again_and_only_the_changed_one_is_sent(
-    site: Publisher, mirror: WebFetcher
+    site: PublishingSite, mirror: WebFetcher
 ) -> None:
     site.index(site.offer_loose("refunds", REFUNDS), at=OLDER)
     await mirror.fetch()
@@ -167,9 +171,9 @@ async def test_loose_files_are_asked_for_again_and_only_the_changed_one_is_sent(
 
 
 async def test_a_removed_skill_vanishes_and_old_copies_are_pruned(
-    site: Publisher, mirror: WebFetcher
+    site: PublishingSite, mirror: WebFetcher
 ) -> None:
-    refunds = site.offer("refunds", REFUNDS, form=ArchiveForm.TAR_GZ)
+    refunds = site.offer("refunds", REFUNDS, form=ArchiveFormat.TAR_GZ)
     copies: list[Snapshot] = []
     for number in range(4):
         name = f"skill-{number}"
@@ -183,10 +187,10 @@ async def test_a_removed_skill_vanishes_and_old_copies_are_pruned(
 
 
 async def test_the_last_good_copy_is_served_after_a_restart_without_the_publisher(
-    site: Publisher, mirror: WebFetcher, tmp_path: Path
+    site: PublishingSite, mirror: WebFetcher, tmp_path: Path
 ) -> None:
     missing = replace(site.offer("gone", {"SKILL.md": skill_md("gone")}), url="nowhere")
-    site.index(site.offer("refunds", REFUNDS, form=ArchiveForm.TAR_GZ), missing)
+    site.index(site.offer("refunds", REFUNDS, form=ArchiveFormat.TAR_GZ), missing)
     copy = await mirror.fetch()
     site.go_offline()
     again = WebFetcher(site.origin, tmp_path)
@@ -196,7 +200,9 @@ async def test_the_last_good_copy_is_served_after_a_restart_without_the_publishe
     assert {problem.rule for problem in scan.problems} == {Rule.SOURCE_STALE, Rule.SOURCE_PARTIAL}
 
 
-async def test_a_publisher_that_was_never_reached_is_an_error(site: Publisher, mirror: WebFetcher) -> None:
+async def test_a_publisher_that_was_never_reached_is_an_error(
+    site: PublishingSite, mirror: WebFetcher
+) -> None:
     site.go_offline()
     assert mirror.last() is None
     with pytest.raises(SourceError, match=r"index\.json` cannot be fetched"):
@@ -205,9 +211,9 @@ async def test_a_publisher_that_was_never_reached_is_an_error(site: Publisher, m
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"[]", b'{"skills": 7}', b"\xff"])
 async def test_a_damaged_cache_is_filled_anew(
-    site: Publisher, mirror: WebFetcher, tmp_path: Path, damage: bytes
+    site: PublishingSite, mirror: WebFetcher, tmp_path: Path, damage: bytes
 ) -> None:
-    site.index(site.offer("refunds", REFUNDS, form=ArchiveForm.TAR_GZ))
+    site.index(site.offer("refunds", REFUNDS, form=ArchiveFormat.TAR_GZ))
     copy = await mirror.fetch()
     (copy.root.parents[1] / "state.json").write_bytes(damage)
     assert mirror.last() is None
@@ -223,9 +229,9 @@ async def test_a_damaged_cache_is_filled_anew(
 
 
 async def test_bytes_of_another_digest_are_refused_and_the_others_are_served(
-    site: Publisher, mirror: WebFetcher
+    site: PublishingSite, mirror: WebFetcher
 ) -> None:
-    refunds = site.offer("refunds", REFUNDS, form=ArchiveForm.TAR_GZ)
+    refunds = site.offer("refunds", REFUNDS, form=ArchiveFormat.TAR_GZ)
     site.index(refunds, site.offer("hello", {"SKILL.md": skill_md("hello")}))
     site.show(f"{NEWER}hello/SKILL.md", skill_md("hello", body="Do evil.\n"))
     copy = await mirror.fetch()
@@ -234,7 +240,9 @@ async def test_bytes_of_another_digest_are_refused_and_the_others_are_served(
     assert "was listed as sha256:" in told(copy)["hello/SKILL.md"]
 
 
-async def test_a_failing_download_keeps_the_last_good_version(site: Publisher, mirror: WebFetcher) -> None:
+async def test_a_failing_download_keeps_the_last_good_version(
+    site: PublishingSite, mirror: WebFetcher
+) -> None:
     hello = {"SKILL.md": skill_md("hello")}
     site.index(site.offer("hello", hello))
     await mirror.fetch()
@@ -264,10 +272,10 @@ async def test_a_failing_download_keeps_the_last_good_version(site: Publisher, m
     ids=["traversal", "absolute", "bomb", "many", "nested", "other-name", "broken"],
 )
 async def test_an_archive_that_cannot_be_used_is_refused_by_name_once(
-    site: Publisher, mirror: WebFetcher, members: list[tuple[str, bytes]], reason: str
+    site: PublishingSite, mirror: WebFetcher, members: list[tuple[str, bytes]], reason: str
 ) -> None:
     site.index(
-        archived(site, "evil", evil_tar(*members)), site.offer("refunds", REFUNDS, form=ArchiveForm.ZIP)
+        archived(site, "evil", evil_tar(*members)), site.offer("refunds", REFUNDS, form=ArchiveFormat.ZIP)
     )
     copy = await mirror.fetch()
     assert names(copy) == ["refunds"]
@@ -279,7 +287,7 @@ async def test_an_archive_that_cannot_be_used_is_refused_by_name_once(
     assert site.asked() == [], "it would be no better the next time"
 
 
-async def test_what_is_no_archive_is_refused(site: Publisher, mirror: WebFetcher) -> None:
+async def test_what_is_no_archive_is_refused(site: PublishingSite, mirror: WebFetcher) -> None:
     odd = replace(archived(site, "odd", b"x"), url="odd.rar")
     site.show(f"{NEWER}odd.rar", b"x")
     site.index(odd, archived(site, "text", b"text"))
@@ -288,8 +296,8 @@ async def test_what_is_no_archive_is_refused(site: Publisher, mirror: WebFetcher
     assert "is not a tar.gz file" in told(copy)["text/SKILL.md"]
 
 
-async def test_the_header_tells_which_form_an_archive_has(site: Publisher, mirror: WebFetcher) -> None:
-    artifact = site.offer("refunds", REFUNDS, form=ArchiveForm.ZIP)
+async def test_the_header_tells_which_form_an_archive_has(site: PublishingSite, mirror: WebFetcher) -> None:
+    artifact = site.offer("refunds", REFUNDS, form=ArchiveFormat.ZIP)
     content = site.pages[f"{NEWER}refunds.zip"].content
     site.show("/download", content, Content_Type="application/zip; x=y")
     site.index(replace(artifact, url="/download"))
@@ -297,7 +305,7 @@ async def test_the_header_tells_which_form_an_archive_has(site: Publisher, mirro
 
 
 async def test_a_name_that_differs_from_the_frontmatter_is_left_out(
-    site: Publisher, mirror: WebFetcher
+    site: PublishingSite, mirror: WebFetcher
 ) -> None:
     wrong = site.offer("promised", {"SKILL.md": skill_md("delivered")})
     site.index(wrong, site.offer("hello", {"SKILL.md": skill_md("hello")}))
@@ -308,7 +316,7 @@ async def test_a_name_that_differs_from_the_frontmatter_is_left_out(
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "..", "a\\b", "A", ""])
 async def test_a_name_that_is_a_path_is_refused_and_never_asked_for(
-    site: Publisher, mirror: WebFetcher, name: str
+    site: PublishingSite, mirror: WebFetcher, name: str
 ) -> None:
     hello = site.offer("hello", {"SKILL.md": skill_md("hello")})
     site.index(replace(hello, name=name, url="bad/SKILL.md"), hello)
@@ -332,7 +340,7 @@ async def test_a_name_that_is_a_path_is_refused_and_never_asked_for(
     ],
 )
 async def test_a_loose_file_that_not_every_machine_can_store_is_refused_as_in_an_archive(
-    site: Publisher, mirror: WebFetcher, path: str, reason: str
+    site: PublishingSite, mirror: WebFetcher, path: str, reason: str
 ) -> None:
     evil = FileListSkill("evil", "Does one thing.", ("SKILL.md", path))
     site.index(evil, site.offer_loose("refunds", REFUNDS), at=OLDER)
@@ -346,7 +354,7 @@ async def test_a_loose_file_that_not_every_machine_can_store_is_refused_as_in_an
 
 @pytest.mark.parametrize("content", [b"<html>", b"[]", b'{"skills": 1}'])
 async def test_what_is_no_index_is_an_error_with_its_address(
-    site: Publisher, mirror: WebFetcher, content: bytes
+    site: PublishingSite, mirror: WebFetcher, content: bytes
 ) -> None:
     site.show(f"{NEWER}index.json", content)
     with pytest.raises(SourceError, match=r"agent-skills/index\.json` is no"):
@@ -354,7 +362,7 @@ async def test_what_is_no_index_is_an_error_with_its_address(
 
 
 async def test_a_site_without_any_index_is_an_error_that_names_both_places(
-    site: Publisher, mirror: WebFetcher
+    site: PublishingSite, mirror: WebFetcher
 ) -> None:
     with pytest.raises(
         SourceError, match=r"agent-skills/index\.json` answers 404, and .*/skills/index\.json`"
@@ -363,7 +371,7 @@ async def test_a_site_without_any_index_is_an_error_that_names_both_places(
 
 
 async def test_a_site_that_is_out_of_order_is_not_taken_for_an_older_one(
-    site: Publisher, mirror: WebFetcher
+    site: PublishingSite, mirror: WebFetcher
 ) -> None:
     site.pages[f"{NEWER}index.json"] = Answer(status=503)
     with pytest.raises(SourceError, match="answers 503"):
@@ -372,7 +380,7 @@ async def test_a_site_that_is_out_of_order_is_not_taken_for_an_older_one(
 
 
 async def test_all_problems_of_the_index_are_shown_beside_those_of_the_skills(
-    site: Publisher, mirror: WebFetcher
+    site: PublishingSite, mirror: WebFetcher
 ) -> None:
     hello = site.offer("hello", {"SKILL.md": skill_md("hello")})
     site.index(replace(hello, name="Bad"), replace(hello, url="gone", name="gone"), hello)

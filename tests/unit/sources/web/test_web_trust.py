@@ -18,15 +18,15 @@ from skillwire.sources.web.client import WebClient
 from skillwire.sources.web.source import WebFetcher
 from tests.support.fetched import contents, names, told
 from tests.support.skills import skill_md
-from tests.support.web_site import NEWER, Answer, Publisher
+from tests.support.web_site import NEWER, Answer, PublishingSite
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("bound")]
 
 
 @pytest.fixture
-def other() -> Iterator[Publisher]:
+def other() -> Iterator[PublishingSite]:
     """Somebody else's site."""
-    with Publisher() as publisher:
+    with PublishingSite() as publisher:
         yield publisher
 
 
@@ -34,7 +34,7 @@ def other() -> Iterator[Publisher]:
 
 
 async def test_a_redirect_to_somebody_else_is_refused_and_nobody_else_is_asked(
-    site: Publisher, other: Publisher, mirror: WebFetcher
+    site: PublishingSite, other: PublishingSite, mirror: WebFetcher
 ) -> None:
     site.redirect(f"{NEWER}index.json", f"{other.origin}{NEWER}index.json")
     with pytest.raises(SourceError, match=f"redirects to `{other.origin}`, which is not an allowed origin"):
@@ -43,7 +43,7 @@ async def test_a_redirect_to_somebody_else_is_refused_and_nobody_else_is_asked(
 
 
 async def test_a_download_at_somebody_elses_is_left_out_and_nobody_else_is_asked(
-    site: Publisher, other: Publisher, mirror: WebFetcher
+    site: PublishingSite, other: PublishingSite, mirror: WebFetcher
 ) -> None:
     artifact = other.offer("hello", {"SKILL.md": skill_md("hello")})
     site.index(replace(artifact, url=f"{other.origin}{NEWER}hello/SKILL.md"))
@@ -53,7 +53,7 @@ async def test_a_download_at_somebody_elses_is_left_out_and_nobody_else_is_asked
 
 
 async def test_an_allowed_origin_may_deliver_and_be_redirected_to(
-    site: Publisher, other: Publisher, tmp_path: Path
+    site: PublishingSite, other: PublishingSite, tmp_path: Path
 ) -> None:
     mirror = WebFetcher(site.origin, tmp_path, allowed_origins=[f"{other.origin}/"])
     hello = other.offer("hello", {"SKILL.md": skill_md("hello")})
@@ -65,8 +65,10 @@ async def test_an_allowed_origin_may_deliver_and_be_redirected_to(
     assert (names(copy), copy.problems) == (["hello", "moved"], ())
 
 
-async def test_the_token_goes_to_its_own_origin_and_to_no_other(other: Publisher, tmp_path: Path) -> None:
-    with Publisher(token="secret") as site:
+async def test_the_token_goes_to_its_own_origin_and_to_no_other(
+    other: PublishingSite, tmp_path: Path
+) -> None:
+    with PublishingSite(token="secret") as site:
         mirror = WebFetcher(site.origin, tmp_path, allowed_origins=[other.origin], token="secret")
         hello = other.offer("hello", {"SKILL.md": skill_md("hello")})
         moved = site.offer("moved", {"SKILL.md": skill_md("moved")})
@@ -82,7 +84,7 @@ async def test_the_token_goes_to_its_own_origin_and_to_no_other(other: Publisher
 
 async def test_a_missing_token_is_named_as_what_is_missing(tmp_path: Path) -> None:
     wants = pytest.raises(SourceError, match="answers 401: it wants a token")
-    with Publisher(token="secret") as site, wants:
+    with PublishingSite(token="secret") as site, wants:
         await WebFetcher(site.origin, tmp_path).fetch()
 
 
@@ -115,14 +117,14 @@ async def test_an_address_that_must_not_be_asked_is_refused_before_anybody_is(
     "target", ["http://host.example/x", "ftp://host.example/x", "https://u:p@host.example/"]
 )
 async def test_a_redirect_to_what_must_not_be_asked_is_refused(
-    site: Publisher, mirror: WebFetcher, target: str
+    site: PublishingSite, mirror: WebFetcher, target: str
 ) -> None:
     site.redirect(f"{NEWER}index.json", target)
     with pytest.raises(SourceError, match=r"index\.json` redirects, but `(http|ftp)"):
         await mirror.fetch()
 
 
-async def test_redirects_are_followed_five_times(site: Publisher, mirror: WebFetcher) -> None:
+async def test_redirects_are_followed_five_times(site: PublishingSite, mirror: WebFetcher) -> None:
     site.index(site.offer("hello", {"SKILL.md": skill_md("hello")}))
     site.pages["/step5"] = site.pages.pop(f"{NEWER}index.json")
     site.show("/hello/SKILL.md", skill_md("hello"))  # relative to where the index came from
@@ -164,7 +166,7 @@ async def test_a_token_that_no_header_can_carry_is_refused_and_not_repeated(
 # How much, and how long
 
 
-async def test_a_body_without_end_is_cut(site: Publisher, mirror: WebFetcher) -> None:
+async def test_a_body_without_end_is_cut(site: PublishingSite, mirror: WebFetcher) -> None:
     endless = site.offer("endless", {"SKILL.md": skill_md("endless")})
     site.pages[f"{NEWER}endless/SKILL.md"] = Answer(bytes(65536), endless=True)
     site.index(endless, site.offer("hello", {"SKILL.md": skill_md("hello")}))
@@ -175,7 +177,7 @@ async def test_a_body_without_end_is_cut(site: Publisher, mirror: WebFetcher) ->
 
 @pytest.mark.parametrize("value", [b"{}", b"[]", b"0", b'{"a":{}}', b'""'])
 async def test_an_index_of_too_many_values_is_refused_before_it_is_parsed(
-    site: Publisher, mirror: WebFetcher, value: bytes
+    site: PublishingSite, mirror: WebFetcher, value: bytes
 ) -> None:
     values = b",".join([value] * (12 * 1024 * 1024 // (len(value) + 1)))
     site.show(f"{NEWER}index.json", b'{"skills": [' + values + b"]}")
@@ -189,7 +191,9 @@ async def test_an_index_of_too_many_values_is_refused_before_it_is_parsed(
     assert peak < 80 * 1024 * 1024
 
 
-async def test_a_small_body_that_unpacks_to_a_large_one_is_cut(site: Publisher, mirror: WebFetcher) -> None:
+async def test_a_small_body_that_unpacks_to_a_large_one_is_cut(
+    site: PublishingSite, mirror: WebFetcher
+) -> None:
     large = site.offer("large", {"SKILL.md": skill_md("large")})
     packed = gzip.compress(bytes(64 * 1024 * 1024))
     site.show(f"{NEWER}large/SKILL.md", packed, Content_Encoding="gzip")
@@ -197,7 +201,7 @@ async def test_a_small_body_that_unpacks_to_a_large_one_is_cut(site: Publisher, 
     assert "sends more than 16,777,216 bytes" in told(await mirror.fetch())["large/SKILL.md"]
 
 
-async def test_a_body_that_was_packed_for_the_way_is_read(site: Publisher, mirror: WebFetcher) -> None:
+async def test_a_body_that_was_packed_for_the_way_is_read(site: PublishingSite, mirror: WebFetcher) -> None:
     hello = site.offer("hello", {"SKILL.md": skill_md("hello")})
     packed = gzip.compress(skill_md("hello"))
     site.show(f"{NEWER}hello/SKILL.md", packed, Content_Encoding="gzip")
@@ -205,22 +209,22 @@ async def test_a_body_that_was_packed_for_the_way_is_read(site: Publisher, mirro
     assert names(await mirror.fetch()) == ["hello"]
 
 
-async def test_many_skills_come_a_few_at_a_time(site: Publisher, mirror: WebFetcher) -> None:
+async def test_many_skills_come_a_few_at_a_time(site: PublishingSite, mirror: WebFetcher) -> None:
     wanted = [f"skill-{number:02}" for number in range(40)]
     site.index(*(site.offer(name, {"SKILL.md": skill_md(name)}) for name in wanted))
     assert names(await mirror.fetch()) == wanted
-    assert site.busiest <= publisher_mirror.AT_ONCE
+    assert site.busiest <= publisher_mirror.MAX_CONCURRENT_DOWNLOADS
 
 
 @pytest.mark.parametrize("module", [publisher_mirror, publisher_skills])
 async def test_what_is_too_much_together_is_left_out(
-    site: Publisher, mirror: WebFetcher, monkeypatch: pytest.MonkeyPatch, module: ModuleType
+    site: PublishingSite, mirror: WebFetcher, monkeypatch: pytest.MonkeyPatch, module: ModuleType
 ) -> None:
     one, two = (
         site.offer("one", {"SKILL.md": skill_md("one")}),
         site.offer("two", {"SKILL.md": skill_md("two")}),
     )
-    monkeypatch.setattr(module, "TOTAL_BYTES", len(skill_md("one")) + 1)
+    monkeypatch.setattr(module, "MAX_TOTAL_BYTES", len(skill_md("one")) + 1)
     site.index(one, two)
     copy = await mirror.fetch()
     assert len(names(copy)) == 1
@@ -228,7 +232,7 @@ async def test_what_is_too_much_together_is_left_out(
     assert "the skills of one publisher may have" in reason
 
 
-async def test_a_server_that_says_nothing_is_given_up(site: Publisher) -> None:
+async def test_a_server_that_says_nothing_is_given_up(site: PublishingSite) -> None:
     site.pages["/silent"] = Answer(silent=True)
     address = WebAddress.parse(f"{site.origin}/silent")
     async with WebClient(address, patience=0.05) as fetcher:
@@ -237,20 +241,20 @@ async def test_a_server_that_says_nothing_is_given_up(site: Publisher) -> None:
 
 
 async def test_a_download_that_never_comes_does_not_keep_the_others_waiting(
-    site: Publisher, mirror: WebFetcher, monkeypatch: pytest.MonkeyPatch
+    site: PublishingSite, mirror: WebFetcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hello = site.offer("hello", {"SKILL.md": skill_md("hello")})
     site.index(hello)
     await mirror.fetch()
     site.index(site.offer("late", {"SKILL.md": skill_md("late")}), hello)
     site.pages[f"{NEWER}late/SKILL.md"] = Answer(silent=True)
-    monkeypatch.setattr(publisher_mirror, "PATIENCE", 0.2)
+    monkeypatch.setattr(publisher_mirror, "TIMEOUT_SECONDS", 0.2)
     copy = await mirror.fetch()
     assert names(copy) == ["hello"]
     assert "take too long" in told(copy)["late/SKILL.md"]
 
 
-async def test_a_key_in_an_address_is_not_repeated_in_an_error(site: Publisher) -> None:
+async def test_a_key_in_an_address_is_not_repeated_in_an_error(site: PublishingSite) -> None:
     address = WebAddress.parse(f"{site.origin}/gone?key=secret")
     async with WebClient(address) as fetcher:
         with pytest.raises(SourceError, match=r"/gone` answers 404$"):
@@ -259,7 +263,7 @@ async def test_a_key_in_an_address_is_not_repeated_in_an_error(site: Publisher) 
 
 
 async def test_what_is_on_this_machine_is_asked_without_a_proxy(
-    site: Publisher, other: Publisher, mirror: WebFetcher, monkeypatch: pytest.MonkeyPatch
+    site: PublishingSite, other: PublishingSite, mirror: WebFetcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(variable, other.origin)
@@ -270,7 +274,7 @@ async def test_what_is_on_this_machine_is_asked_without_a_proxy(
     assert other.log == []
 
 
-async def test_a_cookie_is_not_kept(site: Publisher, mirror: WebFetcher) -> None:
+async def test_a_cookie_is_not_kept(site: PublishingSite, mirror: WebFetcher) -> None:
     site.index(site.offer("hello", {"SKILL.md": skill_md("hello")}))
     index = site.pages[f"{NEWER}index.json"]
     site.pages[f"{NEWER}index.json"] = replace(index, headers={"Set-Cookie": "who=you; Path=/"})
@@ -278,7 +282,7 @@ async def test_a_cookie_is_not_kept(site: Publisher, mirror: WebFetcher) -> None
     assert not any("Cookie" in request.headers for request in site.log)
 
 
-async def test_foreign_errors_never_get_out(site: Publisher) -> None:
+async def test_foreign_errors_never_get_out(site: PublishingSite) -> None:
     address = WebAddress.parse(f"{site.origin}/x")
     site.go_offline()
     async with WebClient(address) as fetcher:

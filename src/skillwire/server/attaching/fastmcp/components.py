@@ -19,7 +19,7 @@ from skillwire.features.base import Call, Method
 from skillwire.protocol.messages import EXTENSION
 
 
-def knows_skills() -> bool:
+def supports_skills() -> bool:
     """Return whether the client that FastMCP answers declares the extension."""
     try:
         return get_context().client_supports_extension(EXTENSION)
@@ -142,5 +142,5 @@ class SkillTool(Tool):
 
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
         call, name = self._asked
-        answer = await call(Call({"name": name, "arguments": arguments}, knows_skills=knows_skills()))
+        answer = await call(Call({"name": name, "arguments": arguments}, supports_skills=supports_skills()))
         return ToolResult.from_mcp_result(types.CallToolResult.model_validate(answer.result))

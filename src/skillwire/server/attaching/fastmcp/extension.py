@@ -35,8 +35,8 @@ from skillwire.safe_text import quoted
 from skillwire.server.attaching.fastmcp.view import Selection, SkillHolder, View, view_of
 from skillwire.server.attaching.merge import OriginalHandler
 from skillwire.server.attaching.taken import without_tools
-from skillwire.server.build import PRIVATE, Context, Handler, Params, all_instructions, respond
-from skillwire.server.notifications import SUBSCRIBE, UNSUBSCRIBE, reaches
+from skillwire.server.build import PRIVATE, Context, Handler, Params, join_instructions, respond
+from skillwire.server.notifications import SUBSCRIBE, UNSUBSCRIBE, can_notify
 
 _Wrapper: TypeAlias = Callable[[OriginalHandler | None, Context, Any], Awaitable[Any]]
 
@@ -52,7 +52,7 @@ class Hooks:
         self._view = view
         self._ours: dict[str, Handler] = {}
         self._welcome: Callable[[Context], None] = lambda _context: None
-        self._server.middleware.insert(0, self._introduce)
+        self._server.middleware.insert(0, self._complete_handshake)
 
     def install(self, view: View) -> None:
         """Take the place of the handlers that the server has now. Those that it may get later have theirs."""
@@ -68,11 +68,11 @@ class Hooks:
             if entry is None or entry.handler is not self._ours.get(method):
                 self._ours[method] = partial(wrapper, None if entry is None else OriginalHandler(entry))
                 self._server.add_request_handler(method, Params, self._ours[method])
-        self._welcome = view.announcer.welcome
-        announcer: Any = view.announcer
-        self._server.add_request_handler(SUBSCRIBE, types.SubscribeRequestParams, announcer.subscribe)
-        self._server.add_request_handler(UNSUBSCRIBE, types.UnsubscribeRequestParams, announcer.unsubscribe)
-        self._server.add_request_handler(LISTEN, types.SubscriptionsListenRequestParams, announcer.listen)
+        self._welcome = view.notifier.register_client
+        notifier: Any = view.notifier
+        self._server.add_request_handler(SUBSCRIBE, types.SubscribeRequestParams, notifier.subscribe)
+        self._server.add_request_handler(UNSUBSCRIBE, types.UnsubscribeRequestParams, notifier.unsubscribe)
+        self._server.add_request_handler(LISTEN, types.SubscriptionsListenRequestParams, notifier.listen)
 
     async def _list_resources(self, theirs: OriginalHandler | None, context: Context, _params: Any) -> Any:
         """Say of our files what every server of ours says: FastMCP knows no sizes, and adds a bare key."""
@@ -97,8 +97,8 @@ class Hooks:
         uri = str(params.get("uri"))
         if uri in view.resources.documents:
             return await respond(RESOURCES_READ, seen.methods[RESOURCES_READ], PRIVATE, context)
-        owner = view.resources.owner_of(uri)
-        if view.gave_way(uri) or (owner is not None and owner.uri in hidden):
+        owner = view.resources.find_owner(uri)
+        if view.is_shadowed(uri) or (owner is not None and owner.uri in hidden):
             raise MCPError(types.INVALID_PARAMS, f"no file is served at {quoted(uri)}", {"uri": uri})
         try:
             return await theirs(context, params)
@@ -137,7 +137,7 @@ class Hooks:
             return await respond(COMPLETE, seen.methods[COMPLETE], PRIVATE, context)
         return await theirs(context, call.params)
 
-    async def _introduce(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+    async def _complete_handshake(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Declare the extension where the SDK leaves it out (S1), and tell which skills there are."""
         result = await call_next(ctx)
         if ctx.method != "initialize":  # whoever tells of changes now may not have been here at its beginning
@@ -148,14 +148,14 @@ class Hooks:
         capabilities = told["capabilities"]
         capabilities.setdefault("extensions", {}).setdefault(EXTENSION, {"directoryRead": True})
         if ctx.method == "initialize":  # what is told there was put together before we were here
-            capabilities.setdefault("resources", {})["subscribe"] = reaches(ctx)
+            capabilities.setdefault("resources", {})["subscribe"] = can_notify(ctx)
             capabilities.setdefault("completions", {})
         view, _, hidden = await self._seen()
         features: list[Feature] = []
         for holder in view.own:
             shown = (await holder.selections.without(hidden)).features
             features += shown if await self._has_skill_tools(holder) else without_tools(shown)
-        if text := all_instructions(told.get("instructions"), features):
+        if text := join_instructions(told.get("instructions"), features):
             told["instructions"] = text
         return told
 
@@ -167,7 +167,7 @@ class Hooks:
         """Return everything, what the client that asks may see of it, and which skills it may not."""
         view = await self._view()
         async with FastMCPContext(fastmcp=self._fastmcp):
-            return view, *await view.seen_on(self._fastmcp)
+            return view, *await view.select_visible(self._fastmcp)
 
 
 def _as_dict(result: object) -> Any:
@@ -214,34 +214,34 @@ class SkillsExtension(ServerExtension):
         """Tell clients of changes for as long as the server runs that this is the root of."""
         self._running = True
         try:
-            self._attend(await self.view())
+            self._follow_libraries(await self.view())
             yield
         finally:
             self._running = False
-            await self._leave()
+            await self._stop_following()
 
     async def view(self) -> View:
         """Return all skills that the server publishes now. Other servers may be mounted in it at any time."""
         before, self._view = self._view, await view_of(self.server, self._view)
-        await self._view.catch_up()
+        await self._view.refresh()
         if before is not None and before is not self._view:
-            before.announcer.retire()
+            before.notifier.stop_listening()
             if self._running:
-                await self._leave()
-                self._attend(self._view)
+                await self._stop_following()
+                self._follow_libraries(self._view)
         return self._view
 
-    def _attend(self, view: View) -> None:
+    def _follow_libraries(self, view: View) -> None:
         """Follow every library, and tell of its changes. What FastMCP follows, too, is followed once."""
         if self._hooks is None:
             self._hooks = Hooks(self.server, self.view)
         self._hooks.install(view)
         libraries = (place.holder.library for place in view.places)
-        works = (view.announcer.run(), *(library.follow() for library in libraries))
+        works = (view.notifier.run(), *(library.follow() for library in libraries))
         self._tasks = [asyncio.create_task(work) for work in works]
-        self._close = view.announcer.close
+        self._close = view.notifier.close
 
-    async def _leave(self) -> None:
+    async def _stop_following(self) -> None:
         self._close()
         tasks, self._tasks = self._tasks, []
         for task in tasks:
@@ -256,7 +256,7 @@ class SkillsExtension(ServerExtension):
         async def handle(context: Context, _params: Params) -> dict[str, Any]:
             view = await self.view()
             async with FastMCPContext(fastmcp=self.server):
-                seen, _ = await view.seen_on(self.server)
+                seen, _ = await view.select_visible(self.server)
             return await respond(method, seen.methods[method], PRIVATE, context)
 
         return handle

@@ -37,11 +37,11 @@ from skillwire.server.attaching.fastmcp.components import (
     SkillResource,
     SkillTemplates,
     SkillTool,
-    knows_skills,
+    supports_skills,
 )
 from skillwire.server.attaching.fastmcp.extension import SkillsExtension
-from skillwire.server.attaching.fastmcp.view import Selections, SkillHolder, hidden_from, holds_skills
-from skillwire.server.attaching.merge import LISTS, ONE_CALL
+from skillwire.server.attaching.fastmcp.view import Selections, SkillHolder, find_hidden_skills, holds_skills
+from skillwire.server.attaching.merge import ATTACH_ONCE_HINT, LISTS
 from skillwire.server.attaching.taken import SKILL_TOOLS, TakenNames, show_taken_names
 from skillwire.server.serve_options import ServeOptions, all_features
 
@@ -83,7 +83,7 @@ class SkillsProvider(SkillHolder):
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:
         """Follow the library for as long as the server runs."""
-        await self.library.ready()
+        await self.library.ensure_loaded()
         async with background(self.library.follow()):
             yield
 
@@ -96,7 +96,7 @@ class SkillsProvider(SkillHolder):
         return found if found is None or version is None or version.matches(found.version) else None
 
     async def _found(self, uri: str) -> Resource | None:
-        await self.library.ready()
+        await self.library.ensure_loaded()
         catalog, read = self.library.catalog, self._methods[RESOURCES_READ]
         if (served := catalog.files.get(uri)) is not None:
             return SkillResource.of(file_resource(uri, served.entry, served.file), read)
@@ -115,7 +115,7 @@ class SkillsProvider(SkillHolder):
         self, uri: str, version: VersionSpec | None = None
     ) -> ResourceTemplate | None:
         """Return the pattern of `uri`, if there is such a skill. (FastMCP knows nothing of the values.)"""
-        await self.library.ready()
+        await self.library.ensure_loaded()
         filled = (each.uri for each in self.library.catalog.templates if each.entry(uri) is not None)
         if version is not None or (pattern := next(filled, None)) is None:
             return None
@@ -178,7 +178,7 @@ class SkillsProvider(SkillHolder):
         """Return what a list of ours has for the client that asks. It is answered from what that may see."""
         if method not in self._methods:
             return ()
-        await self.library.ready()
+        await self.library.ensure_loaded()
         selection = await self.selections.without(await self._hidden())
         methods = selection.methods
         if method not in methods:
@@ -192,7 +192,7 @@ class SkillsProvider(SkillHolder):
             server = get_context().fastmcp
         except RuntimeError:  # somebody asks the provider itself
             return frozenset()
-        return await hidden_from(server, self.library) if self in server.providers else frozenset()
+        return await find_hidden_skills(server, self.library) if self in server.providers else frozenset()
 
     async def _all(
         self, method: str, make: Callable[[Mapping[str, Any], Method], Component], asked: str
@@ -200,7 +200,7 @@ class SkillsProvider(SkillHolder):
         """Return a component for everything in a list of ours, made once for each catalogue."""
         if method not in self._methods:
             return ()
-        await self.library.ready()
+        await self.library.ensure_loaded()
         catalog = self.library.catalog
         known = self._known.get(method)
         if known is None or known[0] is not catalog:
@@ -214,7 +214,7 @@ async def _pages(method: Method, part: str) -> AsyncGenerator[Mapping[str, Any]]
     cursor: str | None = None
     while True:
         params = {} if cursor is None else {"cursor": cursor}
-        result = (await method(Call(params, knows_skills=knows_skills()))).result
+        result = (await method(Call(params, supports_skills=supports_skills()))).result
         for item in cast("list[Mapping[str, Any]]", result[part]):
             yield item
         if (following := result.get("nextCursor")) is None:
@@ -227,7 +227,7 @@ def attach_to_fastmcp(
 ) -> None:
     """Add a provider of skills to a server. Raises `ConflictError` if it serves skills already."""
     if any(isinstance(provider, SkillHolder) for provider in server.providers):
-        raise ConflictError(f"the server has skills already; {ONE_CALL}")
+        raise ConflictError(f"the server has skills already; {ATTACH_ONCE_HINT}")
     # FastMCP would keep the other extension, and say so nowhere.
     extensions: Any = server._extensions  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     declared = extensions.get(EXTENSION)

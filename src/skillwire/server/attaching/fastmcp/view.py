@@ -23,7 +23,7 @@ from skillwire.features.tools import SkillTools
 from skillwire.library.library import Library
 from skillwire.library.library_source import LibrarySource
 from skillwire.server.attaching.taken import TakenNames, problems_changed, show_taken_names
-from skillwire.server.notifications import Announcer
+from skillwire.server.notifications import ChangeNotifier
 from skillwire.server.serve_options import ServeOptions, all_features
 from skillwire.sources.base import Source
 from skillwire.sources.prefix import PrefixedSource
@@ -33,7 +33,7 @@ _MOST = 32
 _PROBE = "probe/SKILL.md"
 
 
-async def hidden_from(server: FastMCP[Any], library: Library) -> frozenset[str]:
+async def find_hidden_skills(server: FastMCP[Any], library: Library) -> frozenset[str]:
     """Return the skills whose `SKILL.md` a server does not list for the client that asks, by their URIs.
 
     That is the one question: it goes through everything that FastMCP does to a list, middleware included.
@@ -54,10 +54,10 @@ class Selection:
     def methods(self) -> dict[str, Method]:
         return all_methods(self.features)
 
-    async def catch_up(self) -> None:
-        await self.library.ready()
-        if self.source is not None and self.source.behind:
-            await self.library.look_again(self.source)
+    async def refresh(self) -> None:
+        await self.library.ensure_loaded()
+        if self.source is not None and self.source.is_stale:
+            await self.library.rescan_source(self.source)
 
 
 class Selections:
@@ -83,7 +83,7 @@ class Selections:
         self._known[hidden] = selection
         if len(self._known) > _MOST:
             self._known.popitem(last=False)
-        await selection.catch_up()
+        await selection.refresh()
         return selection
 
     def _made(self, hidden: frozenset[str]) -> Selection:
@@ -166,7 +166,7 @@ class View:
     places: Sequence[Place]
     library: Library
     features: Sequence[Feature]
-    announcer: Announcer
+    notifier: ChangeNotifier
     selections: Selections
     nested: Sequence[tuple[Source, LibrarySource]] = ()
     """Where the library is made of others: each as a source of it, and what knows whether that changed."""
@@ -192,23 +192,23 @@ class View:
             for name, skill in place.holder.prompts.items()
         }
 
-    def gave_way(self, uri: str) -> bool:
+    def is_shadowed(self, uri: str) -> bool:
         """Whether `uri` is that of a skill at whose path another one stands: FastMCP would read from both."""
         if not self.nested or self.library.catalog.serves(uri):
             return False
         return any(place.holder.library.catalog.serves(_inside(place.prefix, uri)) for place in self.places)
 
-    async def seen_on(self, server: FastMCP[Any]) -> tuple[Selection, frozenset[str]]:
+    async def select_visible(self, server: FastMCP[Any]) -> tuple[Selection, frozenset[str]]:
         """Return what the client that asks `server` may see, and the URIs of the skills that it may not."""
-        hidden = await hidden_from(server, self.library)
+        hidden = await find_hidden_skills(server, self.library)
         return await self.selections.without(hidden), hidden
 
-    async def catch_up(self) -> None:
+    async def refresh(self) -> None:
         """See to it that the library is what the libraries that it is made of are at this moment."""
-        await self.library.ready()
+        await self.library.ensure_loaded()
         for source, nested in self.nested:
-            if nested.behind:
-                await self.library.look_again(source)
+            if nested.is_stale:
+                await self.library.rescan_source(source)
 
 
 async def view_of(server: FastMCP[Any], before: View | None) -> View:
@@ -218,9 +218,9 @@ async def view_of(server: FastMCP[Any], before: View | None) -> View:
         return before
     match found:
         case [Place(holder, "")]:  # the usual case: its own library, so that no two can differ
-            announcer = Announcer(holder.library, holder.features)
-            _tell_of_taken_names(holder, holder.features, announcer)
-            return View(found, holder.library, holder.features, announcer, holder.selections)
+            notifier = ChangeNotifier(holder.library, holder.features)
+            _tell_of_taken_names(holder, holder.features, notifier)
+            return View(found, holder.library, holder.features, notifier, holder.selections)
         case _:
             return _composed(found)
 
@@ -244,18 +244,18 @@ def _composed(found: Sequence[Place]) -> View:
     )
     features = all_features(library, options)
     selections = Selections(library, features, options, {})
-    announcer = Announcer(library, features)
+    notifier = ChangeNotifier(library, features)
     for place in found:
         show_taken_names(features, place.holder.taken)
-        _tell_of_taken_names(place.holder, features, announcer)
-    return View(found, library, features, announcer, selections, sources)
+        _tell_of_taken_names(place.holder, features, notifier)
+    return View(found, library, features, notifier, selections, sources)
 
 
-def _tell_of_taken_names(holder: SkillHolder, features: Sequence[Feature], announcer: Announcer) -> None:
+def _tell_of_taken_names(holder: SkillHolder, features: Sequence[Feature], notifier: ChangeNotifier) -> None:
     """Have clients hear when the document of problems shows another name that is taken."""
 
     def tell() -> None:
-        problems_changed(features, announcer)
+        problems_changed(features, notifier)
 
     holder.taken.on_change = tell
 

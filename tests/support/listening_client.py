@@ -11,22 +11,22 @@ PATIENCE = 20.0
 """Seconds until a test gives up. Never a measure of speed."""
 
 
-class Hearing:
+class ListeningClient:
     """A client, and whether it was told that the list of resources is another."""
 
     def __init__(self, client: Client, heard: anyio.Event) -> None:
         self.client = client
         self._heard = heard
 
-    async def of_other_resources(self) -> None:
+    async def wait_for_list_change(self) -> None:
         with anyio.fail_after(PATIENCE):
             await self._heard.wait()
 
 
 @asynccontextmanager
-async def hearing(
+async def listening_client(
     connect: Callable[..., AbstractAsyncContextManager[Client]], mode: Any
-) -> AsyncGenerator[Hearing]:
+) -> AsyncGenerator[ListeningClient]:
     """Yield a client that hears of changes. `connect` takes the arguments of `Client` behind the server."""
     heard, listening = anyio.Event(), anyio.Event()
 
@@ -45,5 +45,5 @@ async def hearing(
         if mode == "auto":
             tasks.start_soon(listen, client)
             await listening.wait()
-        yield Hearing(client, heard)
+        yield ListeningClient(client, heard)
         tasks.cancel_scope.cancel()
