@@ -1,4 +1,4 @@
-"""Checks a frontmatter against the repository contract, and shows every field that is wrong."""
+"""Check a frontmatter against the repository contract, and list the fields that are wrong."""
 
 from skillwire.contract import validate_skill_frontmatter
 from skillwire.errors import ContractError

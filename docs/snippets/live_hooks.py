@@ -16,22 +16,23 @@ from skillwire.drive import (
 from skillwire.server import Address, HostPolicy, http_app, skills_server
 
 
-class OurHooks(Hooks):
-    """Programs of the shop say a word, and nobody calls what is not read."""
+class ShopHooks(Hooks):
+    """Require a password from the programs of the shop. Allow only reads."""
 
     async def authorize_registration(
         self, client: ClientInfo, auth: Auth | None, transport_auth: Auth | None
     ) -> None:
-        said = auth or transport_auth
-        if client.id.startswith("shop-") and (said is None or said.token != os.environ.get("SHOP_WORD")):
-            raise DeniedError("programs of the shop say the word, as the token of their `auth`")
+        given = auth or transport_auth
+        known = given is not None and given.token == os.environ["SHOP_PASSWORD"]
+        if client.id.startswith("shop-") and not known:
+            raise DeniedError("programs of the shop need the password as the token of `auth`")
 
     async def authorize_invocation(self, invocation: Invocation) -> None:
         if invocation.request.method != "GET":
-            raise DeniedError("this server only reads")
+            raise DeniedError("this server only allows reads")
 
 
-live = LiveSkills(hooks=OurHooks())
+live = LiveSkills(hooks=ShopHooks())
 library = Library([live.source()])
 anyio.run(library.load)
 

@@ -3,35 +3,28 @@ import sys
 import anyio
 
 from skillwire import DriveClient
-from skillwire.drive import LiveContext, LiveRequest, Options
+from skillwire.drive import LiveRequest
 
 ORDERS = {"17": "paid", "18": "waiting for stock"}
-
-
-def one_order(request: LiveRequest, context: LiveContext) -> str:
-    number = request.params["id"]
-    asked = f"Asked as `{context.path}`, with {dict(request.queries)}."
-    return f"# Order {number}\n\nIt is {ORDERS[number]}. {asked}\n"
 
 
 async def main(url: str) -> None:
     client = DriveClient(url, id="shop", name="Web shop")
 
-    # A text. Its first paragraph that is no heading becomes its description.
-    client.expose(
-        "/orders/returns/skill.md", "# Returns\n\nHow to take an order back.\n\nAsk for the number…\n"
-    )
+    @client.expose("/orders/skill.md", description="All orders. Start here.")
+    def all_orders() -> str:
+        lines = [f"- {number}: {state}" for number, state in ORDERS.items()]
+        return "\n".join(["# Orders", "", *lines, "", "For one order, read `/orders/<number>/skill.md`."])
 
-    # A resolver, called for each reading. It may be `async`, and take less.
-    client.expose("/orders/:id/skill.md", Options(description="One order, by its number."), one_order)
+    @client.expose("/orders/:number/skill.md", description="One order, by its number.")
+    def one_order(request: LiveRequest) -> str:
+        number = request.params["number"]
+        return f"# Order {number}\n\nThe order is {ORDERS[number]}.\n"
 
-    # The same as a decorator.
-    @client.expose("/orders/skill.md", description="All orders as they are now. Begin here.")
-    async def all_orders() -> str:
-        listed = "\n".join(f"- `/orders/{number}/skill.md`: {state}" for number, state in ORDERS.items())
-        return f"# Orders\n\n{listed}\n\nFor returns, read `/orders/returns/skill.md`.\n"
+    client.expose("/orders/returns/skill.md", "# Returns\n\nHow to return an order.\n\nAsk for the number…\n")
 
-    async with client:  # connected; and again, with everything, whenever the connection breaks
+    async with client:
+        print(f"connected to {url}", file=sys.stderr)
         await client.until_ended()
 
 

@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-HEADING = "\n## Tests\n\nThe files below `tests/` that prove each rule.\n\n"
+HEADING = "\n## Tests\n\nThese files below `tests/` prove each rule.\n\n"
 ROW = re.compile(r"^\| ([SH]\d+) \| ", re.MULTILINE)
 
 

@@ -24,9 +24,9 @@ FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 TITLE = re.compile(r'title="([^"]+)"')
-SERVER = re.compile(r"^(skillwire (serve|bridge)\b.*--http|python \S+.* # server$)", re.MULTILINE)
-"""How the last command of a fence looks that starts a server, in a terminal of its own."""
-READY = "serving on"
+SERVER = re.compile(r"^(skillwire (serve|bridge)\b.*--http|python \S+.* # server$|python \S+ ws://)")
+"""How the last command of a fence looks that starts a server or a Drive program, in a terminal of its own."""
+READY = re.compile("serving on|connected to")
 PORT = re.compile(r"\b876[5-9]\b")
 """The ports in examples. Free ones take their place."""
 SECONDS = 60
@@ -116,7 +116,7 @@ class Reader:
         if not SERVER.match(last):
             self._run(["bash", "-ec", body], exit_code)
             return
-        port = next((port for port in self._ports.values() if port in last), "")
+        port = next((port for port in self._ports.values() if port in last and "ws://" not in last), "")
         if (earlier := self._servers.pop(port, None)) is not None:
             _stop(earlier)  # as the reader does, to use its port again
         server = self._servers[port] = self._start(["bash", "-ec", body])
@@ -127,7 +127,7 @@ class Reader:
         try:
             for line in server.stdout:
                 shown.append(line)
-                if READY in line:
+                if READY.search(line):
                     return
         finally:
             deadline.cancel()

@@ -34,7 +34,12 @@ PAGES = sorted(DOCS.glob("*.md"))
 SNIPPETS = sorted((DOCS / "snippets").glob("*.py"))
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *PAGES, *SKILLS.rglob("*.md")])
 
-FENCE = re.compile(r"^( *)```(\w*)[^\n`]*\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^( *)```(\w*)[^`\n]*\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+"""A fence: its indentation, its language without further words such as `title="server.py"`, its body."""
+
+EXAMPLE = re.compile(r"^(?:# (wrong|right)|<!-- (wrong|right)\b.*-->)\n", re.MULTILINE)
+"""The line above an example of a rule: a comment of YAML or Markdown. One fence may hold both examples."""
+
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
@@ -51,6 +56,19 @@ def fences(text: str, language: str) -> list[str]:
     return [body for _, spoken, body in FENCE.findall(text) if spoken == language]
 
 
+def rule_examples(section: str, kind: str) -> list[str]:
+    """Return the examples of one kind, `wrong` or `right`, each with the line that says so."""
+    bodies = (*fences(section, "yaml"), *fences(section, "markdown"))
+    return [example for body in bodies for said, example in _examples_in(body) if said == kind]
+
+
+def _examples_in(body: str) -> Iterator[tuple[str, str]]:
+    heads = list(EXAMPLE.finditer(body))
+    ends = [*(head.start() for head in heads), len(body)]
+    for head, end in zip(heads, ends[1:], strict=True):
+        yield head[1] or head[2], body[head.start() : end]
+
+
 def sections(text: str, level: int) -> dict[str, str]:
     """Return what stands below each heading of this level, down to the next of it or of the level above."""
     _, *parts = re.split(rf"^{'#' * level} (.+)$", text, flags=re.MULTILINE)
@@ -63,30 +81,30 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def parameters_of(verb: str) -> Iterator[str]:
-    """Yield how each argument and option of a verb is spelt on the command line."""
-    for name, parameter in signature(command_function(verb)).parameters.items():
+def parameters_of(command: str) -> Iterator[str]:
+    """Yield how each argument and option of a command is spelt on the command line."""
+    for name, parameter in signature(command_function(command)).parameters.items():
         flags = next(
             (each for each in get_args(get_args(parameter.annotation)[0]) if is_dataclass(each)), None
         )
         if flags is None:
-            yield from _spelt(parameter.annotation, name, verb, parameter.kind)
+            yield from _spelt(parameter.annotation, name, command, parameter.kind)
             continue
         for field, annotation in get_type_hints(flags, include_extras=True).items():  # options of an area
-            yield from _spelt(annotation, field, verb, Parameter.KEYWORD_ONLY)
+            yield from _spelt(annotation, field, command, Parameter.KEYWORD_ONLY)
 
 
-def _spelt(annotation: Any, name: str, verb: str, kind: object) -> list[str]:
+def _spelt(annotation: Any, name: str, command: str, kind: object) -> list[str]:
     given = [extra for extra in annotation.__metadata__ if isinstance(extra, cyclopts.Parameter)]
     if any(getattr(extra, "parse") is False for extra in given):  # noqa: B009 - its type is not whole
         return []
     if spelt := next((extra.name for extra in given if extra.name), None):
         return [spelt] if isinstance(spelt, str) else list(spelt)
-    assert kind is Parameter.KEYWORD_ONLY, f"{verb}: {name} has no name for people"
+    assert kind is Parameter.KEYWORD_ONLY, f"{command}: {name} has no name for people"
     return ["--" + name.replace("_", "-")]
 
 
-def commands(text: str) -> Iterator[str]:
+def shell_lines(text: str) -> Iterator[str]:
     """Yield each line of the shell examples, without its comment."""
     for body in fences(text, "sh"):
         yield from (line.partition(" #")[0].strip() for line in body.splitlines() if line.strip())
@@ -184,8 +202,8 @@ def examples_of(kind: str) -> list[Any]:
     return [
         pytest.param(rule, example, id=rule)
         for rule, section in PROBLEMS.items()
-        for example in fences(section, "yaml")
-        if example.startswith(f"# {kind}\n")
+        for example in rule_examples(section, kind)
+        if example.startswith("#")  # a frontmatter; whole files have tests of their own
     ]
 
 
@@ -241,22 +259,22 @@ def test_every_rule_says_whether_it_is_an_error() -> None:
 
 
 COMMAND_LINE = text_of(DOCS / "command-line.md")
-VERB_SECTIONS = sections(COMMAND_LINE, 2)
+COMMAND_SECTIONS = sections(COMMAND_LINE, 2)
 
 
-def test_the_command_line_page_has_a_section_for_every_verb_and_for_nothing_else() -> None:
-    assert list(VERB_SECTIONS) == list(COMMANDS)
+def test_the_command_line_page_has_a_section_for_every_command_and_for_nothing_else() -> None:
+    assert list(COMMAND_SECTIONS) == list(COMMANDS)
 
 
-@pytest.mark.parametrize("verb", COMMANDS)
-def test_every_argument_and_option_of_a_verb_is_in_its_table_and_no_other(verb: str) -> None:
-    rows = re.findall(r"^\| `([^` …]+)", VERB_SECTIONS[verb], re.MULTILINE)
-    assert rows == list(parameters_of(verb))
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_argument_and_option_of_a_command_is_in_its_table(command: str) -> None:
+    rows = re.findall(r"^\| `([^` …]+)", COMMAND_SECTIONS[command], re.MULTILINE)
+    assert rows == list(parameters_of(command))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)
 def test_every_command_that_is_shown_exists(document: Path) -> None:
-    for command in commands(text_of(document)):
+    for command in shell_lines(text_of(document)):
         program, *words = command.split()
         if program.startswith("scripts/"):
             assert os.access(ROOT / program, os.X_OK), command
@@ -290,7 +308,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("verb", "arguments", "code"),
+    ("command", "arguments", "code"),
     [
         ("check", ["{}"], 1),
         ("list", ["{}"], 0),
@@ -301,11 +319,11 @@ def folder(tmp_path: Path) -> Path:
         ("visibility", ["{}/refunds"], 0),
     ],
 )
-def test_the_json_of_a_verb_has_the_shape_that_is_shown(
-    verb: str, arguments: list[str], code: int, folder: Path, capsysbinary: pytest.CaptureFixture[bytes]
+def test_the_json_of_a_command_has_the_shape_that_is_shown(
+    command: str, arguments: list[str], code: int, folder: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    assert run([verb, *(argument.format(folder) for argument in arguments), "--json"]) == code
-    shown = json.loads(fences(VERB_SECTIONS[verb], "json")[0])
+    assert run([command, *(argument.format(folder) for argument in arguments), "--json"]) == code
+    shown = json.loads(fences(COMMAND_SECTIONS[command], "json")[0])
     assert skeleton(json.loads(capsysbinary.readouterr().out)) == skeleton(shown)
 
 
@@ -316,9 +334,9 @@ def test_the_hooks_for_pre_commit_exist_and_run_commands_that_exist() -> None:
     assert shown
     assert shown <= hooks.keys()
     for hook in hooks.values():
-        program, verb, *options = hook["entry"].split()
-        assert (program, verb in COMMANDS) == ("skillwire", True)
-        assert set(options) <= set(parameters_of(verb))
+        program, command, *options = hook["entry"].split()
+        assert (program, command in COMMANDS) == ("skillwire", True)
+        assert set(options) <= set(parameters_of(command))
 
 
 # Settings

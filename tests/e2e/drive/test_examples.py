@@ -93,8 +93,8 @@ async def _read_over_mcp(url: str) -> None:
 
 def test_the_program_of_the_page_runs(server: HttpServer) -> None:
     with started(ROOT / "docs/snippets/live_program.py", server.base.replace("http", "ws", 1)):
-        assert "`/orders/17/skill.md`: paid" in until(server, "/skills/shop/orders", "# Orders")
-        assert "with {'a': '1'}" in until(server, "/skills/shop/orders/18?a=1", "# Order 18")
+        assert "17: paid" in until(server, "/skills/shop/orders", "# Orders")
+        assert "waiting for stock" in until(server, "/skills/shop/orders/18", "# Order 18")
 
 
 def test_a_program_without_a_server_to_go_to_says_how_it_is_used() -> None:

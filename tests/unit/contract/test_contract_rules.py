@@ -14,7 +14,7 @@ from skillwire.contract.rules.skill import BLOCK_KEY, SEVERITIES
 from skillwire.frontmatter.yaml12 import load
 from skillwire.sources import Rule
 from tests.support.contracts import POLICY, block, check, frontmatter
-from tests.tooling.test_docs import DOCS, fences, sections, text_of
+from tests.tooling.test_docs import DOCS, rule_examples, sections, text_of
 
 PAGE = DOCS / "contract-rules.md"
 ENTRIES = sections(text_of(PAGE), 3)
@@ -24,14 +24,14 @@ PATH = re.compile(r"^# (\S+/SKILL\.md)\n", re.MULTILINE)
 BESIDE = re.compile(r"^# beside it: (.+)\n", re.MULTILINE)
 LINES = re.compile(r"\A<!-- \w+(?:: (\d+) lines)? -->\n")
 SCRIPT = "scripts/total.sh"
+ORDERS = "orders/SKILL.md"
 
 
 def examples(kind: str) -> list[Any]:
     found = [
         pytest.param(Rule(rule), example, id=rule)
         for rule, entry in ENTRIES.items()
-        for example in (*fences(entry, "yaml"), *fences(entry, "markdown"))
-        if re.match(rf"# {kind}\n|<!-- {kind}(: \d+ lines)? -->\n", example)
+        for example in rule_examples(entry, kind)
     ]
     return sorted(found, key=lambda each: RULES.index(each.values[0]))
 
@@ -45,19 +45,31 @@ def judged(rule: Rule, example: str) -> list[Problem]:
         return list(projection_problems(raw, BLOCK_KEY, "refunds/SKILL.md"))
     first, *others = PATH.split(example)
     skills = dict(zip(others[::2], others[1::2], strict=True)) or {"refunds/SKILL.md": first}
-    return list(check_repository([skill(rule, *each) for each in skills.items()], BLOCK_KEY).problems)
+    checked = [skill(rule, *each) for each in skills.items()]
+    if ORDERS not in skills:  # the page says that every repository has this skill
+        checked.append(check(frontmatter("orders"), path=ORDERS))
+    return list(check_repository(checked, BLOCK_KEY).problems)
 
 
 def skill(rule: Rule, path: str, example: str) -> Any:
     name = path.split("/")[-2]
     raw = read(example)
     if not rule.value.endswith("-missing") or rule is Rule.CONTRACT_REFERENCE_MISSING:
-        inner: Any = {BLOCK_KEY: block(name) | raw[BLOCK_KEY]} if has_block(raw) else {}
+        inner: Any = (
+            {BLOCK_KEY: block(name) | addresses(name, raw) | raw[BLOCK_KEY]} if has_block(raw) else {}
+        )
         raw = {"name": name, "description": f"Does {name}.", BLOCK_KEY: block(name), **raw, **inner}
     elif BLOCK_KEY in raw:
         raw = {"name": name, "description": f"Does {name}.", **raw}
     beside = (found[1] for found in BESIDE.finditer(example))
     return check(raw, path=path, files=(POLICY, *beside))
+
+
+def addresses(name: str, raw: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the capabilities for the references of an example that is not about capabilities."""
+    references: Any = raw[BLOCK_KEY].get("references", {})
+    uri = f"resource://skills/{name}"
+    return {"capabilities": [f"{uri}/document", *(f"{uri}/references/{each}" for each in references)]}
 
 
 def has_block(raw: dict[str, Any]) -> bool:
