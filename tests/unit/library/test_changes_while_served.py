@@ -157,7 +157,7 @@ async def test_bytes_that_were_not_listed_are_never_returned(tmp_path: Path) -> 
     source = Liar(FolderSource(tmp_path), lie)
     library = Library([source])
     await library.load()
-    with pytest.raises(UnsettledError, match="changed while being read, list again"):
+    with pytest.raises(UnsettledError, match="changed while it was read; list the skills again"):
         await library.read(URI)
     assert source.scans == 2
 
