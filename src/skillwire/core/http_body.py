@@ -15,7 +15,7 @@ class BodyTooLargeError(SkillwireError):
     """A body is larger than the limit."""
 
     def __init__(self, limit: int) -> None:
-        super().__init__(f"a body may have {limit:,} bytes")
+        super().__init__(f"a body may have at most {limit:,} bytes")
 
 
 class BoundedBody:

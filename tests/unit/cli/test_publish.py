@@ -218,7 +218,8 @@ def test_an_archive_that_readers_would_refuse_is_not_published(good: Path, cli: 
     assert done.code == 1
     assert list(published()) == ["returns"]
     assert (
-        "`refunds` is not published: readers would refuse its archive, which holds `data/nul.txt`" in done.err
+        "`refunds` is not published: readers would refuse its archive, which contains `data/nul.txt`"
+        in done.err
     )
 
 

@@ -360,7 +360,7 @@ async def test_a_message_of_very_many_values_is_refused_before_it_is_read() -> N
             answer = await drive.http.post(path, content=body, headers={"x-mdp-session-id": session})
             assert (answer.status_code, "values" in answer.json()["error"]) == (413, True), path
         answer = await drive.http.post("/mdp/http-loop/connect", content=body)
-        assert (answer.status_code, answer.json()["error"]) == (413, "a body may have 4,096 bytes")
+        assert (answer.status_code, answer.json()["error"]) == (413, "a body may have at most 4,096 bytes")
 
 
 def resident(process: int) -> int:
