@@ -114,7 +114,7 @@ async def test_a_withheld_skill_is_told_beside_the_problems() -> None:
                 "field": "",
                 "rule": "not-approved",
                 "severity": "warning",
-                "message": "models and people are not offered it: nobody approved it",
+                "message": "hidden from models and people: nobody approved it",
                 "hint": "approve it",
             }
         ]
