@@ -139,7 +139,7 @@ async def test_the_tools_say_what_they_take() -> None:
     [
         ("listPaths", {"depth": 0}, "depth: must be a whole number above zero"),
         ("listPaths", {"depth": True}, "depth: must be"),
-        ("listPaths", {"client": "a"}, "no field `client`; there are `clientId`, `search`, `depth`"),
+        ("listPaths", {"client": "a"}, "unknown field `client`; use `clientId`, `search`, `depth`"),
         ("listClients", {"search": 1}, "search: must be text"),
         ("callPath", {"method": "GET", "path": "/a"}, "clientId: must be text"),
         ("callPath", {"clientId": "a", "method": "HEAD", "path": "/a"}, "method: must be one of `GET`"),
@@ -147,7 +147,7 @@ async def test_the_tools_say_what_they_take() -> None:
         (
             "callPath",
             {"clientId": "app", "method": "GET", "path": "/users/:id/skill.md"},
-            "in the place of `:id`",
+            "replace `:id` with a value",
         ),
         ("callPath", {"clientId": "b", "method": "GET", "path": "/a"}, "no client `b` is connected"),
         ("callPaths", {"clientIds": [1], "method": "GET", "path": "/a"}, "clientIds: must be a list of text"),
@@ -217,7 +217,7 @@ async def test_answers_that_are_too_much_together_say_so(monkeypatch: pytest.Mon
         results = answer_of(result)["results"]
         assert [each["clientId"] for each in results] == ["one", "two"]
         (late,) = [each for each in results if not each["ok"]]
-        assert "ask fewer with `clientIds`" in late["error"]["message"]
+        assert "call fewer with `clientIds`" in late["error"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ class Denying(Hooks):
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_a_refusal_is_told_and_nobody_tries_again(transport: str) -> None:
     async with drive_server(hooks=Denying(), token="secret") as drive:
-        with pytest.raises(RefusedByServerError, match="this server wants its token"):
+        with pytest.raises(RefusedByServerError, match="this server requires its token"):
             await client_of(drive, transport).run()
         with pytest.raises(RefusedByServerError, match="401: that is not the token"):
             await client_of(drive, transport, token="guess").run()
@@ -193,7 +193,7 @@ async def test_a_refusal_is_told_and_nobody_tries_again(transport: str) -> None:
 async def test_a_server_without_live_skills_is_told_as_such(tmp_path: Any) -> None:
     async with drive_server() as drive:
         with pytest.raises(
-            RefusedByServerError, match="404: without a word; is it a server with live skills"
+            RefusedByServerError, match="404: no reason given; was the server started with `--drive`"
         ):
             await DriveClient(f"{drive.base}/elsewhere", id="app", name="App", backoff=FAST).run()
 
@@ -204,7 +204,7 @@ async def test_a_server_without_live_skills_is_told_as_such(tmp_path: Any) -> No
     [
         (ValueError("no such order"), "no such order"),
         (RuntimeError(), "RuntimeError"),
-        (object(), "the resolver returned what is no JSON"),
+        (object(), "the resolver returned something that is not JSON"),
         ("x" * MAX_RESULT, "the answer has"),
     ],
     ids=["error", "silent error", "no JSON", "too much"],
@@ -337,7 +337,7 @@ async def test_endpoints_and_prompts_are_called_with_all_that_is_asked(transport
             message = {"role": "user", "content": "# Sums\n\nAdd what you get."}
             assert await call("GET", "/sum/prompt.md") == {"ok": True, "data": {"messages": [message]}}
             assert await call("GET", "/ask/PROMPT.md", query={"q": 1}) == {"ok": True, "data": {"q": 1}}
-            with pytest.raises(InvalidValueError, match="is not exposed here for this method; there is POST"):
+            with pytest.raises(InvalidValueError, match="is not exposed here with this method; it has POST"):
                 client.unexpose("/orders", "PATCH")
             client.unexpose("/orders", "POST")
             await drive.until(lambda: drive.hub.find("app", "POST", "/orders") is None)
@@ -351,16 +351,16 @@ async def test_endpoints_and_prompts_are_called_with_all_that_is_asked(transport
 @pytest.mark.parametrize(
     ("path", "options", "reason"),
     [
-        ("/a", Options(), "or give the method of an endpoint"),
+        ("/a", Options(), "or set the method of an endpoint"),
         ("/a", Options(method="get"), "must be one of `GET`"),
         ("/a", Options(method="HEAD"), "must be one of `GET`"),
         ("/a/skill.md", Options(method="POST"), "a skill is read with `GET`"),
         ("/a/prompt.md", Options(method="POST"), "a prompt is read with `GET`"),
         ("/a/skill.md", Options(input_schema={}), "a skill has no schema"),
         ("/a/prompt.md", Options(content_type="text/plain"), "a prompt has no content type"),
-        ("/a/skill.md", Options(content_type="nonsense"), "is no type such as"),
+        ("/a/skill.md", Options(content_type="nonsense"), "is not a type such as"),
         ("/a", Options(method="GET", input_schema={"x": "x" * 9000}), "the limit is 8,192"),
-        ("/a", Options(method="GET", output_schema={"x": 10**30}), "no JSON"),
+        ("/a", Options(method="GET", output_schema={"x": 10**30}), "cannot be sent as JSON"),
     ],
 )
 def test_what_no_server_takes_cannot_be_exposed(path: str, options: Options, reason: str) -> None:
@@ -395,7 +395,7 @@ def _takes_three(_one: object, _two: object, _three: object) -> str:
 
 def test_a_resolver_takes_the_request_and_the_context_at_most() -> None:
     client = DriveClient("ws://127.0.0.1:1", id="app", name="App")
-    with pytest.raises(InvalidValueError, match="the request and the context at most"):
+    with pytest.raises(InvalidValueError, match="at most the request and the context"):
         client.expose("/a/skill.md", Options(), _takes_three)
 
 
@@ -467,9 +467,9 @@ async def test_a_value_that_is_nested_too_deep_fails_its_call() -> None:
 
 def test_half_a_character_is_refused_where_it_is_said() -> None:
     client = DriveClient("ws://127.0.0.1:1", id="app", name="App")
-    with pytest.raises(InvalidValueError, match="whole characters"):
+    with pytest.raises(InvalidValueError, match="without lone surrogates"):
         client.expose("/a/skill.md", "# A", description="half \ud800")
-    with pytest.raises(InvalidValueError, match="whole characters"):
+    with pytest.raises(InvalidValueError, match="without lone surrogates"):
         client.expose("/a/skill.md", "half \ud800")
     with pytest.raises(InvalidValueError, match="is not JSON"):
         DriveClient("ws://127.0.0.1:1", id="app", name="half \ud800")
@@ -498,7 +498,7 @@ async def test_a_server_that_begins_no_session_is_no_connection(body: bytes) -> 
 
     transport = httpx2.MockTransport(answer)
     async with httpx2.AsyncClient(base_url="http://127.0.0.1:1/", transport=transport) as http:
-        with pytest.raises(ConnectionLostError, match="began no session"):
+        with pytest.raises(ConnectionLostError, match="started no session"):
             await LoopTransport(http).begin()
 
 

@@ -322,7 +322,7 @@ async def gets_in(drive: Drive, **headers: str) -> bool:
             answer = json.loads(await connection.recv())
         except ConnectionClosed:
             assert connection.close_code == 1008
-            assert "this server wants its token" in (connection.close_reason or "")
+            assert "this server requires its token" in (connection.close_reason or "")
             return False
         assert answer["type"] == "pong"
         return True
@@ -581,7 +581,7 @@ async def test_duplicate_paths_are_refused_also_in_an_update() -> None:
         code, reason = await refused(drive, registration("app", twice))
         assert (code, reason) == (
             1008,
-            "client.paths[1]: `/a/skill.md` is there already; send each path once",
+            "client.paths[1]: `/a/skill.md` is a duplicate; send each path once",
         )
         async with program(drive, registration("app", skills("/a/skill.md"))) as client:
             await client.say({"type": "updateClientCatalog", "clientId": "app", "paths": twice})

@@ -106,7 +106,7 @@ async def test_work_that_crashes_is_logged_and_begins_again(caplog: pytest.LogCa
     with caplog.at_level(logging.ERROR), anyio.fail_after(PATIENCE):
         await restart_on_crash(work, "the work", pause=0)
     assert begun == 3
-    assert caplog.text.count("the work failed; it begins again") == 2
+    assert caplog.text.count("the work failed and is restarted") == 2
 
 
 ENDPOINT: list[dict[str, Any]] = [{"type": "endpoint", "method": "POST", "path": "/act"}]
@@ -187,7 +187,7 @@ async def test_one_call_does_not_send_a_large_body_to_many_programs(monkeypatch:
         await _registered_on_the_loop(drive, "one", "two", "three")
         result = await host.call_tool("callPaths", asked)
         assert result.is_error
-        assert "ask fewer with `clientIds`" in str(result.structured_content)
+        assert "call fewer with `clientIds`" in str(result.structured_content)
         some = await host.call_tool("callPaths", {**asked, "clientIds": ["one", "two"]})
         assert not some.is_error
 
@@ -231,7 +231,10 @@ async def test_what_all_programs_register_is_bounded_in_bytes() -> None:
                 async with connect(drive.socket, proxy=None) as connection:
                     await connection.send(json.dumps(registration("two", [about])))
                     code, reason = await ending(connection)
-                assert (code, reason) == (1008, "what all clients register may have 18,000 bytes together")
+                assert (code, reason) == (
+                    1008,
+                    "all registrations together may have at most 18,000 bytes",
+                )
             await drive.until_online()
 
 
@@ -248,7 +251,7 @@ async def test_lists_of_programs_and_paths_show_what_fits(monkeypatch: pytest.Mo
         assert 0 < len(found["paths"]) < 20
         assert found["leftOut"].startswith(f"{20 - len(found['paths'])} more; name a `clientId`")
         found = (await host.call_tool("listClients", {})).structured_content
-        assert (found["clients"], found["leftOut"]) == ([], "2 more; `search` for fewer")
+        assert (found["clients"], found["leftOut"]) == ([], "2 more; narrow the list with `search`")
 
 
 async def test_a_session_on_which_nobody_registers_makes_room_for_others() -> None:

@@ -234,7 +234,7 @@ async def test_text_whose_frontmatter_says_something_else_is_not_served() -> Non
         Client(drive.mcp) as host,
     ):
         await until_listed(drive, "skill://app/a/SKILL.md")
-        with pytest.raises(MCPError, match="its text says `name:` `other`, but it is listed with `a`"):
+        with pytest.raises(MCPError, match="its text has `name:` `other`, but it is listed with `a`"):
             await read(host, "skill://app/a/SKILL.md")
         assert (await drive.get("/skills/app/a")).text == answers["/a/skill.md"]
 

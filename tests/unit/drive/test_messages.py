@@ -110,7 +110,7 @@ def test_recorded_pings_and_pongs_are_understood() -> None:
         (registration({"type": "endpoint", "path": "/a"}), "client.paths[0].method: must be one of `GET`"),
         (
             registration(skill("/a/skill.md"), skill("/a/skill.md")),
-            "client.paths[1]: `/a/skill.md` is there already",
+            "client.paths[1]: `/a/skill.md` is a duplicate",
         ),
         (registration(skill("/a/skill.md", description=5)), "client.paths[0].description: must be text"),
         ({"type": "registerClient", "client": {"id": "v", "name": "v"}}, "client.paths: must be a list"),

@@ -95,7 +95,7 @@ async def test_a_client_that_shows_no_token_has_one_message(message: Any) -> Non
         async with connect(drive.socket, proxy=None) as connection:
             await connection.send(json.dumps(message))
             code, reason = await ending(connection)
-            assert (code, "this server wants its token" in reason) == (1008, True)
+            assert (code, "this server requires its token" in reason) == (1008, True)
         async with stranger(drive) as http:
             session = await begin(http)
             for expected in (401, 404):
