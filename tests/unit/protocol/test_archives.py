@@ -128,7 +128,7 @@ def test_the_order_of_the_files_makes_no_difference(form: ArchiveFormat) -> None
     assert pack(dict(reversed(SKILL.items())), form) == pack(SKILL, form)
 
 
-def test_a_tar_file_tells_nothing_of_the_machine_that_made_it() -> None:
+def test_tar_file_reveals_nothing_about_the_machine() -> None:
     packed = pack(SKILL, TAR, executable=["scripts/run.sh"])
     assert packed[:10] == b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
@@ -140,7 +140,7 @@ def test_a_tar_file_tells_nothing_of_the_machine_that_made_it() -> None:
         assert {(m.mtime, m.uid, m.gid, m.uname, m.gname) for m in members} == {(0, 0, 0, "", "")}
 
 
-def test_a_zip_file_tells_nothing_of_the_machine_that_made_it() -> None:
+def test_zip_file_reveals_nothing_about_the_machine() -> None:
     with zipfile.ZipFile(io.BytesIO(pack(SKILL, ZIP, executable=["scripts/run.sh"]))) as archive:
         infos = archive.infolist()
         assert [info.filename for info in infos] == sorted(SKILL)
@@ -181,7 +181,7 @@ def test_executable_files_are_known_again_after_packing(form: ArchiveFormat) -> 
     assert unpack_with_modes(packed, form, BOUNDS).executable == {"run", "scripts/run.sh"}
 
 
-def test_a_mode_that_cannot_be_read_is_none() -> None:
+def test_invalid_file_mode_is_ignored() -> None:
     content = bytearray(gzip.decompress(pack({"SKILL.md": b"x"}, TAR)))
     content[100:108] = b"whatever"
     content[148:156] = b"%06o\0 " % (sum(content[:512]) - sum(content[148:156]) + 8 * 32)
@@ -212,7 +212,7 @@ def test_the_form_is_told_by_the_mime_type_and_then_by_the_suffix(
 
 
 @forms
-def test_each_form_is_found_by_what_it_says_of_itself(form: ArchiveFormat) -> None:
+def test_format_is_detected_by_its_own_mime_type_and_suffix(form: ArchiveFormat) -> None:
     assert detect_archive_format(f"x{form.suffix}") is detect_archive_format("x", form.mime_type) is form
 
 
@@ -251,9 +251,7 @@ def test_what_zip_packed_is_unpacked(files: dict[str, bytes], method: int, strea
 
 
 @given(st.sampled_from(ArchiveFormat), st.data())
-def test_a_damaged_archive_is_refused_or_harmless_and_nothing_else(
-    form: ArchiveFormat, data: st.DataObject
-) -> None:
+def test_damaged_archive_is_refused_or_harmless(form: ArchiveFormat, data: st.DataObject) -> None:
     packed = bytearray(zipped(SKILL) if form is ZIP else gzip.decompress(pack(SKILL, TAR)))
     for _ in range(data.draw(st.integers(1, 3))):
         packed[data.draw(st.integers(0, len(packed) - 1))] = data.draw(st.integers(0, 255))
@@ -269,7 +267,7 @@ def test_an_archive_that_is_cut_anywhere_is_refused(form: ArchiveFormat) -> None
         refusal(packed[:end], form)
 
 
-def test_folders_modes_and_owners_leave_no_trace() -> None:
+def test_folders_modes_and_owners_are_ignored() -> None:
     folder = member("scripts/", kind=tarfile.DIRTYPE)
     script = member("scripts/run.sh", b"x")
     script[0].mode, script[0].uid, script[0].uname = 0o6777, 1000, "mallory"
@@ -284,7 +282,7 @@ def test_what_git_packs_is_unpacked() -> None:
     assert unpack(commented, ZIP, BOUNDS) == {"SKILL.md": b"x"}
 
 
-def test_a_name_of_the_days_before_unicode_is_read_as_it_was_meant() -> None:
+def test_cp437_name_is_decoded() -> None:
     packed = pack({"gr__e.md": b"x"}, ZIP).replace(b"gr__e.md", "größe.md".encode("cp437"))
     assert unpack(packed, ZIP, BOUNDS) == {"größe.md": b"x"}
 
@@ -363,7 +361,7 @@ def test_a_name_that_is_not_utf_8_is_refused(form: ArchiveFormat) -> None:
     ],
 )
 @forms
-def test_two_names_that_some_machine_takes_for_one_are_refused(
+def test_names_that_collide_on_some_systems_are_refused(
     form: ArchiveFormat, files: list[str], rule: str
 ) -> None:
     assert rule in refusal(pack(dict.fromkeys(files, b"x"), form), form)
@@ -433,7 +431,7 @@ def test_only_the_two_common_ways_to_compress_are_read(method: int) -> None:
     assert f"is compressed by method {method}" in refusal(zipped({"a": b"x"}, method=method), ZIP)
 
 
-def test_a_folder_holds_no_bytes() -> None:
+def test_folder_with_content_is_refused() -> None:
     assert "is a folder with content" in refusal(tar(member("a/", b"x", tarfile.DIRTYPE)), TAR)
     packed = zip_of("a/", b"x", size=1, checksum=zlib.crc32(b"x"), method=0)
     assert "is a folder with content" in refusal(packed, ZIP)
@@ -539,7 +537,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("damage", DAMAGED)
-def test_what_is_damaged_or_means_two_things_is_refused(damage: str) -> None:
+def test_damaged_or_ambiguous_archive_is_refused(damage: str) -> None:
     form, content, rule = DAMAGED[damage]
     assert refusal(content, form).startswith(rule)
 
@@ -595,12 +593,12 @@ def test_a_bomb_is_refused_before_it_fills_the_memory(bomb: str) -> None:
 
 
 @forms
-def test_an_archive_is_not_even_opened_if_it_is_larger_than_all_it_may_hold(form: ArchiveFormat) -> None:
+def test_archive_above_the_size_limit_is_not_opened(form: ArchiveFormat) -> None:
     assert refusal(bytes(BOUNDS.packed + 1), form) == f"has more than {BOUNDS.packed:,} bytes"
 
 
 @forms
-def test_an_archive_may_hold_exactly_as_much_as_is_allowed(form: ArchiveFormat) -> None:
+def test_archive_at_the_limit_is_unpacked(form: ArchiveFormat) -> None:
     files = {f"{number:03}/" + "long" * 50: bytes(100) for number in range(20)}
     packed = pack(files, form)
     assert unpack(packed, form, ArchiveBounds(2000, 20)) == files
@@ -631,12 +629,12 @@ def test_a_header_of_any_length_is_refused_before_it_is_read(kind: bytes) -> Non
     )
 
 
-def test_headers_without_end_are_refused() -> None:
+def test_too_many_headers_are_refused() -> None:
     headers = tarfile.TarInfo("x" * 200).tobuf(tarfile.GNU_FORMAT)[:1024] * (4 * BOUNDS.entries + 1)
     rule = "contains more than 4 headers for each allowed file"
     assert refusal(gzip.compress(headers, 1), TAR) == rule
 
 
-def test_records_without_end_are_refused() -> None:
+def test_too_many_records_are_refused() -> None:
     content = b"".join(b"13 x%07d=\n" % number for number in range(1001))
     assert refusal(pax(content), TAR) == "contains a header of more than 1,000 records"
