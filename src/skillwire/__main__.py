@@ -9,22 +9,25 @@ from skillwire.core.process import gc_paused
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    _open_what_is_closed()
+    _open_closed_streams()
     with gc_paused():
-        from skillwire.cli.main import run  # noqa: PLC0415 - the parser is much to load
+        from skillwire.cli.main import run  # noqa: PLC0415 - with the collector paused
 
-        gc.collect()  # once: what is left over from making it would stay for good
+        gc.collect()  # frozen garbage would never be freed
 
     sys.exit(run(sys.argv[1:]))
 
 
-def _open_what_is_closed() -> None:
-    """Give every standard stream a descriptor: else the next file to be opened would become stdout."""
-    nothing = os.open(os.devnull, os.O_RDWR)
-    while nothing <= 2:
-        nothing = os.dup(nothing)
-    os.close(nothing)
-    sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - for good
+def _open_closed_streams() -> None:
+    """Point closed standard streams at the null device.
+
+    Otherwise the next file to be opened would get the descriptor of stdin, stdout or stderr.
+    """
+    descriptor = os.open(os.devnull, os.O_RDWR)
+    while descriptor <= 2:
+        descriptor = os.dup(descriptor)
+    os.close(descriptor)
+    sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - never closed
     sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 

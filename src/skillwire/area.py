@@ -1,16 +1,16 @@
 """How a product area plugs into the program `skillwire`.
 
-An area is one folder, such as `contract`, `drive` or `pages`. It registers with one line in `app/areas.py`,
-which names its declaration: `AREA = Area(…)` in its `area.py`. Without the folder and the line, all that it
-brings is gone, and the rest works. An area may bring
+An area is one folder, such as `contract`, `drive` or `pages`. It declares itself as `AREA = Area(…)` in its
+`area.py`, and one line in `app/areas.py` registers it. Without the folder and the line, the area is gone and
+the rest works. An area may have
 
 - commands of its own: `Area.commands`;
 - options of `serve`: `Area.serve`, a `ServeFlags`. They return a `ServePart`, which adds sources, MCP
   features and HTTP routes to the server that is being started;
-- options of `check`: `Area.check`, a `CheckFlags`. They add to what was found, or fix it.
+- options of `check`: `Area.check`, a `CheckFlags`. They add problems to the result, or fix them.
 
-A declaration names its code as text, `module:name`. It is imported when somebody calls the command or gives
-one of the options.
+A declaration refers to code as text, `module:name`. The module is imported when the command is called or one
+of the options is used.
 """
 
 from abc import ABC, abstractmethod
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command: where its function is, and what it does in one line."""
+    """A command: the function that runs it, and its one-line help."""
 
     function: str
     """`module:function`. Its parameters are the arguments and options."""
     help: str
     takes_command: bool = False
-    """Whether it takes a server, which may be the command behind `--`."""
+    """Whether it takes a server, which may be given as a command behind `--`."""
     command_option: str = ""
-    """The option that such a command is the value of; without one, it is an argument."""
+    """The option that takes the command behind `--`. If empty, it is an argument."""
     over_http: bool = False
-    """Whether it has `--http`, whose value may be left out."""
+    """Whether it has the option `--http`, whose value is optional."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +49,16 @@ class Area:
     """The declaration of an area."""
 
     commands: Mapping[str, Command] = field(default_factory=dict[str, Command])
-    """Its commands, by their names."""
+    """Its commands, by name."""
     serve: str = ""
-    """`module:class` of its options of `serve`, a `ServeFlags`."""
+    """`module:class` of its options for `serve`, a `ServeFlags`."""
     check: str = ""
-    """`module:class` of its options of `check`, a `CheckFlags`."""
+    """`module:class` of its options for `check`, a `CheckFlags`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServeRequest:
-    """What is known of a server before anything is opened."""
+    """What is known about a server before its sources are opened."""
 
     over_http: bool = False
     static: bool = False
@@ -69,43 +69,43 @@ class ServeRequest:
 
 @dataclass(frozen=True, slots=True)
 class ServerContext:
-    """What is known of a server once its sources are open."""
+    """What an area gets once the sources of a server are open."""
 
     library: "Library"
     admin: "Admin"
     problems: "Problems"
-    """What is wrong in a catalogue, as the areas above in the table report it."""
+    """The problems of a catalogue, with those that areas earlier in the table report."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddedSource:
-    """A source that an area brings, behind those that the operator named."""
+    """A source that an area adds after those of the operator."""
 
     kind: str
-    """What kind of source it is. Also its label, with a number behind it if that is taken."""
+    """The kind of source. It is also the label, with a number appended if the label is taken."""
     given_by: str
-    """Who brings its skills, for pages."""
+    """Who provides its skills, for pages."""
     open: "Callable[[str], Source]"
-    """Makes the source, with the label that it gets."""
+    """Make the source with this label."""
 
 
 class ServePart:
     """What an area adds to one server. A subclass overrides what it needs."""
 
     lets_in: str = ""
-    """What strangers could do besides reading skills, such as "`--drive` lets programs in".
+    """What clients can do besides reading skills, such as "`--drive` lets programs in".
 
-    Unless it is empty, an address that other machines can reach needs a token.
+    Unless it is empty, an address that other machines can reach requires a token.
     """
     sources: Sequence[AddedSource] = ()
-    """Further sources. With one, a server may do without any other."""
+    """Further sources. A server with one of these needs no other source."""
 
     def features(self, server: ServerContext) -> "AddedFeatures | None":  # noqa: ARG002 - for subclasses
-        """Return what is added for MCP clients: tools, resources, problems."""
+        """Return the tools, resources and problems to add for MCP clients."""
         return None
 
     def loaded(self, server: ServerContext) -> None:
-        """Look at the library after its first scan. Raise a `SkillwireError` to refuse to start."""
+        """Inspect the library after its first scan. Raise a `SkillwireError` to refuse to start."""
 
     def mount(
         self,
@@ -113,7 +113,7 @@ class ServePart:
         policy: "HostPolicy",  # noqa: ARG002
         token: str | None,  # noqa: ARG002
     ) -> "HttpMount | None":
-        """Return what is added over HTTP. Called only for a server over HTTP."""
+        """Return the HTTP routes to add. Called only for a server over HTTP."""
         return None
 
 
@@ -122,7 +122,7 @@ class ServeFlags(ABC):
 
     @abstractmethod
     def part(self, request: ServeRequest) -> ServePart | None:
-        """Return what they add to the server; None for nothing. Raises `UsageError`."""
+        """Return what the options add to the server, or None for nothing. Raises `UsageError`."""
 
 
 class CheckFlags(ABC):
@@ -130,4 +130,4 @@ class CheckFlags(ABC):
 
     @abstractmethod
     def check(self, request: "CheckRequest", result: "CheckResult") -> "CheckResult | None":
-        """Return the result with what these options add; None to end without a report, as a failure."""
+        """Return the result with what the options add. None ends the command with a failure and no report."""

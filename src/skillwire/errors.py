@@ -1,7 +1,7 @@
 """Every exception that a caller may have to handle.
 
 SkillwireError                  anything that Skillwire raises on purpose
-├── RequestError                a request makes no sense
+├── RequestError                a request is invalid
 │   ├── NotServedError              no skill, file or directory is served at a URI
 │   └── BadParamsError              parameters have the wrong shape, or a cursor continues no list
 ├── ContentError                content is not what was listed
@@ -12,7 +12,7 @@ SkillwireError                  anything that Skillwire raises on purpose
 ├── ConflictError               two parts claim the same URI, name or server
 ├── ContractError               frontmatter breaks the contract: a group of `FieldError`s
 ├── FieldError                  one field breaks the contract (also a `ValueError`)
-├── HostError                   a host cannot do what it was asked for
+├── HostError                   a host cannot do what was requested
 │   ├── NotApprovedError            a skill is not approved
 │   │   └── ChangedError                it changed after it was approved
 │   ├── VerificationError           what a server sent breaks a rule, or is not what it listed
@@ -64,7 +64,7 @@ __all__ = [
     "VerificationError",
 ]
 _SHOWN_PROBLEMS, _MAX_PROBLEM_LENGTH = 3, 400
-"""Problems that a message names, and characters of each: the words in them are those of a server."""
+"""How many problems a message includes, and characters of each: a server chose the text."""
 
 
 def __dir__() -> list[str]:
@@ -75,17 +75,17 @@ class SkillwireError(Exception):
     """Anything that Skillwire raises on purpose."""
 
     hint: str = ""
-    """What to do about it, where the message does not say so."""
+    """What to do about it, if the message does not say."""
 
     def __init__(self, message: str = "", hint: str = "") -> None:
         self.hint = hint
         super().__init__(message)
         if hint:
-            self.add_note(f"hint: {hint}")  # for those who read the traceback
+            self.add_note(f"hint: {hint}")  # shown in tracebacks
 
 
 class RequestError(SkillwireError):
-    """A request is wrong. Clients get invalid params (-32602)."""
+    """A request is invalid. Clients get "invalid params" (-32602)."""
 
 
 class NotServedError(RequestError):
@@ -97,11 +97,11 @@ class NotServedError(RequestError):
 
 
 class BadParamsError(RequestError):
-    """The parameters do not have the shape that the method takes, or a cursor does not continue the list."""
+    """Parameters have the wrong shape, or a cursor does not continue the list."""
 
 
 class ContentError(SkillwireError):
-    """Content differs from what was listed. Clients get an internal error (-32603)."""
+    """Content differs from what was listed. Clients get "internal error" (-32603)."""
 
 
 class IntegrityError(ContentError):
@@ -117,11 +117,11 @@ class UnsettledError(ContentError):
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
-        super().__init__(f"{quoted(uri)} changed while being read, list again")
+        super().__init__(f"{quoted(uri)} changed while it was read; list the skills again")
 
 
 class UntrustedContentError(ContentError):
-    """What somebody else delivered is not what they promised. It says what is wrong."""
+    """Fetched content is not what its source listed."""
 
 
 class SourceError(SkillwireError):
@@ -129,22 +129,25 @@ class SourceError(SkillwireError):
 
 
 class SourceBusyError(SourceError):
-    """What was known before is still the best that is known."""
+    """A source could not be scanned right now. The previous scan stays in use."""
 
 
 class SourceUnavailableError(SourceError):
-    """Whoever holds the skills does not answer. They may be asked again in a while."""
+    """The server or site that has the skills does not answer. A later attempt may succeed."""
 
 
 class SourceMissingError(SourceError):
-    """There is nothing where the source should be. It may come, or come back."""
+    """The source does not exist. It may appear later."""
 
 
 class InvalidValueError(SkillwireError, ValueError):
-    """A value that breaks a rule: which value, which rule, and where it helps, what to write instead."""
+    """A value breaks a rule. The message gives the value, the rule and, if there is one, the fix."""
 
     def __init__(self, field: str, value: str, rule: str, fix: str = "") -> None:
-        """`rule` is what the value should be. With a `fix`, it is what the value does wrong."""
+        """Build the message.
+
+        `rule` completes "is not …". With a `fix`, `rule` is the whole predicate instead.
+        """
         self.field, self.value, self.rule, self.fix = field, value, rule, fix
         super().__init__(f"{field} {quoted(value)} " + (f"{rule}; {fix}" if fix else f"is not {rule}"))
 
@@ -154,10 +157,10 @@ class ConflictError(SkillwireError):
 
 
 class UnreadError(SkillwireError):
-    """A client stopped reading, so that answers were cut off."""
+    """A client stopped reading its responses, so that they were discarded."""
 
     def __init__(self, length: int) -> None:
-        super().__init__(f"the client left {length:,} bytes of answers unread")
+        super().__init__(f"the client left {length:,} bytes of responses unread")
 
 
 class StateError(SkillwireError):
@@ -165,7 +168,7 @@ class StateError(SkillwireError):
 
 
 class PlatformError(SkillwireError):
-    """The operating system does not have what is needed. It says what, and where it works."""
+    """The operating system lacks something that is required. The message says what, and where it works."""
 
 
 class UsageError(SkillwireError):
@@ -173,7 +176,7 @@ class UsageError(SkillwireError):
 
 
 class FieldError(SkillwireError, ValueError):
-    """One field that breaks the contract."""
+    """One field breaks the contract."""
 
     def __init__(self, problem: "Problem") -> None:
         self.problem = problem
@@ -189,7 +192,7 @@ class ContractError(ExceptionGroup[FieldError], SkillwireError):
         return super().__new__(cls, "the frontmatter breaks the contract", errors)
 
     def __init__(self, problems: "Iterable[Problem]") -> None:
-        """`problems` are errors, at least one."""
+        """Take the `problems` of severity error. There must be at least one."""
 
     @property
     def problems(self) -> "tuple[Problem, ...]":
@@ -200,10 +203,10 @@ class ContractError(ExceptionGroup[FieldError], SkillwireError):
 
 
 class HostError(SkillwireError):
-    """A host cannot do what it was asked for, because of one server or skill."""
+    """A host cannot do what was requested, because of one server or skill."""
 
     def __init__(self, origin: str, message: str) -> None:
-        """`origin` names the server in messages; empty until a host adds it."""
+        """`origin` is the server's name in the message. It may be empty until a host adds it."""
         self.origin, self.message = origin, message
         super().__init__(f"{origin}: {message}" if origin else message)
 
@@ -216,8 +219,8 @@ class ChangedError(NotApprovedError):
     """The skill changed after it was approved (H15)."""
 
     def __init__(self, skill: "HostedSkill", what: str) -> None:
-        told = f"the skill {skill.quoted} has changed and needs to be approved again: {what}"
-        super().__init__(skill.origin, told)
+        message = f"the skill {skill.quoted} has changed and needs to be approved again: {what}"
+        super().__init__(skill.origin, message)
 
 
 class VerificationError(HostError):
@@ -225,11 +228,11 @@ class VerificationError(HostError):
 
     def __init__(self, origin: str, *problems: "Problem") -> None:
         self.problems = problems
-        told = [
+        shown = [
             escape_invisible(str(each), _MAX_PROBLEM_LENGTH) for each in problems[:_SHOWN_PROBLEMS]
-        ]  # for the model to read, too
+        ]  # models read it, too
         more = len(problems) - _SHOWN_PROBLEMS
-        super().__init__(origin, "; ".join(told) + (f"; and {more:,} more" if more > 0 else ""))
+        super().__init__(origin, "; ".join(shown) + (f"; and {more:,} more" if more > 0 else ""))
 
 
 class UnavailableError(HostError):
@@ -237,16 +240,16 @@ class UnavailableError(HostError):
 
 
 class LoginRequiredError(UnavailableError):
-    """The server requires a login, or one with more scopes. The message names the command."""
+    """The server requires a login, or a login with more scopes. The message names the command to run."""
 
     def __init__(self, origin: str, message: str, scope: str = "") -> None:
         self.scope = scope
-        """The scopes that the server asks for, if it names any."""
+        """The scopes that the server requires, if it names any."""
         super().__init__(origin, message)
 
 
 class LoginError(SkillwireError):
-    """A login failed. Nothing of it is stored."""
+    """A login failed. Nothing was stored."""
 
     def __init__(self, label: str, message: str, hint: str = "") -> None:
         self.label = label
@@ -254,15 +257,15 @@ class LoginError(SkillwireError):
 
 
 class KeyringStateError(StateError):
-    """The system keyring fails, or is not available here."""
+    """The system keyring fails or is not available."""
 
 
 class DriveError(SkillwireError):
-    """Anything about live skills."""
+    """Something about live skills failed."""
 
 
 class CallFailedError(DriveError):
     """A call to a running program failed."""
 
     code: ClassVar[str] = "transport_error"
-    """The code that readers and other programs get."""
+    """The error code that readers and other programs get."""

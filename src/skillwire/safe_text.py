@@ -1,10 +1,10 @@
-"""Make foreign text safe to show: in errors, logs and terminals, and to a model."""
+"""Make untrusted text safe to show in errors, logs and terminals, and to models."""
 
 import re
 import unicodedata
 
 MAX_SHOWN_CHARACTERS = 200
-"""How many characters of a foreign value an error repeats."""
+"""How many characters of an untrusted value an error repeats."""
 
 # Control, format (bidi overrides, invisible tags), surrogate, private use, unassigned.
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
@@ -13,12 +13,12 @@ _LINE_BREAKS = frozenset({"Zl", "Zp"})
 _BACKTICK = "\\x60"
 _WORD = re.compile(r"[\w!#$%&'()*+,./:;=?@~^|{}\[\]-]+")
 
-# Who asks, before the host, also where the text was cut; a password may hold a `/`, though it should not.
+# User information before the host, also if the text was cut off inside it. A password may contain a `/`.
 _USER = re.compile(r"(?<=://)(?:[^/?#`]*|[^/?#`@:]*:(?!\d+(?:[/?#`]|$))[^`]*)(?:@|…)")
 _QUERY = re.compile(r"(?<=://)([^?`]*)\?[^`]*")
 
-_LONGEST = 4000
-"""Characters of a message. The patterns above take longer than a text is long."""
+_MAX_MESSAGE_LENGTH = 4000
+"""Characters of a message. Longer text is cut first: the patterns above take more than linear time."""
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 """Control, format (bidi overrides, invisible tags), surrogate, private use, unassigned."""
 _BLANKS = frozenset(
@@ -27,22 +27,19 @@ _BLANKS = frozenset(
         "\u115f",
         "\u1160",
         "\u3164",
-        "\uffa0",  # fillers of Hangul
+        "\uffa0",  # Hangul fillers
         "\u17b4",
-        "\u17b5",  # vowels of Khmer that nobody sees
-        "\u2800",  # the empty pattern of Braille
+        "\u17b5",  # invisible Khmer vowels
+        "\u2800",  # blank Braille pattern
         *map(chr, range(0x180B, 0x1810)),
         *map(chr, range(0xFE00, 0xFE10)),
-        *map(chr, range(0xE0100, 0xE01F0)),  # variation selectors: any byte can hide in them
+        *map(chr, range(0xE0100, 0xE01F0)),  # variation selectors: they can encode hidden bytes
     }
 )
 
 
 def escape_invisible(text: str, limit: int | None = None, *, keep: str = "") -> str:
-    """Return `text` on one line, with what the eye cannot see spelled as an escape, cut at `limit`.
-
-    The characters in `keep` stay as they are.
-    """
+    """Return `text` on one line, with invisible characters as escapes, cut at `limit`."""
     cut = text if limit is None or len(text) <= limit else text[:limit] + "…"
     if cut.isascii() and cut.isprintable():
         return cut
@@ -50,29 +47,29 @@ def escape_invisible(text: str, limit: int | None = None, *, keep: str = "") -> 
 
 
 def collapse_lines(text: str) -> str:
-    """Return a longer text on one line, for a list or a menu: runs of spaces and line breaks are a space."""
+    """Return `text` on one line, for lists and menus. Each run of white space becomes one space."""
     return escape_invisible(" ".join(text.split()))
 
 
 def quoted(text: str, limit: int | None = MAX_SHOWN_CHARACTERS) -> str:
-    """Return `text` as a literal in a sentence: visible, capped, in backticks.
+    """Return `text` as a literal for a message: escaped, cut at `limit`, in backticks.
 
-    A backtick in it is spelled as an escape, so that no text can end its own quotation.
+    Backticks in it are escaped, so that the text cannot end its own quotation.
     """
     return f"`{escape_invisible(text, limit).replace('`', _BACKTICK)}`"
 
 
 def quote_if_needed(text: str) -> str:
-    """Return an address or a name as it is if it is one word, else as a literal.
+    """Return an address or name unchanged if it is a single word, else quoted.
 
-    One word cannot pass for a part of the sentence around it.
+    A single word cannot be mistaken for part of the sentence around it.
     """
     return text if len(text) <= MAX_SHOWN_CHARACTERS and _WORD.fullmatch(text) else quoted(text)
 
 
 def redact_secrets(text: str) -> str:
-    """Return an address, or a message with one in backticks, without the parts that people put keys in."""
-    cut = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+    """Return a URL, or a message with one in backticks, without user information and query."""
+    cut = text if len(text) <= _MAX_MESSAGE_LENGTH else text[:_MAX_MESSAGE_LENGTH] + "…"
     return _QUERY.sub(r"\1?…", _USER.sub("…@", cut))
 
 
@@ -87,15 +84,15 @@ def _escape(character: str) -> str:
 
 
 def strip_invisible(text: str, limit: int) -> str:
-    """Return `text` on one line, without anything invisible, cut at `limit` characters."""
+    """Return `text` on one line, without invisible characters, cut at `limit` characters."""
     line = " ".join(text[: 8 * limit].split())
-    seen = line
-    if not (line.isascii() and line.isprintable()):  # most are, and are done with
-        seen = " ".join("".join(filter(_is_seen, line)).split())
-    return seen if len(seen) <= limit else seen[: limit - 1].rstrip() + "…"
+    visible = line
+    if not (line.isascii() and line.isprintable()):  # the fast path: most text has nothing to strip
+        visible = " ".join("".join(filter(_is_visible, line)).split())
+    return visible if len(visible) <= limit else visible[: limit - 1].rstrip() + "…"
 
 
-def _is_seen(character: str) -> bool:
+def _is_visible(character: str) -> bool:
     if character.isascii():
         return character.isprintable()
     return character not in _BLANKS and unicodedata.category(character) not in _HIDDEN

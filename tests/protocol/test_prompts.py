@@ -89,7 +89,7 @@ async def test_skills_that_share_a_name_have_prompts_by_their_paths(mode: Any) -
         with pytest.raises(MCPError, match="there is no prompt `twin`"):
             await client.get_prompt("twin")
         with pytest.raises(
-            MCPError, match="`twin` is the name of 2 skills; say which: `one/twin`, `two/twin`"
+            MCPError, match="`twin` is the name of 2 skills; use one of: `one/twin`, `two/twin`"
         ):
             await client.get_prompt("skill", {"name": "twin"})
 

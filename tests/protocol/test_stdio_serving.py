@@ -197,7 +197,7 @@ def test_a_client_that_reads_nothing_cannot_keep_the_server_alive(tree: Path, en
             process.wait(timeout=PATIENCE)
         said = process.stderr.read()
         assert code == (1 if end == "eof" else 0)
-        assert (b"bytes of answers unread\n" in said) is (end == "eof")
+        assert (b"bytes of responses unread\n" in said) is (end == "eof")
         assert b"Traceback" not in said
 
 
@@ -257,7 +257,7 @@ def test_a_flood_of_requests_that_nobody_reads_ends_with_the_client(tree: Path) 
         process.stdin.close()
         assert process.wait(timeout=PATIENCE) == 1
         said = process.stderr.read()
-        assert b"bytes of answers unread\n" in said
+        assert b"bytes of responses unread\n" in said
         assert b"Traceback" not in said
 
 

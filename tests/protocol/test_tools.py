@@ -92,7 +92,7 @@ async def test_an_empty_name_returns_the_current_catalogue(mode: Any) -> None:
 async def test_a_name_that_two_skills_share_is_answered_with_the_qualified_ones(mode: Any) -> None:
     async with connected(mode, REFUNDS, *TWINS) as client:
         told = await refusal(client, "load-skill", {"name": "twin"})
-        assert told == "`twin` is the name of 2 skills; say which: `one/twin`, `two/twin`"
+        assert told == "`twin` is the name of 2 skills; use one of: `one/twin`, `two/twin`"
         loaded = await client.call_tool("load-skill", {"name": "two/twin"})
     assert text_of(loaded).encode() == TWINS[1].files["SKILL.md"]
 

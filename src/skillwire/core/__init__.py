@@ -1,1 +1,1 @@
-"""What a skill is: record, file, digest, URI, names, problems. Values, and a few helpers of the process."""
+"""What a skill is: record, file, digest, URI, names, problems. Also small helpers that all packages share."""

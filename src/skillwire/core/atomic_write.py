@@ -1,4 +1,4 @@
-"""Replace files and folders in one step, and remove what killed writers left behind."""
+"""Replace files and folders atomically, and remove what killed writers left behind."""
 
 import os
 import re
@@ -12,20 +12,23 @@ from tempfile import NamedTemporaryFile, mkdtemp
 from skillwire.core.file_lock import FileLock, is_in_use, mark_in_use
 
 ABANDONED_SECONDS = 5.0
-"""How old something unlocked must be to count as left behind: it is made a moment before it is locked."""
+"""Seconds before an unlocked temporary file counts as abandoned.
+
+It is created shortly before it is locked.
+"""
 
 _DEFAULT_MODE = 0o644
-"""Who may read a new file. One that exists keeps what it has."""
+"""The mode of a new file. An existing file keeps its mode."""
 _SUFFIX = ".skillwire-tmp"
 _TEMPORARY = re.compile(rf"\.(.+)\.[a-z0-9_]{{8}}{re.escape(_SUFFIX)}", re.DOTALL)
 _STAGING_NAME = "pulling"
 MOVED_ASIDE_NAME = "old"
-"""What a folder aside calls something that it is to replace. It may be the only copy, so it is kept."""
+"""The name, in a staging folder, of what is being replaced. It may be the only copy, so it is not removed."""
 
 
 @contextmanager
 def lock_folder(folder: Path) -> Generator[None]:
-    """Keep other writers of this folder waiting. Where that cannot be done, the last one wins."""
+    """Hold an exclusive lock on this folder. On file systems without locks, the last writer wins."""
     with FileLock(folder) as lock:
         lock.lock()
         yield
@@ -37,8 +40,8 @@ def staged_file(
 ) -> Generator[Path]:
     """Yield a temporary file beside `path` with this content, for the caller to rename. Raises `OSError`.
 
-    It is removed afterwards if it still has its name. `private` is for no one else to read; what is not
-    `durable` may be lost in a crash of the machine.
+    It is removed afterwards unless it was renamed. With `private`, only the owner can read it. Without
+    `durable`, a crash of the machine may lose it.
     """
     mode = 0o600 if private else path.stat().st_mode & 0o777 if path.exists() else _DEFAULT_MODE
     with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", suffix=_SUFFIX, delete=False) as file:
@@ -48,7 +51,7 @@ def staged_file(
             file.write(content)
             file.flush()
             if durable:
-                os.fsync(file.fileno())  # or the new name may stand before the new content after a crash
+                os.fsync(file.fileno())  # else a crash may leave the new name without content
             file.close()
             written.chmod(mode)
             yield written
@@ -59,25 +62,22 @@ def staged_file(
 
 
 def replace_file(path: Path, content: bytes, *, private: bool = False, durable: bool = True) -> None:
-    """Write `path` in one step: a reader sees the old content or the new. Raises `OSError`.
-
-    The options are those of `staged_file`.
-    """
+    """Write `path` atomically: a reader sees the old content or the new. Raises `OSError`."""
     with staged_file(path, content, private=private, durable=durable) as staged:
         staged.replace(path)
 
 
 def temporary_folder(folder: Path) -> Path:
-    """Return a new private folder in `folder`, which `remove_abandoned` knows. Raises `OSError`."""
+    """Return a new private folder in `folder` that `remove_abandoned` recognizes. Raises `OSError`."""
     return Path(mkdtemp(dir=folder, prefix=f".{_STAGING_NAME}.", suffix=_SUFFIX))
 
 
 @contextmanager
 def staging_folder(folder: Path, *, abandoned_seconds: float = ABANDONED_SECONDS) -> Generator[Path]:
-    """Yield a new folder in `folder`, which is gone afterwards if it was not renamed. Raises `OSError`.
+    """Yield a new folder in `folder`, and remove it afterwards unless it was renamed. Raises `OSError`.
 
-    It stays after an error, if it holds what was moved away. What killed writers left here so many seconds
-    ago is removed first.
+    After an error, it stays if it contains something that was moved aside. What killed writers left here more
+    than `abandoned_seconds` ago is removed first.
     """
     remove_abandoned(folder, {_STAGING_NAME}, seconds=abandoned_seconds)
     staging = temporary_folder(folder)
@@ -96,7 +96,7 @@ def staging_folder(folder: Path, *, abandoned_seconds: float = ABANDONED_SECONDS
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder, if it is there. If this is cut short, no part keeps its name. Raises `OSError`."""
+    """Remove a folder if it exists. It is renamed first, so that no half of it remains. Raises `OSError`."""
     staging = temporary_folder(folder.parent)
     with suppress(FileNotFoundError):
         folder.rename(staging / "removed")
@@ -106,7 +106,7 @@ def remove_folder(folder: Path) -> None:
 def remove_abandoned(
     folder: Path, names: Container[str] | None = None, *, seconds: float = ABANDONED_SECONDS
 ) -> None:
-    """Remove what killed writers left in `folder`: of files with these names, or of all."""
+    """Remove what killed writers left in `folder`: for targets with these names, or for all."""
     with suppress(OSError):
         for path in find_abandoned(folder, names, seconds=seconds):
             if path.is_dir():
@@ -118,9 +118,9 @@ def remove_abandoned(
 def find_abandoned(
     folder: Path, names: Container[str] | None = None, *, seconds: float = ABANDONED_SECONDS
 ) -> Iterator[Path]:
-    """Yield what writers that were killed so many seconds ago left in `folder`.
+    """Yield what killed writers left in `folder` more than `seconds` ago.
 
-    A folder that holds something that was moved away is not among it.
+    Folders that contain something that was moved aside are left out.
     """
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         found = _TEMPORARY.fullmatch(path.name)
@@ -133,5 +133,5 @@ def find_abandoned(
 def _age(path: Path) -> float:
     try:
         return time.time() - path.stat().st_mtime
-    except OSError:  # somebody else was faster
+    except OSError:  # another process removed it
         return 0.0

@@ -1,4 +1,4 @@
-"""Ask for several items concurrently, and take the answers in the order of the items."""
+"""Request several items concurrently, and process the results in the order of the items."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
@@ -6,9 +6,9 @@ from typing import TypeVar
 import anyio
 
 MAX_CONCURRENT_READS = 8
-"""Concurrent requests of one command to one server. Some servers need a sixth of a second for each file."""
+"""Concurrent requests of one command to one server. Some servers take 170 ms for each file."""
 MAX_CONCURRENT_UNSIZED_READS = 3
-"""The same if the sizes of the answers are unknown: each may be as large as the limit."""
+"""The same if response sizes are unknown: each response may be as large as the limit."""
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -20,10 +20,10 @@ async def process_in_order(
     take: Callable[[Value], object],
     at_once: int = MAX_CONCURRENT_READS,
 ) -> None:
-    """Call `ask` for several items concurrently, and `take` with each answer in the order of the items.
+    """Call `ask` for several items concurrently, and `take` with each result in the order of the items.
 
-    An exception of `ask` or `take` is raised in that order, too, and cancels the requests for later items. At
-    most `at_once` items are being asked for or have an answer that waits for its turn.
+    An exception from `ask` or `take` is raised in that order, too, and cancels the requests for later items.
+    At most `at_once` items are being requested or wait for their turn.
     """
     free = anyio.Semaphore(at_once)
     waiting: dict[int, Callable[[], object]] = {}
@@ -33,7 +33,7 @@ async def process_in_order(
         nonlocal turn
         try:
             value = await ask(item)
-        except Exception as error:  # noqa: BLE001 - it is raised when its turn comes
+        except Exception as error:  # noqa: BLE001 - raised when its turn comes
             waiting[number] = _make_raiser(error)
         else:
             waiting[number] = lambda: take(value)

@@ -1,8 +1,9 @@
-"""Why strict clients refuse a skill, and with it the whole list that holds its entry.
+"""Why strict clients refuse a skill, and with it the whole list.
 
 Several clients validate every entry of `skills/list` and show nothing if one fails. This is the union of what
-they demand: TypeScript SDK 2.4, FastMCP 4.1 and 4.2 (frontmatter), fast-agent 0.10 (names and file paths).
-What they accept stays listed, however unusual it is. `tests/test_strict_clients.py` asks them.
+they require: TypeScript SDK 2.4, FastMCP 4.1 and 4.2 (frontmatter), fast-agent 0.10 (names and file paths).
+What they accept stays listed, however unusual it is. `tests/unit/protocol/test_strict_clients.py` compares
+these rules with theirs.
 """
 
 import re
@@ -12,27 +13,27 @@ from dataclasses import dataclass
 MAX_DESCRIPTION = 1024
 MAX_COMPATIBILITY = 500
 MAX_FILE_PATH = 1024
-"""Characters of a file's path below the skill's folder."""
+"""Characters of a file's path, relative to the skill's folder."""
 
 _DEVICE = r"(?:con|prn|aux|nul|com[1-9]|lpt[1-9])"
 _DEVICE_NAME = re.compile(_DEVICE)
-# One search over all paths at once, joined by slashes: nearly every skill passes it.
+# One search over all paths at once, joined by slashes: the fast path, as nearly every skill passes.
 _UNPORTABLE = re.compile(
     rf"""
-      [<>:"|?*\\\x00-\x1f]              # no file of Windows has these in its name
-    | [ .](?:/|\Z)                      # nor ends in these
-    | (?:\A|/){_DEVICE}(?:[./]|\Z)      # nor is called like a device, with or without a suffix
+      [<>:"|?*\\\x00-\x1f]              # characters that Windows does not allow in names
+    | [ .](?:/|\Z)                      # and endings
+    | (?:\A|/){_DEVICE}(?:[./]|\Z)      # and names of devices, with or without a suffix
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 _RESERVED_FILE = ".skill-source.json"
 _MAX_NAMED_PATHS = 3
-"""Files that a message names."""
+"""How many files a message names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nonconformity:
-    """One reason: what is wrong, and what to do. `field` is the frontmatter field, if it is one."""
+    """One reason why strict clients refuse a skill. `field` is the frontmatter field, if it is about one."""
 
     message: str
     fix: str
@@ -42,8 +43,8 @@ class Nonconformity:
 def nonconformities(frontmatter: Mapping[str, object], paths: Collection[str]) -> tuple[Nonconformity, ...]:
     """Return every reason why a strict client refuses a list with this skill, fields first.
 
-    `paths` are those of the files that its entry names, relative to the skill's folder and decoded. The entry
-    of a dynamic skill names none.
+    `paths` are the decoded paths of the files in its entry, relative to the skill's folder. The entry of a
+    dynamic skill has none.
     """
     return (*_check_frontmatter(frontmatter), *_check_paths(paths))
 
@@ -116,8 +117,8 @@ def _check_paths(paths: Collection[str]) -> Iterator[Nonconformity]:
         yield Nonconformity(f"{what} that Windows does not allow", "rename the files or their folders")
     for path in paths:
         if len(path) > MAX_FILE_PATH:
-            told = f"the path of {_format_path(path)} has more than {MAX_FILE_PATH:,} characters"
-            yield Nonconformity(told, "shorten the names of its folders")
+            message = f"the path of {_format_path(path)} has more than {MAX_FILE_PATH:,} characters"
+            yield Nonconformity(message, "shorten the names of its folders")
             return
         if path.casefold() == _RESERVED_FILE:
             yield Nonconformity(f"the file `{_RESERVED_FILE}` has a reserved name", "rename the file")
@@ -125,6 +126,6 @@ def _check_paths(paths: Collection[str]) -> Iterator[Nonconformity]:
 
 
 def _format_path(path: str) -> str:
-    from skillwire.safe_text import quoted  # noqa: PLC0415 - only who has something to report pays for it
+    from skillwire.safe_text import quoted  # noqa: PLC0415 - needed only to report a problem
 
     return quoted(path)

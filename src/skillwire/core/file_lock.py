@@ -1,4 +1,4 @@
-"""A lock on a file or folder that processes share."""
+"""A file lock that processes share."""
 
 import errno
 import os
@@ -20,16 +20,16 @@ _BUSY = frozenset({errno.EWOULDBLOCK, errno.EACCES})
 
 
 class FileLock:
-    """A lock on a file or folder. It ends with the process, however that ends.
+    """A lock on a file or folder. The system releases it when the process ends.
 
-    Windows and some network file systems have no such locks. Every lock is granted there, and the last
-    writer wins.
+    Windows and some network file systems have no such locks. There every lock is granted, and the last writer
+    wins.
     """
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
         """Open `path`; with `create`, make a private file there if there is none. Raises `OSError`."""
         self._descriptor: int | None = None
-        if sys.platform == "win32":  # which opens no folders
+        if sys.platform == "win32":  # which cannot open folders
             return
         flags = os.O_RDWR | os.O_CREAT if create else os.O_RDONLY
         self._descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
@@ -37,13 +37,13 @@ class FileLock:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """What a program inherits to keep the lock while it runs, even if this process is killed."""
+        """The descriptors that a child process inherits to keep the lock, even if this process is killed."""
         return () if self._descriptor is None else (self._descriptor,)
 
     def try_lock(self, *, shared: bool = False, without_locks: bool = True) -> bool:
-        """Lock if that is possible at once; return whether it was.
+        """Try to lock without waiting; return whether it worked.
 
-        `without_locks` is what to return where there are no locks.
+        On systems without locks, return `without_locks`.
         """
         if sys.platform == "win32" or self._descriptor is None:
             return without_locks
@@ -54,7 +54,7 @@ class FileLock:
         return True
 
     def lock(self, *, shared: bool = False, seconds: float | None = None) -> bool:
-        """Wait for the lock, for so many seconds if they are given; return whether it was granted."""
+        """Wait for the lock, at most `seconds` if given; return whether it was granted."""
         until = None if seconds is None else time.monotonic() + seconds
         while not self.try_lock(shared=shared):
             if until is not None and time.monotonic() > until:
@@ -63,7 +63,7 @@ class FileLock:
         return True
 
     async def acquire(self, *, seconds: float | None = None) -> bool:
-        """Wait for the lock as `lock` does, while other tasks run."""
+        """Wait for the lock as `lock` does, without blocking other tasks."""
         with anyio.move_on_after(seconds):
             while not self.try_lock():  # noqa: ASYNC110 - no event reports a lock of another process
                 await anyio.sleep(_RETRY_SECONDS)
@@ -71,10 +71,10 @@ class FileLock:
         return False
 
     def release(self) -> None:
-        """Unlock, also where a program that was left behind inherited the lock. May be repeated."""
+        """Unlock, even if a child process inherited the lock and still runs. May be called again."""
         if sys.platform == "win32" or self._descriptor is None:
             return
-        with suppress(OSError):  # there are no locks here
+        with suppress(OSError):  # this file system has no locks
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         self._descriptor = None
         self._close()
@@ -89,7 +89,10 @@ class FileLock:
 
 
 def mark_in_use(path: Path) -> FileLock | None:
-    """Mark a file or folder as in use until the lock is released or forgotten; None if that cannot be."""
+    """Mark a file or folder as in use. Return the lock to release, or None if it cannot be opened.
+
+    The mark ends when the lock is released or garbage-collected.
+    """
     try:
         lock = FileLock(path)
     except OSError:

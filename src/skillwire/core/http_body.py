@@ -1,4 +1,4 @@
-"""Read an HTTP body that arrives in pieces, within a limit."""
+"""Read an HTTP body piece by piece, within a limit."""
 
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 
 class BodyTooLargeError(SkillwireError):
-    """A body has more bytes than the limit."""
+    """A body is larger than the limit."""
 
     def __init__(self, limit: int) -> None:
-        super().__init__(f"a body may have {limit:,} bytes")
+        super().__init__(f"a body may have at most {limit:,} bytes")
 
 
 class BoundedBody:
-    """The pieces of a body so far. They never take more memory than the limit and one piece."""
+    """The part of a body that has arrived. It never takes more memory than the limit and one piece."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._content = bytearray()  # and no list of pieces, each of which may be one byte
+        self._content = bytearray()  # not a list: each piece may be a single byte
 
     def add(self, piece: bytes) -> None:
         """Append a piece. Raises `BodyTooLargeError`."""
@@ -38,8 +38,8 @@ class BoundedBody:
 async def read_response(response: "httpx2.Response", limit: int, *, decoded: bool) -> bytes:
     """Return the body of a streamed response. Raises `BodyTooLargeError`.
 
-    With `decoded`, compressed content is unpacked piece by piece, and the limit counts what comes out.
-    Without, the bytes are those on the wire: nothing that a server sends is ever unpacked.
+    With `decoded`, compressed content is decompressed piece by piece, and the limit applies to the result.
+    Otherwise the bytes are returned as sent, without decompressing.
     """
     body = BoundedBody(limit)
     pieces = response.aiter_bytes() if decoded else response.aiter_raw()

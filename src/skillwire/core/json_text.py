@@ -10,13 +10,13 @@ from skillwire.core.record import Json
 from skillwire.errors import SkillwireError
 
 _CHUNK = 1 << 16
-"""Bytes that are counted in one step."""
-_EACH, _CONTAINER = 8, 56
-"""Bytes for a value, whatever it is, and more for one that holds others: nothing is free."""
+"""Bytes to count in one step."""
+_VALUE_BYTES, _CONTAINER_BYTES = 8, 56
+"""Estimated bytes for any value, and in addition for an object or array."""
 
 
 class JsonTooLargeError(SkillwireError, ValueError):
-    """A JSON document holds more values than its reader accepts."""
+    """A JSON document has more values than the limit."""
 
     def __init__(self, *, max_values: int) -> None:
         self.max_values = max_values
@@ -24,14 +24,14 @@ class JsonTooLargeError(SkillwireError, ValueError):
 
 
 def load_bounded_json(content: bytes, *, max_values: int) -> object:
-    """Return what a JSON document says, unless it holds more than `max_values` values.
+    """Parse a JSON document, unless it has more than `max_values` values.
 
-    Parsed values take up to 40 times the space of their text, so that a limit on bytes alone is not enough.
-    The values are counted before anything is parsed: the parsed document takes at most about 200 bytes for
-    each value, and four times its own length.
+    Parsed values take up to 40 times the space of their text, so a limit on bytes alone is not enough. The
+    values are counted before parsing. The parsed document takes at most about 200 bytes for each value, plus
+    four times the length of the text.
 
-    Raise:
-        JsonTooLargeError: It holds more values.
+    Raises:
+        JsonTooLargeError: It has more values.
         orjson.JSONDecodeError: It is not JSON.
     """
     if has_more_values(content, max_values):
@@ -39,15 +39,15 @@ def load_bounded_json(content: bytes, *, max_values: int) -> object:
     return orjson.loads(content)
 
 
-def has_more_values(content: bytes, most: int) -> bool:
-    """Whether a JSON document may hold more than `most` values, found without parsing it."""
-    if len(content) <= most or _separators(content) < most:  # as almost every one
+def has_more_values(content: bytes, max_values: int) -> bool:
+    """Return whether a JSON document may have more than `max_values` values, without parsing it."""
+    if len(content) <= max_values or _separators(content) < max_values:  # true of almost every document
         return False
-    return _values(content, enough=most) > most
+    return _values(content, enough=max_values) > max_values
 
 
 def _values(content: bytes, *, enough: int) -> int:
-    """Return an upper bound of the number of values outside strings, or any number above `enough`."""
+    """Return an upper bound of the number of values outside strings. Counting ends above `enough`."""
     # Without escapes, every other quote ends a string.
     text = content.replace(rb"\\", b"").replace(rb"\"", b"")
     found, in_string = 1, 0
@@ -65,9 +65,9 @@ def _separators(text: bytes) -> int:
 
 
 def json_bytes(value: object, *, indented: bool = False) -> bytes:
-    """Return a value as JSON; `indented` for people to read, with a line break at its end.
+    """Return a value as JSON; with `indented`, for people to read and with a final line break.
 
-    Numbers of any length stay what they are, half characters are escaped, and what is no number is `null`.
+    Integers may have any length. Lone surrogates are escaped. Infinity and NaN become `null`.
     """
     option = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE if indented else 0
     try:
@@ -86,26 +86,26 @@ def _replace_non_finite(value: Any) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def weight(value: object, most: int) -> int:
-    """Return about how many bytes a value of JSON has; once that is more than `most`, counting ends."""
+def weight(value: object, limit: int) -> int:
+    """Return roughly how many bytes a JSON value takes. Counting stops once the total exceeds `limit`."""
     total, left = 0, [value]
-    while left and total <= most:
+    while left and total <= limit:
         each = left.pop()
-        total += _EACH
+        total += _VALUE_BYTES
         if isinstance(each, str):
             total += len(each)
         elif isinstance(each, dict):
-            total += _CONTAINER
+            total += _CONTAINER_BYTES
             left.extend(cast("dict[object, object]", each).keys())
             left.extend(cast("dict[object, object]", each).values())
         elif isinstance(each, list):
-            total += _CONTAINER
+            total += _CONTAINER_BYTES
             left.extend(cast("list[object]", each))
     return total
 
 
 def json_equal(one: Json, other: Json) -> bool:
-    """Whether two JSON values are equal: a number is one however it is written, and never a boolean."""
+    """Return whether two JSON values are equal. `1` equals `1.0`, and a boolean equals no number."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(json_equal(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):

@@ -1,4 +1,4 @@
-"""MIME types from our own table: the system's differs between machines, and is wrong for code (S6)."""
+"""MIME types from our own table. The system's table differs between machines and is wrong for code (S6)."""
 
 MARKDOWN = "text/markdown"
 DIRECTORY = "inode/directory"
@@ -74,7 +74,7 @@ _BY_SUFFIX = {
     ".hpp": "text/x-c++",
     ".diff": "text/x-diff",
     ".patch": "text/x-diff",
-    # pictures, sound, film, fonts
+    # images, audio, video, fonts
     ".png": "image/png",
     ".jpg": "image/jpeg",
     ".jpeg": "image/jpeg",
@@ -116,7 +116,7 @@ _BY_SUFFIX = {
 
 
 def is_text(content: bytes) -> bool:
-    """Whether `content` travels as text: strict UTF-8 without NUL (S6)."""
+    """Return whether `content` is sent as text: strict UTF-8 without NUL (S6)."""
     if b"\0" in content:
         return False
     try:
@@ -127,11 +127,11 @@ def is_text(content: bytes) -> bool:
 
 
 def mime_type(path: str, *, text: bool) -> str:
-    """Return the MIME type of the file at `path`; `text` decides where the name says nothing."""
+    """Return the MIME type of the file at `path`. If its name tells nothing, `text` decides."""
     return mime_type_from_name(path) or (PLAIN_TEXT if text else BINARY)
 
 
 def mime_type_from_name(path: str) -> str | None:
-    """Return the MIME type that the name of a file says, if it says one."""
+    """Return the MIME type for a file name, or None if its suffix is unknown."""
     stem, dot, suffix = path.rpartition("/")[2].rpartition(".")
     return _BY_SUFFIX.get(f".{suffix.lower()}") if stem and dot else None

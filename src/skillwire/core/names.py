@@ -1,4 +1,4 @@
-"""Names of skills, paths of files, and skill URIs: the rules, and how to build them."""
+"""Names of skills, paths of files, and skill URIs: their rules, and functions that build them."""
 
 import re
 import unicodedata
@@ -11,16 +11,16 @@ MAX_NAME_LENGTH = 64
 NAME_RULE = "lowercase letters, digits and single hyphens (1-64 characters)"
 
 _MAX_WORD_LENGTH = 64
-"""Characters of a word that is compared with others. A longer one is no typing error."""
+"""Characters of a word that is compared with names. A longer word is not a typo."""
 _MAX_COMPARED = 20_000
-"""Names that a word is compared with."""
+"""How many names a word is compared with."""
 _MAX_COMPARED_EXACTLY = 8
-"""Names that are compared exactly."""
+"""How many of the best names are compared exactly."""
 _CUTOFF = 0.6
 """How similar a name must be, from 0 to 1."""
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
-# What file systems take, and what we can afford to remember of every folder on the way to a file.
+# Limits of file systems, and of what we can store for every folder above a file.
 _PATH_BYTES = 1024
 _NAME_BYTES = 255
 _LEVELS = 64
@@ -33,30 +33,30 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 _DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *([.:].*)?", re.IGNORECASE)
 SCHEME = "skill://"
 SKILL_FILE = "SKILL.md"
-# RFC 3986. The first segment stands where a URI has its authority, so it must be a reg-name;
-# the others may also hold `:` and `@`.
+# RFC 3986. The first segment is the authority of the URI, so it must be a reg-name; the others may also
+# contain `:` and `@`.
 _REG_NAME = "!$&'()*+,;="
 _SEGMENT = _REG_NAME + ":@"
 
 
 def is_skill_name(text: str) -> bool:
-    """Whether `text` may name a skill: 1-64 of `a-z0-9-`, no leading, trailing or double hyphen."""
+    """Return whether `text` may name a skill: 1-64 of `a-z0-9-`, no leading, trailing or double hyphen."""
     return len(text) <= MAX_NAME_LENGTH and _NAME.fullmatch(text) is not None
 
 
 def suggest_name(text: str) -> str:
-    """Return the legal name nearest to `text`, or `` if nothing of it is left."""
+    """Return the valid name nearest to `text`, or `` if no valid character is left."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:MAX_NAME_LENGTH].rstrip("-")
 
 
 def find_close_matches(word: str, known: Iterable[str], number: int) -> list[str]:
-    """Return at most `number` of the known names, those that `word` is most likely a typing error for.
+    """Return at most `number` of the known names that `word` is most likely a typo for, best first.
 
     All names are compared by their pairs of letters, which is fast. Only the best are compared exactly.
     """
     if len(word) > _MAX_WORD_LENGTH:
         return []
-    import difflib  # noqa: PLC0415 - only after a typing error
+    import difflib  # noqa: PLC0415 - only after a typo
 
     pairs = _pairs(word)
     shortest, longest = len(word) * _CUTOFF / (2 - _CUTOFF), len(word) * (2 - _CUTOFF) / _CUTOFF
@@ -71,24 +71,24 @@ def find_close_matches(word: str, known: Iterable[str], number: int) -> list[str
 
 
 def _pairs(word: str) -> set[tuple[str, str]]:
-    """Return each pair of neighbours, with marks for the beginning and the end."""
+    """Return each pair of adjacent letters, with marks for the beginning and the end."""
     return set(zip(f" {word}", f"{word} ", strict=True))
 
 
 def name_fault(name: str) -> str | None:
-    """Return why a file or folder of this name cannot be published, or None if it can."""
+    """Return why a file or folder with this name cannot be published, or None if it can."""
     if name in {"", ".", ".."}:
         return "is empty or points elsewhere"
     if "\\" in name or "/" in name:
-        return "holds a path separator"
+        return "contains a path separator"
     if name.isascii():
-        return None if name.isprintable() else "holds a control character"
+        return None if name.isprintable() else "contains a control character"
     for character in name:
         category = unicodedata.category(character)
         if category == "Cs":  # a byte that the file system could not decode
             return "is not UTF-8"
         if category == "Cc":
-            return "holds a control character"
+            return "contains a control character"
     return None
 
 
@@ -98,7 +98,7 @@ def path_fault(path: str) -> str | None:
 
 
 def portable_fault(path: str) -> str | None:
-    """Return why not every machine can store a file at this relative path, or None if all can."""
+    """Return why some systems cannot store a file at this relative path, or None if all can."""
     if path.startswith("/"):
         return "is an absolute path"
     if len(path.encode(errors="replace")) > _PATH_BYTES or path.count("/") >= _LEVELS:
@@ -110,9 +110,9 @@ def portable_fault(path: str) -> str | None:
 
 
 def _portability_fault(name: str) -> str | None:
-    """Return why a name that is fine here is not on every machine."""
+    """Return why a name that is valid here is not valid on every system."""
     if _DRIVE.match(name):
-        return "names a drive"
+        return "contains a drive letter"
     if _DEVICE.fullmatch(name):
         return "has the name of a Windows device in its path"
     if name.endswith((".", " ")):
@@ -123,37 +123,37 @@ def _portability_fault(name: str) -> str | None:
 
 
 def parent_paths(path: str) -> list[str]:
-    """Return the folders on the way to `path`, outermost first."""
+    """Return the folders above `path`, outermost first."""
     parts = path.split("/")
     return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 
 
 def fold_path(path: str) -> str:
-    """Return the spelling under which a host on another file system may see `path` (H7)."""
+    """Return `path` as a file system without case or Unicode distinctions sees it (H7)."""
     return path.lower() if path.isascii() else unicodedata.normalize("NFC", path).casefold()
 
 
 _needs_no_escape = re.compile(r"[A-Za-z0-9._~/-]*").fullmatch
-"""Most paths need no encoding, and that is seen in a fraction of the time that encoding takes."""
+"""Whether a path needs no encoding. Most do not, and this check is much faster than encoding."""
 
 
 def root_uri(skill_path: Iterable[str]) -> str:
     """Return the URI of a skill's folder, or of a folder above skills: no trailing slash (S5)."""
     first, *rest = skill_path = tuple(skill_path)
     if _needs_no_escape(joined := "/".join(skill_path)) and joined.count("/") == len(rest):
-        return SCHEME + joined  # as most do
+        return SCHEME + joined
     return "/".join(
         [SCHEME + _quote_segment(first, _REG_NAME), *(_quote_segment(part, _SEGMENT) for part in rest)]
     )
 
 
 def file_uri(root: str, path: str) -> str:
-    """Return the URI of the file or folder at `path` (relative, with `/`) below the folder `root`."""
+    """Return the URI of the file or folder at `path`, relative to the folder with the URI `root`."""
     return f"{root}/{path if _needs_no_escape(path) else quote(path, safe=_SEGMENT + '/')}"
 
 
 def parent_uri(uri: str) -> str | None:
-    """Return the URI of the folder that holds `uri`, or None where the namespace ends."""
+    """Return the URI of the folder that contains `uri`, or None at the top."""
     head, separator, _ = uri.removeprefix(SCHEME).rpartition("/")
     return SCHEME + head if separator else None
 
@@ -167,7 +167,7 @@ def parents(uri: str) -> Iterator[str]:
 
 
 def last_segment(uri: str) -> str:
-    """Return what stands after the last slash, as a person would read it."""
+    """Return the decoded text after the last slash."""
     return unquote(uri.rpartition("/")[2])
 
 

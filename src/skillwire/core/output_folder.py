@@ -1,4 +1,4 @@
-"""A folder that a web server shows while we write to it, and in which other files than ours may be."""
+"""Write generated files into a folder that a web server serves and that may contain other files."""
 
 import os
 from collections import defaultdict
@@ -16,18 +16,21 @@ MANIFEST_NAME = ".published-by-skillwire.json"
 
 
 class SiteFolder:
-    """Writes files, and in the end removes those that it wrote an earlier time and not this time.
+    """An output folder. `finish` removes the files that an earlier run wrote and this run did not.
 
-    A list of its own files lies among them. Files that are not on the list are never touched.
+    A manifest in the folder lists the files that Skillwire wrote. Other files are never touched.
     """
 
-    def __init__(self, out: Path, verb: str, below: str = "") -> None:
-        """Take a folder `below` the one that `--out` names. Raises `UsageError` if it cannot be used."""
+    def __init__(self, out: Path, command: str, below: str = "") -> None:
+        """Open the folder `below` in `out`, the value of `--out`.
+
+        Raises `UsageError` if it cannot be used.
+        """
         self.folder = out / below
         self.written: list[str] = []
         self.removed: list[str] = []
         self._out = out
-        self._verb = verb
+        self._command = command
         self._check_inside(self.folder / MANIFEST_NAME)
         self._ours, self.unfinished = _read_manifest(self.folder / MANIFEST_NAME)
         self._earlier = frozenset(self._ours)
@@ -36,16 +39,19 @@ class SiteFolder:
 
     @property
     def ours(self) -> frozenset[str]:
-        """The files that were written an earlier time."""
+        """The files that an earlier run wrote."""
         return frozenset(self._ours)
 
     @property
     def has_manifest(self) -> bool:
-        """Whether anybody knows which files were written an earlier time."""
+        """Whether the folder has a manifest of an earlier run."""
         return (self.folder / MANIFEST_NAME).is_file()
 
     def content(self, path: str) -> bytes | None:
-        """Return what is in a file of this folder; None if there is none, or only a link to one elsewhere."""
+        """Return the content of a file, or None if there is none here.
+
+        Links that lead outside are not followed.
+        """
         target = self.folder / path
         try:
             return target.read_bytes() if self._is_inside(target) and not target.is_symlink() else None
@@ -53,14 +59,14 @@ class SiteFolder:
             return None
 
     def plan(self, paths: Iterable[str]) -> None:
-        """Write down what will be written, so that a later time knows it even if this one is ended."""
+        """Record the files to be written, so that the next run knows them even if this one is killed."""
         new = {path for path in paths if not os.path.lexists(self.folder / path)} - self._ours
         if new - self._planned:
             self._planned |= new
             self._write_manifest(self._ours | self._current | self._planned, unfinished=True)
 
     def write(self, path: str, content: bytes) -> None:
-        """Write a file in one step, unless it is there already. Raises `UsageError`."""
+        """Write a file atomically, unless it already has this content. Raises `UsageError`."""
         target = self.folder / path
         self._check_inside(target)
         try:
@@ -75,14 +81,14 @@ class SiteFolder:
         self._current.add(path)
 
     def finish(self) -> None:
-        """Remove what is left of earlier times, and write down what is ours."""
+        """Remove the remaining files of earlier runs, and save the manifest."""
         for path in sorted(self._ours - self._current):
             self._remove(path)
         self._remove_leftovers()
         self.save_manifest()
 
     def save_manifest(self) -> None:
-        """Write down which files are ours, so that a later time can remove them."""
+        """Record which files are ours, so that a later run can remove them."""
         self._write_manifest(self._ours | self._current, unfinished=False)
 
     def _write_manifest(self, ours: set[str], *, unfinished: bool) -> None:
@@ -97,7 +103,7 @@ class SiteFolder:
             raise _write_error(target, error) from error
 
     def _remove_leftovers(self) -> None:
-        """Remove what an earlier time left half written when it was ended."""
+        """Remove the temporary files of an earlier run that was killed."""
         names: defaultdict[Path, set[str]] = defaultdict(set)
         names[self.folder].add(MANIFEST_NAME)
         if self.unfinished:
@@ -113,7 +119,7 @@ class SiteFolder:
                     left.unlink(missing_ok=True)
 
     def _is_inside(self, target: Path) -> bool:
-        """Whether no link leads from `--out` to another place than the one that the path says."""
+        """Return whether no link leads away from the path below `--out`."""
         parent = target.parent
         return os.path.realpath(parent) == os.path.join(  # noqa: PTH118 - compared as text
             os.path.realpath(self._out), *parent.relative_to(self._out).parts
@@ -122,12 +128,12 @@ class SiteFolder:
     def _check_inside(self, target: Path) -> None:
         if not self._is_inside(target):
             raise UsageError(
-                f"{quoted(str(target))} is behind a link, and what that leads to is never written",
+                f"{quoted(str(target))} is behind a link; files behind links are never written",
                 hint="remove the link, or choose another `--out`",
             )
 
     def _clear_path(self, path: str, target: Path) -> None:
-        """Remove a file of ours where a folder must be now, or the other way round."""
+        """Remove a file of ours where a folder is needed now, or the other way round."""
         in_the_way = {above for above in parent_paths(path) if above in self._ours}
         if target.is_dir() and not target.is_symlink():
             in_the_way |= {below for below in self._ours if below.startswith(f"{path}/")}
@@ -137,13 +143,13 @@ class SiteFolder:
     def _check_owned(self, path: str, target: Path) -> None:
         if path not in self._ours and os.path.lexists(target):
             raise UsageError(
-                f"{quoted(str(target))} is there already, and was not written by `skillwire {self._verb}`",
+                f"{quoted(str(target))} already exists and was not written by `skillwire {self._command}`",
                 hint="move it away, or choose another `--out`",
             )
 
     def _remove(self, path: str) -> None:
         target = self.folder / path
-        if not self._is_inside(target):  # somebody has put a link there: what is behind it was never ours
+        if not self._is_inside(target):  # a link was put there: its target is not ours
             self._ours.discard(path)
             return
         try:
@@ -159,7 +165,7 @@ class SiteFolder:
 
 
 def _read_manifest(path: Path) -> tuple[set[str], bool]:
-    """Return the paths on the list that can be below a folder, and whether whoever wrote it was ended."""
+    """Return the valid paths in the manifest, and whether the run that wrote it was cut short."""
     try:
         manifest = orjson.loads(path.read_bytes())
         return {
@@ -171,11 +177,11 @@ def _read_manifest(path: Path) -> tuple[set[str], bool]:
         raise _write_error(path, error) from error
     except (ValueError, TypeError, KeyError) as error:
         raise UsageError(
-            f"{quoted(str(path))} is damaged, and without it nobody knows which files may be removed",
-            hint="name an empty folder with `--out`",
+            f"{quoted(str(path))} is damaged, so it is unknown which files may be removed",
+            hint="choose an empty folder with `--out`",
         ) from error
 
 
 def _write_error(path: Path, error: OSError) -> UsageError:
     reason = (error.strerror or type(error).__name__).lower()
-    return UsageError(f"{quoted(str(path))} cannot be written: {reason}", hint="choose another `--out`")
+    return UsageError(f"cannot write {quoted(str(path))}: {reason}", hint="choose another `--out`")

@@ -1,4 +1,4 @@
-"""Something that is wrong with a skill, a source or a server, told so that it can be fixed."""
+"""Problems of a skill, a source or a server: what is wrong, where, and how to fix it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ from skillwire.safe_text import escape_invisible, quote_if_needed, quoted
 
 
 class Severity(StrEnum):
-    """Whether the skill is left out (`error`) or served all the same (`warning`)."""
+    """Whether the skill is left out (`error`) or still served (`warning`)."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -16,8 +16,8 @@ class Severity(StrEnum):
 class Rule(StrEnum):
     """Every rule that a problem can name.
 
-    Each has its entry in `docs/problems.md`; those of the contract have theirs in `docs/contract-rules.md`,
-    and `SERVER_RULES` theirs in `docs/verifying.md`.
+    `docs/problems.md` describes each, except the rules of the contract (`docs/contract-rules.md`) and
+    `SERVER_RULES` (`docs/verifying.md`).
     """
 
     # SKILL.md and its frontmatter
@@ -109,7 +109,7 @@ class Rule(StrEnum):
     # Prompts and resources of a server
     SURFACE_SHAPE = "surface-shape"
     SURFACE_DIFFERS = "surface-differs"
-    # A whole look at a server
+    # A whole check of a server
     TIMEOUT = "timeout"
     MORE = "more"
     # The repository contract; `contract/severity.py` says which of these are errors
@@ -193,17 +193,17 @@ SERVER_RULES = frozenset(
         ),
     )
 )
-"""What a server can do wrong. `skillwire verify` reports these."""
+"""Mistakes of servers. `skillwire verify` reports these."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One fault: where it is, what is wrong, and what to do. A skill with an error is not served."""
+    """One problem: where it is, what is wrong, and what to do. A skill with an error is not served."""
 
     path: str
-    """Relative to the root of its source, so that it can be shown to anybody.
+    """Relative to the root of its source, so that it reveals nothing of the machine.
 
-    With a rule of `SERVER_RULES`: the URI, prompt or method that it is about, as the server spelled it.
+    For a rule in `SERVER_RULES`: the URI, prompt or method that it is about, as the server wrote it.
     """
     rule: Rule
     severity: Severity
@@ -212,12 +212,12 @@ class Problem:
     field: str = ""
     line: int | None = None
     label: str = ""
-    """The server that it is about, where a host has several."""
+    """The server that it is about, if a host has several."""
 
     def to_json(self) -> dict[str, str | int | None]:
         """Return what `check --format json` prints, with the keys in a fixed order."""
         return {
-            "path": escape_invisible(self.path),  # a name on disk may hold what no JSON can
+            "path": escape_invisible(self.path),  # file names may contain bytes that JSON cannot
             "line": self.line,
             "field": self.field,
             "rule": self.rule,
@@ -229,7 +229,7 @@ class Problem:
     def __str__(self) -> str:
         label = f"{quoted(self.label)}: " if self.label else ""
         line = "" if self.line is None else f":{self.line}"
-        # Words of a server must not pass for a part of the sentence.
+        # A server's words must not be mistaken for part of the sentence.
         path = quote_if_needed(self.path) if self.rule in SERVER_RULES else escape_invisible(self.path)
         field = f" {self.field}:" if self.field else ""
         place = f"{path}{line}:{field} " if self.path else ""

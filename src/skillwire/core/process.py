@@ -1,7 +1,7 @@
-"""Whether this process is Skillwire's own, and what may then be done to the whole of it.
+"""Whether Skillwire owns this process, and what it may then change in it.
 
-A program that imports Skillwire keeps its loggers, limits, signals and memory as they are. The `skillwire`
-command and `skillwire.serve` own their process for as long as they run.
+In a program that imports Skillwire, loggers, limits, signals and memory stay as they are. The `skillwire`
+command and `skillwire.serve` own their process while they run.
 """
 
 import gc
@@ -12,13 +12,13 @@ _owners = 0
 
 
 def is_ours() -> bool:
-    """Return whether this process belongs to a command, or to a server that fills it."""
+    """Return whether this process belongs to a Skillwire command or server."""
     return _owners > 0
 
 
 @contextmanager
 def owned() -> Generator[None]:
-    """Own the process meanwhile. Several may, one inside the other."""
+    """Own the process inside this block. Blocks can be nested."""
     global _owners  # noqa: PLW0603 - the process is global
     _owners += 1
     try:
@@ -29,7 +29,7 @@ def owned() -> Generator[None]:
 
 @contextmanager
 def gc_paused() -> Generator[None]:
-    """Put the search off while many values are made and no garbage, and never look at these values again."""
+    """Pause the garbage collector while many lasting values are created, and exclude them from later runs."""
     gc.disable()
     try:
         yield
@@ -39,9 +39,9 @@ def gc_paused() -> Generator[None]:
 
 
 def freeze_survivors() -> None:
-    """Spare the catalogue the search for garbage: with many skills it would hold up every request.
+    """Exclude the catalogue from garbage collection: with many skills, a run would delay every request.
 
-    What is young is searched before it is set aside; a catalogue that is replaced goes by itself.
+    Young objects are collected first. A replaced catalogue is freed by its reference count.
     """
     gc.collect(1)
     gc.freeze()

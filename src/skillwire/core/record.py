@@ -1,4 +1,4 @@
-"""A skill as everyone knows it: record, files, digests and limits, without the bytes."""
+"""The record of a skill: its files, digests, origin and trust, without the bytes."""
 
 import hashlib
 import re
@@ -17,7 +17,7 @@ _DIGEST_PATTERN = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 DIGEST_LENGTH = 32
 """Bytes of a digest."""
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
-"""A JSON value. What a catalogue holds is shared: read it, never change it."""
+"""A JSON value. Values in a catalogue are shared: never modify them."""
 _MAIN = f"/{SKILL_FILE}"
 
 
@@ -32,7 +32,7 @@ class Limits:
     depth: int = 32
     """Levels of folders below a root."""
     entries: int = 100_000
-    """Files and folders looked at below a root."""
+    """Files and folders examined below a root."""
 
 
 @dataclass(frozen=True, slots=True, order=True, init=False)
@@ -40,7 +40,7 @@ class Digest:
     """A SHA-256 of raw bytes, written `sha256:` and 64 lower-case hex digits (S8)."""
 
     raw: bytes
-    """Half as long as its spelling: there may be very many."""
+    """The binary form, half as long as the text: there may be very many digests."""
 
     def __init__(self, text: str) -> None:
         if not _DIGEST_PATTERN.fullmatch(text):
@@ -54,7 +54,7 @@ class Digest:
 
     @classmethod
     def from_raw(cls, raw: bytes) -> Self:
-        """Return the digest that somebody has as bytes."""
+        """Return the digest for 32 raw bytes."""
         if len(raw) != DIGEST_LENGTH:
             raise InvalidValueError("digest", raw.hex(), f"{DIGEST_LENGTH} bytes")
         digest = object.__new__(cls)
@@ -63,7 +63,7 @@ class Digest:
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """Return the digest that somebody wrote, or None if that is none."""
+        """Return the digest that `text` spells, or None if it is not a digest."""
         return cls(text) if _DIGEST_PATTERN.fullmatch(text) else None
 
     @property
@@ -84,10 +84,10 @@ class SkillFile:
     digest: Digest
     size: int
     executable: bool = False
-    """Whether its owner may run it, where the source knows. Only archives tell clients of it."""
+    """Whether its owner may run it, if the source knows. Clients see it only in archives."""
 
     def verify(self, content: bytes, uri: str) -> bytes:
-        """Return `content`, or raise if it is not what the listing promised."""
+        """Return `content`, or raise `IntegrityError` if it does not have the listed digest."""
         if (found := Digest.of(content)) != self.digest:
             raise IntegrityError(uri, expected=self.digest, found=found)
         return content
@@ -95,15 +95,15 @@ class SkillFile:
 
 @dataclass(frozen=True, slots=True, order=True)
 class LiveFile:
-    """One file of a dynamic skill. Its content is made when it is read, so it has no digest (S9)."""
+    """One file of a dynamic skill. Its content is generated when it is read, so it has no digest (S9)."""
 
     path: str
     mime_type: str
     revision: int = 0
-    """Another number where its content may have become another since: clients are told of that."""
+    """Changes whenever the content may have changed. Clients are then notified."""
 
     def verify(self, content: bytes, uri: str) -> bytes:  # noqa: ARG002 - the shape of `SkillFile`
-        """Return `content`: there is nothing to compare it with."""
+        """Return `content` unchecked: a live file has no digest."""
         return content
 
 
@@ -116,17 +116,20 @@ class Origin:
     location: str
     """The folder, address or program that holds it."""
     path: str
-    """Its `SKILL.md`, relative to the root of the source: what problems call it."""
+    """Its `SKILL.md`, relative to the root of the source, as problems name it."""
     foreign: bool = False
-    """Whether somebody else's server wrote it: hosts frame its text and describe it as shown (H20, H27)."""
+    """Whether another operator's server wrote it.
+
+    Hosts then frame its text and escape its description (H20, H27).
+    """
 
 
 class Trust(StrEnum):
-    """Whether models and people may be offered a skill. A decision: nothing that a server sends sets it.
+    """Whether a skill may be shown to models and people. We decide it; nothing that a server sends sets it.
 
-    It does not say who wrote the skill, as `Origin.foreign` does: an approved skill of a server, or one of a
-    server that the operator trusts, is still foreign. It is what was known at the last look, and so it never
-    authorizes a read in a host, which asks the store each time (H15).
+    It does not say who wrote the skill: `Origin.foreign` does. An approved skill of a server, or a skill of a
+    server that the operator trusts, is still foreign. The value is as old as the last scan, so it never
+    authorizes a read in a host, which checks the approval store each time (H15).
     """
 
     OWN = "own"
@@ -134,12 +137,12 @@ class Trust(StrEnum):
     APPROVED = "approved"
     """A person approved exactly this content under this label (H17)."""
     WITHHELD = "withheld"
-    """Nobody approved it, or the approval no longer holds."""
+    """No one approved it, or the approval is no longer valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """Why a skill is withheld, and what to do about it. For people."""
+    """Why a skill is withheld, and what to do about it. Shown to people."""
 
     reason: str
     hint: str
@@ -151,24 +154,27 @@ class SkillRecord:
 
     uri: str
     frontmatter: Mapping[str, Json]
-    """The whole YAML mapping, nothing curated (S7)."""
+    """The whole YAML mapping, unfiltered (S7)."""
     files: tuple[SkillFile | LiveFile, ...]
     """Every file, `SKILL.md` first (S8). All of one kind: live files make the skill dynamic (S9)."""
     directories: tuple[str, ...]
     """Every folder below the skill's own, empty ones too (S15)."""
     origin: Origin
     problems: tuple[Problem, ...] = ()
-    """Warnings: what its author should mend, though it is served."""
+    """Warnings: what its author should fix. The skill is served."""
     label: str = ""
-    """What it is called where its document has no frontmatter: then it is a resource, and no listed skill."""
+    """The name if the document has no frontmatter.
+
+    Such a skill is a resource and is not listed as a skill.
+    """
     shown_as: str | None = None
-    """How its author wants it described to people and models, where that is not what its document says."""
+    """The description for people and models, if the author set one that differs from the document."""
     trust: Trust = field(kw_only=True)
-    """Whether models and people may be offered it. Without a default: whoever makes a record decides."""
+    """Whether it may be shown to models and people. There is no default: the creator of a record decides."""
     withheld: Withheld | None = None
-    """Why it is withheld, exactly if it is."""
+    """Why it is withheld. Set if and only if `trust` is `WITHHELD`."""
     nonconformities: tuple[Nonconformity, ...] = field(init=False, repr=False, compare=False)
-    """Why strict clients refuse a list that holds this skill. It follows from the fields above."""
+    """Why strict clients refuse a list with this skill. Computed from the fields above."""
 
     def __post_init__(self) -> None:
         name = self.name
@@ -200,12 +206,12 @@ class SkillRecord:
 
     @property
     def shown_description(self) -> str:
-        """What prompts and lists of skills say of it. Its entry and its resource keep to the document."""
+        """The description in prompts and lists of skills. Its entry and its resource use `description`."""
         return self.description if self.shown_as is None else self.shown_as
 
     @property
     def listed(self) -> bool:
-        """Whether it is a skill by the rules of the extension (S7)."""
+        """Whether it is a skill according to the extension (S7)."""
         return "name" in self.frontmatter
 
     @property
@@ -215,7 +221,7 @@ class SkillRecord:
 
     @property
     def path(self) -> str:
-        """The skill path: what people type, and what tells two skills of one name apart."""
+        """The skill path: what people type, and what distinguishes two skills with the same name."""
         return self.root.removeprefix(SCHEME)
 
     @property
@@ -224,7 +230,7 @@ class SkillRecord:
 
     @property
     def executable(self) -> frozenset[str]:
-        """The paths of the files that can be run, as far as their source knows."""
+        """The paths of the executable files, as far as the source knows."""
         return frozenset(file.path for file in self.files if isinstance(file, SkillFile) and file.executable)
 
     def uri_of(self, path: str) -> str:
@@ -232,15 +238,15 @@ class SkillRecord:
         return self.uri if path == SKILL_FILE else file_uri(self.root, path)
 
     def file_at(self, uri: str) -> SkillFile | LiveFile | None:
-        """Return the file that has this URI, if it is one of the skill's.
+        """Return the file with this URI, or None if the skill has no such file.
 
-        What somebody asks for is compared and never decoded: a path has one spelling, and costs of any other
-        should not depend on how long it is.
+        The URI is compared, never decoded: a path has one spelling, and the cost of rejecting another must
+        not depend on its length.
         """
         return next((file for file in self.files if self.uri_of(file.path) == uri), None)
 
     def children_at(self, uri: str) -> tuple[str, ...] | None:
-        """Return the URIs of what stands in a folder, sorted; None if the skill has no such folder."""
+        """Return the URIs of the children of a folder, sorted, or None if the skill has no such folder."""
         if uri != self.root and not uri.startswith(f"{self.root}/"):
             return None
         above = f"{uri}/"
@@ -250,5 +256,5 @@ class SkillRecord:
         return tuple(sorted(children)) if children or uri in folders else None
 
     def below(self, prefix: str) -> Self:
-        """Return this skill, published one level down, under the segment `prefix`."""
+        """Return this skill under the path segment `prefix`."""
         return replace(self, uri=f"{root_uri([prefix])}/{self.uri.removeprefix(SCHEME)}")

@@ -1,7 +1,7 @@
-"""What Skillwire needs of the operating system, and a clear refusal where it is missing.
+"""What Skillwire requires of the operating system, and the error if it is missing.
 
 Folders are read through descriptors that follow no links, state is shared under file locks, and private files
-belong to one user. Linux and macOS have all of it. Windows has none of it, but Linux runs there as WSL.
+belong to one user. Linux and macOS support all of it. Windows does not; use WSL there.
 """
 
 import os
@@ -22,11 +22,11 @@ _AVAILABLE_FEATURES = {
         and hasattr(os, "O_NOFOLLOW")
     ),
 }
-"""Whether this system has each of what is needed."""
+"""Each requirement, and whether this system meets it."""
 
 
 def missing_features() -> list[str]:
-    """Return what this system does not have of what Skillwire needs."""
+    """Return what Skillwire requires and this system lacks."""
     return [what for what, there in _AVAILABLE_FEATURES.items() if sys.platform == WINDOWS or not there]
 
 

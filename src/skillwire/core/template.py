@@ -1,4 +1,4 @@
-"""Many skills behind one pattern: one for each way to fill in its parameters."""
+"""Templates: one pattern for many skills, one skill for each combination of parameter values."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -14,55 +14,58 @@ from skillwire.errors import InvalidValueError
 _PARAMETER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 _SUFFIX = f"/{SKILL_FILE}"
 _SLASHES = SCHEME.count("/")
-"""In the URI of a skill, besides one in front of or behind each segment of its path."""
+"""Slashes in a skill's URI, besides one for each segment of its path."""
 PARAMETER_RULE = "a name such as `{product}`, in lowercase letters, digits and `_`, as a whole segment"
 VALUE_RULE = "a text that can be one segment of a path, without braces"
 
 Suggest: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
-"""Returns the values that come to mind for what somebody has begun to type."""
+"""Returns suggested values for the beginning of a value."""
 
 
 def parse_parameter(segment: str) -> str | None:
-    """Return the name of the parameter that a segment is, or None for one that stands for itself."""
+    """Return the parameter's name if a segment is a parameter, or None if it is literal."""
     found = _PARAMETER.fullmatch(segment)
     return found[1] if found else None
 
 
 def parse_parameters(path: str) -> tuple[str, ...]:
-    """Return the names of the parameters in a path, in their order."""
+    """Return the names of the parameters in a path, in order."""
     return tuple(name for part in path.split("/") if (name := parse_parameter(part)) is not None)
 
 
 def value_fault(value: str) -> str | None:
-    """Return why no parameter can have this value, or None if one can."""
-    return "holds a brace" if "{" in value or "}" in value else name_fault(value)
+    """Return why a parameter cannot have this value, or None if it can."""
+    return "contains a brace" if "{" in value or "}" in value else name_fault(value)
 
 
 @dataclass(frozen=True, slots=True)
 class SkillTemplate:
-    """Skills that nobody lists: whoever knows the values of the parameters has their URIs."""
+    """A pattern of skills that are not listed.
+
+    A client that knows the parameter values can build their URIs.
+    """
 
     path: str
-    """Where they are published, with a parameter for each segment that varies: `docs/{product}/guide`."""
+    """Where the skills are published, with a parameter for each varying segment: `docs/{product}/guide`."""
     description: str
-    """Of each skill. A parameter in it is filled in, too."""
+    """The description of each skill. Parameters in it are replaced."""
     label: str
-    """That of the source."""
+    """The label of the source."""
     location: str
     """The same path as the source knows it."""
     fields: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """What else stands in the frontmatter of each."""
+    """Further frontmatter fields of each skill."""
     values: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
-    """The values that a parameter can have, where they are known. No other is served."""
+    """All values of a parameter, if they are known. No other value is served."""
     suggest: Mapping[str, Suggest] = field(default_factory=dict[str, Suggest], compare=False)
-    """Who knows values of a parameter that can have others, too."""
+    """Functions that suggest values, for parameters that may also have other values."""
     uri: str = field(init=False, repr=False, compare=False)
-    """The pattern of their URIs, in the spelling of RFC 6570."""
+    """The URI template of the skills, as in RFC 6570."""
     parameters: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _parts: tuple[tuple[str, str | None], ...] = field(init=False, repr=False, compare=False)
-    """Each segment of the path, and the parameter that it is."""
+    """Each segment of the path, and its parameter name if it is a parameter."""
     _known: Mapping[str, frozenset[str]] = field(init=False, repr=False, compare=False)
-    """The same as `values`, to look a value up."""
+    """The same as `values`, for lookup."""
 
     def __post_init__(self) -> None:
         parts = tuple((part, parse_parameter(part)) for part in self.path.split("/"))
@@ -72,28 +75,28 @@ class SkillTemplate:
         for value in (each for known in self.values.values() for each in known):
             if value_fault(value) is not None:
                 raise InvalidValueError("value", value, VALUE_RULE)
-        made = {
+        computed = {
             "uri": _build_pattern_uri(parts),
             "parameters": parse_parameters(self.path),
             "_parts": parts,
             "_known": {name: frozenset(known) for name, known in self.values.items()},
         }
-        for name, value in made.items():
+        for name, value in computed.items():
             object.__setattr__(self, name, value)
 
     def match(self, uri: str) -> dict[str, str] | None:
-        """Return the values of the parameters in `uri`, or None if it is that of no such skill.
+        """Return the parameter values in `uri`, or None if it does not match.
 
-        A value has two spellings: ours, and that of RFC 6570, which encodes reserved characters, too. Any
-        other would be one more URI of the same skill.
+        A value has two accepted spellings: ours, and that of RFC 6570, which also encodes reserved
+        characters. Others are refused, so that a skill has no further URIs.
         """
-        # The number of segments is compared first: it costs next to nothing, however long the URI is.
+        # Compare the number of segments first: this is cheap, however long the URI is.
         if uri.count("/") != _SLASHES + len(self._parts) or not _is_skill(uri):
             return None
-        given = uri[len(SCHEME) : -len(_SUFFIX)].split("/")
-        if not self._has_same_names(given):
+        encoded = uri[len(SCHEME) : -len(_SUFFIX)].split("/")
+        if not self._has_same_names(encoded):
             return None
-        segments = [unquote(segment) for segment in given]
+        segments = [unquote(segment) for segment in encoded]
         if (found := self._values(segments)) is None:
             return None
         ours = f"{root_uri(segments)}/{SKILL_FILE}"
@@ -101,11 +104,11 @@ class SkillTemplate:
         return found if uri in {ours, expanded} else None
 
     def match_path(self, path: str) -> dict[str, str] | None:
-        """Return the values of the parameters in a path as people write it, or None if it is none."""
+        """Return the parameter values in a decoded path, or None if it does not match."""
         return self._values(path.split("/")) if path.count("/") == len(self._parts) - 1 else None
 
     def entry(self, uri: str) -> SkillRecord | None:
-        """Return the skill at `uri`, or None if that is the URI of no such skill."""
+        """Return the skill at `uri`, or None if the template does not match."""
         values = self.match(uri)
         if values is None or not is_skill_name(name := uri.removesuffix(_SUFFIX).rpartition("/")[2]):
             return None
@@ -124,7 +127,7 @@ class SkillTemplate:
         )
 
     def below(self, prefix: str) -> Self:
-        """Return the same skills, published one level down, under the segment `prefix`."""
+        """Return this template under the path segment `prefix`."""
         return replace(self, path=f"{prefix}/{self.path}")
 
     def _values(self, segments: list[str]) -> dict[str, str] | None:
@@ -138,7 +141,7 @@ class SkillTemplate:
         return found
 
     def _has_same_names(self, encoded: list[str]) -> bool:
-        """Whether all segments that are no parameters are the same, before the others are decoded."""
+        """Return whether all literal segments match, without decoding the parameters."""
         return all(
             name is not None or part == given or ("%" in given and unquote(given) == part)
             for (part, name), given in zip(self._parts, encoded, strict=True)
@@ -150,10 +153,10 @@ class SkillTemplate:
 
 
 class TemplateIndex:
-    """Finds the skill at a URI among templates, at a cost that does not grow with their number."""
+    """Index that finds the skill at a URI among many templates. Its cost does not grow with their number."""
 
     def __init__(self, templates: Iterable[SkillTemplate]) -> None:
-        """Of several templates that fit a URI, the first is meant."""
+        """Index the templates. If several match a URI, the first one wins."""
         self._by_shape: dict[tuple[int, str | None], list[tuple[int, SkillTemplate]]] = {}
         for place, template in enumerate(templates):
             first = template.path.partition("/")[0]
@@ -161,7 +164,7 @@ class TemplateIndex:
             self._by_shape.setdefault(shape, []).append((place, template))
 
     def entry(self, uri: str) -> SkillRecord | None:
-        """Return the first skill at `uri`, or None if it is the URI of no such skill."""
+        """Return the skill at `uri` from the first template that matches, or None."""
         slashes = uri.count("/") - _SLASHES - 1
         if not self._by_shape or not _is_skill(uri):
             return None
@@ -172,15 +175,15 @@ class TemplateIndex:
 
 
 def _is_skill(uri: str) -> bool:
-    """Whether a URI has the form of that of a `SKILL.md`."""
+    """Return whether a URI has the form of a `SKILL.md` URI."""
     return uri.startswith(SCHEME) and uri.endswith(_SUFFIX)
 
 
 def _build_pattern_uri(parts: Sequence[tuple[str, str | None]]) -> str:
     """Return the URI of a skill, with each parameter in braces."""
     encoded = root_uri(part if name is None else "_" for part, name in parts).removeprefix(SCHEME).split("/")
-    spelled = (each if name is None else part for each, (part, name) in zip(encoded, parts, strict=True))
-    return f"{SCHEME}{'/'.join(spelled)}{_SUFFIX}"
+    segments = (each if name is None else part for each, (part, name) in zip(encoded, parts, strict=True))
+    return f"{SCHEME}{'/'.join(segments)}{_SUFFIX}"
 
 
 def fill_parameters(text: str, values: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Live skills: running programs connect, register paths, and answer reads (Model Drive Protocol)."""
+"""Live skills of running programs, which connect and answer reads (Model Drive Protocol)."""
 
 from typing import TYPE_CHECKING
 

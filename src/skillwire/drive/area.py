@@ -1,10 +1,10 @@
-"""Live skills, as an area of the program."""
+"""Declaration of the `drive` area."""
 
 from skillwire.area import Area, Command
 
 AREA = Area(
     commands={
-        "drive": Command("skillwire.drive.command:drive", "Show what running programs offer as live skills."),
+        "drive": Command("skillwire.drive.command:drive", "Show the live skills of running programs."),
     },
     serve="skillwire.drive.serving:DriveServeFlags",
 )

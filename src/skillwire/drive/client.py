@@ -1,4 +1,4 @@
-"""`DriveClient`: expose live skills from a program and stay connected."""
+"""`DriveClient`: expose live skills from a program, and stay connected to a server."""
 
 import logging
 import random
@@ -31,23 +31,26 @@ _R = TypeVar("_R", bound=Resolver)
 
 @dataclass(slots=True)
 class ClientConnection:
-    """Registers, answers calls, and tells of changes."""
+    """One connection to a server: registers, answers calls, and reports changed paths."""
 
     transport: Transport
     exposures: ExposedPaths
     client_id: str
     registration: Callable[[], dict[str, Json]]
     registered: Callable[[], None]
-    """Called when the server has taken the registration."""
+    """Called when the server has processed the registration."""
     _failures: list[ConnectionLostError | RefusedByServerError] = field(
         default_factory=list[ConnectionLostError | RefusedByServerError]
     )
 
     async def run(self) -> None:
-        """Talk until the connection ends. Raises `ConnectionLostError` or `RefusedByServerError`."""
+        """Exchange messages until the connection ends.
+
+        Raises `ConnectionLostError` or `RefusedByServerError`.
+        """
         self.exposures.changed = anyio.Event()
         await self.transport.send(self.registration())
-        # The server acknowledges no registration. But it answers in order: the pong comes after it.
+        # The server does not acknowledge a registration, but it answers in order: the pong comes after it.
         await self.transport.send(ping(int(time.time() * 1000)))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._run_guarded, tasks, self._send_updates)
@@ -55,7 +58,7 @@ class ClientConnection:
         raise self._failures[0]
 
     async def _run_guarded(self, tasks: TaskGroup, work: Callable[[], Awaitable[None]]) -> None:
-        """Work until the connection fails; then everything that belongs to it ends."""
+        """Run `work`. When the connection fails, cancel all tasks of the connection."""
         try:
             await work()
         except (ConnectionLostError, RefusedByServerError) as error:
@@ -89,7 +92,7 @@ def _parse_message(value: object) -> CallClient | Ping | Pong:
     try:
         return read_server_message(value)
     except ShapeError as error:
-        raise ConnectionLostError(f"the server said something that is no message: {error}") from error
+        raise ConnectionLostError(f"the server sent an invalid message: {error}") from error
 
 
 _log = logging.getLogger(__name__)
@@ -97,7 +100,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How long to wait before the next attempt to connect: exponential, with jitter."""
+    """Seconds to wait before the next attempt to connect: exponential, with jitter."""
 
     first: float = 0.5
     factor: float = 2.0
@@ -107,21 +110,21 @@ class Backoff:
         """Return the pause before attempt number `attempt`, counted from 1."""
         exponent = min(attempt - 1, 32)
         pause = min(self.first * self.factor**exponent, self.most)
-        return pause * random.uniform(0.8, 1.2)  # noqa: S311 - it only keeps programs out of step
+        return pause * random.uniform(0.8, 1.2)  # noqa: S311 - only spreads out the attempts of many programs
 
 
 class DriveClient:
     """A program's connection to a server with live skills.
 
-    `ws://` and `wss://` keep a socket open, `http://` and `https://` use the HTTP loop. While the block of
-    `async with` runs it is connected; if the connection breaks it connects again, with all that is exposed.
+    `ws://` and `wss://` use a WebSocket, `http://` and `https://` the HTTP loop. It is connected inside an
+    `async with` block. If the connection breaks, it connects again and registers everything that is exposed.
     """
 
     def __init__(
         self,
         url: str,
         *,
-        id: str,  # noqa: A002 - what the protocol calls it
+        id: str,  # noqa: A002 - the protocol's name
         name: str,
         description: str | None = None,
         version: str | None = None,
@@ -130,7 +133,10 @@ class DriveClient:
         auth: Auth | None = None,
         backoff: Backoff | None = None,
     ) -> None:
-        """`token` is the server's; `auth` is for its hooks. Raises `InvalidValueError`."""
+        """`token` is the token of the server; `auth` is for the server's hooks.
+
+        Raises `InvalidValueError`.
+        """
         self._address = ServerAddress.parse(url)
         self._about: dict[str, Json] = {
             "id": checked_id(id),
@@ -152,7 +158,7 @@ class DriveClient:
         self._failure: RefusedByServerError | None = None
         self._running: AsyncExitStack | None = None
 
-    # What is exposed
+    # Exposed paths
 
     @overload
     def expose(self, path: str, content: str, /, *, description: str | None = None) -> None: ...
@@ -183,42 +189,45 @@ class DriveClient:
         input_schema: Mapping[str, Json] | None = None,
         output_schema: Mapping[str, Json] | None = None,
     ) -> Callable[[_R], _R] | None:
-        """Answer `path` from now on: with a text, with a resolver, or as a decorator of one.
+        """Expose `path` from now on: as a text, with a resolver, or as a decorator of a resolver.
 
-        `…/skill.md` is a skill, `…/prompt.md` a prompt. Anything else is an endpoint, which needs a `method`.
-        To expose a path again, or a method of an endpoint, replaces it. Raises `InvalidValueError` for a path
-        that cannot be exposed.
+        `…/skill.md` is a skill, `…/prompt.md` a prompt. Any other path is an endpoint, which needs a
+        `method`. Exposing a path again (for an endpoint: with the same method) replaces it. Raises
+        `InvalidValueError` for a path that cannot be exposed.
         """
-        given = Options(description, content_type, method, input_schema, output_schema)
+        options = Options(description, content_type, method, input_schema, output_schema)
         if isinstance(content, str):
-            self._exposed_paths.put_text(path, content, given)
+            self._exposed_paths.put_text(path, content, options)
             return None
         if isinstance(content, Options):
             if resolver is None:
-                hint = "give a function as the third argument, or use `@client.expose(path, description=…)`"
+                hint = "pass a function as the third argument, or use `@client.expose(path, description=…)`"
                 raise UsageError(f"`expose({path!r}, options)` has no resolver", hint=hint)
             self._exposed_paths.put(path, content, resolver)
             return None
 
         def decorate(function: _R) -> _R:
-            self._exposed_paths.put(path, given, function)
+            self._exposed_paths.put(path, options, function)
             return function
 
         return decorate
 
     def unexpose(self, path: str, method: str | None = None) -> None:
-        """Answer `path` no more; of an endpoint, this method. Raises `InvalidValueError` if it was not."""
+        """Stop exposing `path`, for an endpoint this method.
+
+        Raises `InvalidValueError` if it is not exposed.
+        """
         self._exposed_paths.remove(path, method)
 
     @property
     def exposed(self) -> list[Json]:
-        """What the server is told of the paths that are exposed now."""
+        """The descriptors of the exposed paths, as sent to the server."""
         return self._exposed_paths.descriptors()
 
-    # Being connected
+    # Connection
 
     async def __aenter__(self) -> Self:
-        """Connect; return when the server has taken the registration. Raises `RefusedByServerError`."""
+        """Connect, and return when the server has the registration. Raises `RefusedByServerError`."""
         stack = AsyncExitStack()
         tasks = await stack.enter_async_context(anyio.create_task_group())
         self._running = stack
@@ -243,7 +252,7 @@ class DriveClient:
             await self.until_ended()
 
     async def until_connected(self) -> None:
-        """Wait until the server knows what is exposed. Raises `RefusedByServerError`."""
+        """Wait until the server has the registration. Raises `RefusedByServerError`."""
         while not self._connected.is_set():
             if self._failure is not None:
                 raise self._failure
@@ -252,7 +261,7 @@ class DriveClient:
             raise self._failure
 
     async def until_ended(self) -> None:
-        """Wait until the server refuses this program, which raises `RefusedByServerError`."""
+        """Wait until the server refuses this program, then raise `RefusedByServerError`."""
         await self._ended.wait()
         if self._failure is not None:
             raise self._failure
@@ -274,7 +283,7 @@ class DriveClient:
                 if self._connected.is_set():
                     attempt, self._connected = 1, anyio.Event()
                 pause = self._backoff.seconds(attempt)
-                _log.warning("not connected: %s; trying again in %.1f s", error, pause)
+                _log.warning("not connected: %s; the next attempt is in %.1f s", error, pause)
                 await anyio.sleep(pause)
             except RefusedByServerError as error:
                 _log.error("the server refuses this program: %s", error)

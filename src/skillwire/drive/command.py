@@ -28,14 +28,14 @@ _DEEP = 1_000_000
 _MAX_PATHS = 100_000
 _TIMEOUT = 30.0
 _MAX_ANSWER = 64 * 1024 * 1024
-"""Bytes of a list: twice what `skillwire serve` sends, because the answer has it as text and as a value."""
+"""Bytes of a response: twice the limit of `skillwire serve`, because it contains the list twice."""
 _MAX_VALUES = 1_000_000
-"""JSON values of a list."""
+"""JSON values of a response."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedPath:
-    """A path as the tool `listPaths` shows it."""
+    """A path as the tool `listPaths` returns it."""
 
     client_id: str
     client_name: str
@@ -46,14 +46,14 @@ class ListedPath:
 
     @classmethod
     def read(cls, listed: Mapping[str, object]) -> "ListedPath":
-        """Take what a server sent; what is missing is empty."""
+        """Read what a server sent. Missing fields are empty."""
         names = ("clientId", "clientName", "type", "path", "method", "description")
         return cls(*(str(listed.get(name) or "") for name in names))
 
 
 @dataclass(slots=True)
 class _Node:
-    """A segment, what is said of it, and what stands below."""
+    """A segment of a path in the tree, with its description and children."""
 
     label: str
     description: str = ""
@@ -64,7 +64,7 @@ class _Node:
 
 
 def tree_lines(paths: Sequence[ListedPath]) -> Iterator[str]:
-    """Yield a tree for each client: folders by name, a skill's description beside the folder it names."""
+    """Yield the lines of a tree for each client. The description of a skill is beside its folder."""
     clients: dict[str, list[ListedPath]] = {}
     for each in paths:
         clients.setdefault(each.client_id, []).append(each)
@@ -81,7 +81,7 @@ def _add(root: _Node, listed: ListedPath) -> None:
     for segment in folder:
         node = node.child(segment)
     if last in SKILL_LEAVES:
-        if node is root:  # the line of the client has its name on it
+        if node is root:  # the line of the client shows its name
             node = node.child(last)
         node.description = listed.description
         return
@@ -106,11 +106,11 @@ def _below(node: _Node, indent: str) -> Iterator[tuple[str, _Node]]:
 
 
 class ListingError(SkillwireError):
-    """The server could not be asked, or did not answer as one with live skills."""
+    """The list of paths could not be fetched from the server."""
 
 
 def listed_paths(address: ServerAddress, client_id: str | None, token: str | None) -> list[ListedPath]:
-    """Return every path of every client, or of one. Raises `ListingError`."""
+    """Return every path of all clients, or of one. Raises `ListingError`."""
     url = f"{address.url.replace('ws', 'http', 1) if address.over_socket else address.url}/mcp"
     headers = {
         "accept": "application/json, text/event-stream",
@@ -129,7 +129,9 @@ def listed_paths(address: ServerAddress, client_id: str | None, token: str | Non
         hint = "is it running? start it with `skillwire serve --http 8765 --drive`"
         raise ListingError(f"cannot reach {quoted(url)}: {error}", hint) from error
     if answer.status_code == 401:
-        raise ListingError("the server wants a token", "name the variable that holds it: `--token-env VAR`")
+        raise ListingError(
+            "the server requires a token", "name the variable that contains it: `--token-env VAR`"
+        )
     return _paths(url, content)
 
 
@@ -139,8 +141,8 @@ def _bounded(url: str, chunks: Iterable[bytes]) -> bytes:
         for chunk in chunks:
             body.add(chunk)
     except BodyTooLargeError as error:
-        told = f"{quoted(url)} answers with more than {_MAX_ANSWER:,} bytes"
-        raise ListingError(told, "name one with `--client ID`") from error
+        message = f"the response of {quoted(url)} is larger than {_MAX_ANSWER:,} bytes"
+        raise ListingError(message, "choose one client with `--client ID`") from error
     return bytes(body)
 
 
@@ -165,26 +167,28 @@ def _paths(url: str, answer: bytes) -> list[ListedPath]:
         paths = [ListedPath.read(part.values) for part in content.parts("paths", _MAX_PATHS)]
     except (orjson.JSONDecodeError, JsonTooLargeError, ShapeError) as error:
         hint = "is it an MCP server with live skills? `skillwire serve --http 8765 --drive` is one"
-        raise ListingError(f"{quoted(url)} has no list of live paths", hint) from error
-    if left_out is not None:  # half a tree would look like a whole one
+        raise ListingError(f"{quoted(url)} returned no list of live paths", hint) from error
+    if left_out is not None:  # a partial tree would look complete
         raise ListingError(
-            f"{quoted(url)} lists more than fits into one answer", "name one with `--client ID`"
+            f"{quoted(url)} has more paths than fit into one response", "choose one client with `--client ID`"
         )
     return paths
 
 
 def drive(
-    action: Annotated[Literal["tree"], Parameter(name="ACTION", help="`tree`.")],
+    action: Annotated[
+        Literal["tree"], Parameter(name="ACTION", help="What to do: `tree` is the only action.")
+    ],
     url: Annotated[str, Parameter(name="URL", help="The address of a server with live skills.")],
     /,
     *,
-    client: Annotated[str | None, Parameter(help="Only the paths of the client with this id.")] = None,
+    client: Annotated[str | None, Parameter(help="Show only the paths of the client with this id.")] = None,
     token_env: Annotated[
-        str | None, Parameter(help="The environment variable with the token of the server.")
+        str | None, Parameter(help="The environment variable that contains the server's token.")
     ] = None,
     json: AsJson = False,
 ) -> int:
-    """Show the paths of the programs that are connected to a server, as a tree with descriptions.
+    """Show the paths of the programs connected to a server, as a tree with descriptions.
 
     For example:
 
@@ -193,7 +197,7 @@ def drive(
     skillwire drive tree http://127.0.0.1:8765 --client orders
     ```
     """
-    del action  # there is one
+    del action  # there is only one
     try:
         paths = listed_paths(ServerAddress.parse(url), client, token_from(token_env, os.environ))
     except ListingError as error:
@@ -206,7 +210,7 @@ def drive(
         print_line(line)
     if not paths:
         stderr_console().print(
-            f"no client `{client}` offers a path" if client else "no program offers a path"
+            f"no client `{client}` has registered a path" if client else "no program has registered a path"
         )
     return 0
 

@@ -1,4 +1,4 @@
-"""The `SKILL.md` of a live skill, and descriptions fetched for clients that sent none."""
+"""Build the `SKILL.md` of a live skill, and fetch descriptions for paths registered without one."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -23,11 +23,11 @@ _LISTED_FIELDS = ("name", "description")
 
 
 class MismatchError(ContentError):
-    """The program's own frontmatter says something else than the list of skills."""
+    """The frontmatter that a program returns differs from the listed skill."""
 
 
 def minimal_frontmatter(name: str, description: str) -> bytes:
-    """Return a frontmatter with nothing but name and description."""
+    """Return frontmatter with only a name and a description."""
     return write_frontmatter({"name": name, "description": description}).encode()
 
 
@@ -38,15 +38,15 @@ def document(name: str, description: str, data: Answer) -> bytes:
     listed = {"name": name, "description": description}
     for field in _LISTED_FIELDS:
         if field in own and own[field] != listed[field]:
-            found, wanted = quoted(str(own[field])), quoted(listed[field])
+            found, expected = quoted(str(own[field])), quoted(listed[field])
             raise MismatchError(
-                f"its text says `{field}:` {found}, but it is listed with {wanted}; say the same"
+                f"its text has `{field}:` {found}, but it is listed with {expected}; use one value"
             )
     return minimal_frontmatter(name, description) + b"\n" + body.encode()
 
 
 def description_in(data: Answer) -> str:
-    """Return the description that a text gives itself: in its frontmatter, or by its first paragraph."""
+    """Return the description in a text: from its frontmatter, or its first paragraph."""
     own, body = _parts(_as_text(data))
     found = own.get("description")
     return found if isinstance(found, str) and found.strip() else first_paragraph(body)
@@ -61,7 +61,7 @@ def _as_text(data: Answer) -> str:
 
 
 def _parts(text: str) -> tuple[dict[str, Json], str]:
-    """Return the frontmatter of a text, and the rest. A line of dashes alone begins no frontmatter."""
+    """Return the frontmatter of a text, and the rest. Without valid frontmatter, return all of it as rest."""
     content = text.encode()
     try:
         frontmatter = split(content)
@@ -76,27 +76,27 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _KnownClient:
-    """What is known of one client as it is now."""
+    """The fetched descriptions of one client."""
 
     online: OnlineClient
     descriptions: Mapping[str, str]
-    """Descriptions by path; an empty one where there is none to be had."""
+    """Descriptions by path. Empty if none could be fetched."""
 
 
 class DescriptionFetcher:
-    """Asks each client for its texts, one after the other. One that does not answer is asked no more."""
+    """Fetches missing descriptions from each client, one path at a time. After a failure, it asks no more."""
 
     def __init__(self, hub: Hub, on_change: Callable[[], None]) -> None:
-        """`on_change` is called when something is known that was not."""
+        """`on_change` is called when new descriptions are known."""
         self._hub = hub
         self._on_change = on_change
         self._known: dict[str, _KnownClient] = {}
-        self._asking: set[str] = set()
+        self._fetching: set[str] = set()
         self._changed = anyio.Event()
-        hub.listen(self._look)
+        hub.listen(self._wake)
 
     def description(self, online: OnlineClient, descriptor: Descriptor) -> str | None:
-        """Return the description of a path: empty if there is none to be had, None while it is asked for."""
+        """Return the description of a path: empty if there is none, None while it is being fetched."""
         if descriptor.description and descriptor.description.strip():
             return descriptor.description
         known = self._known.get(online.info.id)
@@ -107,14 +107,14 @@ class DescriptionFetcher:
         )
 
     async def run(self) -> None:
-        """Ask until cancelled."""
+        """Fetch descriptions until cancelled."""
         async with anyio.create_task_group() as tasks:
             while True:
                 self._changed = anyio.Event()
                 self._begin(tasks)
                 await self._changed.wait()
 
-    def _look(self) -> None:
+    def _wake(self) -> None:
         self._changed.set()
 
     def _begin(self, tasks: TaskGroup) -> None:
@@ -123,35 +123,35 @@ class DescriptionFetcher:
         self._known = {name: known for name, known in self._known.items() if name in names}
         for each in clients:
             name = each.info.id
-            if name in self._asking or ((known := self._known.get(name)) and known.online is each):
+            if name in self._fetching or ((known := self._known.get(name)) and known.online is each):
                 continue
-            if wanted := _undescribed(each):
-                self._asking.add(name)
-                tasks.start_soon(self._ask, each, wanted)
+            if paths := _undescribed(each):
+                self._fetching.add(name)
+                tasks.start_soon(self._fetch, each, paths)
             else:
                 self._known[name] = _KnownClient(each, {})
 
-    async def _ask(self, online: OnlineClient, paths: list[str]) -> None:
+    async def _fetch(self, online: OnlineClient, paths: list[str]) -> None:
         name, descriptions = online.info.id, dict.fromkeys(paths, "")
         try:
             for path in paths:
                 descriptions[path] = await self._description(name, path)
         except CallFailedError:
-            pass  # then these skills have none, and a problem says so
+            pass  # these skills get a problem instead
         finally:
-            self._asking.discard(name)
+            self._fetching.discard(name)
         self._known[name] = _KnownClient(online, descriptions)
         self._on_change()
-        self._look()  # it may have registered other paths meanwhile
+        self._wake()  # it may have registered other paths meanwhile
 
     async def _description(self, name: str, path: str) -> str:
-        """Return what the text of a path says of it. Raises `CallFailedError`."""
+        """Return the description in the text of a path. Raises `CallFailedError`."""
         try:
             return description_in(await self._hub.call(name, PathRequest(GET, path), [PathType.SKILL]))
         except CallFailedError:
             raise
-        except Exception:  # noqa: BLE001 - a bug in a hook, or an odd text: the other skills stay
-            _log.exception("no description for %s of %s", quoted(path), quoted(name))
+        except Exception:  # noqa: BLE001 - a bug in a hook must not affect other skills
+            _log.exception("fetching the description of %s from %s failed", quoted(path), quoted(name))
             return ""
 
 

@@ -1,4 +1,4 @@
-"""Client connections over WebSocket and over the HTTP loop."""
+"""Connections of clients over WebSocket and over the HTTP loop."""
 
 import math
 import re
@@ -24,18 +24,18 @@ from skillwire.server.http.routes import JSON_TYPE, HttpError, json_response, pa
 _DEFAULT_WAIT_MS = 25_000
 _MAX_WAIT_MS = 60_000
 UNAUTHENTICATED_WAIT_MS = 1_000
-"""For a client that has not shown the server's token yet: it must not hold connections."""
+"""The wait of a client that has not sent the server's token yet: it must not occupy connections."""
 _CONNECT_BYTES = 4096
-"""Of a body that says nothing."""
+"""Limit for a body whose content is ignored."""
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _RADIX = re.compile(r"0(?:[xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)", re.ASCII)
 _NO_BINARY = Closing(1003, "Binary frames are not supported")
 _CLOSE_TIMEOUT = 1.0
-"""Seconds that a client has to take what is left for it when its session ends."""
+"""Seconds for a client to receive the remaining messages when its session ends."""
 
 
 class LoopEndpoint:
-    """Carries sessions over single requests."""
+    """Sessions over the HTTP loop."""
 
     def __init__(self, hub: Hub, identities: Identities) -> None:
         self._hub = hub
@@ -52,7 +52,7 @@ class LoopEndpoint:
         return json_response({"sessionId": session.id})
 
     async def send(self, request: Request) -> Response:
-        """Answer `POST send`: take one message of the client."""
+        """Answer `POST send`: process one message of the client."""
         value = await read_json(request, self._hub.limits.body, self._hub.limits.values)
         session = self._session(request)
         try:
@@ -65,7 +65,7 @@ class LoopEndpoint:
         return json_response({"ok": True}, 202)
 
     async def poll(self, request: Request) -> Response:
-        """Answer `GET poll`: wait for the next message to the client, and give it out."""
+        """Answer `GET poll`: wait for the next message to the client, and return it."""
         session = self._session(request)
         session.touch()
         wait = _wait_ms(parse_query(request.scope)) if session.authenticated else UNAUTHENTICATED_WAIT_MS
@@ -78,7 +78,7 @@ class LoopEndpoint:
         return Response(b'{"message":' + message + b"}", media_type=JSON_TYPE)
 
     async def disconnect(self, request: Request) -> Response:
-        """Answer `POST disconnect`: end a session. One that is over, or never was, is no error."""
+        """Answer `POST disconnect`: end a session. An unknown or ended session is not an error."""
         if (session := self._known(request)) is not None:
             self._hub.end_session(session)
         return Response(status_code=204)
@@ -98,7 +98,7 @@ class LoopEndpoint:
     def _gone_error(self, name: str) -> HttpError:
         ending = self._hub.ending(name)
         if ending is None:
-            return HttpError(404, "there is no such session; begin another with `connect`")
+            return HttpError(404, "there is no such session; begin a new one with `connect`")
         return HttpError(404, ending.reason or "the session is over", ending.code)
 
 
@@ -107,11 +107,14 @@ def _session_id(request: Request) -> str:
 
 
 async def _next_message(session: Session, request: Request, seconds: float) -> bytes | None:
-    """Return the next message; None if the time is up, the session over, or the client gone or back."""
+    """Return the next message.
+
+    None after a timeout, at the end of the session, or if the client left or polls again.
+    """
     found: bytes | None = None
 
-    async def hang_up_with_the_client(scope: anyio.CancelScope) -> None:
-        # Whoever hung up must not take a message along that a later request would have got.
+    async def cancel_on_disconnect(scope: anyio.CancelScope) -> None:
+        # A client that disconnected must not consume a message that a later request would get.
         while True:
             message: Mapping[str, Any] = await request.receive()
             if message["type"] == "http.disconnect":
@@ -120,15 +123,15 @@ async def _next_message(session: Session, request: Request, seconds: float) -> b
 
     with anyio.move_on_after(seconds):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(hang_up_with_the_client, tasks.cancel_scope)
+            tasks.start_soon(cancel_on_disconnect, tasks.cancel_scope)
             found = await session.poll()
             tasks.cancel_scope.cancel()
     return found
 
 
-def _wait_ms(asked: Mapping[str, str]) -> float:
-    """Return how long to wait: as the reference does, the default for what is no positive number."""
-    text = asked.get("waitMs", "").strip()
+def _wait_ms(query: Mapping[str, str]) -> float:
+    """Return how long to wait. As in the reference, anything but a positive number means the default."""
+    text = query.get("waitMs", "").strip()
     if _RADIX.fullmatch(text):
         wait = min(int(text, 0), _MAX_WAIT_MS)
     else:
@@ -137,7 +140,7 @@ def _wait_ms(asked: Mapping[str, str]) -> float:
 
 
 class SocketEndpoint:
-    """Carries sessions over WebSockets."""
+    """Sessions over WebSockets."""
 
     def __init__(self, hub: Hub, identities: Identities) -> None:
         self._hub = hub
@@ -156,7 +159,7 @@ class SocketEndpoint:
                 tasks.start_soon(self._write, session, websocket, tasks.cancel_scope)
                 tasks.start_soon(self._read, session, websocket)
                 await session.ended.wait()
-                # One that does not take what is left for it would keep the connection for ever.
+                # A client that does not receive the rest would keep the connection open for ever.
                 tasks.cancel_scope.deadline = anyio.current_time() + _CLOSE_TIMEOUT
         finally:
             self._hub.end_session(session)
@@ -166,7 +169,7 @@ class SocketEndpoint:
         self._hub.end_session(session, await self._read_until_closed(session, websocket))
 
     async def _read_until_closed(self, session: Session, websocket: WebSocket) -> Closing:
-        """Take messages until the client goes or says something wrong; return how it ends."""
+        """Process messages until the client leaves or sends an invalid one. Return how the session ends."""
         while True:
             message = await websocket.receive()
             if message["type"] == "websocket.disconnect":
@@ -182,12 +185,12 @@ class SocketEndpoint:
                 return Closing(1008, str(error))
 
     async def _write(self, session: Session, websocket: WebSocket, scope: anyio.CancelScope) -> None:
-        """Send what is posted; at the end of the session, say why."""
+        """Send queued messages, and at the end of the session the reason."""
         try:
             while (message := await session.outbox.take()) is not None:
                 await websocket.send_text(message.decode())
             closing = session.closing or NORMAL
             await websocket.close(closing.code, closing.short_reason())
         except (WebSocketDisconnect, RuntimeError):
-            pass  # the client is gone already, and the reader knows
+            pass  # the client is gone, and `_read` ends the session
         scope.cancel()

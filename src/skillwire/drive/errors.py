@@ -1,19 +1,17 @@
-"""What can go wrong with live skills.
+"""Exceptions of live skills.
 
 `DriveError` and `CallFailedError` are in `skillwire.errors`.
 
-DriveError
-├── FullError             no room for another client, path or call; ask again later
-├── ProtocolViolationError          a client said what it may not say: its session ends
-│   └── UnprovenError         it has not shown the token of this server
-└── CallFailedError       a call has no result, and why
-    ├── NoSuchPathError       no such client, or no such path of it
-    ├── UnsendableError       what was asked cannot be sent to a client
-    ├── DeniedError           a hook does not allow it
-    ├── TimedOutError         the client did not answer in time
-    ├── GoneError             the client went away before it answered
-    ├── BusyError             the client has more calls than it answers
-    └── ResolverError         the client answered that it failed
+DriveError ├── FullError                   a limit on clients, paths or calls is reached; try again later ├──
+ProtocolViolationError      a client sent an invalid message; its session ends │   └── UnauthenticatedError
+it has not sent the server's token └── CallFailedError             a call failed
+    ├── NoSuchPathError             the client or the path does not exist
+    ├── UnsendableError             the request cannot be sent to a client
+    ├── DeniedError                 a hook denied it
+    ├── TimedOutError               the client did not answer in time
+    ├── GoneError                   the client disconnected before it answered
+    ├── BusyError                   the client has too many unanswered calls
+    └── ResolverError               the client returned an error
 """
 
 from skillwire.core.record import Json
@@ -27,15 +25,15 @@ class FullError(DriveError):
 
 
 class ProtocolViolationError(DriveError):
-    """The message of a client cannot be taken."""
+    """A client sent a message that is not allowed. Its session ends."""
 
 
 class UnauthenticatedError(ProtocolViolationError):
-    """The client has not shown the token of this server."""
+    """The client has not sent the server's token."""
 
     def __init__(self) -> None:
         where = "in the header `authorization`, or as `auth.token` in the registration"
-        super().__init__(f"this server wants its token: {where}")
+        super().__init__(f"this server requires its token: {where}")
 
 
 class NoSuchPathError(CallFailedError):
@@ -47,7 +45,7 @@ class UnsendableError(CallFailedError):
 
 
 class DeniedError(CallFailedError):
-    """Raised by hooks to deny something. The caller gets its message."""
+    """Raised by hooks to deny a registration or call. The caller gets its message."""
 
     code = ErrorCode.BAD_REQUEST
 
@@ -61,18 +59,18 @@ class TimedOutError(CallFailedError):
 
 class GoneError(CallFailedError):
     def __init__(self, client_id: str) -> None:
-        super().__init__(f"the client {quoted(client_id)} went away before it answered")
+        super().__init__(f"the client {quoted(client_id)} disconnected before it answered")
 
 
 class BusyError(CallFailedError):
     code = ErrorCode.NOT_READY
 
     def __init__(self, client_id: str) -> None:
-        super().__init__(f"the client {quoted(client_id)} has not answered earlier calls; ask again later")
+        super().__init__(f"the client {quoted(client_id)} has not answered earlier calls; try again later")
 
 
 class ResolverError(CallFailedError):
-    """The client's own words."""
+    """The client answered with an error, whose message this repeats."""
 
     def __init__(self, error: CallError) -> None:
         super().__init__(error.message)
@@ -80,12 +78,12 @@ class ResolverError(CallFailedError):
 
 
 def call_error(failed: CallFailedError) -> CallError:
-    """Return a failed call as the protocol spells it."""
+    """Return a failed call as an error of the protocol."""
     if isinstance(failed, ResolverError):
         return failed.error
     return CallError(ErrorCode(failed.code), str(failed))
 
 
 def failure(error: CallError) -> dict[str, Json]:
-    """Return the answer of a call that failed."""
+    """Return the result of a failed call."""
     return {"ok": False, "error": error.to_json()}

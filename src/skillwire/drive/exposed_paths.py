@@ -1,4 +1,4 @@
-"""What a program exposes: paths, and the functions that answer them."""
+"""The paths that a program exposes, and the functions that answer them."""
 
 import inspect
 import math
@@ -20,42 +20,46 @@ from skillwire.frontmatter.split import UnreadableError, split
 from skillwire.safe_text import quoted
 
 MAX_RESULT = 1024 * 1000
-"""Bytes of an answer: with what stands around it, as much as a server takes."""
+"""Bytes of a result. With the message around it, it stays within the limit of servers."""
 
 _WRAPPER_DEPTH = 2
-"""Levels that stand around an answer when it is sent."""
+"""Nesting levels of the message around a result."""
 _PATH_WRAPPER_DEPTH = 3
-"""Levels around what is said of a path: the list of paths, the client, the message."""
+"""Nesting levels around a descriptor: the list of paths, the client, the message."""
 Resolver: TypeAlias = Callable[..., "Json | Awaitable[Json]"]
-"""Takes a `LiveRequest` and a `LiveContext`, or the first, or nothing; returns the answer, now or later.
+"""Takes a `LiveRequest` and a `LiveContext`, only the first, or nothing. Returns the result or an awaitable.
 
-Of a skill, that is Markdown. Of a prompt or an endpoint, it is any JSON. `None` means success without data.
+The result of a skill is Markdown. That of a prompt or an endpoint is any JSON. `None` means success without
+data.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Description and type of an exposed path. Text without a description gets one from its first paragraph.
+    """Description and type of an exposed path. A text without a description uses its first paragraph.
 
     A path that ends in neither `skill.md` nor `prompt.md` is an endpoint, and needs a method.
     """
 
     description: str | None = None
     content_type: str | None = None
-    """Of skills, Markdown unless it says otherwise, and of endpoints. A prompt has none."""
+    """For skills (Markdown by default) and endpoints. Prompts have none."""
     method: str | None = None
-    """Of an endpoint: `GET`, `POST`, `PUT`, `PATCH` or `DELETE`. Skills and prompts are read with `GET`."""
+    """For endpoints: `GET`, `POST`, `PUT`, `PATCH` or `DELETE`. Skills and prompts are read with `GET`."""
     input_schema: Mapping[str, Json] | None = None
-    """What a prompt or an endpoint takes, as JSON Schema. For readers: nothing is checked against it."""
+    """JSON Schema of the input of a prompt or endpoint.
+
+    It is shown to callers; nothing is validated against it.
+    """
     output_schema: Mapping[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LiveRequest:
-    """What a live skill is asked: path parameters, query, headers and body."""
+    """A request to a live skill: path parameters, query, headers and body."""
 
     params: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The values of the parameters of the path."""
+    """The values of the path parameters."""
     queries: Mapping[str, Json] = field(default_factory=dict[str, Json])
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     body: Json = None
@@ -63,7 +67,7 @@ class LiveRequest:
 
 @dataclass(frozen=True, slots=True)
 class LiveContext:
-    """How a live skill is asked: the transport and the caller."""
+    """Metadata of a request to a live skill: ids, path and caller."""
 
     request_id: str
     client_id: str
@@ -75,30 +79,30 @@ class LiveContext:
 
 @dataclass(frozen=True, slots=True)
 class ExposedPath:
-    """One path, what is said of it, and who answers it."""
+    """One path, its descriptor, and its resolver."""
 
     path: LivePath
     type: PathType
     method: str
     descriptor: Mapping[str, Json]
-    """What is sent to the server."""
+    """The descriptor that is sent to the server."""
     resolver: Resolver
     parameter_count: int
-    """How many arguments the resolver wants."""
+    """How many arguments the resolver takes."""
 
     async def answer(self, request: LiveRequest, context: LiveContext) -> Json:
-        found = self.resolver(*(request, context)[: self.parameter_count])
-        return await found if inspect.isawaitable(found) else found
+        result = self.resolver(*(request, context)[: self.parameter_count])
+        return await result if inspect.isawaitable(result) else result
 
 
 class ExposedPaths:
-    """The paths that a program answers now, in the order in which it exposed them."""
+    """The paths that a program exposes now, in order of exposure."""
 
     def __init__(self) -> None:
         self._exposed: dict[tuple[str, str], ExposedPath] = {}
         """By method and path."""
         self.changed = anyio.Event()
-        """Set with every change; whoever has told of it puts another in its place."""
+        """Set with every change. The connection replaces it after reporting the change."""
 
     def put(self, path: str, options: Options, resolver: Resolver) -> None:
         """Expose a path, or replace what was exposed there. Raises `InvalidValueError`."""
@@ -113,23 +117,27 @@ class ExposedPaths:
         self.changed.set()
 
     def put_text(self, path: str, text: str, options: Options) -> None:
-        """Expose a text. Without a description, its first paragraph is one.
+        """Expose a text. Without a description, its first paragraph is used.
 
-        One with frontmatter describes itself: the server, which has a parser for it, finds the words there.
+        If it has frontmatter, the server finds the description there.
         """
         _require_sendable("text", text)
         kind = _type(LivePath.parse(path), options)
         if kind is PathType.ENDPOINT:
-            raise InvalidValueError("path", path, "that of a skill or a prompt: an endpoint needs a resolver")
-        told = options.description or (None if _has_frontmatter(text) else first_paragraph(text) or None)
+            raise InvalidValueError(
+                "path", path, "the path of a skill or prompt; an endpoint needs a resolver"
+            )
+        description = options.description or (
+            None if _has_frontmatter(text) else first_paragraph(text) or None
+        )
         answer: Json = text if kind is PathType.SKILL else {"messages": [{"role": "user", "content": text}]}
-        self.put(path, replace(options, description=told), lambda: answer)
+        self.put(path, replace(options, description=description), lambda: answer)
 
     def remove(self, path: str, method: str | None = None) -> None:
-        """Expose it no more. Raises `InvalidValueError` if it is not exposed."""
+        """Stop exposing a path. Raises `InvalidValueError` if it is not exposed."""
         if self._exposed.pop((method or GET, path), None) is None:
             others = [of for of, known in self._exposed if known == path]
-            hint = f" for this method; there is {', '.join(others)}" if others else ""
+            hint = f" with this method; it has {', '.join(others)}" if others else ""
             raise InvalidValueError("path", path, f"exposed here{hint}")
         self.changed.set()
 
@@ -142,7 +150,7 @@ class ExposedPaths:
             answer: dict[str, Json] = {"ok": True, **without_none(data=await self._answer(call))}
         except _NotExposedError as error:
             answer = _failure_result(ErrorCode.NOT_FOUND, str(error))
-        except Exception as error:  # noqa: BLE001 - the resolver is somebody's code: its failure is an answer
+        except Exception as error:  # noqa: BLE001 - the resolver is user code: its failure is a result
             answer = _failure_result(ErrorCode.HANDLER_ERROR, str(error) or type(error).__name__)
         result: dict[str, Json] = {"type": "callClientResult", "requestId": call.request_id}
         return {**result, **_sendable(answer)}
@@ -171,20 +179,20 @@ class _NotExposedError(Exception):
 
 
 def _type(path: LivePath, options: Options) -> PathType:
-    """Return what is at a path. Raises `InvalidValueError` for options that it cannot have."""
+    """Return the type of a path. Raises `InvalidValueError` for options that it cannot have."""
     if path.leaf is None:
         if options.method is None:
-            rule = "that of a skill or a prompt; end it in `/skill.md`, or give the method of an endpoint"
+            rule = "the path of a skill or prompt; end it in `/skill.md`, or set the method of an endpoint"
             raise InvalidValueError("path", path.text, rule)
         return PathType.ENDPOINT
     kind = PathType.SKILL if path.leaf in SKILL_LEAVES else PathType.PROMPT
     if options.method not in (None, GET):
-        raise InvalidValueError("path", path.text, f"that of an endpoint: a {kind} is read with `GET`")
+        raise InvalidValueError("path", path.text, f"the path of an endpoint; a {kind} is read with `GET`")
     schemas = options.input_schema is not None or options.output_schema is not None
     if kind is PathType.SKILL and schemas:
-        raise InvalidValueError("path", path.text, "that of a prompt or an endpoint: a skill has no schema")
+        raise InvalidValueError("path", path.text, "the path of a prompt or endpoint; a skill has no schema")
     if kind is PathType.PROMPT and options.content_type is not None:
-        raise InvalidValueError("path", path.text, "that of a skill: a prompt has no content type")
+        raise InvalidValueError("path", path.text, "the path of a skill; a prompt has no content type")
     return kind
 
 
@@ -192,7 +200,7 @@ def _descriptor(path: LivePath, kind: PathType, options: Options) -> Mapping[str
     """Return the descriptor of a path. Raises `InvalidValueError` if no server accepts it."""
     default = MARKDOWN if kind is PathType.SKILL else None
     schemas = {"inputSchema": options.input_schema, "outputSchema": options.output_schema}
-    told: dict[str, Json] = {
+    descriptor: dict[str, Json] = {
         "type": kind.value,
         "path": path.text,
         **without_none(
@@ -202,17 +210,17 @@ def _descriptor(path: LivePath, kind: PathType, options: Options) -> Mapping[str
             **{name: None if schema is None else dict(schema) for name, schema in schemas.items()},
         ),
     }
-    if too_deep(told, MAX_DEPTH - _PATH_WRAPPER_DEPTH):
-        raise InvalidValueError("path", path.text, f"one that a server takes: its schema is {TOO_DEEP}")
+    if too_deep(descriptor, MAX_DEPTH - _PATH_WRAPPER_DEPTH):
+        raise InvalidValueError("path", path.text, f"accepted by servers: its schema is {TOO_DEEP}")
     try:
-        Descriptor.read(JsonFields.of(told))
+        Descriptor.read(JsonFields.of(descriptor))
     except ShapeError as error:
-        raise InvalidValueError("path", path.text, f"one that a server takes: {error}") from error
-    return orjson.loads(orjson.dumps(told))  # what is said of it does not change with what was given
+        raise InvalidValueError("path", path.text, f"accepted by servers: {error}") from error
+    return orjson.loads(orjson.dumps(descriptor))  # a copy, independent of the caller's objects
 
 
 def _count_parameters(path: str, resolver: Any) -> int:
-    """Return how many arguments a resolver wants: none, the request, or the context as well."""
+    """Return how many arguments a resolver takes: none, the request, or also the context."""
     kinds = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
     try:
         parameters = inspect.signature(resolver).parameters.values()
@@ -222,7 +230,7 @@ def _count_parameters(path: str, resolver: Any) -> int:
         return 2
     positional = [each for each in parameters if each.kind in kinds]
     if sum(each.default is inspect.Parameter.empty for each in positional) > 2:
-        raise InvalidValueError("resolver of", path, "a function of the request and the context at most")
+        raise InvalidValueError("resolver of", path, "a function of at most the request and the context")
     return min(len(positional), 2)
 
 
@@ -239,25 +247,27 @@ def _has_frontmatter(text: str) -> bool:
 
 
 def _require_sendable(what: str, text: str) -> None:
-    """Refuse half of a surrogate pair, which no message can hold. Raises `InvalidValueError`."""
+    """Raise `InvalidValueError` for a lone surrogate, which cannot be sent."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InvalidValueError(what, ascii(text), "text of whole characters") from error
+        raise InvalidValueError(what, ascii(text), "text without lone surrogates") from error
 
 
 def _sendable(answer: dict[str, Json]) -> dict[str, Json]:
-    """Return `answer`, or why it cannot be sent."""
+    """Return `answer`, or an error if it cannot be sent."""
     try:
         content = orjson.dumps(answer)
     except TypeError as error:
-        return _failure_result(ErrorCode.HANDLER_ERROR, f"the resolver returned what is no JSON: {error}")
+        return _failure_result(
+            ErrorCode.HANDLER_ERROR, f"the resolver returned something that is not JSON: {error}"
+        )
     size = len(content)
     if too_deep(answer, MAX_DEPTH - _WRAPPER_DEPTH):
         return _failure_result(ErrorCode.HANDLER_ERROR, f"the answer is {TOO_DEEP}")
     if b"null" in content and _has_nonfinite_number(answer):
         return _failure_result(
-            ErrorCode.HANDLER_ERROR, "the resolver returned NaN or an infinity, which is no JSON"
+            ErrorCode.HANDLER_ERROR, "the resolver returned NaN or infinity, which is not JSON"
         )
     if size > MAX_RESULT:
         return _failure_result(
@@ -267,7 +277,7 @@ def _sendable(answer: dict[str, Json]) -> dict[str, Json]:
 
 
 def _has_nonfinite_number(value: object) -> bool:
-    """Whether a float in `value` is none that JSON knows: it would be sent as null."""
+    """Return whether `value` contains NaN or infinity, which would be sent as null."""
     if isinstance(value, float):
         return not math.isfinite(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Read untrusted JSON field by field; errors name the field. Limits nesting depth."""
+"""Read untrusted JSON field by field, with errors that name the field, and limit its nesting."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ TOO_DEEP = f"nested more than {MAX_DEPTH} deep"
 _Container: TypeAlias = dict[str, Json] | list[Json]
 _T = TypeVar("_T")
 _SAFE_INTEGER = 2**53 - 1
-"""The largest whole number that every reader of JSON keeps exact."""
+"""The largest integer that every JSON reader represents exactly."""
 
 
 def too_deep(value: object, limit: int = MAX_DEPTH) -> bool:
-    """Whether objects and lists stand inside each other more than `limit` times."""
+    """Return whether objects and lists are nested more than `limit` levels deep."""
     level = [cast("_Container", value)] if isinstance(value, (dict, list)) else []
     for _ in range(limit):
         if not level:
@@ -35,12 +35,12 @@ def _values(container: _Container) -> list[Json]:
 
 
 class ShapeError(SkillwireError):
-    """Something that was sent has not the shape that it should have."""
+    """A JSON value does not have the required shape."""
 
 
 @dataclass(frozen=True, slots=True)
 class JsonFields:
-    """A JSON object, and where it stands in what was sent."""
+    """A JSON object, and its place in the message."""
 
     values: Mapping[str, Json]
     where: str = ""
@@ -53,7 +53,7 @@ class JsonFields:
         return cls(cast("dict[str, Json]", value), where)
 
     def text(self, name: str) -> str:
-        """Return text that must be there and not be empty."""
+        """Return a text that is required and not empty."""
         found = self.values.get(name)
         if not isinstance(found, str) or not found:
             raise self.fault(name, "must be text that is not empty")
@@ -66,7 +66,7 @@ class JsonFields:
         return found
 
     def choice(self, name: str, allowed: Collection[str]) -> str:
-        """Return one of a few words."""
+        """Return one of the `allowed` words."""
         found = self.values.get(name)
         if not isinstance(found, str) or found not in allowed:
             shown = f", not {quoted(found)}" if isinstance(found, str) else ""
@@ -96,7 +96,7 @@ class JsonFields:
         return found
 
     def require_max_size(self, name: str, limit: int) -> None:
-        """Refuse a field that has more than `limit` bytes as JSON."""
+        """Raise `ShapeError` if a field has more than `limit` bytes as JSON."""
         if (size := json_size(self.values.get(name))) > limit:
             raise self.fault(name, f"has {size:,} bytes; the limit is {limit:,}")
 
@@ -107,7 +107,7 @@ class JsonFields:
         return found
 
     def texts_or_none(self, name: str) -> dict[str, str] | None:
-        """Return an object whose values are all text."""
+        """Return an object whose values are all text, or None."""
         found = self.mapping_or_none(name)
         if found is None:
             return None
@@ -117,7 +117,7 @@ class JsonFields:
         return cast("dict[str, str]", found)
 
     def part(self, name: str) -> "JsonFields":
-        """Return an object that must be there, to be asked in its turn."""
+        """Return a required object."""
         return JsonFields.of(self.values.get(name), self.place(name))
 
     def part_or_none(self, name: str) -> "JsonFields | None":
@@ -133,25 +133,23 @@ class JsonFields:
         return found
 
     def parts(self, name: str, limit: int) -> "Iterator[JsonFields]":
-        """Yield the objects of a list of at most `limit`."""
+        """Yield the objects of a list of at most `limit` items."""
         for position, item in enumerate(self.items(name, limit)):
             yield JsonFields.of(item, f"{self.place(name)}[{position}]")
 
     def parsed(self, name: str, parse: Callable[[str], _T]) -> _T:
-        """Return text as `parse` reads it, whose complaint is told with the place."""
+        """Return a text parsed by `parse`. A `ValueError` becomes a `ShapeError` with the place."""
         try:
             return parse(self.text(name))
         except ValueError as error:
             raise ShapeError(f"{self.place(name)}: {error}") from error
 
     def reject_unknown(self, known: Collection[str]) -> None:
-        """Refuse fields that nobody knows: they are usually misspelt."""
+        """Raise `ShapeError` for unknown fields: they are usually misspelt."""
         unknown = next((each for each in self.values if each not in known), None)
         if unknown is not None:
             names = ", ".join(f"`{each}`" for each in known)
-            raise ShapeError(
-                f"{self.where or 'the arguments'}: no field {quoted(unknown)}; there are {names}"
-            )
+            raise ShapeError(f"{self.where or 'the arguments'}: unknown field {quoted(unknown)}; use {names}")
 
     def fault(self, name: str, what: str) -> ShapeError:
         return ShapeError(f"{self.place(name)}: {what}")
@@ -161,13 +159,13 @@ class JsonFields:
 
 
 def compact_json(value: dict[str, Json]) -> bytes:
-    """Return an object as JSON that is to be kept. What the writer returns has room for a kilobyte more."""
+    """Return an object as JSON for storage. The copy drops the spare kilobyte of the encoder's result."""
     return bytes(memoryview(orjson.dumps(value))) if value else b"{}"
 
 
 def json_size(value: Json) -> int:
-    """Return how many bytes a value has as JSON. Raises `ShapeError` for one that cannot be sent."""
+    """Return the size of a value as JSON, in bytes. Raises `ShapeError` if it cannot be encoded."""
     try:
         return len(orjson.dumps(value))
     except TypeError as error:
-        raise ShapeError(f"no JSON that can be sent: {error}") from error
+        raise ShapeError(f"it cannot be sent as JSON: {error}") from error

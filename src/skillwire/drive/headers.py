@@ -1,4 +1,4 @@
-"""Pieces that the HTTP routes share: bodies within bounds, addresses without tricks, errors as JSON."""
+"""Which HTTP headers of a reader are forwarded to programs."""
 
 import re
 from collections.abc import Iterable
@@ -9,17 +9,17 @@ from skillwire.errors import InvalidValueError
 
 _FORWARDED = frozenset({"content-type", "user-agent"})
 _PRIVATE_WORDS = ("auth", "token", "key", "secret", "session", "oidc", "jwt", "credential", "cookie")
-"""A header with one of these anywhere in its name may carry an identity or a secret."""
+"""A header whose name contains one of these may carry an identity or a secret."""
 _PRIVATE_PREFIXES = ("x-forwarded-", "x-amzn-", "x-mdp-", "x-skillwire-")
 _NEVER = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
 _HEADER_NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 
 
 class HeaderRule:
-    """Which headers of a reader a program gets: never who the reader is, nor how the request came here."""
+    """Selects the headers of a reader that a program gets: none about the reader's identity or the route."""
 
     def __init__(self, names: Iterable[str] | None = None) -> None:
-        """With `names`, exactly these, whatever the rule says. Raises `InvalidValueError`."""
+        """With `names`, forward exactly these headers. Raises `InvalidValueError`."""
         self._names = None if names is None else frozenset(map(_checked_name, names))
 
     def forwarded(self, headers: Headers) -> dict[str, str]:
@@ -28,7 +28,7 @@ class HeaderRule:
         return {name: ", ".join(headers.getlist(name)) for name in sorted(names)}
 
     def allows(self, name: str) -> bool:
-        """Whether programs get the header of this name, in lower case."""
+        """Return whether programs get the header with this lower-case name."""
         if self._names is not None:
             return name in self._names
         if name.startswith(_PRIVATE_PREFIXES) or any(word in name for word in _PRIVATE_WORDS):
@@ -42,6 +42,6 @@ def _checked_name(text: str) -> str:
         raise InvalidValueError("header", text, "the name of an HTTP header, such as `x-review-scope`")
     if name in _NEVER or name.startswith(("x-mdp-", "x-skillwire-")):
         raise InvalidValueError(
-            "header", text, "one that programs may get; credentials reach them only by a hook"
+            "header", text, "a header that programs may get; credentials reach them only through a hook"
         )
     return name

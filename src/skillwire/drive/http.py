@@ -22,21 +22,21 @@ from skillwire.server.http.routes import HttpError, HttpMount, json_response
 META_PATH = "/mdp/meta"
 _Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 _CONNECTIONS_EACH = 2
-"""A client of the HTTP loop waits on one connection, and speaks on another."""
+"""Connections for each client: on the HTTP loop, one waits for messages and another sends them."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriveRoutes:
-    """The routes, and who may use them without the server's token in a header."""
+    """The routes, and the identities that decide who may use them without the token in a header."""
 
     routes: tuple[BaseRoute, ...]
     identities: Identities
 
 
 def drive_routes(hub: Hub, token: str | None = None, headers: HeaderRule | None = None) -> DriveRoutes:
-    """Return the routes of `hub`. The last takes every WebSocket that is not on the path of another route.
+    """Return the routes of `hub`. The last one takes every WebSocket that matches no other route.
 
-    `headers` are those of a reader that programs get.
+    `headers` selects the headers of a reader that programs get.
     """
     if token is not None:
         hub.redact(token)
@@ -47,7 +47,7 @@ def drive_routes(hub: Hub, token: str | None = None, headers: HeaderRule | None 
     async def take_socket(websocket: WebSocket) -> None:
         if websocket.url.path.split("/")[1] in RESERVED_IDS:
             await websocket.send_denial_response(
-                json_response({"error": "connect to `/`; this path is another route's"}, 404)
+                json_response({"error": "connect to `/`; this path belongs to another route"}, 404)
             )
         else:
             await socket(websocket)
@@ -75,7 +75,7 @@ def drive_routes(hub: Hub, token: str | None = None, headers: HeaderRule | None 
 
 
 def _errors_as_responses(handler: _Handler) -> _Handler:
-    """Return `handler` with its errors as answers."""
+    """Return `handler` with errors turned into responses."""
 
     async def answer(request: Request) -> Response:
         try:
@@ -88,12 +88,12 @@ def _errors_as_responses(handler: _Handler) -> _Handler:
 
 
 async def _options(_request: Request) -> Response:
-    """Answer `OPTIONS` of a program that is no page. Those of pages are answered by what checks origins."""
+    """Answer `OPTIONS` requests that do not come from a page. The origin guard answers those of pages."""
     return Response(status_code=204)
 
 
 async def _meta(request: Request) -> Response:
-    """Answer `GET /mdp/meta`: what this server speaks, and where."""
+    """Answer `GET /mdp/meta`: the protocol version, endpoints and features of this server."""
     authority, secure = request.url.netloc, request.url.scheme == "https"
     web = f"{'https' if secure else 'http'}://{authority}"
     return json_response(

@@ -1,4 +1,4 @@
-"""Who is connected, what they answer, and the calls to them. Knows no HTTP."""
+"""The connected clients, their paths, and calls to them. Independent of HTTP."""
 
 import time
 from collections.abc import Callable, Collection
@@ -39,20 +39,20 @@ from skillwire.errors import InvalidValueError
 from skillwire.safe_text import quoted
 
 Listener: TypeAlias = Callable[[], None]
-"""Told that a client came, went, or answers other paths."""
-CROWDED_OUT = Closing(1013, "too many clients have not shown the token of this server; try again later")
+"""Called when a client connects, disconnects, or changes its paths."""
+CROWDED_OUT = Closing(1013, "too many clients without the token of this server; try again later")
 _ANY: Collection[PathType] = tuple(PathType)
 _SECRET_CHARACTERS = 8
-"""From this length on, a secret is looked for inside texts. A shorter one is part of too many others."""
+"""Minimum length to search for a secret inside other text. A shorter one occurs by chance."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OnlineClient:
-    """A client that is registered now. With each registration or update it is another value."""
+    """A registered client. Each registration or update makes a new value."""
 
     info: ClientInfo
     revision: int
-    """Another number, too: what its paths return may be something else."""
+    """Changes with each value: the content of its paths may have changed."""
     session: Session
 
     @property
@@ -61,7 +61,7 @@ class OnlineClient:
 
 
 class Hub:
-    """Holds the sessions. Everything happens in one event loop."""
+    """All sessions and clients. Not thread-safe: use it in one event loop."""
 
     def __init__(self, limits: DriveLimits | None = None, hooks: Hooks | None = None) -> None:
         self.limits = limits or DriveLimits()
@@ -74,8 +74,10 @@ class Hub:
         self._budget = OutboxBudget(self.limits.total_waiting_bytes)
         self._ended: dict[str, Closing] = {}
         self._refused: dict[str, Closing] = {}
-        """How the last sessions of the HTTP loop ended, which learn it when they ask again. Those that never
-        showed the token are apart, so that they displace no others."""
+        """How recent sessions of the HTTP loop ended, for clients that poll again.
+
+        Unauthenticated sessions are separate, so that they displace no others.
+        """
         self._listeners: list[Listener] = []
         self._revision = 0
         self._closed = False
@@ -83,13 +85,13 @@ class Hub:
         self._redacted: tuple[bytes, ...] = ()
 
     def redact(self, secret: str) -> None:
-        """Never send this text to a client or a hook, no matter which request contains it."""
+        """Never send this text to a client or a hook, whichever request contains it."""
         self._secret = secret
-        spelled = orjson.dumps(secret)
+        encoded = orjson.dumps(secret)
         if len(secret) >= _SECRET_CHARACTERS:
-            self._redacted += (spelled[1:-1],)
+            self._redacted += (encoded[1:-1],)
         else:
-            self._redacted += (spelled, b"Bearer " + spelled[1:])
+            self._redacted += (encoded, b"Bearer " + encoded[1:])
 
     # Sessions
 
@@ -110,21 +112,21 @@ class Hub:
         return session
 
     def session(self, session_id: str, mode: Mode) -> Session | None:
-        """Return a session that has not ended."""
+        """Return a session that has not ended, or None."""
         session = self._sessions.get(session_id)
         return session if session is not None and session.connection.mode is mode else None
 
     def disconnect(self, client_id: str, reason: str = "") -> None:
-        """End the session of a client. It may come again."""
+        """End the session of a client. The client may connect again."""
         if (online := self._clients.get(client_id)) is not None:
             self.end_session(online.session, Closing(NORMAL.code, reason))
 
     def ending(self, session_id: str) -> Closing | None:
-        """Return how a session of the HTTP loop ended, if that is not too long ago."""
+        """Return how a recent session of the HTTP loop ended, or None."""
         return self._ended.get(session_id) or self._refused.get(session_id)
 
     def end_session(self, session: Session, closing: Closing = NORMAL) -> None:
-        """End a session. To end one that has ended changes nothing."""
+        """End a session. Does nothing if it has ended."""
         if self._sessions.pop(session.id, None) is None:
             return
         self._unauthenticated.pop(session.id, None)
@@ -138,14 +140,14 @@ class Hub:
         self._withdraw(session)
 
     async def receive(self, session: Session, value: object) -> None:
-        """Take a message of a client. Raises `ShapeError`, `ProtocolViolationError` or `FullError`."""
+        """Process a message of a client. Raises `ShapeError`, `ProtocolViolationError` or `FullError`."""
         session.touch()
         self._require_authentication(session, value)
         message = read_client_message(value)
         await self._take(session, message)
 
     def _require_authentication(self, session: Session, value: object) -> None:
-        """Take nothing from a client that has not shown the token, but a registration that holds it."""
+        """Raise `UnauthenticatedError` unless the client has sent the token or registers with it now."""
         if session.authenticated:
             return
         verify_token = session.connection.verify_token
@@ -169,10 +171,10 @@ class Hub:
             case Ping(timestamp):
                 session.post(pong(timestamp))
             case Pong():
-                pass  # it was a sign of life, and that is noted
+                pass  # `receive` has recorded the sign of life
 
     async def _register(self, session: Session, message: RegisterClient) -> None:
-        """Take a registration. A session that registers another id moves there."""
+        """Register a client. If the session had another id, that one is unregistered."""
         client = message.client
         auth = None if message.auth is None else message.auth.without(self._secret)
         self._check_capacity(client, session.client)
@@ -181,7 +183,7 @@ class Hub:
         except DeniedError as error:
             raise ProtocolViolationError(str(error)) from error
         if session.closing is not None:
-            return  # it went while the hook was deciding
+            return  # it disconnected while the hook was deciding
         self._check_capacity(client, session.client)
         if session.client is not None and session.client.id != client.id:
             self._withdraw(session)
@@ -196,20 +198,20 @@ class Hub:
         return session.client
 
     def _check_capacity(self, client: ClientInfo, before: ClientInfo | None = None) -> None:
-        """Raise `FullError` if there is no room for `client`, in the place of `before` and its namesake."""
+        """Raise `FullError` if `client` does not fit, after removing `before` and the client with its id."""
         ids = {client.id} if before is None else {client.id, before.id}
         leaving = [each.info for each in map(self._clients.get, ids) if each is not None]
         paths = self._paths - sum(len(each.paths) for each in leaving)
         if paths + len(client.paths) > self.limits.total_paths:
-            raise FullError(f"all clients together may have {self.limits.total_paths:,} paths")
+            raise FullError(f"all clients together may have at most {self.limits.total_paths:,} paths")
         if self._bytes - sum(each.size for each in leaving) + client.size > self.limits.total_bytes:
-            raise FullError(f"what all clients register may have {self.limits.total_bytes:,} bytes together")
+            raise FullError(f"all registrations together may have at most {self.limits.total_bytes:,} bytes")
 
     def _admit(self, session: Session, client: ClientInfo) -> None:
         self._check_capacity(client)
         known = self._clients.get(client.id)
         if known is not None:
-            self._forget(known.info)
+            self._release_capacity(known.info)
         self._paths += len(client.paths)
         self._bytes += client.size
         session.client = client
@@ -226,17 +228,17 @@ class Hub:
         known = None if client is None else self._clients.get(client.id)
         if known is not None and known.session is session:
             del self._clients[known.info.id]
-            self._forget(known.info)
+            self._release_capacity(known.info)
             self._notify()
 
-    def _forget(self, client: ClientInfo) -> None:
+    def _release_capacity(self, client: ClientInfo) -> None:
         self._paths -= len(client.paths)
         self._bytes -= client.size
 
-    # What there is
+    # Clients and paths
 
     def listen(self, listener: Listener) -> None:
-        """Have `listener` told of every change from now on."""
+        """Call `listener` for every change from now on."""
         self._listeners.append(listener)
 
     def _notify(self) -> None:
@@ -245,27 +247,31 @@ class Hub:
 
     @property
     def clients(self) -> tuple[OnlineClient, ...]:
-        """The clients that are registered now, in the order in which they came."""
+        """The registered clients, in order of registration."""
         return tuple(self._clients.values())
 
     def clients_at(self, method: str, path: str) -> tuple[str, ...]:
-        """Return the ids of the clients that have something at this path."""
-        asked = _parse_path(path)
-        if asked is None:
+        """Return the ids of the clients that have this path."""
+        requested = _parse_path(path)
+        if requested is None:
             return ()
-        return tuple(key for key, each in self._clients.items() if each.session.table.find(method, asked))
+        return tuple(key for key, each in self._clients.items() if each.session.table.find(method, requested))
 
     def find(
         self, client_id: str, method: str, path: str, types: Collection[PathType] = _ANY
     ) -> tuple[Descriptor, dict[str, str]] | None:
-        """Return what answers this path, with its parameters; None if nothing does."""
-        online, asked = self._clients.get(client_id), _parse_path(path)
-        return None if online is None or asked is None else online.session.table.find(method, asked, types)
+        """Return the descriptor that matches this path, with its parameters, or None."""
+        online, requested = self._clients.get(client_id), _parse_path(path)
+        return (
+            None
+            if online is None or requested is None
+            else online.session.table.find(method, requested, types)
+        )
 
     # Calls
 
     async def call(self, client_id: str, request: PathRequest, types: Collection[PathType] = _ANY) -> Answer:
-        """Return what a client answers. Raises `CallFailedError`."""
+        """Call a path of a client, and return its answer. Raises `CallFailedError`."""
         online = self._clients.get(client_id)
         if online is None:
             raise NoSuchPathError(f"no client {quoted(client_id)} is connected")
@@ -288,23 +294,25 @@ class Hub:
         return await online.session.ask(call.request_id, self._sendable(call))
 
     def _sendable(self, call: CallClient) -> bytes:
-        """Return a call as it is sent. Raises `UnsendableError`: the fault is the caller's."""
+        """Return a call as it is sent. Raises `UnsendableError`."""
         try:
             message = orjson.dumps(call.to_json())
-        except TypeError as error:  # too deep, a number of more than 64 bits, half a character
-            raise UnsendableError(f"the request is no JSON that can be sent: {error}") from error
+        except TypeError as error:  # too deep, an integer of more than 64 bits, or a lone surrogate
+            raise UnsendableError(f"the request cannot be sent as JSON: {error}") from error
         if any(secret in message for secret in self._redacted):
-            raise UnsendableError("the request holds the token of this server, which no program may get")
+            raise UnsendableError(
+                "the request contains the token of this server, which is never sent to programs"
+            )
         if len(message) > self.limits.body:
             raise UnsendableError(
                 f"the request has {len(message):,} bytes; the limit is {self.limits.body:,}"
             )
         return message
 
-    # Life and death
+    # Life cycle
 
     async def run(self) -> None:
-        """Ask for signs of life, and end the sessions that give none, until cancelled."""
+        """Ping clients, and end sessions that are silent or do not register, until cancelled."""
         while True:
             await anyio.sleep(min(self.limits.ping_seconds, self.limits.register_seconds) / 3)
             now = time.monotonic()
@@ -320,10 +328,10 @@ class Hub:
                     session.post(ping(int(time.time() * 1000)))
 
     def close(self) -> None:
-        """End every session, and begin no more."""
+        """End every session, and refuse new ones."""
         self._closed = True
         for session in tuple(self._sessions.values()):
-            self.end_session(session, Closing(1012, "the server is going away"))
+            self.end_session(session, Closing(1012, "the server is shutting down"))
 
 
 def _parse_path(path: str) -> LivePath | None:
@@ -334,8 +342,8 @@ def _parse_path(path: str) -> LivePath | None:
 
 
 def _not_found_message(client_id: str, request: PathRequest) -> str:
-    asked = _parse_path(request.path)
-    if asked is not None and asked.parameters:
-        return f"{quoted(request.path)} is a pattern; put a value in the place of `:{asked.parameters[0]}`"
+    requested = _parse_path(request.path)
+    if requested is not None and requested.parameters:
+        return f"{quoted(request.path)} is a pattern; replace `:{requested.parameters[0]}` with a value"
     what = f"path {quoted(request.path)} with method {quoted(request.method)}"
     return f"the client {quoted(client_id)} has no {what}"

@@ -1,4 +1,4 @@
-"""Who connects: headers, `/mdp/auth`, and the one-time ticket cookie it sets."""
+"""Identify clients: by headers, and by the one-time ticket cookie of `/mdp/auth`."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -22,30 +22,30 @@ from skillwire.server.http.routes import HttpError, read_json
 
 NAME = "mdp_auth"
 TICKET_SECONDS = 60
-"""How long a ticket can be used."""
+"""How long a ticket is valid."""
 MAX_TICKETS = 1000
-"""Unused tickets. One more takes the place of the oldest."""
+"""How many unused tickets are stored. A further one replaces the oldest."""
 MAX_CLAIM = 4096
-"""Bytes of what a ticket stands for, as JSON; and of what the headers of a connection claim."""
+"""Bytes of a claim as JSON: of a ticket, or in the headers of a connection."""
 
 MAX_CLAIM_VALUES = 256
-"""JSON values in that."""
+"""JSON values of a claim."""
 AUTH_PATH = "/mdp/auth"
 _OWN_HEADERS = "x-mdp-auth-"
 _SECRET_HEADERS = ("x-mdp-session-id", "x-skillwire-session", "x-skillwire-page")
 _NO_CONTEXT = "Auth endpoint requires an auth context"
 _TICKET = "skillwire.drive_ticket"
-"""Key in the scope of a request that was let in by its ticket, which is used up by then."""
+"""Scope key for the ticket that admitted a request. It is used up by then."""
 _SECURE = frozenset({"wss", "https"})
 
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """What a client said of itself before it connects."""
+    """What a client claimed about itself before it connected."""
 
     claim: bytes
     origin: str | None
-    """The web origin of the page that got the ticket; None for programs that are no pages."""
+    """The web origin of the page that got the ticket. None for programs that are not pages."""
     has_token: bool
 
     @property
@@ -54,7 +54,7 @@ class Ticket:
 
 
 class Tickets:
-    """Every ticket that can still be used, each for a short time."""
+    """All valid tickets. Each is valid once and for a short time."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, max_tickets: int = MAX_TICKETS) -> None:
         self._tickets = ExpiringSecrets[Ticket](TICKET_SECONDS, max_tickets, clock=clock)
@@ -64,7 +64,7 @@ class Tickets:
         return self._tickets.issue(Ticket(claim, headers.get("origin"), has_token))
 
     def take(self, headers: Headers) -> Ticket | None:
-        """Use up the ticket of a request, if it has a good one."""
+        """Return and use up the valid ticket of a request, or return None."""
         for value in _cookies(headers):
             ticket = self._tickets.find(value)
             if ticket is not None and ticket.origin == headers.get("origin"):
@@ -73,70 +73,70 @@ class Tickets:
         return None
 
     def revoke(self, headers: Headers) -> None:
-        """Forget the tickets of a request."""
+        """Revoke the tickets of a request."""
         for value in _cookies(headers):
             self._tickets.revoke(value)
 
 
 def set_cookie(value: str, *, secure: bool) -> str:
-    """Return the header that sets the cookie, or with an empty value takes it back."""
+    """Return the header that sets the cookie or, with an empty value, deletes it."""
     max_age = TICKET_SECONDS if value else 0
     header = f"{NAME}={value}; Path=/; Max-Age={max_age}; HttpOnly; SameSite=Strict"
     return f"{header}; Secure" if secure else header
 
 
 def without_ticket(cookies: str) -> str:
-    """Return a `Cookie` header without ours."""
+    """Return a `Cookie` header without the ticket."""
     parts = (each.strip() for each in cookies.split(";"))
     return "; ".join(each for each in parts if each.partition("=")[0].strip() != NAME)
 
 
 def _cookies(headers: Headers) -> list[str]:
-    # By hand: the parser of the standard library gives up at a cookie that it does not like.
+    # Parsed by hand: the standard library's parser stops at the first invalid cookie.
     sent = (each.strip().partition("=") for line in headers.getlist("cookie") for each in line.split(";"))
     return [value.strip('"') for name, _, value in sent if name == NAME]
 
 
 class Identities:
-    """Reads who a connection claims to be. Hooks and programs never see the server's token in it."""
+    """Determines who a connection claims to be. Hooks and programs never see the server's token."""
 
     def __init__(self, hub: Hub, token: str | None = None, tickets: Tickets | None = None) -> None:
         self._hub = hub
         self._token = token
         self._tickets = tickets or Tickets()
 
-    def connection(self, mode: Mode, asked: HTTPConnection) -> Connection:
-        """Return who begins a session, by its ticket and its headers. Raises `HttpError`."""
-        headers = asked.headers
-        ticket: Ticket | None = asked.scope.get(_TICKET) or self._tickets.take(headers)
+    def connection(self, mode: Mode, request: HTTPConnection) -> Connection:
+        """Return the identity of a new session, from its ticket and headers. Raises `HttpError`."""
+        headers = request.headers
+        ticket: Ticket | None = request.scope.get(_TICKET) or self._tickets.take(headers)
         ticket_auth = None if ticket is None else ticket.auth
         authenticated = (
             self._token is None or self._has_token(headers) or (ticket is not None and ticket.has_token)
         )
         return Connection(
             mode,
-            asked.url.scheme in _SECURE,
+            request.url.scheme in _SECURE,
             self.client_auth(headers, ticket_auth),
             None if authenticated else self._registers_with_token,
             ticket_auth,
         )
 
     def client_auth(self, headers: Headers, ticket_auth: Auth | None) -> Auth | None:
-        """Return what a client says of itself in its headers, or was `ticket_auth` as. Raises `HttpError`."""
+        """Return the claim in a client's headers, or else that of its ticket. Raises `HttpError`."""
         if (sent := _auth_from_headers(headers)) is None:
             return ticket_auth
         sent = sent.without(self._token)
         if json_size(sent.to_json()) > MAX_CLAIM:
-            raise HttpError(431, f"what the headers say of a client may have {MAX_CLAIM:,} bytes")
+            raise HttpError(431, f"the headers about a client may have at most {MAX_CLAIM:,} bytes")
         return sent if ticket_auth is None else replace(sent, metadata=ticket_auth.metadata)
 
     def _has_token(self, headers: Headers) -> bool:
-        """Whether the server's token is in the header. This does not rely on an outer guard."""
-        given = bearer_token(headers)
-        return given is not None and self._token is not None and is_same(given, self._token)
+        """Return whether the header contains the server's token. This does not rely on an outer guard."""
+        sent = bearer_token(headers)
+        return sent is not None and self._token is not None and is_same(sent, self._token)
 
     def _registers_with_token(self, message: object) -> bool:
-        """Whether the first message of a session registers a client with the server's token."""
+        """Return whether the first message of a session registers a client with the server's token."""
         match message:
             case {"type": "registerClient", "auth": {"token": str(token)}}:
                 return self._token is not None and is_same(token, self._token)
@@ -144,33 +144,33 @@ class Identities:
                 return False
 
     def is_authorized(self, scope: Scope) -> bool:
-        """Whether a request without the token may begin a session as a program, or goes on with one.
+        """Return whether a request without the token may begin or continue a session.
 
-        A ticket is used up here. Without one, the session has to prove itself with its first message: the
-        hub takes no other. A session of the HTTP loop is known by its id, which only its client knows.
+        A ticket is used up here. Without one, the first message of the session must contain the token: the
+        hub accepts no other. A session of the HTTP loop is authorized by its id, which only its client knows.
         """
         if scope["type"] != "websocket" and not scope["path"].startswith(f"{LOOP_PATH}/"):
             return False
         if scope["type"] == "websocket" or scope["path"] == f"{LOOP_PATH}/connect":
             headers = Headers(scope=scope)
             if any(headers.getlist("authorization")):
-                return False  # it is not the token
+                return False  # an outer guard has found that it is not the token
             scope[_TICKET] = self._tickets.take(headers)
             return True
         name = Headers(scope=scope).get(SESSION_HEADER) or _query(scope).get("sessionId", "")
         return self._hub.session(name, Mode.HTTP_LOOP) is not None or self._hub.ending(name) is not None
 
     async def issue_ticket(self, request: Request) -> Response:
-        """Answer `POST /mdp/auth`."""
+        """Answer `POST /mdp/auth`: set a ticket cookie."""
         limits = self._hub.limits
         value = await read_json(request, limits.body, limits.values)
         auth = _auth_from_request(value, request.headers)
         has_token = auth.token is not None and self._token is not None and is_same(auth.token, self._token)
         if self._token is not None and not has_token:
-            raise HttpError(401, "that is not the token of this server")
+            raise HttpError(401, "the token is wrong")
         claim = compact_json(auth.without(self._token).to_json())
         if len(claim) > MAX_CLAIM:
-            raise HttpError(400, f"what a client says of itself here may have {MAX_CLAIM:,} bytes")
+            raise HttpError(400, f"the auth context may have at most {MAX_CLAIM:,} bytes")
         try:
             load_bounded_json(claim, max_values=MAX_CLAIM_VALUES)
         except JsonTooLargeError as error:
@@ -179,12 +179,12 @@ class Identities:
         return _answer(self._tickets.issue(claim, request.headers, has_token=has_token), request)
 
     async def forget(self, request: Request) -> Response:
-        """Answer `DELETE /mdp/auth`."""
+        """Answer `DELETE /mdp/auth`: revoke the ticket, and delete the cookie."""
         self._tickets.revoke(request.headers)
         return _answer("", request)
 
     def reader_auth(self, headers: Headers) -> Auth | None:
-        """Return what the hooks tell a program of a reader over HTTP, from headers without our secrets."""
+        """Return what the hooks let a program know about an HTTP reader. The hooks see no secrets of ours."""
         shown = {name: ", ".join(headers.getlist(name)) for name in headers if name not in _SECRET_HEADERS}
         if cookies := without_ticket("; ".join(headers.getlist("cookie"))):
             shown["cookie"] = cookies
@@ -209,7 +209,7 @@ def _answer(value: str, request: Request) -> Response:
 
 
 def _auth_from_request(value: object, headers: Headers) -> Auth:
-    """Return what a client says of itself: in the body, else in its headers. Raises `HttpError`."""
+    """Return the claim of a client, from the body or else from its headers. Raises `HttpError`."""
     if too_deep(value):
         raise HttpError(400, f"the body is {TOO_DEEP}")
     sent = _auth_from_headers(headers)
@@ -225,7 +225,7 @@ def _auth_from_request(value: object, headers: Headers) -> Auth:
 
 
 def _auth_from_body(value: object) -> Auth | None:
-    """Return what the body says of a client. Raises `ShapeError`."""
+    """Return the claim in the body, or None. Raises `ShapeError`."""
     part = None if value is None else JsonFields.of(value).part_or_none("auth")
     if part is None:
         return None

@@ -1,4 +1,4 @@
-"""`LiveSkills`: the hub, its source, and the background tasks that keep them running."""
+"""`LiveSkills`: the hub, its source, and their background tasks."""
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
@@ -13,16 +13,16 @@ from skillwire.drive.source import DriveSource
 
 _log = logging.getLogger(__name__)
 PAUSE = 1.0
-"""Seconds between a crash and the next attempt."""
+"""Seconds between a crash and the restart."""
 
 
 async def restart_on_crash(work: Callable[[], Awaitable[None]], what: str, pause: float = PAUSE) -> None:
-    """Work until it is done or cancelled. A crash is logged, and the work begins again."""
+    """Run `work` until it returns or is cancelled. A crash is logged, and `work` is started again."""
     while True:
         try:
             await work()
-        except Exception:  # noqa: BLE001 - whatever it is, the server goes on
-            _log.exception("%s failed; it begins again", what)
+        except Exception:  # noqa: BLE001 - no crash may end the server
+            _log.exception("%s failed and is restarted", what)
             await anyio.sleep(pause)
         else:
             return
@@ -37,7 +37,7 @@ class LiveSkills:
         hooks: Hooks | None = None,
         headers: Iterable[str] | None = None,
     ) -> None:
-        """`headers` are the names of those that programs get of readers over HTTP, instead of the usual ones.
+        """`headers` are the names of the HTTP headers of a reader that programs get, instead of the default.
 
         Raises `InvalidValueError`.
         """
@@ -53,11 +53,11 @@ class LiveSkills:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """Look after the clients meanwhile. At the end, their sessions end."""
+        """Run the background tasks inside this block. All sessions end with it."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(restart_on_crash, self.hub.run, "looking after live programs")
+            tasks.start_soon(restart_on_crash, self.hub.run, "supervising connected programs")
             for source in self._sources:
-                tasks.start_soon(restart_on_crash, source.run, "asking for descriptions")
+                tasks.start_soon(restart_on_crash, source.run, "fetching descriptions")
             try:
                 yield
             finally:

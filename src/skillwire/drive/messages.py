@@ -1,4 +1,4 @@
-"""The messages of protocol 2.0.0 as values, and the names both ends of the HTTP loop use."""
+"""The messages of protocol 2.0.0, and the names that both ends of the HTTP loop use."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ PROTOCOL_VERSION = "2.0.0"
 PROTOCOL_RANGES = ("^2.0.0",)
 
 _RESULT = "callClientResult"
-_NO_REASON = "the program failed and did not say why"
-_Said = TypeVar("_Said")
+_NO_REASON = "the program failed without a reason"
+_Message = TypeVar("_Message")
 Answer: TypeAlias = "Json | Nothing"
-"""What a client answers to a call."""
+"""The answer of a client to a call."""
 
 
 class ErrorCode(StrEnum):
@@ -36,7 +36,7 @@ class ErrorCode(StrEnum):
 
 
 class Nothing(Enum):
-    """What a handler returned that returned nothing. On the wire, `null` is something."""
+    """The result of a handler that returned no value. It differs from `null` on the wire."""
 
     NOTHING = "nothing"
 
@@ -52,7 +52,7 @@ class RegisterClient:
 
 @dataclass(frozen=True, slots=True)
 class UpdateCatalog:
-    """All paths that the client answers from now on."""
+    """Replaces all paths of the client."""
 
     client_id: str
     paths: tuple[Descriptor, ...]
@@ -65,7 +65,7 @@ class UnregisterClient:
 
 @dataclass(frozen=True, slots=True)
 class CallError:
-    """Why a call failed, in words of the client or of the server."""
+    """Why a call failed, as the client or the server reports it."""
 
     code: str
     message: str
@@ -97,7 +97,7 @@ ClientMessage: TypeAlias = RegisterClient | UpdateCatalog | UnregisterClient | C
 
 @dataclass(frozen=True, slots=True)
 class CallClient:
-    """What the server asks of a client."""
+    """A call that the server sends to a client."""
 
     request_id: str
     client_id: str
@@ -109,7 +109,7 @@ class CallClient:
     headers: Mapping[str, str] | None = None
     auth: Auth | None = None
     null_body: bool = False
-    """Whether there is a body, which is `null`."""
+    """Whether there is a body, and it is `null`."""
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -130,9 +130,9 @@ class CallClient:
 
 
 def read_client_message(value: object) -> ClientMessage:
-    """Return what a client said. Raises `ShapeError`.
+    """Parse a message of a client. Raises `ShapeError`.
 
-    An answer that is nested too deep fails the call that it answers, and no more.
+    A result that is nested too deep only fails its own call.
     """
     fields = JsonFields.of(value)
     if not too_deep(value):
@@ -144,7 +144,7 @@ def read_client_message(value: object) -> ClientMessage:
 
 
 def read_server_message(value: object) -> CallClient | Ping | Pong:
-    """Return what a server said. Raises `ShapeError`."""
+    """Parse a message of a server. Raises `ShapeError`."""
     return _read(JsonFields.of(value), _FROM_SERVER)
 
 
@@ -156,7 +156,7 @@ def pong(timestamp: float) -> dict[str, Json]:
     return {"type": "pong", "timestamp": timestamp}
 
 
-def _read(fields: JsonFields, known: Mapping[str, Callable[[JsonFields], _Said]]) -> _Said:
+def _read(fields: JsonFields, known: Mapping[str, Callable[[JsonFields], _Message]]) -> _Message:
     return known[fields.choice("type", known)](fields)
 
 

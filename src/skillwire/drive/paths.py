@@ -1,4 +1,4 @@
-"""The grammar of live paths: what can be registered, what can be asked for, and which answers what."""
+"""The grammar of live paths, and how registered paths match requested ones."""
 
 import re
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ _PARAMETER = re.compile(r":[a-z0-9][a-z0-9_-]*", re.ASCII)
 
 
 class Kind(IntEnum):
-    """What a segment is. Of two that match, the smaller wins."""
+    """The kind of a segment. If two paths match, the smaller kind wins."""
 
     STATIC = 0
     LEAF = 1
@@ -32,16 +32,16 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LivePath:
-    """A path by the grammar. With parameters it is a pattern; without, something that can be asked for."""
+    """A valid path. With parameters it is a pattern; without, it can be requested."""
 
     text: str
     segments: tuple[str, ...]
     kinds: tuple[Kind, ...]
-    """How each segment matches: compared from left to right, the smaller wins."""
+    """The kind of each segment. Compared from left to right; the smaller wins."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a path. Raises `InvalidValueError`."""
+        """Parse a path. Raises `InvalidValueError`."""
         head, *segments = text.split("/")
         kinds = [_kind(segment) for segment in segments]
         fits = [kind for kind in kinds if kind is not None]
@@ -51,7 +51,7 @@ class LivePath:
 
     @property
     def leaf(self) -> str | None:
-        """The reserved name at its end: what makes it a skill or a prompt."""
+        """The reserved name at the end, which makes it a skill or a prompt; None for an endpoint."""
         return self.segments[-1] if self.kinds[-1] is Kind.LEAF else None
 
     @property
@@ -70,11 +70,11 @@ class LivePath:
 
     @property
     def depth(self) -> int:
-        """How far down it is: listings show the first level unless they are asked for more."""
+        """Its level in listings, which show the first level by default."""
         return max(1, len(self.segments) - 2)
 
     def match(self, requested: "LivePath") -> dict[str, str] | None:
-        """Return the parameters under which this answers `requested`, which has none; None if it does not."""
+        """Return the parameters with which this path matches `requested`, or None if it does not match."""
         if len(self.segments) != len(requested.segments):
             return None
         params: dict[str, str] = {}
@@ -95,7 +95,7 @@ def _kind(segment: str) -> Kind | None:
 
 
 def best_match(paths: Iterable[LivePath], requested: LivePath) -> tuple[LivePath, dict[str, str]] | None:
-    """Return the path that answers `requested`, with its parameters. A tie goes to the first."""
+    """Return the path that matches `requested` best, with its parameters. The first one wins a tie."""
     found: tuple[LivePath, dict[str, str]] | None = None
     for path in paths:
         params = path.match(requested)

@@ -1,4 +1,4 @@
-"""What the operator decides: limits, and hooks for who may register and who may call."""
+"""The operator's policy: limits, and hooks that decide who may register and call."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,40 +9,40 @@ from skillwire.drive.registration import Auth, ClientInfo, Descriptor
 
 @dataclass(frozen=True, slots=True)
 class DriveLimits:
-    """Bounds on clients and on what they send."""
+    """Limits on clients and on what they send."""
 
     sessions: int = 1000
-    """Clients that are connected at the same time."""
+    """Clients connected at the same time."""
     unauthenticated: int = 64
-    """Of those, clients that have not shown the server's token. One more takes the place of the oldest."""
+    """How many of them may lack the server's token. A further one displaces the oldest."""
     total_paths: int = 50_000
     """Paths of all clients together."""
     total_bytes: int = 64 * 1024 * 1024
-    """Bytes that all clients together take up with what they say of themselves and their paths."""
+    """Bytes of memory for the registrations of all clients together."""
     body: int = 1024 * 1024
-    """Bytes of one message, or of one request's body."""
+    """Bytes of one message, or of one request body."""
     values: int = 100_000
-    """JSON values in one message or body. They are counted before it is parsed, because each takes memory."""
+    """JSON values in one message or body. They are counted before parsing, because each takes memory."""
     calls: int = 64
-    """Calls that one client has not answered yet."""
+    """Unanswered calls to one client."""
     waiting: int = 256
-    """Messages that wait for a client which does not fetch them."""
+    """Messages queued for one client."""
     waiting_bytes: int = 2 * 1024 * 1024
-    """Bytes of those messages."""
+    """Bytes of these messages."""
     total_waiting_bytes: int = 64 * 1024 * 1024
-    """Bytes of the messages that wait for all clients together."""
+    """Bytes of the messages queued for all clients together."""
     register_seconds: float = 10.0
-    """How long a session may last without a client."""
+    """How long a session may last without a registered client."""
     ping_seconds: float = 30.0
     silence_seconds: float = 90.0
-    """After how long a client counts as gone that says nothing."""
+    """How long a client may be silent before its session ends."""
     answer_seconds: float = 15.0
     """How long a client may take to answer a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathRequest:
-    """What somebody asks of a client."""
+    """A request to a client."""
 
     method: str
     path: str
@@ -51,7 +51,7 @@ class PathRequest:
     headers: Mapping[str, str] | None = None
     auth: Auth | None = None
     null_body: bool = False
-    """Whether there is a body, which is `null`."""
+    """Whether there is a body, and it is `null`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +65,25 @@ class Invocation:
 
 
 class Hooks:
-    """Decides who may connect and call. Allows everything; override a method and raise `DeniedError`."""
+    """Decides who may register and call.
+
+    The default allows everything; override a method to raise `DeniedError`.
+    """
 
     async def authorize_registration(
         self, client: ClientInfo, auth: Auth | None, transport_auth: Auth | None
     ) -> None:
-        """Say whether `client` may register: `auth` came with its message, the other with its connection."""
+        """Raise `DeniedError` to refuse `client`.
+
+        `auth` came with its message, `transport_auth` with its connection.
+        """
 
     async def authorize_invocation(self, invocation: Invocation) -> None:
-        """Say whether this call may be made."""
+        """Raise `DeniedError` to refuse this call."""
 
-    def request_auth(self, headers: Mapping[str, str]) -> Auth | None:  # noqa: ARG002 - for those who want it
-        """Return what a client is told of who reads over HTTP. `headers` are all of the request's.
+    def request_auth(self, headers: Mapping[str, str]) -> Auth | None:  # noqa: ARG002 - for subclasses
+        """Return what a client may know about an HTTP reader. `headers` are the headers of its request.
 
-        Cookies and authorization never reach a client by themselves.
+        Without this hook, cookies and authorization never reach a client.
         """
         return None

@@ -39,7 +39,7 @@ _STATUS: dict[type[CallFailedError], int] = {
     BusyError: 503,
     TimedOutError: 504,
 }
-# The text is that of a program which nobody here has written: no browser should run it as a page of ours.
+# The text comes from a foreign program: browsers must not run it as one of our pages.
 _SAFE_HEADERS = {
     "cache-control": "no-cache",
     "content-security-policy": "sandbox; default-src 'none'",
@@ -48,7 +48,7 @@ _SAFE_HEADERS = {
 
 
 class ReadEndpoint:
-    """Reads skills for whoever has a URL."""
+    """Serves live skills to HTTP readers."""
 
     def __init__(self, hub: Hub, identities: Identities, headers: HeaderRule) -> None:
         self._hub = hub
@@ -60,17 +60,17 @@ class ReadEndpoint:
         if request.method == "OPTIONS":
             return Response(status_code=204, headers={"allow": ALLOWED})
         client_id, segments = _address(path_segments(request.scope))
-        asked = PathRequest(
+        path_request = PathRequest(
             GET,
             self._registered(client_id, segments),
             query=dict(parse_query(request.scope)),
             headers=self._headers.forwarded(request.headers),
             auth=self._identities.reader_auth(request.headers),
         )
-        found = self._hub.find(client_id, GET, asked.path, [PathType.SKILL])
+        found = self._hub.find(client_id, GET, path_request.path, [PathType.SKILL])
         content_type = (found[0].content_type if found else None) or _UNNAMED_TYPE
         try:
-            data = await self._hub.call(client_id, asked, [PathType.SKILL])
+            data = await self._hub.call(client_id, path_request, [PathType.SKILL])
         except CallFailedError as error:
             return json_response(
                 {"error": call_error(error).to_json()}, _STATUS.get(type(error), 502), _SAFE_HEADERS
@@ -78,16 +78,16 @@ class ReadEndpoint:
         return _with_etag(_response(data, content_type), request.headers.get("if-none-match", ""))
 
     def _registered(self, client_id: str, segments: Sequence[str]) -> str:
-        """Return the path that is meant: the leaf may be left out, and be spelled either way."""
+        """Return the registered path. The leaf may be omitted, and written in either case."""
         folder = segments[:-1] if segments and segments[-1] in SKILL_LEAVES else segments
-        spelled = [segments[-1]] if len(folder) < len(segments) else []
-        paths = ["/".join(["", *folder, leaf]) for leaf in dict.fromkeys([*spelled, *SKILL_LEAVES])]
+        leaf_sent = [segments[-1]] if len(folder) < len(segments) else []
+        paths = ["/".join(["", *folder, leaf]) for leaf in dict.fromkeys([*leaf_sent, *SKILL_LEAVES])]
         known = (path for path in paths if self._hub.find(client_id, GET, path, [PathType.SKILL]))
         return next(known, paths[0])
 
 
 def _address(segments: list[str]) -> tuple[str, list[str]]:
-    """Return the client and the path that an address names; one slash at its end means nothing."""
+    """Return the client and the path in an address. One trailing slash is ignored."""
     client, *path = segments[1:] if segments[0] == _ROUTE else [segments[0], *segments[2:]]
     return client, path[:-1] if path and not path[-1] else path
 
@@ -99,10 +99,10 @@ def _response(data: Answer, content_type: str) -> Response:
 
 
 def _with_etag(response: Response, known: str) -> Response:
-    """Return `response` with its tag, or 304 if whoever asks has it already."""
+    """Return `response` with its entity tag, or 304 if the reader has it already."""
     tag = f'"{hashlib.sha256(bytes(response.body)).hexdigest()[:32]}"'
-    given = {each.strip().removeprefix("W/") for each in known.split(",")}
-    if given & {tag, "*"}:
+    sent = {each.strip().removeprefix("W/") for each in known.split(",")}
+    if sent & {tag, "*"}:
         return Response(status_code=304, headers={**_SAFE_HEADERS, "etag": tag})
     response.headers["etag"] = tag
     return response

@@ -22,22 +22,22 @@ METHODS = (GET, "POST", "PUT", "PATCH", "DELETE")
 MAX_PATHS = 1000
 """Paths of one client."""
 MAX_DESCRIPTOR = 8 * 1024
-"""Bytes of all that is said of one path."""
+"""Bytes of the descriptor of one path."""
 MAX_ABOUT = 4 * 1024
-"""Bytes of each thing that a client says of itself."""
+"""Bytes of each field in which a client describes itself."""
 RESERVED_IDS = frozenset({"mcp", "ui", "skills", "mdp", "healthz"})
-"""Names of other routes: a client of that name could not be told from them."""
+"""Names of other routes: a client with such an id would conflict with them."""
 _SCHEMAS = ("inputSchema", "outputSchema")
 _SHAPES = (*_SCHEMAS, "arguments")
 _CLIENT_BYTES, _PATH_BYTES, _POINTERS = 8192, 512, 16
-"""What a client, a path and each text of a path take up besides the texts themselves."""
+"""Estimated bytes of a client, of a path, and of each text of a path, besides the texts themselves."""
 _ABOUT = ("name", "description", "version", "platform", "metadata")
 _CONTENT_TYPE = re.compile(r"[\w.+-]+/[\w.+*-]+(?:; ?[\w.+-]+=[\w.+-]+)*", re.ASCII)
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._~@:+-]{0,127}", re.ASCII)
 
 
 def first_paragraph(text: str) -> str:
-    """Return the first paragraph of a Markdown text that is no heading, on one line; `` if there is none."""
+    """Return the first paragraph of a Markdown text that is not a heading, on one line, or ``."""
     plain = text.removeprefix("\ufeff").replace("\r\n", "\n")
     for paragraph in _PARAGRAPHS.split(plain):
         if paragraph.lstrip().startswith(_FENCES):
@@ -54,7 +54,7 @@ def _is_heading(line: str) -> bool:
 
 
 class PathType(StrEnum):
-    """What stands at a path."""
+    """What a path serves."""
 
     SKILL = "skill"
     PROMPT = "prompt"
@@ -70,7 +70,7 @@ _LEAVES: dict[PathType, tuple[str | None, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Auth:
-    """What a program says about its identity. Hooks decide what to believe."""
+    """What a program claims about its identity. Hooks decide whether to trust it."""
 
     scheme: str | None = None
     token: str | None = field(default=None, repr=False)
@@ -95,16 +95,18 @@ class Auth:
         )
 
     def without(self, secret: str | None) -> "Auth":
-        """Return it without every part that holds `secret`."""
+        """Return it without the parts that contain `secret`."""
         if secret is None:
             return self
-        spoiled = self.token is not None and secret in self.token
+        has_secret = self.token is not None and secret in self.token
         headers, metadata = self.headers, self.metadata
         if headers is not None:
             headers = {name: value for name, value in headers.items() if secret not in value} or None
         if metadata is not None and orjson.dumps(secret)[1:-1] in orjson.dumps(dict(metadata)):
             metadata = None
-        return Auth(None if spoiled else self.scheme, None if spoiled else self.token, headers, metadata)
+        return Auth(
+            None if has_secret else self.scheme, None if has_secret else self.token, headers, metadata
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +119,13 @@ class Descriptor:
     description: str | None = None
     content_type: str | None = None
     shapes: bytes = b"{}"
-    """What it takes and returns, by the names in `_SHAPES`, as JSON. Parsed, it would take more memory."""
+    """Its input and output schemas, by the names in `_SHAPES`, as JSON: parsed values take more memory."""
     size: int = 0
-    """Bytes that all of it takes up."""
+    """Estimated bytes of memory."""
 
     @property
     def listed(self) -> dict[str, Json]:
-        """What listings show of it: what we understood of it, and nothing else that the client sent."""
+        """What listings show: only the fields that we know."""
         shapes: dict[str, Json] = orjson.loads(self.shapes)
         method = self.method if self.type is PathType.ENDPOINT else None
         own = without_none(
@@ -140,28 +142,26 @@ class Descriptor:
         kind = PathType(fields.choice("type", tuple(PathType)))
         path = fields.parsed("path", LivePath.parse)
         if path.leaf not in _LEAVES[kind]:
-            wanted = " or ".join(f"`{leaf}`" for leaf in _LEAVES[kind] if leaf) or "no reserved name"
-            raise fields.fault("path", f"{kind} {quoted(path.text)} must end in {wanted}")
+            expected = " or ".join(f"`{leaf}`" for leaf in _LEAVES[kind] if leaf) or "no reserved name"
+            raise fields.fault("path", f"{kind} {quoted(path.text)} must end in {expected}")
         method = fields.choice("method", METHODS) if kind is PathType.ENDPOINT else GET
         description = fields.text_or_none("description")
         content_type = fields.text_or_none("contentType")
         if content_type is not None and not _CONTENT_TYPE.fullmatch(content_type):
-            raise fields.fault("contentType", f"{quoted(content_type)} is no type such as `text/markdown`")
-        size = json_size(
-            dict(fields.values)
-        )  # also of what is not kept: it says where a message is too large
+            raise fields.fault("contentType", f"{quoted(content_type)} is not a type such as `text/markdown`")
+        size = json_size(dict(fields.values))  # including unknown fields, to report which path is too large
         if size > MAX_DESCRIPTOR:
             raise fields.fault(
-                "path", f"{quoted(path.text)} comes with {size:,} bytes; the limit is {MAX_DESCRIPTOR:,}"
+                "path", f"{quoted(path.text)} has {size:,} bytes; the limit is {MAX_DESCRIPTOR:,}"
             )
         if kind is not PathType.SKILL:
             for name in _SCHEMAS:
                 fields.mapping_or_none(name)
         shapes = {name: fields.values[name] for name in _SHAPES if fields.values.get(name) is not None}
-        kept = compact_json(shapes)
-        texts = (path.text, *path.segments, description, content_type, kept)
-        taken = _PATH_BYTES + sum(_POINTERS + sys.getsizeof(text) for text in texts)
-        return cls(kind, path, method, description, content_type, kept, taken)
+        stored = compact_json(shapes)
+        texts = (path.text, *path.segments, description, content_type, stored)
+        memory = _PATH_BYTES + sum(_POINTERS + sys.getsizeof(text) for text in texts)
+        return cls(kind, path, method, description, content_type, stored, memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,16 +172,16 @@ class ClientInfo:
     name: str
     paths: tuple[Descriptor, ...]
     about_json: bytes = b"{}"
-    """What else it says of itself, as JSON. Parsed, it would take far more memory."""
+    """Its other fields, as JSON: parsed values take far more memory."""
 
     @property
     def about(self) -> dict[str, Json]:
-        """What else it says of itself: description, version, platform, metadata."""
+        """Its other fields: description, version, platform, metadata."""
         return orjson.loads(self.about_json)
 
     @property
     def size(self) -> int:
-        """Bytes that all of it takes up."""
+        """Estimated bytes of memory."""
         own = _CLIENT_BYTES + sys.getsizeof(self.name) + sys.getsizeof(self.about_json)
         return own + sum(each.size for each in self.paths)
 
@@ -200,38 +200,43 @@ class ClientInfo:
 
 
 def checked_id(text: str) -> str:
-    """Return the id of a client. Raises `InvalidValueError`."""
+    """Return `text` if it is a valid client id. Raises `InvalidValueError`."""
     if not _ID.fullmatch(text):
         raise InvalidValueError(
             "client id", text, "1-128 of `A-Za-z0-9._~@:+-`, beginning with a letter, a digit or `_`"
         )
     if text.lower() in RESERVED_IDS:
-        raise InvalidValueError("client id", text, "free: it is the name of another route; choose another")
+        raise InvalidValueError(
+            "client id", text, "available: it is the name of another route; choose another"
+        )
     return text
 
 
 def read_paths(fields: JsonFields) -> tuple[Descriptor, ...]:
-    """Return the descriptors of a message, each path once."""
+    """Return the descriptors of a message. Raises `ShapeError` if a path is repeated."""
     paths: dict[tuple[str, str], Descriptor] = {}
     for part in fields.parts("paths", MAX_PATHS):
         descriptor = Descriptor.read(part)
         key = descriptor.method, descriptor.path.text
         if key in paths:
             raise ShapeError(
-                f"{part.where}: {quoted(descriptor.path.text)} is there already; send each path once"
+                f"{part.where}: {quoted(descriptor.path.text)} is a duplicate; send each path once"
             )
         paths[key] = descriptor
     return tuple(paths.values())
 
 
 def without_none(**values: Json) -> dict[str, Json]:
-    """Return the fields that have a value: on the wire, the others are left out."""
+    """Return the fields that are not None: on the wire, the others are omitted."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class PathTable:
-    """Finds who answers a path. One without parameters is a dictionary look-up: nothing is more specific."""
+    """Finds the descriptor for a path.
+
+    Paths without parameters are looked up first: they are most specific.
+    """
 
     exact: Mapping[tuple[str, str], Descriptor] = field(default_factory=dict[tuple[str, str], Descriptor])
     patterns: tuple[Descriptor, ...] = ()
@@ -246,12 +251,14 @@ class PathTable:
     def find(
         self, method: str, requested: LivePath, types: Collection[PathType] = tuple(PathType)
     ) -> tuple[Descriptor, dict[str, str]] | None:
-        """Return what answers `requested`, with the parameters; None if nothing does."""
+        """Return the descriptor that matches `requested`, with the parameters, or None."""
         exact = self.exact.get((method, requested.text))
         if exact is not None and exact.type in types:
             return exact, {}
         if not self.patterns or requested.parameters:
             return None
-        among = {each.path: each for each in self.patterns if each.method == method and each.type in types}
-        found = best_match(among, requested)
-        return None if found is None else (among[found[0]], found[1])
+        candidates = {
+            each.path: each for each in self.patterns if each.method == method and each.type in types
+        }
+        found = best_match(candidates, requested)
+        return None if found is None else (candidates[found[0]], found[1])

@@ -20,20 +20,22 @@ class DriveServeFlags(ServeFlags):
     """Options of `serve` for live skills."""
 
     drive: Annotated[
-        bool, Parameter(help="Let running programs connect and offer live skills. Needs `--http`.")
+        bool, Parameter(help="Let running programs connect and provide live skills. Needs `--http`.")
     ] = False
     drive_header: Annotated[
         list[str] | None,
         Parameter(
             name="--drive-header",
-            help="A header of HTTP readers that programs get, instead of the usual ones (repeatable).",
+            help="Pass this header of HTTP readers to programs, instead of the default ones (repeatable).",
         ),
     ] = None
 
     def part(self, request: ServeRequest) -> ServePart | None:
         if not self.drive:
             if self.drive_header:
-                raise UsageError("`--drive-header` needs `--drive`", hint="add `--drive`, or leave it out")
+                raise UsageError(
+                    "`--drive-header` needs `--drive`", hint="add `--drive`, or leave `--drive-header` out"
+                )
             return None
         if not request.over_http:
             hint = "programs connect over the network: add `--http 8765`"
@@ -47,7 +49,7 @@ class DriveServeFlags(ServeFlags):
 
 
 class DrivePart(ServePart):
-    """Lets running programs connect to a server."""
+    """What `--drive` adds to a server: the source, tools and routes of live skills."""
 
     lets_in = "`--drive` lets programs in"
 
@@ -68,5 +70,5 @@ class DrivePart(ServePart):
     ) -> "HttpMount":
         from skillwire.drive.http import drive_mount  # noqa: PLC0415 - as above
 
-        told = (f"programs connect to ws://{policy.bound.authority}",)
-        return replace(drive_mount(self._live, token), announced=told)
+        announced = (f"programs connect to ws://{policy.bound.authority}",)
+        return replace(drive_mount(self._live, token), announced=announced)

@@ -18,17 +18,17 @@ from skillwire.errors import CallFailedError
 
 
 class OutboxBudget:
-    """What all that waits may take together."""
+    """Bytes that may still be queued for all clients together."""
 
     def __init__(self, size: int) -> None:
         self.left = size
 
 
 class Outbox:
-    """Messages that are ready to be sent."""
+    """Bounded queue of messages to one client."""
 
     def __init__(self, messages: int, size: int, budget: OutboxBudget) -> None:
-        """Hold so many messages at most, and so many bytes, as long as there is room."""
+        """Limit the queue to this number of messages and bytes, within the common `budget`."""
         self._messages = messages
         self._size = size
         self._budget = budget
@@ -40,11 +40,11 @@ class Outbox:
 
     @property
     def held(self) -> int:
-        """Bytes that wait."""
+        """Bytes in the queue."""
         return self._held
 
     def put(self, message: bytes) -> int | None:
-        """Add a message; return its number, or None if there is no room or nobody to fetch it."""
+        """Add a message. Return its number, or None if the queue is full or closed."""
         left = min(self._size - self._held, self._budget.left)
         if self._closed or len(self._waiting) >= self._messages or len(message) > left:
             return None
@@ -55,32 +55,32 @@ class Outbox:
         return self._put
 
     def drop(self, number: int) -> None:
-        """Forget a message. If it was fetched, that changes nothing."""
+        """Remove a message, if it is still in the queue."""
         self._hold(-len(self._waiting.pop(number, b"")))
 
     def take_now(self) -> bytes | None:
-        """Return the next message, if there is one."""
+        """Return the next message, or None."""
         if not self._waiting:
             return None
         message = self._waiting.pop(next(iter(self._waiting)))
         self._hold(-len(message))
         return message
 
-    async def take(self, wanted: Callable[[], bool] = lambda: True) -> bytes | None:
-        """Return the next message as soon as there is one; None at the end, or once it is not `wanted`."""
-        while wanted():
+    async def take(self, active: Callable[[], bool] = lambda: True) -> bytes | None:
+        """Wait for the next message. Return None when the queue is closed or `active` returns False."""
+        while active():
             if (message := self.take_now()) is not None or self._closed:
                 return message
             await self._changed.wait()
         return None
 
     def close(self) -> None:
-        """Take no more messages. Those that wait can still be fetched."""
+        """Accept no more messages. Those in the queue can still be taken."""
         self._closed = True
         self.wake()
 
     def clear(self) -> None:
-        """Take no more messages, and forget those that wait."""
+        """Accept no more messages, and drop those in the queue."""
         self._waiting.clear()
         self._hold(-self._held)
         self.close()
@@ -90,13 +90,13 @@ class Outbox:
         self._budget.left -= more
 
     def wake(self) -> None:
-        """Let everyone who waits look again."""
-        news, self._changed = self._changed, anyio.Event()
-        news.set()
+        """Wake all waiting tasks, so that they check again."""
+        previous, self._changed = self._changed, anyio.Event()
+        previous.set()
 
 
 class Mode(StrEnum):
-    """What carries a session."""
+    """The transport of a session."""
 
     WEBSOCKET = "ws"
     HTTP_LOOP = "http-loop"
@@ -104,7 +104,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """How a session ends, as a WebSocket says it."""
+    """The code and reason with which a session ends, as in WebSocket."""
 
     code: int
     reason: str = ""
@@ -112,7 +112,7 @@ class Closing:
     REASON_BYTES = 123
 
     def short_reason(self) -> str:
-        """Return the reason in as many bytes as a closing frame has room for."""
+        """Return the reason, cut to the size that a close frame allows."""
         return self.reason.encode()[: self.REASON_BYTES].decode(errors="ignore")
 
 
@@ -122,15 +122,18 @@ REPLACED = Closing(4000, "Replaced by newer client session")
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """How a client came."""
+    """How a client connected."""
 
     mode: Mode
     secure: bool = False
     auth: Auth | None = None
     verify_token: Callable[[object], bool] | None = None
-    """Says of its first message whether it holds the server's token; None if the client has shown it."""
+    """Returns whether the first message contains the server's token.
+
+    None if the client has already sent it.
+    """
     ticket_auth: Auth | None = None
-    """What it said of itself at `/mdp/auth`. On the HTTP loop, `auth` is what the last request said."""
+    """The claim sent to `/mdp/auth`. On the HTTP loop, `auth` is the claim of the last request."""
 
 
 @dataclass(slots=True, eq=False)
@@ -139,22 +142,22 @@ class _Pending:
     result: CallResult | CallFailedError | None = None
 
     def answer(self, result: CallResult | CallFailedError) -> None:
-        if self.result is None:  # the first counts
+        if self.result is None:  # only the first answer counts
             self.result = result
             self.answered.set()
 
 
 class Session:
-    """A client that is connected. The hub alone decides who it is, and when it ends."""
+    """A connected client. Only the hub registers clients and ends sessions."""
 
     def __init__(self, connection: Connection, limits: DriveLimits, budget: OutboxBudget) -> None:
-        """`budget` is for the messages to all clients."""
-        self.id = secrets.token_urlsafe(24)  # on the HTTP loop, whoever knows it is the client
+        """`budget` is shared by the messages to all clients."""
+        self.id = secrets.token_urlsafe(24)  # on the HTTP loop, the id authenticates the client
         self.connection = connection
         self.client: ClientInfo | None = None
         self.registered_auth: Auth | None = None
         self.authenticated = connection.verify_token is None
-        """Whether the client has shown that it knows the server's token, if there is one."""
+        """Whether the client has sent the server's token, if there is one."""
         self.table = PathTable()
         self.connected_at = self.seen_at = time.time()
         self.seen = self.pinged = self.nameless = time.monotonic()
@@ -167,27 +170,27 @@ class Session:
 
     @property
     def auth_source(self) -> str:
-        """Where the client said who it is."""
+        """Where the client sent its claim: `transport`, `message`, both, or `none`."""
         sources = {"transport": self.connection.auth, "message": self.registered_auth}
         return "+".join(name for name, auth in sources.items() if auth is not None) or "none"
 
     def touch(self) -> None:
-        """Note a sign of life."""
+        """Record a sign of life."""
         self.seen, self.seen_at = time.monotonic(), time.time()
 
     async def poll(self) -> bytes | None:
-        """Return the next message as soon as there is one; None at the end, or when a later poll comes."""
+        """Wait for the next message. Return None at the end of the session, or when a later poll begins."""
         self._polls += 1
         own = self._polls
         self.outbox.wake()
         return await self.outbox.take(lambda: own == self._polls)
 
     def post(self, message: dict[str, Json]) -> None:
-        """Put a message where the client will fetch it; one that fetches none misses it."""
+        """Queue a message for the client. It is dropped if the queue is full."""
         self.outbox.put(orjson.dumps(message))
 
     async def ask(self, request_id: str, call: bytes) -> Answer:
-        """Send a call and return what the client answers. Raises `CallFailedError`."""
+        """Send a call, and return the client's answer. Raises `CallFailedError`."""
         client_id = "" if self.client is None else self.client.id
         if self.closing is not None:
             raise GoneError(client_id)
@@ -201,7 +204,7 @@ class Session:
                 await pending.answered.wait()
         finally:
             del self._pending[request_id]
-            self.outbox.drop(posted)  # nobody waits for the answer any more
+            self.outbox.drop(posted)  # if it was not sent yet
         match pending.result:
             case None:
                 raise TimedOutError(client_id, self._limits.answer_seconds)
@@ -213,23 +216,23 @@ class Session:
                 return data
 
     def answer(self, result: CallResult) -> None:
-        """Take an answer. One that comes too late, or to no question, changes nothing."""
+        """Process an answer. A late or unexpected one is ignored."""
         if (pending := self._pending.get(result.request_id)) is not None:
             pending.answer(result)
 
     def close(self, closing: Closing) -> None:
-        """End the session: what was posted before can still be fetched, what is unanswered has failed."""
+        """End the session. Queued messages can still be fetched; unanswered calls fail."""
         self.closing = closing
         self.ended.set()
         self.outbox.close()
         self.fail_calls()
 
     def fail_calls(self) -> None:
-        """Fail unanswered calls: the client is gone."""
+        """Fail all unanswered calls, because the client is gone."""
         client_id = "" if self.client is None else self.client.id
         for pending in self._pending.values():
             pending.answer(GoneError(client_id))
 
     def discard(self) -> None:
-        """Throw away what nobody will fetch any more."""
+        """Drop the queued messages."""
         self.outbox.clear()

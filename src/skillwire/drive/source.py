@@ -1,4 +1,4 @@
-"""Live skills as a source; paths with parameters become skill templates."""
+"""Live skills as a source. Paths with parameters become skill templates."""
 
 import time
 from collections.abc import AsyncGenerator
@@ -27,42 +27,42 @@ _MAX_PAUSE = 2.0
 
 
 def skill_template(client: ClientInfo, descriptor: Descriptor, label: str) -> SkillTemplate:
-    """Return the skills behind a path with parameters: whoever knows the values can read them."""
+    """Return the template for a path with parameters."""
     path = descriptor.path
     parts = [
         f"{{{_name(segment, at)}}}" if kind is Kind.PARAMETER else segment
         for at, (segment, kind) in enumerate(zip(path.segments, path.kinds, strict=True))
     ]
     located = "/".join([client.id, *parts])
-    told = (descriptor.description or "").strip()
+    description = (descriptor.description or "").strip()
     return SkillTemplate(
         path="/".join([client.id, *parts[:-1]]),
-        description=told or f"What {collapse_lines(client.name)} says at {quoted(path.text)}.",
+        description=description or f"What {collapse_lines(client.name)} returns at {quoted(path.text)}.",
         label=label,
         location=located,
     )
 
 
 def _name(segment: str, at: int) -> str:
-    """Return a parameter as templates spell it: theirs have no hyphen, and begin with a letter."""
+    """Return the name of a parameter in templates, which has no hyphen and begins with a letter."""
     name = segment[1:].replace("-", "_")
     return name if name == segment[1:] and name[0].isalpha() else f"p{at}_{name}"
 
 
 @dataclass(frozen=True, slots=True)
 class _ClientScan:
-    """What became of the paths of one client."""
+    """The skills, problems and templates of one client."""
 
     online: OnlineClient
     complete: bool
-    """Whether nothing is being asked for any more."""
+    """Whether all descriptions are known."""
     entries: tuple[SkillRecord, ...]
     problems: tuple[Problem, ...]
     templates: tuple[SkillTemplate, ...]
 
 
 class DriveSource(Source):
-    """Serves what the clients of a hub have registered."""
+    """The skills that the clients of a hub have registered."""
 
     def __init__(self, hub: Hub, label: str = "drive") -> None:
         self.label = label
@@ -74,21 +74,21 @@ class DriveSource(Source):
 
     @property
     def place(self) -> str:
-        return ""  # nothing that could be named on a command line
+        return ""  # it cannot be named on a command line
 
     async def run(self) -> None:
-        """Ask for what descriptions are missing, until cancelled."""
+        """Fetch missing descriptions, until cancelled."""
         await self._descriptions.run()
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
-        looked: dict[str, _ClientScan] = {}
+        scans: dict[str, _ClientScan] = {}
         for online in self._hub.clients:
             known = self._scans.get(online.info.id)
             if known is None or known.online is not online or not known.complete:
                 known = self._scan_client(online)
-            looked[online.info.id] = known
-        self._scans = looked
-        every = looked.values()
+            scans[online.info.id] = known
+        self._scans = scans
+        every = scans.values()
         progress(len(every))
         return Scan(
             tuple(entry for each in every for entry in each.entries),
@@ -97,16 +97,18 @@ class DriveSource(Source):
         )
 
     def _scan_client(self, online: OnlineClient) -> _ClientScan:
-        """Look at the paths of one client."""
+        """Return the skills, problems and templates of one client."""
         skills = [each for each in online.info.paths if each.type is PathType.SKILL]
         plain = [each for each in skills if not each.path.parameters]
-        told = [(each, self._descriptions.description(online, each)) for each in plain]
+        described = [(each, self._descriptions.description(online, each)) for each in plain]
         found = [
-            self._found(online, each, description) for each, description in told if description is not None
+            self._found(online, each, description)
+            for each, description in described
+            if description is not None
         ]
         return _ClientScan(
             online,
-            all(description is not None for _, description in told),
+            all(description is not None for _, description in described),
             tuple(each for each in found if isinstance(each, SkillRecord)),
             tuple(problem for each in found if isinstance(each, tuple) for problem in each),
             tuple(skill_template(online.info, each, self.label) for each in skills if each.path.parameters),
@@ -118,7 +120,7 @@ class DriveSource(Source):
             self._changed.add(changed)
             begin = time.monotonic()
             yield EVERYWHERE
-            # Three times as long a pause as the last look took: a flood gets a quarter of the time at most.
+            # Pause three times as long as the last scan took: scans take at most a quarter of the time.
             await anyio.sleep(min(3 * (time.monotonic() - begin), _MAX_PAUSE))
             await changed.wait()
 
@@ -137,7 +139,7 @@ class DriveSource(Source):
     def _found(
         self, online: OnlineClient, descriptor: Descriptor, description: str
     ) -> SkillRecord | tuple[Problem, ...]:
-        """Return the skill at a path, or why it is none."""
+        """Return the skill at a path, or the problems that prevent it."""
         folder = [online.info.id, *descriptor.path.folder]
         where = "/".join([*folder, SKILL_FILE])
         if len(folder) == 1 or not is_skill_name(folder[-1]):
@@ -145,7 +147,7 @@ class DriveSource(Source):
         if not description:
             return (_no_description(where),)
         listed = read_document(minimal_frontmatter(folder[-1], description), where, folder[-1])
-        if not listed.is_servable:  # a description may hold what no YAML can
+        if not listed.is_servable:  # a description may contain characters that YAML does not allow
             return listed.problems
         origin = Origin(self.label, f"{online.info.id}{descriptor.path.text}", where)
         return assemble(
@@ -169,8 +171,8 @@ def _no_name(where: str, descriptor: Descriptor) -> Problem:
         where,
         Rule.LIVE_NAME,
         Severity.WARNING,
-        f"{quoted(descriptor.path.text)} gives no name for a skill: {fault}",
-        hint="it can be read over HTTP and with `callPath`; to have it listed, expose it under such a name",
+        f"the path {quoted(descriptor.path.text)} contains no valid skill name: {fault}",
+        hint="it can be read over HTTP and with `callPath`; to list it, expose it under a valid name",
     )
 
 
@@ -179,7 +181,7 @@ def _no_description(where: str) -> Problem:
         where,
         Rule.DESCRIPTION_MISSING,
         Severity.ERROR,
-        "the program registered it without a description, and none can be made from its text",
-        hint="send a `description` with the path, or return text with a paragraph that is no heading",
+        "the program registered it without a description, and its text has none",
+        hint="send a `description` with the path, or return text with a paragraph that is not a heading",
         field="description",
     )

@@ -30,13 +30,13 @@ _BY_TYPE: dict[Json, tuple[str, ...]] = {
     PathType.ENDPOINT: ("method", *_SCHEMAS),
     PathType.PROMPT: _SCHEMAS,
 }
-"""What is looked at besides, by the type of a path."""
+"""Further fields that a search includes, by the type of a path."""
 MAX_ANSWERS = 16 * 1024 * 1024
-"""Bytes of all that one tool answers."""
+"""Total bytes of the result of one tool."""
 MAX_SENT = 16 * 1024 * 1024
-"""Bytes of all that one `callPaths` sends. Each client gets its own copy."""
+"""Total bytes that one `callPaths` sends. Each client gets its own copy."""
 MAX_ANSWER_VALUES = 200_000
-"""JSON values of all that `callPaths` answers."""
+"""Total JSON values in the result of `callPaths`."""
 _TEXT: Json = {"type": "string"}
 _TEXTS: Json = {"type": "object", "additionalProperties": {"type": "string"}}
 _REQUEST: dict[str, Json] = {
@@ -47,36 +47,36 @@ _REQUEST: dict[str, Json] = {
     },
     "path": {
         "type": "string",
-        "description": "A path as `listPaths` shows it, with values in the place of its parameters.",
+        "description": "A path from `listPaths`, with its parameters replaced by values.",
     },
-    "query": {"type": "object", "description": "Queries for the resolver."},
+    "query": {"type": "object", "description": "Query parameters for the program."},
     "body": {"description": "Any JSON value, for endpoints that take one."},
-    "headers": {"type": "object", "additionalProperties": _TEXT, "description": "Headers for the resolver."},
+    "headers": {"type": "object", "additionalProperties": _TEXT, "description": "Headers for the program."},
     "auth": {
         "type": "object",
-        "description": "Who asks, if the client wants to know.",
+        "description": "Who is calling, for programs that need to know.",
         "properties": {"scheme": _TEXT, "token": _TEXT, "headers": _TEXTS, "metadata": {"type": "object"}},
         "additionalProperties": False,
     },
 }
 _CLIENT_ID: Json = {"type": "string", "description": "The id of a client, from `listClients`."}
-_SEARCH: Json = {"type": "string", "description": "Only what holds this text, in any case."}
+_SEARCH: Json = {"type": "string", "description": "Return only what contains this text, ignoring case."}
 _READ_ONLY: dict[str, Json] = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
 _MUTATING: dict[str, Json] = {"readOnlyHint": False, "openWorldHint": True}
 
 
 def normalize_search(search: str | None) -> str | None:
-    """Return what to look for, in lower case; None for nothing."""
+    """Return the text to search for, in lower case, or None."""
     return (search or "").strip().lower() or None
 
 
 def client_matches(search: str, client: Mapping[str, Json]) -> bool:
-    """Whether a client as it is listed, or one of its paths, holds a text in lower case."""
+    """Return whether a listed client, or one of its paths, contains a lower-case text."""
     return any(search in text.lower() for text in _texts_of_client(client))
 
 
 def path_matches(search: str, path: Mapping[str, Json]) -> bool:
-    """Whether a path as it is listed holds a text in lower case."""
+    """Return whether a listed path contains a lower-case text."""
     return any(search in text.lower() for text in _texts_of_path(path))
 
 
@@ -94,7 +94,7 @@ def _texts_of_path(path: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _texts(values: Mapping[str, Json], names: tuple[str, ...]) -> Iterator[str]:
-    """Yield the fields that are there: text as it is, anything else as JSON."""
+    """Yield the fields that have a value: text unchanged, anything else as JSON."""
     for name in names:
         if (value := values.get(name)) is not None:
             yield value if isinstance(value, str) else orjson.dumps(value).decode()
@@ -106,7 +106,7 @@ def bridge_tools(hub: Hub) -> tuple[Tool, ...]:
     return (
         Tool(
             "listClients",
-            "List the running programs that are connected, with the paths that each offers.",
+            "List the connected programs, with the paths of each.",
             _schema({"search": _SEARCH}),
             _READ_ONLY,
             _errors_as_results(bridge.list_clients),
@@ -114,7 +114,7 @@ def bridge_tools(hub: Hub) -> tuple[Tool, ...]:
         Tool(
             "listPaths",
             "List the paths of connected programs: skills, prompts and endpoints. Begin here, without "
-            "arguments, and ask for more depth where a path leads on.",
+            "arguments, then request more `depth` to see deeper levels.",
             _schema(
                 {
                     "clientId": _CLIENT_ID,
@@ -131,7 +131,7 @@ def bridge_tools(hub: Hub) -> tuple[Tool, ...]:
         ),
         Tool(
             "callPath",
-            "Call one path of one connected program, and return what it answers.",
+            "Call one path of one connected program, and return its answer.",
             _schema({"clientId": _CLIENT_ID, **_REQUEST}, "clientId", "method", "path"),
             _MUTATING,
             _errors_as_results(bridge.call_path),
@@ -139,7 +139,7 @@ def bridge_tools(hub: Hub) -> tuple[Tool, ...]:
         Tool(
             "callPaths",
             "Call one path of several connected programs at once. Without `clientIds`, or if the list is "
-            "empty, of all that have it.",
+            "empty, it is called on all programs that have it.",
             _schema({"clientIds": {"type": "array", "items": _CLIENT_ID}, **_REQUEST}, "method", "path"),
             _MUTATING,
             _errors_as_results(bridge.call_paths),
@@ -153,9 +153,9 @@ def _schema(properties: dict[str, Json], *required: str) -> dict[str, Json]:
 
 
 def _errors_as_results(run: Run) -> Run:
-    """Return `run` with what goes wrong as its result: the model can do better the next time."""
+    """Return `run` with errors turned into results, so that the model can correct its call."""
 
-    async def tell(call: Call) -> dict[str, Json]:
+    async def run_safely(call: Call) -> dict[str, Json]:
         try:
             return await run(call)
         except CallFailedError as error:
@@ -163,7 +163,7 @@ def _errors_as_results(run: Run) -> Run:
         except ShapeError as error:
             return structured_result(failure(CallError(ErrorCode.BAD_REQUEST, str(error))), is_error=True)
 
-    return tell
+    return run_safely
 
 
 class _Bridge:
@@ -175,7 +175,7 @@ class _Bridge:
         search = normalize_search(fields.text_or_none("search"))
         listed = map(_client, self._hub.clients)
         found: list[Json] = [each for each in listed if search is None or client_matches(search, each)]
-        return structured_result(_limit_results("clients", found, "`search` for fewer"))
+        return structured_result(_limit_results("clients", found, "narrow the list with `search`"))
 
     async def list_paths(self, call: Call) -> dict[str, Json]:
         fields = _arguments(call, "clientId", "search", "depth")
@@ -190,7 +190,7 @@ class _Bridge:
         )
         paths: list[Json] = [each for each in listed if search is None or path_matches(search, each)]
         return structured_result(
-            _limit_results("paths", paths, "name a `clientId`, `search`, or ask for less `depth`")
+            _limit_results("paths", paths, "use `clientId`, `search` or a smaller `depth`")
         )
 
     async def call_path(self, call: Call) -> dict[str, Json]:
@@ -208,7 +208,7 @@ class _Bridge:
         if (size := _size(request) * len(ids)) > MAX_SENT:
             message = (
                 f"the request would have {size:,} bytes for {len(ids):,} clients together; the limit is "
-                f"{MAX_SENT:,}; ask fewer with `clientIds`"
+                f"{MAX_SENT:,}; call fewer with `clientIds`"
             )
             return structured_result(failure(CallError(ErrorCode.BAD_REQUEST, message)), is_error=True)
         answers = _Answers()
@@ -220,7 +220,7 @@ class _Bridge:
     async def _collect(self, client_id: str, request: PathRequest, answers: "_Answers") -> None:
         try:
             answers.put(client_id, _success(await self._hub.call(client_id, request)))
-        except CallFailedError as error:  # one that fails, fails alone
+        except CallFailedError as error:  # one failure does not affect the others
             answers.put(client_id, failure(call_error(error)))
 
     def _select_clients(self, fields: JsonFields, request: PathRequest) -> tuple[str, ...]:
@@ -252,7 +252,7 @@ def _request(fields: JsonFields) -> PathRequest:
 
 
 def _drop_empty(auth: Auth) -> Auth:
-    """Return `auth` without empty texts, which say nothing."""
+    """Return `auth` with empty texts as None."""
     return replace(auth, scheme=auth.scheme or None, token=auth.token or None)
 
 
@@ -261,7 +261,7 @@ def _success(data: Answer) -> dict[str, Json]:
 
 
 def _size(request: PathRequest) -> int:
-    """Return how many bytes a request has that holds more than a few; each call says what cannot be sent."""
+    """Return the size of a request in bytes, or 0 if it cannot be sent: each call then reports that."""
     parts = (
         request.query,
         request.body,
@@ -275,7 +275,7 @@ def _size(request: PathRequest) -> int:
 
 
 class _Answers:
-    """What clients answered, as many as fit, as bytes until all are there. The others say so."""
+    """The answers of clients, within the limits. They are stored as bytes until all have arrived."""
 
     def __init__(self) -> None:
         self._bytes = MAX_ANSWERS
@@ -287,7 +287,7 @@ class _Answers:
         values = sum(encoded.count(mark) for mark in (b",", b"[", b"{"))
         if len(encoded) > self._bytes or values > self._values:
             limit = f"{MAX_ANSWERS:,} bytes or {MAX_ANSWER_VALUES:,} values"
-            message = f"all answers together have more than {limit}; ask fewer with `clientIds`"
+            message = f"all answers together exceed {limit}; call fewer with `clientIds`"
             encoded = orjson.dumps(failure(CallError(ErrorCode.TRANSPORT_ERROR, message)))
         else:
             self._bytes -= len(encoded)
@@ -300,7 +300,7 @@ class _Answers:
 
 
 def _limit_results(name: str, found: list[Json], advice: str) -> dict[str, Json]:
-    """Return what was found, as much as fits; the rest is counted."""
+    """Return the results that fit the limit, and the number of the others."""
     sizes = accumulate(len(orjson.dumps(each, option=orjson.OPT_INDENT_2)) for each in found)
     fits = sum(1 for size in sizes if size <= MAX_ANSWERS)
     shown: dict[str, Json] = {name: found[:fits]}

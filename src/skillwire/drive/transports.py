@@ -1,4 +1,4 @@
-"""What carries a program's messages to a server and back: a WebSocket, or the HTTP loop."""
+"""Transports from a program to a server: a WebSocket, or the HTTP loop."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping
@@ -27,7 +27,7 @@ _WAIT_MS = 25_000
 _TIMEOUT = 10.0
 """Seconds for a request that does not wait for a message."""
 _CLOSE_TIMEOUT = 2.0
-"""Seconds to end a connection properly, also when everything is cancelled."""
+"""Seconds to close a connection properly, even after cancellation."""
 _REFUSALS = frozenset({1003, 1007, 1008})
 _REFUSED_STATUS = frozenset({400, 401, 403, 404, 405, 413, 421, 431})
 _MAX_VALUES = 100_000
@@ -35,7 +35,7 @@ _MAX_VALUES = 100_000
 
 
 class ConnectionLostError(SkillwireError):
-    """The connection is gone, or could not be made: try again."""
+    """The connection broke or could not be made. Connecting again may help."""
 
 
 class RefusedByServerError(SkillwireError):
@@ -43,21 +43,21 @@ class RefusedByServerError(SkillwireError):
 
 
 class ReplacedError(RefusedByServerError):
-    """Another program has registered under the same id."""
+    """Another program has registered with the same id."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """Where a server is, and what carries messages there."""
+    """The address of a server, and the transport to use."""
 
     url: str
-    """Without a slash at its end."""
+    """Without a trailing slash."""
     over_socket: bool
     local: bool
 
     @classmethod
     def parse(cls, text: str) -> "ServerAddress":
-        """Read `ws://…` or `wss://…`, or `http://…` or `https://…` for the HTTP loop.
+        """Parse `ws://…` or `wss://…`, or `http://…` or `https://…` for the HTTP loop.
 
         Raises `InvalidValueError`.
         """
@@ -68,7 +68,7 @@ class ServerAddress:
             raise InvalidValueError("server", text, _URL_RULE) from error
         if not known or not parts.hostname:
             raise InvalidValueError("server", text, _URL_RULE)
-        # What `skillwire serve` prints for MCP clients will do as well.
+        # Also accept the address that `skillwire serve` prints for MCP clients.
         path = parts.path.rstrip("/").removesuffix("/mcp")
         local = parts.hostname in {"localhost", "::1"} or parts.hostname.startswith("127.")
         return cls(f"{parts.scheme}://{parts.netloc}{path}", parts.scheme.startswith("ws"), local)
@@ -79,7 +79,7 @@ class Transport(ABC):
 
     @abstractmethod
     async def send(self, message: Mapping[str, Json]) -> None:
-        """Raises `ConnectionLostError` or `RefusedByServerError`."""
+        """Send a message. Raises `ConnectionLostError` or `RefusedByServerError`."""
 
     @abstractmethod
     async def receive(self) -> object:
@@ -132,7 +132,7 @@ class _SocketTransport(Transport):
             raise _error_for_close(error) from error
         except (orjson.JSONDecodeError, JsonTooLargeError) as error:
             raise ConnectionLostError(
-                "the server sent something that is not JSON, or too much of it"
+                "the server sent a message that is not JSON, or is too large"
             ) from error
 
 
@@ -154,7 +154,7 @@ async def _over_loop(address: ServerAddress, headers: Mapping[str, str]) -> Asyn
 
 
 class LoopTransport(Transport):
-    """A session over single requests."""
+    """A session over the HTTP loop."""
 
     def __init__(self, http: httpx2.AsyncClient) -> None:
         self._http = http
@@ -164,7 +164,7 @@ class LoopTransport(Transport):
         """Open the session. Raises `ConnectionLostError` or `RefusedByServerError`."""
         found = _fields((await self._ask("POST", "connect", b"{}")).content).get("sessionId")
         if not isinstance(found, str) or not found.isascii():
-            raise ConnectionLostError("the server began no session; is it one with live skills?")
+            raise ConnectionLostError("the server started no session; was it started with `--drive`?")
         self._session = {SESSION_HEADER: found}
 
     async def end(self) -> None:
@@ -172,7 +172,7 @@ class LoopTransport(Transport):
         try:
             await self._ask("POST", "disconnect")
         except (ConnectionLostError, RefusedByServerError):
-            return  # it is over in any case
+            return  # the session is over in any case
 
     async def send(self, message: Mapping[str, Json]) -> None:
         await self._ask("POST", "send", orjson.dumps({"message": message}))
@@ -197,24 +197,24 @@ class LoopTransport(Transport):
             raise ConnectionLostError(f"cannot reach {quoted(str(self._http.base_url))}: {error}") from error
         if answer.is_success:
             return answer
-        told, code = _error_message(answer.content), _closing_code(answer.content)
+        message, code = _error_message(answer.content), _closing_code(answer.content)
         if code == REPLACED:
-            raise ReplacedError(told)
+            raise ReplacedError(message)
         if answer.status_code == 404 and self._session:
             raise ConnectionLostError("the session is over")
-        raise _error_for_status(answer.status_code, told)
+        raise _error_for_status(answer.status_code, message)
 
 
-def _error_for_status(status: int, told: str) -> SkillwireError:
+def _error_for_status(status: int, message: str) -> SkillwireError:
     if status in _REFUSED_STATUS:
-        return RefusedByServerError(f"the server answered {status}: {told}")
-    return ConnectionLostError(f"the server answered {status}: {told}")
+        return RefusedByServerError(f"the server answered {status}: {message}")
+    return ConnectionLostError(f"the server answered {status}: {message}")
 
 
 def _error_for_close(error: ConnectionClosed) -> SkillwireError:
     received = error.rcvd
     if received is None:
-        return ConnectionLostError("the connection broke off")
+        return ConnectionLostError("the connection was lost")
     if received.code == REPLACED:
         return ReplacedError(received.reason)
     if received.code in _REFUSALS:
@@ -223,9 +223,9 @@ def _error_for_close(error: ConnectionClosed) -> SkillwireError:
 
 
 def _error_message(body: bytes) -> str:
-    """Return what an answer says went wrong."""
+    """Return the error message in a response."""
     found = _fields(body).get("error")
-    return found if isinstance(found, str) else "without a word; is it a server with live skills?"
+    return found if isinstance(found, str) else "no reason given; was the server started with `--drive`?"
 
 
 def _closing_code(body: bytes) -> Json:

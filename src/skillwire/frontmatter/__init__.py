@@ -1,1 +1,1 @@
-"""From the bytes of a `SKILL.md` to fields, rules and positions, and back."""
+"""Read a `SKILL.md` into fields, problems and positions, and write frontmatter."""

@@ -1,4 +1,4 @@
-"""Read a `SKILL.md`: from its bytes to its fields, its body and its problems."""
+"""Read a `SKILL.md`: its fields, its body and its problems."""
 
 from codecs import utf_8_decode
 from collections.abc import Mapping
@@ -15,16 +15,16 @@ _CHUNK = 64 * 1024
 
 
 def check_body(content: bytes, start: int, path: str) -> Problem | None:
-    """Return what keeps the body that begins at `start` from being text, or None."""
+    """Return a problem if the body that begins at `start` is not text, else None."""
     if (nul := content.find(b"\x00", start)) >= 0:
         return _problem(
             content,
             nul,
             path,
-            "the body holds a NUL byte",
-            "remove it, or keep binary data in a file of its own",
+            "the body contains a NUL byte",
+            "remove it, or put binary data in a separate file",
         )
-    # Nearly every body is ASCII, and that is seen without decoding or copying it.
+    # Nearly every body is ASCII. That check needs no decoding or copying.
     if content.isascii() or (wrong := _first_undecodable(content, start)) is None:
         return None
     return _problem(
@@ -37,7 +37,7 @@ def check_body(content: bytes, start: int, path: str) -> Problem | None:
 
 
 def _first_undecodable(content: bytes, start: int) -> int | None:
-    # In chunks, so that checking a body of many megabytes takes no memory to speak of.
+    # In chunks, so that checking a large body takes little memory.
     view = memoryview(content)
     while start < len(view):
         end = start + _CHUNK
@@ -56,27 +56,27 @@ def _problem(content: bytes, offset: int, path: str, message: str, hint: str) ->
 
 @dataclass(frozen=True, slots=True)
 class SkillDocument:
-    """What a `SKILL.md` says about its skill, and everything that is wrong with it."""
+    """The fields of a `SKILL.md`, and all its problems."""
 
     frontmatter: Mapping[str, Json] | None
-    """Every field (S7); None where nothing can be read.
+    """Every field (S7), or None if the frontmatter cannot be read.
 
-    It is JSON as it stands, ready for any encoder: text without lone surrogates, integers of 64 bits, finite
-    floats, booleans, None, lists, and dicts with string keys.
+    It can be encoded as JSON: text without lone surrogates, integers of 64 bits, finite floats, booleans,
+    None, lists, and dicts with string keys.
     """
     problems: tuple[Problem, ...]
 
     @property
     def is_servable(self) -> bool:
-        """Whether the skill can be published: it has a frontmatter, and no problem is an error."""
+        """Whether the skill can be published: it has frontmatter, and no problem is an error."""
         return self.frontmatter is not None and all(p.severity is not Severity.ERROR for p in self.problems)
 
 
 def read_document(content: bytes, path: str, folder: str | None) -> SkillDocument:
-    """Read a `SKILL.md`. Nothing that `content` holds makes this raise.
+    """Read a `SKILL.md`. No content makes this raise.
 
-    `path` is what problems call the file. `folder` is the name of the folder that holds it, or None where
-    there is none that the skill's name could be compared with.
+    `path` is the name of the file in problems. `folder` is the name of its folder, or None if the skill's
+    name must not be compared with it.
     """
     problems: list[Problem] = []
     try:
@@ -94,12 +94,12 @@ def read_document(content: bytes, path: str, folder: str | None) -> SkillDocumen
 
 
 def _loose_fence_problem(path: str, line: int) -> Problem:
-    message = "there are spaces or tabs behind the `---`: some clients do not find the frontmatter"
+    message = "there are spaces or tabs after the `---`, so some clients do not find the frontmatter"
     hint = "remove them"
     return Problem(path, Rule.YAML_AMBIGUOUS, Severity.WARNING, message, hint=hint, line=line)
 
 
 def _parse_yaml(text: str) -> Fields:
-    from skillwire.frontmatter.yaml12 import load  # noqa: PLC0415 - many folders never need the parser
+    from skillwire.frontmatter.yaml12 import load  # noqa: PLC0415 - many skills do not need the full parser
 
     return load(text)

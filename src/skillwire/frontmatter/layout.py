@@ -11,15 +11,15 @@ from skillwire.core.problem import Rule
 from skillwire.frontmatter.pyyaml import scan
 from skillwire.frontmatter.split import UnreadableError
 
-# A line break that a backslash hides, then an empty line: npm `yaml` drops the empty line, libyaml keeps it.
+# An escaped line break, then an empty line: npm `yaml` drops the empty line, libyaml keeps it.
 _HIDDEN_BREAK = re.compile(r"(?<!\\)(?:\\\\)*\\\n[ \t]*\n")
 _COMMENT = re.compile(" *#")
-# libyaml starts a comment right behind these; behind anything else a `#` without a space is text.
+# libyaml starts a comment directly after these. After anything else, a `#` without a space is text.
 _SUSPECT = re.compile(r"""(?<=[\[\]{},:?"'|>+\-0-9])#""")
 
 
 class Mark(Protocol):
-    """A place in the text, as both of PyYAML's parsers tell it. All count from 0."""
+    """A place in the text, as both parsers of PyYAML report it. All numbers count from 0."""
 
     index: int
     line: int
@@ -28,16 +28,16 @@ class Mark(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """A collection whose end has not come yet."""
+    """A mapping or list that has not ended yet."""
 
     indent: int
-    """The column that the values inside must stay right of."""
+    """The values inside must be indented more than this column."""
     flow: Any = None
-    """Where the outermost bracket was opened, if this is between brackets."""
+    """The mark of the outermost bracket, if this is between brackets."""
 
 
 class Layout:
-    """Follows the events of one text, and raises where it is not laid out as YAML 1.2 demands."""
+    """Checks the events of one text, and raises where its layout is not valid YAML 1.2."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -45,7 +45,7 @@ class Layout:
         self._open = [_Open(-1)]
 
     def handle_event(self, event: events.Event) -> None:
-        """Take the next event."""
+        """Check the next event. Raises `UnreadableError`."""
         if check := _CHECKS.get(type(event)):
             check(self, event)
 
@@ -79,14 +79,14 @@ class Layout:
         start, value = event.start_mark, event.value
         if start.column <= self._open[-1].indent:
             raise _not_indented(start.line)
-        # npm `yaml` drops a last line that holds only spaces, libyaml keeps those beyond the indentation.
+        # npm `yaml` drops a last line of spaces only; libyaml keeps the spaces beyond the indentation.
         if (last := value.rstrip("\n").rpartition("\n")[2]) and not last.strip(" "):
             raise _ambiguous(
-                "the last line of this value holds only spaces",
+                "the last line of this value contains only spaces",
                 "remove the spaces below the value",
                 start.line,
             )
-        # After lines of spaces alone, `#` begins a comment to libyaml, and text to npm `yaml`.
+        # After lines of spaces only, `#` begins a comment for libyaml and text for npm `yaml`.
         if not value.strip("\n") and _COMMENT.match(self._text, event.end_mark.index):
             raise _ambiguous(
                 "a comment follows a value that is empty", 'write `""` for the empty value', start.line
@@ -104,20 +104,20 @@ class Layout:
             self._check_lines(start, end, parent.indent)
 
     def _check_indicators(self, event: Any) -> None:
-        """Raise at a `?` that is an indicator to libyaml and text to others, and at a `-` that is neither."""
+        """Raise at a `?` that only libyaml takes for an indicator, and at a single `-`, `?` or `:`."""
         if self._text[event.start_mark.index - 1] == "?" or (
             not event.style and event.value in {"-", "?", ":"}
         ):
             raise _ambiguous(
-                "a `?`, `-` or `:` stands alone between brackets",
+                "a `?`, `-` or `:` is alone between brackets",
                 "put the value in quotes",
                 event.start_mark.line,
             )
 
     def _check_comments_above(self, start: Mark) -> None:
-        """Raise at a comment that stands below a field, not indented, and above the field's plain text.
+        """Raise at a comment between a field and its plain text that is not indented.
 
-        npm `yaml` takes the comment's column for the field's, and reads on into what follows.
+        npm `yaml` takes the comment's column for the field's, and continues into the text that follows.
         """
         indent, line_start = self._open[-1].indent, start.index - start.column
         if start.column <= indent or not self._text[line_start : start.index].isspace():
@@ -131,19 +131,19 @@ class Layout:
                 return
             if content and len(line) - len(content) <= indent:
                 raise _ambiguous(
-                    "a comment stands between a field and its value",
+                    "a comment is between a field and its value",
                     "move the comment above the field",
                     start.line,
                 )
 
     def _check_lines(self, start: Mark, end: Mark, indent: int, *, brackets: bool = False) -> None:
-        """Raise if a line between the marks, but for the first, does not begin right of `indent`."""
+        """Raise if a line between the marks, except the first, is not indented more than `indent`."""
         lines = self._text[start.index : end.index].split("\n")
         for number, line in enumerate(lines[1:], start.line + 1):
             content = line.lstrip(" ")
             if len(line) - len(content) > indent or not content:
                 continue
-            # The last bracket may stand right below its field: YAML 1.2 forbids that, but people write it and
+            # The last bracket may be directly below its field. YAML 1.2 forbids that, but people write it and
             # every implementation reads it.
             if brackets and number == end.line and len(content) == 1 and len(line) == indent + 1:
                 continue
@@ -162,7 +162,7 @@ _CHECKS: dict[type[events.Event], Callable[[Layout, Any], None]] = {
 def _not_indented(line: int) -> UnreadableError:
     return UnreadableError(
         Rule.FRONTMATTER_YAML,
-        "a value goes on here, but the line is not indented more than the field",
+        "a value continues here, but the line is not indented more than the field",
         hint="put two more spaces before the line",
         line=line + 1,
     )
@@ -170,7 +170,7 @@ def _not_indented(line: int) -> UnreadableError:
 
 def _ambiguous(what: str, hint: str, line: int) -> UnreadableError:
     return UnreadableError(
-        Rule.FRONTMATTER_YAML, f"{what}, which not all YAML parsers read alike", hint=hint, line=line + 1
+        Rule.FRONTMATTER_YAML, f"{what}, which YAML parsers read differently", hint=hint, line=line + 1
     )
 
 
@@ -178,7 +178,7 @@ def check_comments(text: str) -> None:
     """Raise if a comment in `text`, which must be YAML, has no space before it."""
     if "#" not in text or not (suspects := [found.start() for found in _SUSPECT.finditer(text)]):
         return
-    # A `#` seldom stands there, so a second walk, which knows where the values are, costs little.
+    # Such a `#` is rare, so a second pass, which knows where the values are, costs little.
     values = _values(text)
     start = end = 0
     for suspect in suspects:
@@ -187,14 +187,14 @@ def check_comments(text: str) -> None:
         if suspect < start:
             raise UnreadableError(
                 Rule.FRONTMATTER_YAML,
-                "a `#` with no space before it is a comment to some YAML parsers and an error to others",
+                "a `#` with no space before it is a comment for some YAML parsers and an error for others",
                 hint="put a space before the `#`, or quotes around the whole value",
                 line=text.count("\n", 0, suspect) + 1,
             )
 
 
 def _values(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the text of each scalar begins and ends, and at last where there can be none."""
+    """Yield the start and end of each scalar's text, and finally a range behind the end of the text."""
     for token in scan(text):
         if isinstance(token, tokens.ScalarToken):
             start, end = token.start_mark.index, token.end_mark.index

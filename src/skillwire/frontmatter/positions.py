@@ -1,4 +1,4 @@
-"""Where each value of a frontmatter stands in its text: for line numbers, and for edits of one value."""
+"""Find the position of each frontmatter value in its text, for line numbers and edits."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from yaml import events
 from skillwire.frontmatter.pyyaml import parse
 
 FieldPath: TypeAlias = tuple[str | int, ...]
-"""The keys and positions that lead to a value: `("metadata", "owner")`, `("tags", 2)`."""
+"""The keys and indices that lead to a value: `("metadata", "owner")`, `("tags", 2)`."""
 
 
 class NodeStyle(StrEnum):
@@ -18,26 +18,26 @@ class NodeStyle(StrEnum):
 
     SCALAR = "scalar"
     FLOW = "flow"
-    """A mapping or a list between brackets."""
+    """A mapping or list between brackets."""
     BLOCK = "block"
-    """A mapping or a list of indented lines. It ends where the next value begins."""
+    """A mapping or list of indented lines. It ends where the next value begins."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """One value in the text. Indices and columns count from 0, lines from 1."""
+    """The position of one value in the text. Indices and columns count from 0, lines from 1."""
 
     line: int
-    """The line of its key; of the value itself in a list."""
+    """The line of its key, or of the value itself in a list."""
     column: int
-    """Where that begins in its line."""
+    """The column of its key, or of the value itself in a list."""
     start: int
     end: int
     shape: NodeStyle
 
 
 def find_positions(text: str) -> dict[FieldPath, Position]:
-    """Return the place of every value in `text`, which must be the text of a frontmatter that can be read."""
+    """Return the position of every value in `text`, which must be valid frontmatter."""
     reader = _Reader()
     for event in parse(text):
         if (handle := _HANDLERS.get(type(event))) is not None:
@@ -46,18 +46,18 @@ def find_positions(text: str) -> dict[FieldPath, Position]:
 
 
 def format_field_path(field_path: FieldPath) -> str:
-    """Return a way as problems spell it: `metadata.owner`, `tags[2]`."""
+    """Return a path as problems show it: `metadata.owner`, `tags[2]`."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in field_path)
     return "".join(parts).removeprefix(".")
 
 
 @dataclass(slots=True)
 class _Open:
-    """A mapping or a list whose end has not come yet."""
+    """A mapping or list that has not ended yet."""
 
     field_path: FieldPath
     key: Any
-    """The mark of what leads here."""
+    """The event of its key, or of the collection itself in a list."""
     start: int
     shape: NodeStyle
     listing: bool
@@ -95,7 +95,7 @@ class _Reader:
         )
 
     def _next(self, event: Any) -> tuple[FieldPath, Any]:
-        """Return the way to the value that `event` begins, and the event of what leads to it."""
+        """Return the path of the value that `event` begins, and the event of its key."""
         if not self._open:
             return (), event
         top = self._open[-1]

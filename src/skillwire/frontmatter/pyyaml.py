@@ -1,4 +1,4 @@
-"""PyYAML's parser, seen through types."""
+"""Typed access to PyYAML's parsers."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +7,7 @@ import yaml
 from yaml.events import Event
 from yaml.tokens import Token
 
-# libyaml is many times faster. A PyYAML without it reads the same values, and refuses some tabs.
+# libyaml is much faster. PyYAML without it reads the same values, but refuses some tabs.
 LOADER: Any = getattr(yaml, "CLoader", yaml.Loader)
 
 # The stubs leave these two functions untyped.
@@ -15,15 +15,15 @@ _YAML: Any = yaml
 
 
 def parse(text: str) -> Iterator[Event]:
-    """Return what `text` says, event by event."""
+    """Return the events of `text`."""
     return _YAML.parse(text, Loader=LOADER)
 
 
 def scan(text: str) -> Iterator[Token]:
-    """Return what `text` is made of, token by token."""
+    """Return the tokens of `text`."""
     return _YAML.scan(text, Loader=LOADER)
 
 
 def parse_in_python(text: str) -> Iterator[Event]:
-    """Return the same events by the parser that clients have who call `yaml.safe_load`."""
+    """Return the events of `text` from PyYAML's own parser, which clients that call `yaml.safe_load` use."""
     return _YAML.parse(text, Loader=yaml.SafeLoader)

@@ -1,4 +1,4 @@
-"""Explain why a frontmatter is refused: characters, YAML features and syntax errors."""
+"""Errors for frontmatter that is refused: characters, YAML features and syntax errors."""
 
 import re
 
@@ -10,15 +10,15 @@ from skillwire.core.record import Json
 from skillwire.frontmatter.split import UnreadableError
 from skillwire.safe_text import escape_invisible, quoted
 
-# Control characters and noncharacters are not YAML. U+0085, U+2028 and U+2029 are line breaks to libyaml and
-# text to YAML 1.2. A CR without its LF is a line break to libyaml and text to npm `yaml`. Some drop a U+FEFF.
+# Control characters and noncharacters are not YAML. U+0085, U+2028 and U+2029 are line breaks for libyaml and
+# text for YAML 1.2. A CR without LF is a line break for libyaml and text for npm `yaml`. Some drop U+FEFF.
 _REFUSED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _DIRECTIVE = re.compile(r"^%.*", re.MULTILINE)
 _BAD_ESCAPE = "invalid Unicode character escape code"
-# A part of libyaml's complaint, and what its author most likely has to do.
+# A part of libyaml's message, and the most likely fix.
 _HINTS = (
-    ("mapping values are not allowed", "put quotes around a value that holds `: `"),
+    ("mapping values are not allowed", "put quotes around a value that contains `: `"),
     (
         "cannot start any token",
         "indent with spaces, and put quotes around a value that starts with `@`, a backtick or `%`",
@@ -34,22 +34,22 @@ _HINTS = (
     ("could not find expected ':'", "write `field: value`, and indent the lines that continue a value"),
     ("did not find expected key", "give the fields of one mapping the same indentation"),
 )
-_ANY_HINT = "check the indentation, and put quotes around values that hold special characters"
+_ANY_HINT = "check the indentation, and put quotes around values that contain special characters"
 
 
 def check_characters(text: str) -> None:
-    """Raise if `text`, whose line breaks are all `\\n`, holds a character that may not stand for itself."""
+    """Raise if `text`, whose line breaks are all `\\n`, contains a character that must be escaped."""
     if found := _REFUSED.search(text):
         raise UnreadableError(
             Rule.YAML_CHARACTER,
-            f"the character {quoted(found[0])} is not read alike by all YAML parsers",
+            f"the character {quoted(found[0])} is read differently by YAML parsers",
             hint=f'remove it, or write it as an escape in double quotes: `"\\u{ord(found[0]):04X}"`',
             line=text.count("\n", 0, found.start()) + 1,
         )
 
 
 def check_escapes(value: str, line: int) -> None:
-    """Raise if escapes have put half a surrogate pair into `value` (H26)."""
+    """Raise if an escape in `value` is a lone surrogate (H26)."""
     if not value.isascii() and _SURROGATE.search(value):
         raise escape_error(line)
 
@@ -57,14 +57,14 @@ def check_escapes(value: str, line: int) -> None:
 def escape_error(line: int | None) -> UnreadableError:
     return UnreadableError(
         Rule.YAML_CHARACTER,
-        "an escape names no Unicode character",
+        "an escape is not a Unicode character",
         hint="write the character itself instead of its escapes",
         line=line,
     )
 
 
 def line_of(event: Event) -> int:
-    """Return the line, counted from 1, where `event` stands."""
+    """Return the line of `event`, counted from 1."""
     return 1 if event.start_mark is None else event.start_mark.line + 1
 
 
@@ -73,7 +73,7 @@ def properties(event: ScalarEvent | CollectionStartEvent) -> UnreadableError:
         return _anchor_error(event, f"&{event.anchor}")
     return UnreadableError(
         Rule.YAML_TAG,
-        f"{quoted(str(event.tag))} is a tag, which a frontmatter may not hold",
+        f"{quoted(str(event.tag))} is a tag, which frontmatter must not contain",
         hint="remove it, or put quotes around text that starts with `!`",
         line=line_of(event),
     )
@@ -83,11 +83,11 @@ def alias(event: AliasEvent) -> UnreadableError:
     return _anchor_error(event, f"*{event.anchor}")
 
 
-def _anchor_error(event: Event, spelling: str) -> UnreadableError:
+def _anchor_error(event: Event, marker: str) -> UnreadableError:
     return UnreadableError(
         Rule.YAML_ANCHOR,
-        f"{quoted(spelling)} is an anchor or an alias, which a frontmatter may not hold",
-        hint=f"write the value out, or put quotes around text that starts with `{spelling[0]}`",
+        f"{quoted(marker)} is an anchor or an alias, which frontmatter must not contain",
+        hint=f"write the value out, or put quotes around text that starts with `{marker[0]}`",
         line=line_of(event),
     )
 
@@ -110,7 +110,7 @@ def scalar_key(event: ScalarEvent) -> UnreadableError:
 def duplicate_key(event: ScalarEvent) -> UnreadableError:
     return UnreadableError(
         Rule.YAML_DUPLICATE_KEY,
-        f"{quoted(event.value)} is given twice",
+        f"{quoted(event.value)} is defined twice",
         hint="remove one of the two",
         line=line_of(event),
     )
@@ -119,7 +119,7 @@ def duplicate_key(event: ScalarEvent) -> UnreadableError:
 def number(event: ScalarEvent) -> UnreadableError:
     return UnreadableError(
         Rule.YAML_NUMBER,
-        f"{quoted(event.value)} is no finite number, so JSON cannot carry it",
+        f"{quoted(event.value)} is not a finite number, so JSON cannot represent it",
         hint="put it in quotes to make it text: " + quoted(f'"{event.value}"'),
         line=line_of(event),
     )
@@ -128,7 +128,7 @@ def number(event: ScalarEvent) -> UnreadableError:
 def depth(event: Event, limit: int) -> UnreadableError:
     return UnreadableError(
         Rule.YAML_DEPTH,
-        f"more than {limit} mappings and lists stand inside each other",
+        f"mappings and lists are nested more than {limit} levels deep",
         hint="flatten the value, or move it into a file beside `SKILL.md`",
         line=line_of(event),
     )
@@ -137,7 +137,7 @@ def depth(event: Event, limit: int) -> UnreadableError:
 def second_document(event: Event) -> UnreadableError:
     return UnreadableError(
         Rule.YAML_DOCUMENTS,
-        "the frontmatter is one YAML document, and this line ends it",
+        "the frontmatter must be one YAML document, but this line ends it",
         hint="remove the line, or put spaces before it if it belongs to a value",
         line=line_of(event),
     )
@@ -154,11 +154,11 @@ def not_mapping(root: Json) -> UnreadableError:
 
 
 def translate_yaml_error(error: YAMLError, text: str) -> UnreadableError:
-    """Return the fault that `error` is, for the author of `text`."""
+    """Return the error to report for PyYAML's `error` in `text`."""
     if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
         return UnreadableError(Rule.FRONTMATTER_YAML, escape_invisible(str(error), 200), hint=_ANY_HINT)
     mark, complaint = error.problem_mark, error.problem or ""
-    # What is never closed is found at the end of the text; its author looks for where it was opened.
+    # An unclosed quote or bracket is found at the end of the text; its author needs the place where it opens.
     if mark.index >= len(text) and error.context_mark is not None:
         mark = error.context_mark
     if _BAD_ESCAPE in complaint:
@@ -166,7 +166,7 @@ def translate_yaml_error(error: YAMLError, text: str) -> UnreadableError:
     if directive := _DIRECTIVE.search(text, 0, error.problem_mark.index):
         return UnreadableError(
             Rule.YAML_DIRECTIVE,
-            f"{quoted(directive[0])} is a directive, which a frontmatter may not hold",
+            f"{quoted(directive[0])} is a directive, which frontmatter must not contain",
             hint="remove the line",
             line=text.count("\n", 0, directive.start()) + 1,
         )

@@ -1,7 +1,7 @@
-"""The Agent Skills rules for the fields of a frontmatter, as one table.
+"""The Agent Skills rules for frontmatter fields, as one table.
 
-A fault that keeps the skill from being published under the extension is an error. Everything else is a
-warning, and the skill is served: one in ten public skills breaks some rule. Other fields pass through (S7).
+A problem that prevents publishing the skill under the extension is an error. Everything else is a warning,
+and the skill is served: one in ten public skills breaks some rule. Other fields pass through (S7).
 """
 
 import re
@@ -18,7 +18,7 @@ from skillwire.safe_text import quoted
 RESERVED_METADATA = "io.modelcontextprotocol/"
 
 _SHOWN_KEYS = 3
-# A tool may have arguments, and those may hold spaces and commas: `Bash(git add, git commit)`.
+# A tool may have arguments with spaces and commas: `Bash(git add, git commit)`.
 _TOOL = re.compile(r"(?:[^\s,()]|\([^()]*\))+")
 _ARGUMENTS = re.compile(r"\([^()]*\)")
 _REQUIRED = frozenset({"name", "description"})
@@ -42,7 +42,7 @@ class _Fault:
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """One rule. `find` is given the field's value (None where it is missing) and the name of the folder."""
+    """One rule. `find` gets the value of the field (None if it is missing) and the name of the folder."""
 
     field: str
     rule: Rule
@@ -51,7 +51,7 @@ class _Check:
 
 
 def check_fields(fields: Fields, path: str, folder: str | None) -> Iterator[Problem]:
-    """Yield every problem of these fields, in the order of the table."""
+    """Yield the problems of these fields, in the order of the table."""
     for check in _CHECKS:
         if check.field not in fields.values and check.field not in _REQUIRED:
             continue
@@ -82,12 +82,12 @@ def check_ambiguities(fields: Fields, path: str) -> Iterator[Problem]:
 
 
 def parse_tools(text: str) -> list[str]:
-    """Return the tools that a line of text names, whether spaces or commas stand between them."""
+    """Return the tools in a line of text, separated by spaces or commas."""
     return _TOOL.findall(text)
 
 
 def has_commas(text: str) -> bool:
-    """Whether a line of tools has commas outside of their arguments."""
+    """Return whether a line of tools has commas outside of arguments."""
     return "," in _ARGUMENTS.sub("", text)
 
 
@@ -150,7 +150,9 @@ def _metadata_type(value: Json, _folder: str | None) -> _Fault | None:
     if not wrong:
         return None
     example = quoted(f'{wrong[0]}: "…"')
-    return _Fault(f"not text: {_join_keys(wrong)}", f"put the value in quotes, as in {example}")
+    return _Fault(
+        f"values that are not text: {_join_keys(wrong)}", f"put the value in quotes, as in {example}"
+    )
 
 
 def _metadata_reserved(value: Json, _folder: str | None) -> _Fault | None:
@@ -159,7 +161,7 @@ def _metadata_reserved(value: Json, _folder: str | None) -> _Fault | None:
         return None
     return _Fault(
         f"`{RESERVED_METADATA}` is reserved for the protocol: {_join_keys(reserved)}",
-        "put a domain of your own before the slash",
+        "use your own domain before the slash",
     )
 
 
@@ -167,7 +169,8 @@ def _allowed_tools_format(value: Json, _folder: str | None) -> _Fault | None:
     if isinstance(value, list):
         return _Fault("the tools are a list, not one line of text", _tools_hint(map(_as_text, value)))
     if isinstance(value, str) and has_commas(value):
-        return _Fault("the tools are separated by commas, not by spaces", _tools_hint(parse_tools(value)))
+        message = "the tools are separated by commas; the standard uses spaces"
+        return _Fault(message, _tools_hint(parse_tools(value)))
     return _not_text("allowed-tools", value)
 
 
@@ -210,7 +213,7 @@ def _too_long(value: Json, limit: int) -> _Fault | None:
         return None
     return _Fault(
         f"the text has {len(value)} characters, the limit is {limit}",
-        f"shorten it by {len(value) - limit}; what else there is to say belongs below the frontmatter",
+        f"shorten it by {len(value) - limit}; move details below the frontmatter",
     )
 
 
@@ -241,5 +244,5 @@ def _as_text(value: Json) -> str:
 
 
 def _describe_type(value: object) -> str:
-    # A file holds nothing else than these, but a program can pass anything.
-    return next((told for kind, told in _KINDS if isinstance(value, kind)), f"a `{type(value).__name__}`")
+    # A file contains only these types, but a program can pass any object.
+    return next((name for kind, name in _KINDS if isinstance(value, kind)), f"a `{type(value).__name__}`")

@@ -1,7 +1,7 @@
-"""Frontmatter as most people write it, read in a fraction of the time that a YAML parser takes.
+"""Read simple frontmatter much faster than a YAML parser does.
 
-Plain fields in ASCII, each on its line or folded over several, and one level of fields below them. All of it
-means the same to every YAML parser. Whatever is written in any other way is left to the parser.
+Simple means plain ASCII fields, each on one line or folded over several, and one level of fields below them.
+Every YAML parser reads these alike. All other frontmatter is left to the full parser.
 """
 
 import re
@@ -12,7 +12,7 @@ from skillwire.core.record import Json
 from skillwire.frontmatter.values import Fields, NotFiniteError, may_be_ambiguous, parse_core_scalar
 
 # A plain scalar starts with a letter or a digit. A colon and a space would end it, a `#` may begin a comment.
-# Nothing that was matched is given back: the parts cannot stand for each other.
+# The quantifiers are possessive: no two alternatives match the same text, so backtracking is useless.
 _WORDS = r"[A-Za-z0-9](?:[!-\"$-9;-~ ]++|:(?=[!-~]))*+"
 _FIELD = re.compile(
     rf"""
@@ -22,45 +22,47 @@ _FIELD = re.compile(
     re.VERBOSE,
 )
 _CONTINUED = re.compile(rf"[ ]+(?P<words>{_WORDS})")
-_LONGEST = 4096
-"""Characters of a line."""
+_MAX_LINE_LENGTH = 4096
 
 
 def read_simple_yaml(text: str) -> Fields | None:
-    """Return what the YAML parser would return for `text`, or None if it should be asked."""
+    """Return what the YAML parser would return for `text`, or None if the full parser is needed."""
     if not text.isascii() or not text.endswith("\n"):
         return None
     reader = _Reader()
     for number, line in enumerate(text.split("\n")[1:-1], start=2):
-        if len(line) > _LONGEST or line.endswith(" ") or not reader.take(line, number):
+        if len(line) > _MAX_LINE_LENGTH or line.endswith(" ") or not reader.take(line, number):
             return None
     return reader.fields()
 
 
 @lru_cache(maxsize=1024)
 def _is_text(key: str) -> bool:
-    """Whether a key is one by its spelling alone: not `yes`, and not `null`. Every skill has the same few."""
+    """Return whether a key is text for every parser, unlike `yes` or `null`.
+
+    Most skills use the same few keys.
+    """
     return isinstance(parse_core_scalar(key), str) and not may_be_ambiguous(key)
 
 
 class _Reader:
-    """Takes one line after the other."""
+    """Reads line by line."""
 
     def __init__(self) -> None:
         self._values: dict[str, Json] = {}
         self._lines: dict[str, int] = {}
         self._below: dict[str, Json] | None = None
-        """The mapping whose fields are indented, if one is open."""
+        """The mapping whose indented fields are being read, if any."""
         self._target: dict[str, Json] = self._values
         self._key = ""
         self._words = ""
         """The plain scalar that the next line may continue."""
         self._indent = 0
         self._empty = False
-        """Whether the last field has had no value yet."""
+        """Whether the last field has no value yet."""
 
     def take(self, line: str, number: int) -> bool:
-        """Read a line; return whether it is one of those that are understood here."""
+        """Read a line. Return False if the full parser is needed."""
         field = _FIELD.fullmatch(line)
         if field is None:
             return self._continue(line)
@@ -69,7 +71,7 @@ class _Reader:
             return False
         if not _is_text(key):
             return False
-        self._key = key = intern(key)  # every skill has the same few
+        self._key = key = intern(key)  # most skills use the same few keys
         self._indent = len(indent)
         if not indent:
             self._lines[key] = number
@@ -80,7 +82,7 @@ class _Reader:
         return True
 
     def fields(self) -> Fields | None:
-        """Return everything that was read."""
+        """Return the fields, or None if the full parser is needed."""
         return Fields(self._values, self._lines) if self._values and self._end() else None
 
     def _continue(self, line: str) -> bool:
@@ -91,9 +93,9 @@ class _Reader:
         return True
 
     def _enter(self, indent: str) -> bool:
-        """Find the mapping that a field with this indent belongs to."""
+        """Select the mapping for a field with this indent. Return False if the full parser is needed."""
         if not indent:
-            if self._empty:  # a field without a value: there are several ways to read that
+            if self._empty:  # a field without a value is left to the full parser
                 return False
             self._target, self._below = self._values, None
             return True
@@ -105,10 +107,10 @@ class _Reader:
         return not self._empty and self._below is not None
 
     def _end(self) -> bool:
-        """Give the last field the value that its words mean."""
+        """Set the value of the last field. Return False if the full parser is needed."""
         if not self._words:
             return not (self._empty and self._target is not self._values)
-        if may_be_ambiguous(self._words):  # the parser reports what is ambiguous about it
+        if may_be_ambiguous(self._words):  # the full parser reports the ambiguity
             return False
         try:
             self._target[self._key] = parse_core_scalar(self._words)

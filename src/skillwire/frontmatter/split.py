@@ -1,4 +1,4 @@
-"""Find where the frontmatter of a `SKILL.md` begins and ends."""
+"""Find the frontmatter and the body in a `SKILL.md`."""
 
 import re
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from skillwire.core.problem import Problem, Rule, Severity
 MAX_FRONTMATTER = 64 * 1024
 """Bytes between the two fences."""
 OPENING = "---\n"
-"""What the text of every frontmatter begins with, however its file spells the opening fence."""
+"""The first line of every frontmatter text, however the file writes the opening fence."""
 _FENCE = rb"---[ \t]*(?:\r?\n|\Z)"
 _OPENING = re.compile(rb"(?:\xef\xbb\xbf)?" + _FENCE)
-# The search starts at the line break of the opening fence, so an empty frontmatter needs no case of its
-# own, and the literal `\n---` at the front lets the search skip through the bytes instead of testing each.
+# The search starts at the line break of the opening fence, so an empty frontmatter needs no special case.
+# The literal `\n---` in front lets the search skip through the bytes instead of testing each.
 _CLOSING = re.compile(rb"\n" + _FENCE)
 _EXACT_FENCES = (b"---\n", b"---\r\n")
 _LATE_OPENING = re.compile(rb"(?:\xef\xbb\xbf)?\s+" + _FENCE)
@@ -22,36 +22,36 @@ _SAVE_AS_UTF8 = "save the file as UTF-8"
 
 
 class UnreadableError(Exception):
-    """The one fault that ends the reading of a frontmatter. `read_document` turns it into a `Problem`."""
+    """The problem that prevents reading a frontmatter. `read_document` turns it into a `Problem`."""
 
     def __init__(self, rule: Rule, message: str, *, hint: str, line: int | None = None) -> None:
         self.rule, self.message, self.hint, self.line = rule, message, hint, line
         super().__init__(message)
 
     def problem(self, path: str) -> Problem:
-        """Return the fault as a problem of the file at `path`."""
+        """Return the error as a problem of the file at `path`."""
         return Problem(path, self.rule, Severity.ERROR, self.message, hint=self.hint, line=self.line)
 
 
 @dataclass(frozen=True, slots=True)
 class Frontmatter:
-    """The two parts of a file, of which only the first is copied."""
+    """The frontmatter of a file as text, and its offsets in the file."""
 
     text: str
-    """A YAML document that starts with the opening fence, so that its lines are those of the file.
+    """A YAML document that starts with the opening fence, so that its line numbers are those of the file.
 
-    It keeps the line break before the closing fence: without it a block scalar loses its last `\\n`.
+    It includes the line break before the closing fence: without it, a block scalar loses its last `\\n`.
     """
     start: int
-    """Where the line below the opening fence begins, in bytes of the file."""
+    """Byte offset of the line below the opening fence."""
     end: int
-    """Where the closing fence begins, in bytes of the file."""
+    """Byte offset of the closing fence."""
     body: int
-    """Where the body begins, in bytes of the file."""
+    """Byte offset of the body."""
 
 
 def split(content: bytes) -> Frontmatter:
-    """Return the parts of a `SKILL.md`, or raise `UnreadableError`. Linear, whatever the bytes are."""
+    """Return the frontmatter of a `SKILL.md`, or raise `UnreadableError`. Takes linear time for any bytes."""
     if content.startswith(_WIDE_ENCODING_STARTS):
         raise UnreadableError(
             Rule.FRONTMATTER_ENCODING, "the file is UTF-16 or UTF-32, not UTF-8", hint=_SAVE_AS_UTF8, line=1
@@ -65,7 +65,7 @@ def split(content: bytes) -> Frontmatter:
         raise UnreadableError(
             Rule.FRONTMATTER_UNCLOSED,
             "the frontmatter that starts on line 1 never ends",
-            hint="end it with a line that holds only `---`, at the very left",
+            hint="end it with a line that contains only `---`, without indentation",
             line=1,
         )
     end = closing.start() + 1
@@ -80,7 +80,7 @@ def split(content: bytes) -> Frontmatter:
 
 
 def find_loose_fence(content: bytes, frontmatter: Frontmatter) -> int | None:
-    """Return the line of a fence with spaces or tabs behind it, or None. Some clients take it for text."""
+    """Return the line of a fence followed by spaces or tabs, or None. Some clients do not recognize it."""
     opening, closing = content[: frontmatter.start], content[frontmatter.end : frontmatter.body]
     if opening.endswith(_EXACT_FENCES) and closing.rstrip(b"\r\n") == b"---":
         return None
@@ -88,7 +88,7 @@ def find_loose_fence(content: bytes, frontmatter: Frontmatter) -> int | None:
 
 
 def line_of(content: bytes, offset: int) -> int:
-    """Return the line, counted from 1, that holds the byte at `offset`."""
+    """Return the line, counted from 1, of the byte at `offset`."""
     return content.count(b"\n", 0, offset) + 1
 
 
@@ -107,7 +107,7 @@ def _decode(content: bytes, start: int, end: int) -> str:
 def _missing_error(content: bytes) -> UnreadableError:
     late = _LATE_OPENING.match(content)
     hint = (
-        "remove what stands before the first `---`"
+        "remove everything before the first `---`"
         if late
         else "start the file with a line `---`, then `name: …` and `description: …`, then another line `---`"
     )

@@ -1,4 +1,4 @@
-"""Frontmatter values: YAML 1.2 scalars, those that YAML 1.1 reads differently, and fields."""
+"""Frontmatter values: YAML 1.2 scalars, ambiguities with YAML 1.1, and fields."""
 
 import re
 from collections.abc import Callable
@@ -13,8 +13,8 @@ from skillwire.safe_text import quoted
 
 Scalar = str | int | float | bool | None
 
-_SMALLEST, _LARGEST = -(2**63), 2**64 - 1
-_LONGEST = len(str(_SMALLEST))
+_MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**64 - 1
+_MAX_DIGITS = len(str(_MIN_INTEGER))
 _NUMBER_STARTS = frozenset("+-.0123456789")
 _WORDS: dict[str, Scalar] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -34,32 +34,32 @@ _NUMBER = re.compile(
 _BOOLEAN_WORDS = frozenset({"yes", "no", "on", "off"})
 _SPECIAL = frozenset({"=", "<<"})
 _STARTS = frozenset("+-.0123456789")
-# What some parser may read as a number, a date or a time; and of that, what all parsers read alike.
+# Text that some parser may read as a number, date or time; and the part of it that all parsers read alike.
 _LOOKS_LIKE_NUMBER = re.compile(r"[-+]?\.?[0-9][-+0-9a-fA-FxXoObBtTzZ_:. \t]*")
 _SAME_IN_BOTH_VERSIONS = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]+)*")
 _MAX_WRITTEN_NUMBER = 10**15
-"""People do not want to write larger floats without an exponent, so no spelling is proposed."""
+"""No spelling is proposed for larger floats: people write those with an exponent."""
 
 
 class NotFiniteError(ValueError):
-    """A number that JSON cannot say."""
+    """A number is infinite or NaN, which JSON cannot represent."""
 
 
 def parse_core_scalar(text: str) -> Scalar:
-    """Return what `text` means where it stands without quotes.
+    """Return the value of `text` as a plain scalar of the YAML 1.2 core schema.
 
     What is not in the table is text: `yes`, `2024-01-02`, `12:30:45`, `1_000`, `<<`.
     """
     if text in _WORDS:
         return _WORDS[text]
-    # Most scalars are words, and a look at the first character is much cheaper than the expression.
+    # Most scalars are words, and testing the first character is much cheaper than the expression.
     if text[0] not in _NUMBER_STARTS or (number := _NUMBER.fullmatch(text)) is None:
         return text
     return _NUMBER_PARSERS[str(number.lastgroup)](text)
 
 
 def is_plain_text(text: str) -> bool:
-    """Whether the scalar `text` stays text without quotes."""
+    """Return whether the scalar `text` stays text without quotes."""
     try:
         return isinstance(parse_core_scalar(text), str)
     except NotFiniteError:
@@ -67,22 +67,22 @@ def is_plain_text(text: str) -> bool:
 
 
 def _decimal(text: str) -> int | float:
-    # Python refuses to read integers of thousands of digits; those are floats anyway.
-    return _integer(int(text)) if len(text) <= _LONGEST else _long_decimal(text)
+    # Python refuses to parse integers of thousands of digits; those become floats anyway.
+    return _integer(int(text)) if len(text) <= _MAX_DIGITS else _long_decimal(text)
 
 
 def _long_decimal(text: str) -> int | float:
     digits = text.lstrip("+-0")
-    if len(digits) > _LONGEST:
+    if len(digits) > _MAX_DIGITS:
         return _float(text)
     magnitude = int(digits or "0")
     return _integer(-magnitude if text.startswith("-") else magnitude)
 
 
 def _integer(value: int) -> int | float:
-    if _SMALLEST <= value <= _LARGEST:
+    if _MIN_INTEGER <= value <= _MAX_INTEGER:
         return value
-    # No JSON reader promises more than 64 bits, and npm `yaml` reads a double here too.
+    # JSON readers support at most 64 bits, and npm `yaml` reads a double here too.
     try:
         return float(value)
     except OverflowError:
@@ -119,14 +119,14 @@ class Ambiguity:
 
 
 def may_be_ambiguous(text: str) -> bool:
-    """Whether a plain scalar may mean something else in YAML 1.1. Loads no parser."""
+    """Return whether a plain scalar may have another value in YAML 1.1. Does not load a parser."""
     if text[:1] not in _STARTS:
         return text.lower() in _BOOLEAN_WORDS or text in _SPECIAL
     return _LOOKS_LIKE_NUMBER.fullmatch(text) is not None and _SAME_IN_BOTH_VERSIONS.fullmatch(text) is None
 
 
 def find_ambiguity(text: str, value: Scalar, field: str, line: int) -> Ambiguity | None:
-    """Return what is ambiguous about the plain scalar `text`, which means `value` in YAML 1.2."""
+    """Return the ambiguity of the plain scalar `text`, whose YAML 1.2 value is `value`, or None."""
     if not may_be_ambiguous(text):
         return None
     other = _parse_yaml_1_1(text)
@@ -149,7 +149,7 @@ def _hint(text: str, value: Scalar) -> str:
 
 
 def _format_number(value: Scalar) -> str:
-    """Return a number as all parsers read it."""
+    """Return a number as all parsers read it, or `` to propose none."""
     if isinstance(value, float):
         return repr(value) if 1e-4 <= abs(value) < _MAX_WRITTEN_NUMBER else ""
     return str(value)
@@ -176,7 +176,7 @@ def _parse_yaml_1_1(text: str) -> object:
     node = yaml.ScalarNode(yaml.SafeLoader("").resolve(yaml.ScalarNode, text, (True, False)), text)
     try:
         return yaml.constructor.SafeConstructor().construct_object(node)
-    except (ValueError, yaml.YAMLError):  # a day that no calendar has
+    except (ValueError, yaml.YAMLError):  # a date that does not exist
         return None
 
 
@@ -189,11 +189,11 @@ def _yaml() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The mapping of a frontmatter."""
+    """The fields of a frontmatter."""
 
     values: dict[str, Json]
-    """JSON as it stands: text without lone surrogates, 64-bit integers, finite floats, string keys."""
+    """Valid JSON values: text without lone surrogates, 64-bit integers, finite floats, string keys."""
     lines: dict[str, int]
-    """Where each top-level field stands."""
+    """The line of each top-level field."""
     ambiguities: tuple[Ambiguity, ...] = ()
     """Values that another parser reads differently."""

@@ -1,4 +1,4 @@
-"""Write fields as a frontmatter that every YAML parser reads alike."""
+"""Write frontmatter that every YAML parser reads alike."""
 
 import json
 import re
@@ -8,19 +8,19 @@ from typing import Any, cast
 from skillwire.core.record import Json
 from skillwire.frontmatter.values import is_plain_text
 
-# A letter, then letters, digits and a few signs that mean nothing in YAML; no space or sign at the end.
-# What begins with a digit may be a number, a date or a time of day to somebody.
+# A letter, then letters, digits and a few characters without meaning in YAML; no space or sign at the end.
+# Some parsers may read text that begins with a digit as a number, a date or a time.
 _PLAIN = re.compile(r"[A-Za-z](?:[A-Za-z0-9 ._/()+-]*[A-Za-z0-9.)])?")
 _BOOLEAN_WORDS = frozenset({"y", "n", "yes", "no", "on", "off"})
-"""Text in YAML 1.2, and something else to readers of YAML 1.1."""
+"""Text in YAML 1.2, and booleans in YAML 1.1."""
 _FENCE = "---"
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def format_scalar(text: str) -> str:
-    """Return `text` on one line: plain if that stays text, else in the quotes that need least.
+    """Return `text` as a YAML scalar on one line: plain if possible, else in single or double quotes.
 
-    `skills-ref` ends the frontmatter at the first three dashes anywhere, so they are never written as such.
+    `skills-ref` ends the frontmatter at the first three dashes anywhere, so they are always escaped.
     """
     if _FENCE not in text:
         if _PLAIN.fullmatch(text) and text.lower() not in _BOOLEAN_WORDS and is_plain_text(text):
@@ -41,7 +41,7 @@ def _escaped(character: str) -> str:
 
 
 def write_frontmatter(fields: Mapping[str, Json]) -> str:
-    """Return a frontmatter with both fences, a line for each field. Raises `ValueError` for NaN."""
+    """Return frontmatter with both fences, one line for each field. Raises `ValueError` for NaN."""
     lines = [f"{format_scalar(key)}: {_value(value)}\n" for key, value in fields.items()]
     return "".join(["---\n", *lines, "---\n"])
 

@@ -1,6 +1,6 @@
-"""YAML 1.2 values from PyYAML's event stream, with the line of every top-level field.
+"""Read YAML 1.2 values from PyYAML's event stream, with the line of every top-level field.
 
-What two implementations could read in two ways is refused, by a rule of its own (S7, H26).
+Text that two implementations could read differently is refused. Each case has its own rule (S7, H26).
 """
 
 from collections import deque
@@ -25,13 +25,14 @@ from skillwire.frontmatter.values import (
 )
 
 MAX_DEPTH = 64
-"""How many mappings and lists may stand inside each other, the outermost included."""
+"""How deep mappings and lists may be nested, including the outermost."""
 
 
 def load(text: str) -> Fields:
-    """Return the mapping that `text` holds, or raise `UnreadableError`.
+    """Return the fields of `text`, or raise `UnreadableError`.
 
-    `text` starts with the opening fence, so its lines are the file's, and its line breaks are all `\\n`.
+    `text` starts with the opening fence, so that its line numbers are those of the file. Its line breaks are
+    all `\\n`.
     """
     check_characters(text)
     reader, layout = _Reader(), Layout(text)
@@ -42,7 +43,7 @@ def load(text: str) -> Fields:
     except YAMLError as error:
         raise translate_yaml_error(error, text) from None
     except (ValueError, OverflowError):
-        # An escape beyond Unicode: libyaml names it, PyYAML's own parser falls over it.
+        # An escape beyond Unicode: libyaml reports it, PyYAML's own parser fails on it.
         raise escape_error(None) from None
     check_comments(text)
     if not isinstance(reader.root, dict):
@@ -64,17 +65,17 @@ def _find_tab_ambiguities(text: str, reader: "_Reader") -> Iterator[Ambiguity]:
             pass
     except MarkedYAMLError as error:
         line = 1 if error.problem_mark is None else error.problem_mark.line + 1
-        began = [field for field, at in reader.lines.items() if at <= line]
+        earlier = [field for field, at in reader.lines.items() if at <= line]
         yield Ambiguity(
-            began[-1] if began else "",
+            earlier[-1] if earlier else "",
             line,
-            "a tab outside of quotes is an error to some parsers: clients with PyYAML refuse the skill",
+            "a tab outside of quotes is an error for some parsers: clients with PyYAML refuse the skill",
             "write a space instead of the tab, or put the whole value in quotes",
         )
 
 
 def _find_trailing_ambiguities(text: str, reader: "_Reader") -> Iterator[Ambiguity]:
-    """Yield a block of text that ends the frontmatter: some readers cut the line break before the fence."""
+    """Yield a block of text that ends the frontmatter: some clients drop the line break before the fence."""
     block = next((each for each in reader.last if each.style in {"|", ">"}), None)
     if block is not None and _scalars(text.removesuffix("\n")) != _scalars(text):
         yield Ambiguity(
@@ -91,7 +92,7 @@ def _scalars(text: str) -> list[str]:
 
 @dataclass(slots=True)
 class _Open:
-    """A mapping or a list whose end has not come yet."""
+    """A mapping or list that has not ended yet."""
 
     target: dict[str, Json] | list[Json]
     key: str | None = None
@@ -99,16 +100,16 @@ class _Open:
 
 
 class _Reader:
-    """Builds the value from events. What is open waits on a list: nesting costs no recursion."""
+    """Builds the value from events. Open collections are on a stack, so nesting needs no recursion."""
 
     def __init__(self) -> None:
         self.root: Json = None
         self.lines: dict[str, int] = {}
         self.ambiguities: list[Ambiguity] = []
         self.last: deque[events.ScalarEvent] = deque(maxlen=2)
-        """The scalars that end the document: a value, perhaps with its key before it."""
+        """The last scalars of the document: a value, and maybe its key before it."""
         self.last_field = ""
-        """The top-level field that was begun last."""
+        """The top-level field that began last."""
         self._open: list[_Open] = []
         self._documents = 0
 
@@ -166,7 +167,7 @@ class _Reader:
             raise refusals.scalar_key(event)
         if key in mapping:
             raise refusals.duplicate_key(event)
-        # The key is in its place before its value is known, so a second one is seen whatever the value is.
+        # The key is added before its value is known, so that a duplicate is found whatever the value is.
         mapping[key] = None
         self._open[-1].key = key
         if len(self._open) == 1:

@@ -1,4 +1,4 @@
-"""What is served: an immutable catalogue, and the library that replaces it when something changes."""
+"""What is served: the immutable catalogue, and the library that replaces it when something changes."""
 
 from typing import TYPE_CHECKING
 

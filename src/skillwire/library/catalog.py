@@ -1,4 +1,4 @@
-"""The immutable catalogue: what is served at one moment, and what each URI means."""
+"""The immutable catalogue: all skills at one moment, and what each URI refers to."""
 
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,21 +19,21 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class ServedFile:
-    """A file, and the skill that it is served for: its own, where skills are nested (S16)."""
+    """A file and its skill. With nested skills, it is the innermost one that has the file (S16)."""
 
     entry: SkillRecord
     file: SkillFile | LiveFile
 
 
 def entry_in(entries: Entries, folder: str) -> SkillRecord | None:
-    """Return the skill whose folder has this URI."""
+    """Return the skill whose folder has this URI, or None."""
     return entries.get(f"{folder}/{SKILL_FILE}")
 
 
 def enclosing_skills(entries: Entries, above: Container[str], uri: str) -> list[SkillRecord]:
-    """Return the skills in whose folders `uri` stands, innermost first.
+    """Return the skills whose folders contain `uri`, innermost first.
 
-    `above` are the URIs of all folders on the way to a skill.
+    `above` contains the URIs of all folders above skills.
     """
     found: list[SkillRecord] = []
     end = uri.find("/", len(SCHEME))
@@ -51,7 +51,7 @@ def enclosing_skills(entries: Entries, above: Container[str], uri: str) -> list[
 def affected_skills(
     entries: Entries, above: Mapping[str, tuple[str, ...]], uri: str
 ) -> Iterator[SkillRecord]:
-    """Yield the skills in whose folders `uri` stands, the one whose folder it is, and those below it."""
+    """Yield the skills whose folders contain `uri`, the skill with that folder, and the skills below it."""
     yield from enclosing_skills(entries, above, uri)
     pending = [uri]
     while pending:
@@ -62,12 +62,12 @@ def affected_skills(
 
 
 class Files(Mapping[str, ServedFile]):
-    """Every file of every skill."""
+    """All files of all skills, by URI."""
 
     __slots__ = ("_above", "_entries")
 
     def __init__(self, entries: Entries, above: Container[str]) -> None:
-        """`above` are the URIs of all folders on the way to a skill."""
+        """`above` contains the URIs of all folders above skills."""
         self._entries = entries
         self._above = above
 
@@ -86,19 +86,22 @@ class Files(Mapping[str, ServedFile]):
 
 
 class Folders(Mapping[str, tuple[str, ...]]):
-    """The URIs of what stands in each folder, of a skill or of the namespace above skills, sorted (S15)."""
+    """The sorted URIs of the children of each folder, inside skills and above them (S15)."""
 
     __slots__ = ("_above", "_entries")
 
     def __init__(self, entries: Entries, above: Mapping[str, tuple[str, ...]]) -> None:
-        """`above` are the children of each folder on the way to a skill, for the sake of the skills."""
+        """`above` maps each folder above skills to those of its children that lead to a skill."""
         self._entries = entries
         self._above = above
 
     def __getitem__(self, uri: str) -> tuple[str, ...]:
         skills = (entry_in(self._entries, uri), *enclosing_skills(self._entries, self._above, uri))
-        told = (self._above.get(uri), *(entry.children_at(uri) for entry in skills if entry is not None))
-        parts = [part for part in told if part is not None]
+        candidates = (
+            self._above.get(uri),
+            *(entry.children_at(uri) for entry in skills if entry is not None),
+        )
+        parts = [part for part in candidates if part is not None]
         if not parts:
             raise KeyError(uri)
         return parts[0] if len(parts) == 1 else tuple(sorted({child for part in parts for child in part}))
@@ -117,32 +120,32 @@ class Folders(Mapping[str, tuple[str, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Everything that is served at one moment. A URI is looked up, never joined to a path."""
+    """All skills at one moment. A URI is looked up, never joined to a path."""
 
     entries: Mapping[str, SkillRecord]
     """Skills by the URI of their `SKILL.md`, in listing order."""
     above: Mapping[str, tuple[str, ...]]
-    """Folders on the way to skills, by their URIs: of their children, those that lead to one, sorted."""
+    """Each folder above skills, by URI, with the sorted URIs of those children that lead to a skill."""
     listing: tuple[str, ...]
     """The URIs of all skills that the extension lists, in that order."""
     positions: Mapping[str, int]
-    """Where each skill stands in the listing."""
+    """The index of each skill in `listing`."""
     problems: tuple[Problem, ...]
-    """Everything that is wrong, in every source."""
+    """The problems of all sources."""
     shared_names: Mapping[str, Problem]
-    """For each skill whose name is not its own alone, the problem that says so (S17)."""
+    """The problem of each skill that shares its name with another, by URI (S17)."""
     nonconforming: Mapping[str, Problem] = field(default_factory=dict[str, Problem])
-    """For each skill that makes strict clients refuse a whole list, the problem that says so."""
+    """The problem of each skill that makes strict clients refuse a whole list, by URI."""
     templates: tuple[SkillTemplate, ...] = ()
-    """Skills that are in no list: one for each way to fill in a path. What is listed comes first."""
+    """Templates of skills that are not listed. Listed skills take precedence."""
     has_several_sources: bool = False
-    """Whether there are several sources: then the paths in problems begin with the label of theirs."""
+    """Whether there are several sources. Paths in problems then begin with the label of the source."""
     has_path_conflicts: bool = False
-    """Whether some skill had to give way to another."""
+    """Whether a skill was moved or left out because its path was taken."""
     visibility: VisibilityPolicy = field(default_factory=VisibilityPolicy)
-    """Who may start a skill, as the operator decided."""
+    """The operator's policy on who may start a skill."""
     withheld: tuple[SkillRecord, ...] = field(init=False, repr=False, compare=False)
-    """The skills that nobody approved, in listing order."""
+    """The skills without a valid approval, in listing order."""
     _patterns: TemplateIndex = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -176,7 +179,7 @@ class Catalog:
         raise NotServedError(uri, "file", hint)
 
     def serves(self, uri: str) -> bool:
-        """Whether `uri` is that of a file or a folder."""
+        """Return whether `uri` is the URI of a served file or folder."""
         return uri in self.files or uri in self.directories or self._find_templated(uri) is not None
 
     def children(self, uri: str) -> tuple[str, ...]:
@@ -186,36 +189,36 @@ class Catalog:
         return children
 
     def _find_templated(self, uri: str) -> SkillRecord | None:
-        """Return the skill at `uri` among those that are in no list."""
+        """Return the skill at `uri` from a template, or None."""
         entry = self._patterns.entry(uri)
         return None if entry is None or self._inside_another(entry) else entry
 
     def _inside_another(self, entry: SkillRecord) -> bool:
-        """Whether a skill stands in the folder of one whose list of files is complete, without it (S8)."""
-        spelled = root_uri(unquote(part) for part in entry.path.split("/"))
-        return any(not outer.dynamic for outer in enclosing_skills(self.entries, self.above, spelled))
+        """Return whether the skill is in the folder of one whose complete list of files lacks it (S8)."""
+        root = root_uri(unquote(part) for part in entry.path.split("/"))
+        return any(not outer.dynamic for outer in enclosing_skills(self.entries, self.above, root))
 
     def problems_of(self, entry: SkillRecord) -> tuple[Problem, ...]:
-        """Return what is wrong with a skill that is served all the same."""
+        """Return the problems of a skill that is served."""
         shared = self.shared_names.get(entry.uri)
         own = (self.shown(problem, entry.origin.source) for problem in entry.problems)
         refused = self.nonconforming.get(entry.uri)
         return (*own, *(each for each in (shared, refused) if each is not None))
 
     def withheld_report(self, entry: SkillRecord) -> dict[str, str | int | None]:
-        """Return a withheld skill as it is told beside the problems."""
+        """Return a withheld skill in the form of a problem."""
         origin = entry.origin
         return withheld_report(
             entry, f"{origin.source}/{origin.path}" if self.has_several_sources else origin.path
         )
 
     def shown(self, problem: Problem, label: str) -> Problem:
-        """Return a problem of the source `label`, as it is told beside those of the others."""
+        """Return a problem of the source `label`, with the label in its path if there are several sources."""
         return replace(problem, path=f"{label}/{problem.path}") if self.has_several_sources else problem
 
 
 class CatalogMemo(Generic[Value]):
-    """Remembers what was made from the last catalogue."""
+    """Memo of the value computed from the last catalogue."""
 
     def __init__(self, make: Callable[[Catalog], Value]) -> None:
         self._make = make

@@ -1,4 +1,4 @@
-"""What is different between two catalogues. Surfaces decide from it what their clients must hear."""
+"""The difference between two catalogues. Features decide from it which notifications to send."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from skillwire.library.catalog import Catalog
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One skill before and after a change. None where it does not exist."""
+    """One skill before and after a change. None if it does not exist then."""
 
     before: SkillRecord | None
     after: SkillRecord | None
@@ -28,11 +28,11 @@ class Change:
     after: Catalog
     edits: tuple[Edit, ...]
     uris: frozenset[str]
-    """Every file that came, went or has other bytes, and every directory above one."""
+    """Every file that was added, removed or changed, and every directory above one."""
 
     @classmethod
     def between(cls, before: Catalog, after: Catalog) -> "Change":
-        """Compare two catalogues. What is the same object in both costs next to nothing."""
+        """Compare two catalogues. Objects that are in both cost almost nothing."""
         old, new = before.entries, after.entries
         gone = (Edit(entry, None) for uri, entry in old.items() if uri not in new)
         others = (Edit(old.get(uri), entry) for uri, entry in new.items() if old.get(uri) is not entry)
@@ -49,7 +49,7 @@ class Change:
 
     @property
     def visibility_changed_uris(self) -> frozenset[str]:
-        """The URIs of the skills of which the operator decided something else."""
+        """The URIs of the skills for which the operator's decision changed."""
         before, after = self.before.visibility.overrides, self.after.visibility.overrides
         if before is after:
             return frozenset()
@@ -57,7 +57,7 @@ class Change:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the two are the same to everybody."""
+        """Whether nothing changed for any client."""
         catalog = self.edits or self.has_problem_changes or self.has_template_changes
         return not catalog and not self.visibility_changed_uris
 
@@ -67,7 +67,7 @@ class Change:
 
     @property
     def has_name_changes(self) -> bool:
-        """Whether some skill is called differently, because a name is shared now or is not any more."""
+        """Whether the name to use for some skill changed, because a name became shared or unique."""
         return self.before.shared_names.keys() != self.after.shared_names.keys()
 
 
@@ -83,12 +83,12 @@ def _uris(edits: tuple[Edit, ...]) -> Iterator[str]:
 
 
 def _client_view(file: SkillFile | LiveFile | None) -> object:
-    """Return what clients see of a file. They do not see whether it is executable."""
+    """Return the properties of a file that clients see. They do not see whether it is executable."""
     return (file.mime_type, file.digest, file.size) if isinstance(file, SkillFile) else file
 
 
 def _content(entry: SkillRecord | None) -> dict[str, SkillFile | LiveFile | None]:
-    """Return each file and folder of a skill by its URI."""
+    """Return the files and folders of a skill by URI."""
     if entry is None:
         return {}
     folders = (entry.root, *map(entry.uri_of, entry.directories))

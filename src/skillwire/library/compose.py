@@ -17,16 +17,16 @@ from skillwire.sources.base import Scan
 
 @dataclass(frozen=True, slots=True)
 class LabelledScan:
-    """A scan, and the label of the source that it came from."""
+    """A scan, and the label of its source."""
 
     label: str
     scan: Scan
 
 
 def compose(scans: Sequence[LabelledScan], *, movable: bool = True) -> Catalog:
-    """Return the catalogue of all scans. The first source keeps its paths; later ones give way.
+    """Return the catalogue of all scans. If two skills have the same path, the earlier source keeps it.
 
-    They go below the label of their source if they are `movable`, else they are left out.
+    The other skill is published below the label of its source if `movable`, else it is left out.
     """
     namespace = Namespace()
     taken: list[Problem] = []
@@ -62,12 +62,12 @@ def listed(entries: Iterable[SkillRecord]) -> tuple[str, ...]:
 
 
 def merge_templates(scans: Sequence[LabelledScan]) -> tuple[SkillTemplate, ...]:
-    """Return the templates of all sources. Of two at one path, the first is meant."""
+    """Return the templates of all sources. If two match a URI, the first one wins."""
     return tuple(template for labelled in scans for template in labelled.scan.templates)
 
 
 def collect_problems(scans: Sequence[LabelledScan]) -> Iterator[Problem]:
-    """Yield what the sources found wrong, with the label of the source where there are several."""
+    """Yield the problems of the sources, with the label in the path if there are several sources."""
     for labelled in scans:
         own = (problem for entry in labelled.scan.entries for problem in entry.problems)
         for problem in chain(labelled.scan.problems, own):
@@ -83,36 +83,36 @@ def _shown_path(label: str, path: str, scans: Sequence[LabelledScan]) -> str:
 
 
 class Namespace:
-    """What each URI stands for so far."""
+    """The URIs that are assigned so far."""
 
     def __init__(self) -> None:
         self.entries: dict[str, SkillRecord] = {}
         self._above: defaultdict[str, set[str]] = defaultdict(set)
         self._files: dict[str, dict[str, SkillFile | LiveFile]] = {}
-        """The files of skills that stand around others, or may, by the URIs of both."""
+        """Cache of the files of skills that may contain others, by the URI of the skill and of the file."""
 
     def claim(self, entry: SkillRecord) -> SkillRecord | None:
-        """Give `entry` its URIs, or return the skill that is in the way and change nothing."""
+        """Assign its URIs to `entry`. If a skill conflicts, return that one and change nothing."""
         if (other := self._in_the_way(entry)) is not None:
             return other
         self.entries[entry.uri] = entry
         child = entry.root
         for folder in parents(child):
             children = self._above[folder]
-            if child in children:  # and so is every folder above in the one above that
+            if child in children:  # then the folders above are registered, too
                 break
             children.add(child)
             child = folder
         return None
 
     def above(self) -> dict[str, tuple[str, ...]]:
-        """Return the children of each folder on the way to a skill, sorted."""
+        """Return the sorted children of each folder above skills."""
         return {uri: tuple(sorted(children)) for uri, children in self._above.items()}
 
     def _in_the_way(self, entry: SkillRecord) -> SkillRecord | None:
         if entry.uri in self.entries:
             return self.entries[entry.uri]
-        # Only a skill around this one, or inside it, can have a file of the same URI.
+        # Only a skill around this one, or inside it, can have a file with the same URI.
         for outer in enclosing_skills(self.entries, self._above, entry.root):
             if self._contradict(outer, entry):
                 return outer
@@ -128,9 +128,9 @@ class Namespace:
             yield from self._inside(child)
 
     def _contradict(self, outer: SkillRecord, inner: SkillRecord) -> bool:
-        """Whether two skills cannot both be as they say, one standing in the folder of the other.
+        """Return whether an outer skill does not allow a skill inside its folder.
 
-        A skill's list of files is complete (S8): all that lives in its folder must be on it, with the same
+        The file list of a skill is complete (S8): it must contain all files in its folder, with the same
         bytes. A dynamic skill has no such list (S9), so nothing can be missing from it.
         """
         known = self._files.setdefault(outer.uri, {})
@@ -155,28 +155,28 @@ def _uri_taken(entry: SkillRecord, taken: SkillRecord, scans: Sequence[LabelledS
         Rule.URI_TAKEN,
         Severity.ERROR,
         f"its address {quoted(entry.uri)} belongs to {quoted(_place(taken, scans))}",
-        hint="rename the folder of one of the two, so that neither stands in the other's",
+        hint="rename the folder of one of the two, so that neither is inside the other",
     )
 
 
 def shared_names(entries: Iterable[SkillRecord], scans: Sequence[LabelledScan]) -> dict[str, Problem]:
-    """Return, for each skill whose name is not its own alone, the problem that says so (S17)."""
+    """Return the problem of each skill that shares its name with another, by URI (S17)."""
     by_name: defaultdict[str, list[SkillRecord]] = defaultdict(list)
     for entry in entries:
         by_name[entry.name].append(entry)
     shared: dict[str, Problem] = {}
     for name, sharing in by_name.items():
         if len(sharing) > 1:
-            # Thousands may share one: what is told of the first, and of all others, is made once.
+            # Thousands of skills may share a name: the texts for the first and for all others are made once.
             first, *others = sharing
-            told = [_name_shared(name, other, len(sharing), scans) for other in (others[0], first)]
-            shared[first.uri] = replace(told[0], path=_place(first, scans))
-            shared |= {each.uri: replace(told[1], path=_place(each, scans)) for each in others}
+            problems = [_name_shared(name, other, len(sharing), scans) for other in (others[0], first)]
+            shared[first.uri] = replace(problems[0], path=_place(first, scans))
+            shared |= {each.uri: replace(problems[1], path=_place(each, scans)) for each in others}
     return shared
 
 
 def nonconforming(entries: Iterable[SkillRecord], scans: Sequence[LabelledScan]) -> dict[str, Problem]:
-    """Return, for each skill that makes strict clients refuse a whole list, the problem that says so."""
+    """Return the problem of each skill that makes strict clients refuse a whole list, by URI."""
     return {entry.uri: _not_listed(entry, scans) for entry in entries if entry.nonconformities}
 
 
@@ -189,7 +189,7 @@ def _not_listed(entry: SkillRecord, scans: Sequence[LabelledScan]) -> Problem:
         _place(entry, scans),
         Rule.NOT_LISTED,
         Severity.WARNING,
-        f"strict clients refuse every list that holds this skill, {listed_with}: {what}",
+        f"strict clients refuse every list with this skill, {listed_with}: {what}",
         hint="ask the operator of its server to fix it" if entry.origin.foreign else fixes,
         field=reasons[0].field,
     )
@@ -201,7 +201,7 @@ def _name_shared(name: str, other: SkillRecord, number: int, scans: Sequence[Lab
         "",
         Rule.NAME_SHARED,
         Severity.WARNING,
-        f"the name {quoted(name)} is also that of {also}; all of them are served",
+        f"the name {quoted(name)} is also used by {also}; all of them are served",
         hint="give each its own name, so that people and models can tell them apart",
         field="name",
     )
@@ -210,16 +210,16 @@ def _name_shared(name: str, other: SkillRecord, number: int, scans: Sequence[Lab
 def update_catalog(
     catalog: Catalog, before: Scan, after: Scan, scans: Sequence[LabelledScan]
 ) -> Catalog | None:
-    """Return the catalogue of `scans`, made from the one before; None if that could go wrong.
+    """Return the catalogue of `scans`, made from the previous one, or None if it must be composed anew.
 
-    `before` became `after`, which is part of `scans` already. It goes well as long as nobody had to give way
-    to anybody, and nobody has to now: then a skill that comes, goes or changes concerns no other.
+    `before` was replaced by `after`, which is already in `scans`. This works only if no skill had or has a
+    path conflict: then a skill that is added, removed or changed does not affect any other.
     """
     if catalog.has_path_conflicts:
         return None
-    kept = {id(entry) for entry in after.entries}
+    remaining = {id(entry) for entry in after.entries}
     known = {id(entry) for entry in before.entries}
-    gone = [entry for entry in before.entries if id(entry) not in kept]
+    gone = [entry for entry in before.entries if id(entry) not in remaining]
     new = [entry for entry in after.entries if id(entry) not in known]
     space = _Space(catalog)
     if not space.release(gone) or not space.claim(new):
@@ -243,12 +243,12 @@ def update_catalog(
 
 
 def _listed_as(entry: SkillRecord) -> tuple[str, bool, object]:
-    """Return what decides whether and where a skill is listed."""
+    """Return what determines whether and where a skill is listed."""
     return entry.uri, entry.listed, entry.nonconformities
 
 
 class _Space:
-    """The URIs of a catalogue, while skills are taken out and put in."""
+    """The URIs of a catalogue, while skills are removed and added."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._entries = catalog.entries
@@ -257,7 +257,7 @@ class _Space:
         self.above = dict(catalog.above)
 
     def release(self, gone: Sequence[SkillRecord]) -> bool:
-        """Take skills out; False if one stands around a skill that stays, or inside it."""
+        """Remove skills. Return False if one is around or inside a skill that stays."""
         self._gone = {entry.uri for entry in gone}
         if any(self._entries.get(entry.uri) is not entry or self._in_another(entry) for entry in gone):
             return False
@@ -268,7 +268,7 @@ class _Space:
         return True
 
     def claim(self, new: Sequence[SkillRecord]) -> bool:
-        """Put skills in; False if one would stand around a skill that is there, or inside it."""
+        """Add skills. Return False if one would be around or inside an existing skill."""
         among_themselves = Namespace()
         if any(among_themselves.claim(entry) is not None for entry in new):
             return False
@@ -283,13 +283,13 @@ class _Space:
         return entry.uri in self._entries and entry.uri not in self._gone
 
     def _in_another(self, entry: SkillRecord) -> bool:
-        """Whether a skill around this one stays as it was."""
+        """Return whether a skill around this one stays."""
         return any(
             outer.uri not in self._gone for outer in enclosing_skills(self._entries, self._known, entry.root)
         )
 
     def _detach(self, uri: str) -> None:
-        """Take a folder out of the one above, and that one too if it was there for this alone."""
+        """Remove a folder from its parent, and the parent too if it becomes empty."""
         while (above := parent_uri(uri)) is not None:
             children = self.above[above]
             at = bisect_left(children, uri)
@@ -299,11 +299,11 @@ class _Space:
                 return
             del self.above[above]
             if entry_in(self._entries, above) is not None:
-                return  # a skill that goes, too: its own turn comes
+                return  # a skill that is also removed: `release` handles it
             uri = above
 
     def _attach(self, uri: str) -> None:
-        """Put a folder into the one above, and that one into its own, up to one that is there."""
+        """Add a folder to its parent, and the parents up to one that exists."""
         while (above := parent_uri(uri)) is not None:
             children = self.above.get(above, ())
             at = bisect_left(children, uri)

@@ -1,4 +1,4 @@
-"""Follow several sources at once, and count the subscriptions that decide what to watch."""
+"""Follow several sources at once, and count the subscriptions that determine what to watch."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, KeysView
@@ -16,7 +16,7 @@ Work: TypeAlias = Callable[[Source], Awaitable[None]]
 
 
 class SourceFollower:
-    """Does something for each source that is followed. Of several who want that, one works."""
+    """Runs a task for each followed source. Concurrent calls of `run` wait for each other."""
 
     def __init__(self) -> None:
         self._run_lock = anyio.Lock()
@@ -24,7 +24,7 @@ class SourceFollower:
         self._scopes: dict[str, anyio.CancelScope] = {}
 
     async def run(self, work: Work, sources: Callable[[], Iterable[Source]]) -> None:
-        """Do `work` for `sources`, and for those that `begin` names meanwhile, until cancelled."""
+        """Run `work` for `sources`, and for those added with `begin`, until cancelled."""
         async with self._run_lock, anyio.create_task_group() as tasks:
             self._running = tasks, work
             try:
@@ -36,14 +36,14 @@ class SourceFollower:
                 self._scopes.clear()
 
     def begin(self, source: Source) -> None:
-        """Follow one more source, if any are followed now."""
+        """Follow one more source, if `run` is active."""
         if self._running is not None:
             tasks, work = self._running
             scope = self._scopes[source.label] = anyio.CancelScope()
             tasks.start_soon(_within, scope, work, source)
 
     def end(self, source: Source) -> None:
-        """Follow a source no more."""
+        """Stop following a source."""
         if (scope := self._scopes.pop(source.label, None)) is not None:
             scope.cancel()
 
@@ -56,23 +56,23 @@ async def _within(scope: anyio.CancelScope, work: Work, source: Source) -> None:
 async def follow_changes(
     source: Source, watch_filter: WatchFilter | None, callback: Callable[[Source, Locations], Awaitable[None]]
 ) -> None:
-    """Call `callback` wherever the source says that something may have changed."""
+    """Call `callback` with each set of locations where the source reports a change."""
     async with aclosing(source.changes(watch_filter)) as changes:
         async for where in changes:
             await callback(source, where)
 
 
 class Subscriptions:
-    """Counts the subscriptions to each URI. The cost of a change follows its own URIs, not all of them."""
+    """Counts the subscriptions to each URI. The cost of an update depends only on the URIs in it."""
 
     def __init__(self, labels: Iterable[str]) -> None:
         self._counts: dict[str, int] = {}
         self._origins: dict[str, tuple[Origin, ...]] = {}
-        """The skills that each URI concerns, of those that are followed for it."""
+        """The origins of the skills that are followed for each URI."""
         self._watch_filters: dict[str, WatchFilter] = {}
-        """What of each source is followed, by its label."""
+        """The watch filter of each source, by label."""
         self._followed: dict[str, Counter[str]] = {}
-        """For how many URIs each location of a source is followed."""
+        """For how many URIs each location of a source is followed, by label."""
         self.keep_sources(labels)
 
     @property
@@ -84,7 +84,7 @@ class Subscriptions:
         return self._watch_filters[label]
 
     def keep_sources(self, labels: Iterable[str]) -> None:
-        """Keep what is followed of these sources, and drop all others."""
+        """Keep the filters of these sources, and drop all others."""
         labels = tuple(labels)
         self._watch_filters = {label: self._watch_filters.get(label) or WatchFilter() for label in labels}
         self._followed = {label: self._followed.get(label) or Counter[str]() for label in labels}
@@ -94,7 +94,7 @@ class Subscriptions:
         self._followed.pop(label, None)
 
     def add(self, uris: Iterable[str], frozen: Catalog | None) -> None:
-        """Count one more subscription to each URI. With a frozen catalogue, follow the skills concerned."""
+        """Add one subscription to each URI. With a frozen catalogue, follow the skills that it affects."""
         new: list[str] = []
         for uri in uris:
             self._counts[uri] = number = self._counts.get(uri, 0) + 1
@@ -104,7 +104,7 @@ class Subscriptions:
             self._follow(new, frozen)
 
     def remove(self, uris: Iterable[str]) -> None:
-        """Count one subscription less to each URI."""
+        """Remove one subscription from each URI."""
         gone: list[Origin] = []
         for uri in uris:
             if (left := self._counts.pop(uri) - 1) > 0:
@@ -119,7 +119,10 @@ class Subscriptions:
         self._update_filters({origin.source for origin in gone} & self._followed.keys())
 
     def settle(self, frozen: Catalog | None) -> None:
-        """Follow what a new frozen catalogue has for all URIs; without one, no skill in particular."""
+        """Follow the skills of a new frozen catalogue for all URIs.
+
+        Without one, follow no skill in particular.
+        """
         self._origins.clear()
         for followed in self._followed.values():
             followed.clear()
@@ -128,14 +131,14 @@ class Subscriptions:
             self._follow(self._counts, frozen)
 
     def _follow(self, uris: Iterable[str], catalog: Catalog) -> None:
-        turned: set[str] = set()
+        updated: set[str] = set()
         for uri in uris:
             entries = affected_skills(catalog.entries, catalog.above, uri)
             self._origins[uri] = origins = tuple(entry.origin for entry in entries)
             for origin in origins:
                 self._followed[origin.source][origin.location] += 1
-                turned.add(origin.source)
-        self._update_filters(turned)
+                updated.add(origin.source)
+        self._update_filters(updated)
 
     def _update_filters(self, labels: Iterable[str]) -> None:
         for label in labels:

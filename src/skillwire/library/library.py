@@ -1,4 +1,4 @@
-"""The library: sources and the catalogue made from them. The one part that moves."""
+"""The library: sources and their current catalogue. It replaces the catalogue when a source changes."""
 
 import logging
 from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
@@ -38,13 +38,13 @@ from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source
 _log = logging.getLogger(__name__)
 
 _PAUSE = 5.0
-"""Seconds before a source is followed again that could not be."""
+"""Seconds before a source is followed again after a failure."""
 
-_TRIES = 3
-"""To read what moves while others look at it: such a look may be from before it moved the last time."""
+_MAX_ATTEMPTS = 3
+"""Attempts to read a file that keeps changing. A concurrent scan may be older than the last change."""
 
 Listener: TypeAlias = Callable[[Change], None]
-"""Told of every change of the catalogue, in the loop, right after it."""
+"""Called after every change of the catalogue, in the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Reading:
 
 
 class _CatalogValidator(Validator):
-    """Holds for as long as the catalogue is the same, and with it what was read."""
+    """Current while the catalogue is the same and the file, if any, is unchanged."""
 
     __slots__ = ("_library", "_of_file", "_revision")
 
@@ -72,7 +72,7 @@ class _CatalogValidator(Validator):
 
 
 class Library:
-    """Sources together: scans them, holds the current catalogue, and reads files that match it."""
+    """A set of sources. It scans them, holds the current catalogue, and reads files that match it."""
 
     def __init__(
         self,
@@ -82,9 +82,10 @@ class Library:
         movable: bool = True,
         visibility: VisibilityPolicy | None = None,
     ) -> None:
-        """With `frozen`, the skills stay those that `load` finds; only their contents follow the sources.
+        """Take the sources, without scanning them.
 
-        Unless they are `movable`, a skill whose path is taken is left out, instead of published elsewhere.
+        With `frozen`, the set of skills stays the one that `load` finds; only their contents follow the
+        sources. Without `movable`, a skill whose path is taken is left out instead of published elsewhere.
         """
         self.frozen = frozen
         self._movable = movable
@@ -95,7 +96,7 @@ class Library:
         self._scans: dict[str, Scan] = {}
         self._catalog = self.loaded = self._compose()
         self.revision = 0
-        """Another number whenever an answer made from the catalogue may be another."""
+        """Changes whenever a response made from the catalogue may change."""
         self._refresh_lock = anyio.Lock()
         self._load_lock = anyio.Lock()
         self._follower = SourceFollower()
@@ -105,22 +106,25 @@ class Library:
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """Where the skills come from, in the order that decides who keeps a path."""
+        """The sources of the skills. If paths conflict, earlier sources take precedence."""
         return tuple(self._sources.values())
 
     @property
     def scans(self) -> Mapping[str, Scan]:
-        """What each source held when it was looked at last, by its label."""
+        """The last scan of each source, by label."""
         return self._scans
 
     @property
     def catalog(self) -> Catalog:
-        """What is served now. Keep it for as long as one answer takes: the next one may be another."""
+        """The current catalogue.
+
+        Use one value for the whole of a response: it may be replaced at any time.
+        """
         return self._catalog
 
     @property
     def pending_sources(self) -> tuple[Source, ...]:
-        """The sources that are not there yet, or not any more."""
+        """The sources that do not exist yet, or no longer."""
         waiting = {
             label
             for label, scan in self._scans.items()
@@ -129,7 +133,10 @@ class Library:
         return tuple(source for source in self.sources if source.label in waiting)
 
     async def load(self, progress: Progress = ignore_progress) -> Catalog:
-        """Scan every source. One that fails is a problem in the catalogue; the others are served."""
+        """Scan every source.
+
+        A source that fails becomes a problem in the catalogue; the others are served.
+        """
         async with self._refresh_lock:
             await prepare_all(self._sources.values())
             for source in self._sources.values():
@@ -140,7 +147,7 @@ class Library:
             return self._catalog
 
     async def ensure_loaded(self) -> None:
-        """Load, unless somebody did."""
+        """Load, unless it is already loaded."""
         async with self._load_lock:
             if not self.is_loaded:
                 await self.load()
@@ -151,24 +158,25 @@ class Library:
         return len(self._scans) >= len(self._sources)
 
     async def serve(self, sources: Sequence[Source]) -> None:
-        """Serve these sources from now on, in this order. Those that are served already go on as they are.
+        """Serve these sources from now on, in this order.
 
-        While frozen, the skills are from now on those that there are then. Raises `ConflictError`.
+        Sources that are already served are not scanned again. If frozen, the set of skills becomes the one
+        found now. Raises `ConflictError`.
         """
-        wanted = _by_label(sources)
-        new = [source for label, source in wanted.items() if self._sources.get(label) is not source]
-        await prepare_all(new)  # what has to be fetched may take long: nobody waits for it
+        by_label = _by_label(sources)
+        new = [source for label, source in by_label.items() if self._sources.get(label) is not source]
+        await prepare_all(new)  # outside the lock: fetching may take long
         async with self._refresh_lock:
             found = {source.label: await first_scan(source) for source in new}
             for source in self.sources:
-                if wanted.get(source.label) is not source:
+                if by_label.get(source.label) is not source:
                     self._follower.end(source)
                     self._forget(source.label)
             self._scans |= {label: scan for label, (scan, _) in found.items()}
-            self._sources = wanted
-            self.revision += 1  # the same skills may be read elsewhere from now on
-            self._scans = {label: self._scans[label] for label in wanted if label in self._scans}
-            self._subscriptions.keep_sources(wanted)
+            self._sources = by_label
+            self.revision += 1  # the same skills may now be read from another source
+            self._scans = {label: self._scans[label] for label in by_label if label in self._scans}
+            self._subscriptions.keep_sources(by_label)
             self._publish(Change.between(self._catalog, await anyio.to_thread.run_sync(self._compose)))
             self._settle()
             for source in new:
@@ -177,12 +185,12 @@ class Library:
                 self._follower.begin(source)
 
     async def freeze(self, *, frozen: bool) -> None:
-        """Keep the skills as they are from now on, or follow the sources again."""
-        async with self._refresh_lock:  # nobody who follows a source is in the middle of anything
+        """Freeze the set of skills as it is now, or follow the sources again."""
+        async with self._refresh_lock:  # so that no update is in progress
             if self.frozen is frozen:
                 return
             self.frozen = frozen
-            self.revision += 1  # answers are made from another catalogue from now on
+            self.revision += 1  # responses now come from another catalogue
             self._settle()
             for source in self.sources:
                 self._follower.end(source)
@@ -192,92 +200,100 @@ class Library:
                 await self.rescan_source(source)
 
     async def decide(self, visibility: VisibilityPolicy) -> None:
-        """Have another policy decide who may start a skill, from now on."""
+        """Replace the policy on who may start a skill."""
         async with self._refresh_lock:
             self._visibility = visibility
             self.loaded = replace(self.loaded, visibility=visibility)
             self._publish(Change.between(self._catalog, replace(self._catalog, visibility=visibility)))
 
     def _settle(self) -> None:
-        """Take the catalogue of now for the one that stays while frozen."""
+        """Take the current catalogue as the one that stays while frozen."""
         self.loaded = self._catalog
         self._subscriptions.settle(self._catalog if self.frozen else None)
 
     def _forget(self, label: str) -> None:
-        """Forget what was known of a source."""
+        """Drop all state of a source."""
         self._scans.pop(label, None)
         self._subscriptions.drop_source(label)
         self._failures.clear(label)
         self._lost = {uri: entry for uri, entry in self._lost.items() if entry.origin.source != label}
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Have `listener` told of every change from now on, until what this returns is called."""
+        """Call `listener` for every change from now on. Return a function that ends this."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     async def follow(self) -> None:
-        """Keep the catalogue as the sources are, until cancelled. Of several who do so, one works."""
+        """Keep the catalogue up to date with the sources, until cancelled.
+
+        Concurrent calls wait for each other.
+        """
         await self._follower.run(self._follow, lambda: self.sources)
 
     @property
     def subscribed_uris(self) -> KeysView[str]:
-        """The URIs that somebody subscribed to."""
+        """The URIs with at least one subscription."""
         return self._subscriptions.uris
 
     def subscribe(self, uris: Iterable[str]) -> None:
-        """Note one more subscription to each of these URIs. While frozen, only such skills are followed."""
+        """Add a subscription to each of these URIs.
+
+        While frozen, only skills with subscriptions are followed.
+        """
         self._subscriptions.add(uris, self._catalog if self.frozen else None)
 
     def unsubscribe(self, uris: Iterable[str]) -> None:
-        """Note one subscription less to each of these URIs."""
+        """Remove a subscription from each of these URIs."""
         self._subscriptions.remove(uris)
 
     async def _follow(self, source: Source) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._failures.retry, source.label, partial(self._update, source))
-            await self._note_changes(source)
+            await self._watch_changes(source)
 
-    async def _note_changes(self, source: Source) -> None:
+    async def _watch_changes(self, source: Source) -> None:
         watch_filter = self._subscriptions.watch_filter_of(source.label) if self.frozen else None
         while True:
             try:
                 await follow_changes(source, watch_filter, self._update)
-            except Exception:  # noqa: BLE001 - somebody's source: its failure must not end the service
-                _log.exception("changes of the source `%s` are not noticed for a while", source.label)
+            except Exception:  # noqa: BLE001 - a custom source: its failure must not end the service
+                _log.exception(
+                    "following the source `%s` failed; it is followed again in a few seconds", source.label
+                )
                 await self._report_failure(source)
                 await anyio.sleep(_PAUSE)
             else:
                 return
 
     async def _report_failure(self, source: Source) -> None:
-        """Show that a source is not followed. It goes with the next look at it."""
+        """Add the problem that a source is not followed. The next scan of the source removes it."""
         async with self._refresh_lock:
             known = self._scans.get(source.label, Scan())
             await self._swap(source, add_source_problem(source, SourceError("following it failed"), known))
 
     async def rescan_source(self, source: Source) -> None:
-        """Look at a source now, without waiting for it to say that something changed."""
+        """Scan a source now, without waiting until it reports a change."""
         await self._update(source, EVERYWHERE)
 
     async def _update(self, source: Source, where: Locations) -> None:
-        """Look again where a source says that something changed, and where earlier looks failed."""
+        """Rescan where a source reports a change, and where earlier scans failed."""
         async with self._refresh_lock:
             if self._sources.get(source.label) is not source:
-                return  # it was taken out while we waited
+                return  # it was removed while we waited
             before = self._scans.get(source.label, Scan())
             try:
                 after = await self._rescan(source, where)
-            except SourceMissingError as error:  # it is known to be gone
+            except SourceMissingError as error:
                 self._failures.clear(source.label)
                 after = add_source_problem(source, error, Scan())
             except SourceError as error:
                 after = add_source_problem(source, error, before)
-                if after == before:  # nothing to report that was not reported before
+                if after == before:  # already reported
                     return
             await self._swap(source, after)
 
     async def _rescan(self, source: Source, where: Locations) -> Scan:
-        """Look again at a source. Raises `SourceError`, having noted where that has to be made up for."""
+        """Rescan part of a source. Raises `SourceError`, after recording the locations to scan again."""
         where = self._failures.add_missed(source.label, where)
         try:
             scan = await source.rescan(where)
@@ -298,7 +314,7 @@ class Library:
         return scan
 
     async def _swap(self, source: Source, after: Scan) -> None:
-        """Make the catalogue in which `source` is as in `after`, and tell of what is different."""
+        """Publish the catalogue in which `source` is as in `after`."""
         before = self._scans.get(source.label, Scan())
         if self.frozen:
             after = keep_same_skills(before, after)
@@ -326,26 +342,24 @@ class Library:
     async def read(self, uri: str) -> Reading:
         """Return a file whose bytes have the digest that the current catalogue lists (S19).
 
-        Bytes that moved since the scan: the skill is looked at again, and the answer comes from the new
-        catalogue. Raises `NotServedError`, `UnsettledError` if it will not stand still, or what the source
-        says where only that one knows why.
+        If the bytes changed since the scan, the skill is scanned again, and the response comes from the new
+        catalogue. Raises `NotServedError`, `UnsettledError` if the file keeps changing, or the error of the
+        source.
         """
         await self._refresh_if_stale(uri)
         has_rescanned = False
-        for _ in range(_TRIES):
+        for _ in range(_MAX_ATTEMPTS):
             served = self._catalog.file(uri)
             try:
                 return await self._read_now(uri, served)
             except (ContentError, SourceError) as error:
-                if isinstance(served.file, LiveFile):  # there was no promise that could have been broken
+                if isinstance(served.file, LiveFile):  # it has no digest, so a rescan cannot help
                     raise
-                if isinstance(
-                    error, SourceUnavailableError
-                ):  # and then nobody can be asked what is there now
+                if isinstance(error, SourceUnavailableError):  # a rescan would fail, too
                     raise
                 if has_rescanned and isinstance(
                     error, UntrustedContentError
-                ):  # they were asked, and say what is wrong
+                ):  # the source knows what is wrong
                     raise
                 if has_rescanned or isinstance(error, SourceBusyError):
                     raise UnsettledError(uri) from error
@@ -353,15 +367,15 @@ class Library:
         raise UnsettledError(uri)
 
     def validator(self) -> Validator | None:
-        """Return what tells whether the catalogue is still the one of now; None until it is loaded."""
+        """Return a validator for the current catalogue, or None until it is loaded."""
         return _CatalogValidator(self) if self.is_loaded else None
 
     def has_fresh(self, uri: object) -> bool:
-        """Whether a skill is listed at `uri`, and there is no reason to look again."""
+        """Return whether a skill is listed at `uri` and needs no rescan."""
         return isinstance(uri, str) and uri in self._catalog.positions and self._stale_skill(uri) is None
 
     def validator_of(self, uri: str) -> Validator | None:
-        """Return what tells whether a read of this file would still give the same, if anything can."""
+        """Return a validator for the content of this file, or None if its source has none."""
         served = self._catalog.files.get(uri)
         if served is None or self._stale_skill(uri) is not None:
             return None
@@ -373,7 +387,7 @@ class Library:
         return Reading(served, served.file.verify(content, uri))
 
     async def _refresh(self, stale: SkillRecord) -> bool:
-        """Look again at a skill that is not what it was; False if somebody else did so while we waited."""
+        """Rescan a skill whose files changed. Return False if another task did so while we waited."""
         async with self._refresh_lock:
             if self._catalog.entries.get(stale.uri) != stale:
                 return False
@@ -383,7 +397,7 @@ class Library:
             return True
 
     async def _refresh_if_stale(self, uri: str) -> None:
-        """Look again at a skill that a refresh lost, or whose source failed: it may be whole by now."""
+        """Rescan a skill that a refresh lost, or whose source failed: it may be readable again."""
         if self._stale_skill(uri) is None:
             return
         async with self._refresh_lock:
@@ -394,9 +408,9 @@ class Library:
                 self._lost = {each: lost for each, lost in self._lost.items() if lost is not entry}
 
     def _mark_stale(self, source: Source, where: Locations, *, retry: bool = True) -> None:
-        """Note that a source could not be looked at. One that is away says itself when it is back."""
+        """Record that a source could not be scanned. Without `retry`, the source reports when it is back."""
         if source.label not in self._failures:
-            self.revision += 1  # what was known of its skills has to be looked at again
+            self.revision += 1  # its skills need a rescan before they are served
         self._failures.note(source.label, where, retry=retry)
 
     def _stale_skill(self, uri: str) -> SkillRecord | None:
@@ -409,7 +423,7 @@ class Library:
         source, where = self._sources[entry.origin.source], frozenset({entry.origin.location})
         try:
             after = await self._rescan(source, where)
-        except SourceError as error:  # what was listed stays listed: the source may be back in a moment
+        except SourceError as error:  # the skills stay listed: the source may be back soon
             after = add_source_problem(source, error, self._scans[source.label], gone=False)
             if isinstance(error, SourceMissingError):
                 self._mark_stale(source, where)

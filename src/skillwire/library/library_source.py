@@ -1,4 +1,4 @@
-"""A whole library as one source of another, which may publish it elsewhere."""
+"""A source that provides the skills of another library."""
 
 from collections.abc import AsyncGenerator, Collection
 from dataclasses import replace
@@ -16,33 +16,33 @@ from skillwire.sources.base import EVERYWHERE, Locations, Progress, Scan, Source
 
 
 class LibrarySource(Source):
-    """The skills of a library, as they are there. Somebody else follows that library."""
+    """The skills of a library. The library must be followed elsewhere."""
 
     def __init__(self, library: Library, label: str, hidden: Collection[str] = ()) -> None:
-        """`hidden` are the URIs of skills that are left out."""
+        """`hidden` are the URIs of skills to leave out."""
         self.label = label
         self._hidden = hidden
         self._library = library
-        self._seen: Catalog | None = None
+        self._scanned: Catalog | None = None
         self._moved: dict[str, tuple[SkillRecord, SkillRecord]] = {}
 
     @property
     def is_stale(self) -> bool:
         """Whether the library has changed since it was scanned."""
-        return self._seen is not self._library.catalog
+        return self._scanned is not self._library.catalog
 
     async def scan(self, progress: Progress = ignore_progress) -> Scan:
         await self._library.ensure_loaded()
-        self._seen = catalog = self._library.catalog
+        self._scanned = catalog = self._library.catalog
         progress(len(catalog.entries))
         known = self._moved
         shown = ((uri, entry) for uri, entry in catalog.entries.items() if uri not in self._hidden)
         self._moved = {uri: self._own(entry, known.get(uri)) for uri, entry in shown}
         entries = tuple(own for _, own in self._moved.values())
-        told = {problem for entry in entries for problem in entry.problems}
-        # Which names are shared, whoever puts this beside other skills finds out anew.
+        own_problems = {problem for entry in entries for problem in entry.problems}
+        # The outer library determines anew which names are shared.
         others = (each for each in catalog.problems if each.rule is not Rule.NAME_SHARED)
-        problems = tuple(each for each in others if each not in told)
+        problems = tuple(each for each in others if each not in own_problems)
         templates = tuple(
             replace(template, label=self.label, location=template.path) for template in catalog.templates
         )
@@ -55,10 +55,10 @@ class LibrarySource(Source):
     async def changes(self, watch_filter: WatchFilter | None = None) -> AsyncGenerator[Locations]:  # noqa: ARG002
         changed = anyio.Event()
 
-        def note(_change: Change) -> None:
+        def set_changed(_change: Change) -> None:
             changed.set()
 
-        forget = self._library.listen(note)
+        stop_listening = self._library.listen(set_changed)
         try:
             while True:
                 if self.is_stale:
@@ -66,12 +66,12 @@ class LibrarySource(Source):
                 await changed.wait()
                 changed = anyio.Event()
         finally:
-            forget()
+            stop_listening()
 
     def _own(
         self, entry: SkillRecord, known: tuple[SkillRecord, SkillRecord] | None
     ) -> tuple[SkillRecord, SkillRecord]:
-        """Return an entry of the library, and the same as an entry of this source."""
+        """Return a record of the library, and the same skill as a record of this source."""
         if known is not None and known[0] is entry:
             return known
         catalog, label = self._library.catalog, entry.origin.source

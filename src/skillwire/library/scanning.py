@@ -1,4 +1,4 @@
-"""Scan sources that may fail: the problem to report, what was missed, and when to retry."""
+"""Scan sources that may fail: report the problem, record what was missed, and retry."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable
@@ -21,27 +21,27 @@ from skillwire.sources.base import (
 )
 
 _FIRST_RETRY, _LAST_RETRY = 0.5, 30.0
-"""Seconds before a source is looked at again: at first, and at most. Doubled each time."""
+"""Seconds before a failed source is scanned again: the first time, and at most. Doubled each time."""
 _MAX_LOCATIONS = 1000
-"""Locations that are looked at one by one. For more, a whole source is looked at."""
+"""How many locations are scanned one by one. Above that, the whole source is scanned."""
 
 _log = logging.getLogger(__name__)
 
 
 class FailedSources:
-    """Remembers what each source could not be asked. A source reports a change only once."""
+    """Records which locations of each source could not be scanned. A source reports a change only once."""
 
     def __init__(self) -> None:
         self._missed: dict[str, Locations] = {}
         self._retried: set[str] = set()
-        """Labels of the sources that do not report by themselves when they can be looked at again."""
+        """Labels of the sources to retry: they do not report when they are back."""
         self._failed: dict[str, anyio.Event] = {}
 
     def __contains__(self, label: str) -> bool:
         return label in self._missed
 
     def note(self, label: str, where: Locations, *, retry: bool) -> None:
-        """Note that a look failed. Without `retry`, the source reports by itself when it is back."""
+        """Record a failed scan. Without `retry`, the source reports when it is back."""
         self._missed[label] = where
         if not retry:
             self._retried.discard(label)
@@ -51,12 +51,12 @@ class FailedSources:
             failed.set()
 
     def clear(self, label: str) -> None:
-        """Note that nothing of a source is left to look at."""
+        """Record that a source was scanned completely."""
         self._missed.pop(label, None)
         self._retried.discard(label)
 
     def add_missed(self, label: str, where: Locations) -> Locations:
-        """Return these locations, and those that earlier looks missed."""
+        """Return these locations, and those that earlier scans missed."""
         if label not in self._retried:
             return where
         missed = self._missed[label]
@@ -64,7 +64,7 @@ class FailedSources:
         return EVERYWHERE if EVERYWHERE in (where, missed) or len(together) > _MAX_LOCATIONS else together
 
     async def retry(self, label: str, rescan: Callable[[Locations], Awaitable[None]]) -> None:
-        """Whenever a look at a source failed, look again, less and less often, until one succeeds."""
+        """After each failed scan of a source, scan again at growing intervals, until one succeeds."""
         while True:
             failed = self._failed[label] = anyio.Event()
             if label not in self._retried:
@@ -74,27 +74,30 @@ class FailedSources:
                 await anyio.sleep(pause)
                 pause = min(2 * pause, _LAST_RETRY)
                 if label not in self._retried:
-                    break  # a read looked at it meanwhile
+                    break  # a read has scanned it meanwhile
                 try:
                     await rescan(self._missed[label])
-                except Exception:  # noqa: BLE001 - a source of someone else must not end the service
-                    _log.exception("the source `%s` could not be looked at again", label)
+                except Exception:  # noqa: BLE001 - a custom source: its failure must not end the service
+                    _log.exception("scanning the source `%s` again failed", label)
 
 
 async def prepare_all(sources: Iterable[Source]) -> None:
-    """Let sources fetch what their first scan will want, all at once."""
+    """Let all sources fetch what their first scan needs, concurrently."""
     async with anyio.create_task_group() as tasks:
         for source in sources:
             tasks.start_soon(_prepare, source)
 
 
 async def _prepare(source: Source) -> None:
-    with suppress(SourceError):  # the scan that follows says so
+    with suppress(SourceError):  # the scan that follows reports it
         await source.prepare()
 
 
 async def first_scan(source: Source, progress: Progress = ignore_progress) -> tuple[Scan, bool]:
-    """Return all that a source holds, and whether that failed; then it is the problem alone."""
+    """Scan a whole source. Return the scan, and whether it failed and must be retried.
+
+    After a failure, the scan contains only the problem.
+    """
     try:
         return await source.scan(progress), False
     except SourceError as error:
@@ -104,20 +107,20 @@ async def first_scan(source: Source, progress: Progress = ignore_progress) -> tu
 
 
 def keep_same_skills(before: Scan, after: Scan) -> Scan:
-    """Return `after` with the skills of `before`, each as it is now, or as it was if it is gone."""
+    """Return `after` with the skills of `before`: each as it is now, or as it was if it is gone."""
     now = {entry.uri: entry for entry in after.entries}
     return replace(after, entries=tuple(now.get(entry.uri, entry) for entry in before.entries))
 
 
 def add_source_problem(source: Source, error: SourceError, known: Scan, *, gone: bool = True) -> Scan:
-    """Return what is known of a source that cannot be scanned, with the problem that it has."""
+    """Return the known scan of a source that cannot be scanned now, with the problem added."""
     if gone and isinstance(error, SourceMissingError):
         problem = Problem(
             ".",
             Rule.SOURCE_WAITING,
             Severity.WARNING,
-            f"the source {quoted(source.label)} is waited for: {error}",
-            hint="make it, or mend its name; it is served as soon as it is there",
+            f"the source {quoted(source.label)} is missing: {error}",
+            hint="create it, or correct its name; it is served as soon as it exists",
         )
     else:
         problem = source_problem(source.label, error, known=bool(known.entries))

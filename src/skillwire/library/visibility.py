@@ -1,4 +1,4 @@
-"""Who may start a skill: the model by itself, a person by name, or both."""
+"""Who may start a skill: the model, a person, or both."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ from skillwire.core.record import SkillRecord, Trust
 from skillwire.safe_text import escape_invisible
 
 WITHHELD_RULE = "not-approved"
-"""What reports call a withheld skill where problems name their rules."""
+"""The rule id of a withheld skill in reports."""
 DISABLE_MODEL_INVOCATION = "disable-model-invocation"
 USER_INVOCABLE = "user-invocable"
 
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """Whom a skill is offered to. Resources and the extension serve it in any case."""
+    """Who is offered a skill. Resources and the extension serve it in any case."""
 
     assistant: bool = True
     user: bool = True
@@ -23,7 +23,7 @@ class Visibility:
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """What the operator decided for one skill; None leaves it to the frontmatter."""
+    """The operator's decision for one skill. None leaves it to the frontmatter."""
 
     assistant: bool | None = None
     user: bool | None = None
@@ -31,12 +31,12 @@ class Override:
 
 @dataclass(frozen=True, slots=True)
 class VisibilityPolicy:
-    """Decides by the operator's word, else by the frontmatter. Only real booleans count there."""
+    """Decides by the operator's overrides, else by the frontmatter. Only booleans count there."""
 
     overrides: Mapping[str, Override] = field(default_factory=dict[str, Override])
     """By the URI of the skill."""
     by_path: bool = False
-    """Whether skills always go by their paths, which say from whom they are, and never by a name alone."""
+    """Whether skills are always named by their paths, which show their source, and never by a bare name."""
 
     def of(self, entry: SkillRecord) -> Visibility:
         if self.withholds(entry):
@@ -50,12 +50,12 @@ class VisibilityPolicy:
         )
 
     def withholds(self, entry: SkillRecord) -> bool:
-        """Whether models and people hear nothing of a skill, by any name: nobody approved it."""
+        """Return whether a skill is hidden from models and people, because it is not approved."""
         return entry.trust is Trust.WITHHELD
 
 
 def withheld_report(entry: SkillRecord, path: str) -> dict[str, str | int | None]:
-    """Return a withheld skill for people, with the keys of a problem. `path` is what it is called there."""
+    """Return a withheld skill for people, with the keys of a problem. `path` is its path in the report."""
     assert entry.withheld is not None, "only a withheld skill has a reason"
     return {
         "path": escape_invisible(path),
@@ -63,6 +63,6 @@ def withheld_report(entry: SkillRecord, path: str) -> dict[str, str | int | None
         "field": "",
         "rule": WITHHELD_RULE,
         "severity": Severity.WARNING,
-        "message": f"models and people are not offered it: {entry.withheld.reason}",
+        "message": f"hidden from models and people: {entry.withheld.reason}",
         "hint": entry.withheld.hint,
     }

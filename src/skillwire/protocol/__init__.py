@@ -1,1 +1,1 @@
-"""How MCP and its drafts spell skills; verifying entries and bytes; archives."""
+"""How MCP and its drafts represent skills; verification of entries and bytes; archives."""

@@ -1,4 +1,4 @@
-"""What may come out of an archive, of whatever form: which names, and how much."""
+"""Limits and path rules for unpacking archives of any format."""
 
 import stat
 from collections.abc import Callable
@@ -8,20 +8,20 @@ from skillwire.core.names import fold_path, parent_paths, portable_fault
 from skillwire.errors import SkillwireError
 from skillwire.safe_text import quoted
 
-# What is said of both forms in the same words.
+# Messages that both formats use.
 DAMAGED = "is damaged"
 TRUNCATED = "is cut short"
-TRAILING_DATA = "goes on after its end"
+TRAILING_DATA = "contains data after its end"
 SYMLINK = "is a symbolic link"
 NOT_FILE_OR_FOLDER = "is neither a file nor a folder"
 FILE_AND_FOLDER = "is both a file and a folder"
 
 
 class ArchiveError(SkillwireError):
-    """An archive that is refused, all of it. The message reads after the name of the archive."""
+    """An archive is refused as a whole. The message continues after the name of the archive."""
 
     def __init__(self, fault: str, entry: str | None = None) -> None:
-        super().__init__(fault if entry is None else f"holds {quoted(entry)}, which {fault}")
+        super().__init__(fault if entry is None else f"contains {quoted(entry)}, which {fault}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +29,18 @@ class ArchiveBounds:
     """How much may come out of an archive."""
 
     bytes: int = 16 * 1024 * 1024
-    """Bytes of all its files together."""
+    """Total bytes of its files."""
     entries: int = 512
-    """Files and folders that it names."""
+    """Number of files and folders."""
 
     @property
     def packed(self) -> int:
-        """Bytes of the archive itself: its files, and what it takes to tell of them."""
+        """Bytes of the archive itself: its files, and the headers for them."""
         return self.bytes + self.entries * 4096 + 65_536
 
 
 class UnpackedFiles:
-    """What came out of an archive so far, and how much more may."""
+    """The files unpacked so far, and the limits for the rest."""
 
     def __init__(self, bounds: ArchiveBounds) -> None:
         self.bounds = bounds
@@ -50,12 +50,12 @@ class UnpackedFiles:
         self._left = bounds.bytes
         self._entries = 0
         self._known: dict[str, tuple[str, bool]] = {}
-        """How each path is spelled and whether it is a folder, by what another file system makes of it."""
+        """Each path and whether it is a folder, by its form on file systems that ignore case."""
 
     def count(self) -> None:
         self._entries += 1
         if self._entries > self.bounds.entries:
-            raise ArchiveError(f"holds more than {self.bounds.entries:,} files and folders")
+            raise ArchiveError(f"contains more than {self.bounds.entries:,} files and folders")
 
     def add_folder(self, name: str, size: int) -> None:
         if size:
@@ -64,23 +64,26 @@ class UnpackedFiles:
             self._claim(_path_of(name.removesuffix("/")), folder=True)
 
     def add_file(self, name: str, read: Callable[[int], bytes], mode: int = 0) -> None:
-        """Add what `read` returns. It is told how many bytes are left, and stops soon after."""
+        """Add a file.
+
+        `read` gets the number of bytes left, and may return slightly more to show an excess.
+        """
         path = _path_of(name)
         self._claim(path, folder=False)
         content = read(self._left)
         if len(content) > self._left:
-            raise ArchiveError(f"holds files of more than {self.bounds.bytes:,} bytes together")
+            raise ArchiveError(f"contains files of more than {self.bounds.bytes:,} bytes together")
         self._left -= len(content)
         self.files[path] = content
         if mode & stat.S_IXUSR:
             self.executable.add(path)
 
     def _claim(self, path: str, *, folder: bool) -> None:
-        """Note what stands at `path`, and the folders on the way; raise if something else stands there."""
+        """Record `path` and the folders above it. Raise if another file or folder has such a path."""
         for each, is_folder in (*((above, True) for above in parent_paths(path)), (path, folder)):
             known = self._known.setdefault(fold_path(each), (each, is_folder))
             if known[0] != each:
-                raise ArchiveError(f"some machines cannot tell from {quoted(known[0])}", each)
+                raise ArchiveError(f"some systems cannot distinguish from {quoted(known[0])}", each)
             if known[1] != is_folder:
                 raise ArchiveError(FILE_AND_FOLDER, each)
         if path in self.files:
@@ -88,11 +91,11 @@ class UnpackedFiles:
 
 
 def utf8_name(raw: bytes) -> str:
-    return raw.decode(errors="surrogateescape")  # what cannot be decoded is told, and refused, by its name
+    return raw.decode(errors="surrogateescape")  # undecodable names are reported and refused later
 
 
 def _path_of(name: str) -> str:
-    """Return where an entry of this name stands below the root, or raise if it may stand nowhere."""
+    """Return the path of an entry below the root, or raise if the path is not allowed."""
     path = name.removeprefix("./")
     if fault := portable_fault(path):
         raise ArchiveError(fault, name)

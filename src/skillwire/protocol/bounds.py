@@ -1,4 +1,4 @@
-"""Limits on what one request may hold. Checked once, where a message comes in, before any work is done."""
+"""Limits on the content of one request. Checked once, when a message arrives, before any other work."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, cast
@@ -10,25 +10,25 @@ from skillwire.safe_text import escape_invisible
 MAX_ID_BYTES = 1024
 """Bytes of a request id, a progress token and a method name."""
 MAX_PARAMETER_BYTES = 4 * 1024
-"""Bytes of a URI, a name, a path, a cursor, and of every other parameter that is not named below."""
+"""Bytes of a URI, a name, a path, a cursor, and of every parameter not listed below."""
 MAX_TEXT_BYTES = 8 * 1024
-"""Bytes of a text to search for or to complete."""
+"""Bytes of text to search for or to complete."""
 MAX_CONTEXT_BYTES = 64 * 1024
 """Bytes of all parameters of a request together, without tool arguments and subscriptions.
 
-Includes what a client says of itself, which is kept for as long as its session lasts. Each value counts
-for 64 bytes more than its text.
+Includes a client's description of itself, which is stored for its whole session. Each value counts 64 bytes
+more than its text.
 """
 MAX_SUBSCRIPTIONS = 10_000
 """Resources that one client or one stream can subscribe to."""
 MAX_SUBSCRIPTION_BYTES = 1024 * 1024
-"""Bytes of the URIs of these resources together."""
+"""Total bytes of the URIs of these resources."""
 MAX_MESSAGE_VALUES = 100_000
-"""JSON values in one message, of any kind. Many small values cost far more than one large text."""
+"""JSON values of any kind in one message. Many small values cost far more memory than one long text."""
 MAX_NESTING = 240
-"""Levels of objects and lists in one message. JSON libraries give up soon after."""
+"""Levels of objects and lists in one message. JSON libraries fail at slightly more."""
 NESTING_SAFE_BYTES = 2 * MAX_NESTING
-"""A message that is not longer is within all limits: each level takes two bytes at least."""
+"""A message of at most this length cannot be nested too deep: each level takes at least two bytes."""
 
 _TEXTS = frozenset({"query", "search", "value"})
 _IDS = frozenset({"requestId", "progressToken"})
@@ -37,17 +37,17 @@ _TOOL_PARAMETERS = frozenset(
 )
 """Arguments of our tools that are looked up or searched for. All others are data."""
 _CLIENT_FIELDS = frozenset({"_meta", "capabilities", "clientInfo"})
-"""Parameters whose strings are bounded together only: an icon, for example, can be a long `data:` URI."""
+"""Parameters whose strings are limited only in total: an icon, for example, can be a long `data:` URI."""
 _PER_VALUE = 64
-"""Bytes of memory that a value takes besides its text."""
+"""Estimated bytes of memory for a value besides its text."""
 _SHOWN_NAME = 40
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
-"""As much as the SDK takes in the body of an HTTP request."""
+"""The SDK's limit for the body of an HTTP request."""
 
 
 def is_longer(text: str, limit: int) -> bool:
-    """Whether a text has more than `limit` bytes as UTF-8."""
-    if len(text) * 4 <= limit:  # as almost every one
+    """Return whether a text has more than `limit` bytes as UTF-8."""
+    if len(text) * 4 <= limit:  # true of almost every text
         return False
     return len(text) > limit or (not text.isascii() and len(text.encode(errors="replace")) > limit)
 
@@ -60,7 +60,7 @@ def check_text(name: str, text: str) -> None:
 
 
 def check_params(method: str, params: Mapping[str, Any]) -> None:
-    """Raise `BadParamsError`, naming the parameter and its limit, if a request holds too much."""
+    """Raise `BadParamsError`, with the parameter and its limit, if a request is too large."""
     left = MAX_CONTEXT_BYTES
     for name, value in params.items():
         if name == "arguments" and method == TOOLS_CALL and isinstance(value, dict):
@@ -78,19 +78,19 @@ def check_params(method: str, params: Mapping[str, Any]) -> None:
 
 
 def check_subscriptions(uris: Collection[str]) -> None:
-    """Raise `BadParamsError` if these are too many URIs for one stream, or too long together."""
+    """Raise `BadParamsError` if these are too many URIs for one stream, or too long in total."""
     if len(uris) > MAX_SUBSCRIPTIONS:
-        raise BadParamsError(f"a client may subscribe to {MAX_SUBSCRIPTIONS:,} resources")
+        raise BadParamsError(f"a client may subscribe to at most {MAX_SUBSCRIPTIONS:,} resources")
     for uri in uris:
         check_text("resourceSubscriptions", uri)
     if sum(map(_bytes, uris)) > MAX_SUBSCRIPTION_BYTES:
         raise BadParamsError(
-            f"the URIs that a client subscribes to may have {MAX_SUBSCRIPTION_BYTES:,} bytes together"
+            f"the URIs that a client subscribes to may have at most {MAX_SUBSCRIPTION_BYTES:,} bytes together"
         )
 
 
 def is_nested_too_deep(message: bytes, value: object) -> bool:
-    """Whether `value`, parsed from `message`, has more than `MAX_NESTING` levels."""
+    """Return whether `value`, parsed from `message`, has more than `MAX_NESTING` levels."""
     if message.count(b"{") + message.count(b"[") <= MAX_NESTING:
         return False
     level: list[object] = [value]
@@ -108,7 +108,7 @@ def _check_tool_arguments(arguments: Mapping[str, Any]) -> None:
 
 
 def _without_subscriptions(notifications: dict[str, Any]) -> dict[str, Any]:
-    """Check the URIs that a stream is for; return what else it is for."""
+    """Check the URIs that a stream subscribes to, and return its other parameters."""
     uris = notifications.get("resourceSubscriptions")
     if not isinstance(uris, list) or not all(isinstance(uri, str) for uri in cast("list[object]", uris)):
         return notifications
@@ -117,7 +117,7 @@ def _without_subscriptions(notifications: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parts(name: str, value: object) -> Iterator[tuple[str, str | None, int]]:
-    """Yield every value inside a parameter: the name that it goes by, its text if it is one, its size."""
+    """Yield each value inside a parameter: its name, its text if it is text, and its size."""
     pending: list[tuple[str, object]] = [(name, value)]
     while pending:
         name, value = pending.pop()
@@ -132,14 +132,14 @@ def _parts(name: str, value: object) -> Iterator[tuple[str, str | None, int]]:
 
 
 def _children(value: object) -> Iterable[object]:
-    """Return what stands directly in an object or a list. Anything else is the deepest level of its own."""
+    """Return the direct children of an object or list. Other values have none."""
     if isinstance(value, dict):
         return cast("dict[str, object]", value).values()
     return cast("list[object]", value) if isinstance(value, list) else ()
 
 
 def _too_long(name: str, limit: int) -> BadParamsError:
-    return BadParamsError(f"the parameter {_format_name(name)} is too long: it may have {limit:,} bytes")
+    return BadParamsError(f"the parameter {_format_name(name)} is too long: the limit is {limit:,} bytes")
 
 
 def _bytes(text: str) -> int:
@@ -147,5 +147,5 @@ def _bytes(text: str) -> int:
 
 
 def _format_name(name: str) -> str:
-    """Return the name of a parameter, which the client chose, as an error can show it."""
+    """Return the name of a parameter, which the client chose, escaped for an error message."""
     return f"`{escape_invisible(name, _SHOWN_NAME)}`"

@@ -1,4 +1,4 @@
-"""How published skills are delivered: as a document, or as a tar.gz or zip archive."""
+"""How skills are delivered: as a document, or as a tar.gz or zip archive."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 
 
 class ArchiveFormat(StrEnum):
-    """A form of archive, by the suffix that we give it."""
+    """An archive format. The value is the suffix of its files."""
 
     TAR_GZ = ".tar.gz"
     ZIP = ".zip"
@@ -33,13 +33,13 @@ _BY_SUFFIX = {**{form.suffix: form for form in ArchiveFormat}, ".tgz": ArchiveFo
 
 
 def detect_archive_format(name: str, mime_type: str = "") -> ArchiveFormat | None:
-    """Return the form that the MIME type means; where it means none, the one that `name` ends in."""
+    """Return the format for the MIME type or, if that is unknown, for the suffix of `name`."""
     known = _BY_MIME_TYPE.get(mime_type.partition(";")[0].strip().lower())
     return known or next((form for end, form in _BY_SUFFIX.items() if name.lower().endswith(end)), None)
 
 
 def remove_archive_suffix(name: str) -> str:
-    """Return `name` without the suffix of an archive, where it has one."""
+    """Return `name` without the suffix of an archive, if it has one."""
     end = next((end for end in _BY_SUFFIX if name.lower().endswith(end)), "")
     return name[: len(name) - len(end)]
 

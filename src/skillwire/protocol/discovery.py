@@ -1,6 +1,6 @@
-"""The index of the skills that a web site publishes: Agent Skills Discovery, 0.2 and the older 0.1.
+"""Read and write the skill index of a web site: Agent Skills Discovery 0.2 and 0.1.
 
-One bad entry never hides the good ones: it becomes a `Problem` with its place, and is left out.
+An invalid entry becomes a `Problem` and is left out. It never hides the valid ones.
 """
 
 from collections.abc import Iterable
@@ -23,42 +23,42 @@ INDEX_FILE = "index.json"
 
 MAX_SKILLS = 10_000
 MAX_VALUES = 300_000
-"""JSON values of an index, fields and files included. Each may take 200 bytes of memory."""
+"""JSON values of an index, including fields and files. Each may take 200 bytes of memory."""
 MAX_FILES = 512
 """Files of one skill in an index of version 0.1."""
 MAX_TEXT = 16 * 1024
-"""Characters of a description. The format says 1,024, and many write more."""
+"""Characters of a description. The format allows 1,024, but many are longer."""
 MAX_URL_LENGTH = 2048
-"""Characters of a URL, or of a path."""
+"""Characters of a URL or a path."""
 
 _BOM = b"\xef\xbb\xbf"
-_DIGEST_HINT = "write the SHA-256 of the very bytes at `url`, as `sha256:` and 64 lower-case hex digits"
+_DIGEST_HINT = "write the SHA-256 of the bytes at `url`, as `sha256:` and 64 lower-case hex digits"
 
 
 class DiscoveryError(SkillwireError):
-    """An index of which nothing can be used."""
+    """An index cannot be used at all. The message continues after the name of the index."""
 
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A skill that is one download (0.2)."""
+    """A skill that is a single download (0.2)."""
 
     name: str
     type: Delivery
     description: str
     url: str
-    """As the index has it: relative to the address of the index, or absolute."""
+    """As in the index: absolute, or relative to the address of the index."""
     digest: Digest
 
 
 @dataclass(frozen=True, slots=True)
 class FileListSkill:
-    """A skill whose files are fetched one by one; nothing promises what their bytes are (0.1)."""
+    """A skill whose files are downloaded one by one, without digests (0.1)."""
 
     name: str
     description: str
     files: tuple[str, ...]
-    """Relative to the folder of that name beside the index, `SKILL.md` among them."""
+    """Paths relative to the skill's folder beside the index. `SKILL.md` is one of them."""
 
 
 PublishedSkill: TypeAlias = Artifact | FileListSkill
@@ -66,15 +66,18 @@ PublishedSkill: TypeAlias = Artifact | FileListSkill
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """What a site publishes, each name once, in the order of the document."""
+    """The skills that a site publishes, each name once, in the order of the document."""
 
     skills: tuple[PublishedSkill, ...] = ()
     problems: tuple[Problem, ...] = ()
-    """Of entries that are left out; `field` says where in the document, as in `skills[3].digest`."""
+    """Problems of entries that are left out.
+
+    `field` is the place in the document, as in `skills[3].digest`.
+    """
 
 
 class _FaultError(Exception):
-    """A problem on its way to the list of problems."""
+    """An entry is invalid. Carries the problem to report."""
 
     def __init__(self, place: str, message: str, hint: str) -> None:
         super().__init__(message)
@@ -86,27 +89,27 @@ def _problem(place: str, message: str, hint: str) -> Problem:
 
 
 def read_index(content: bytes) -> Index:
-    """Return what an index says. Raises `DiscoveryError` if it is none."""
+    """Parse an index. Raises `DiscoveryError` if it is not a usable index."""
     try:
         document = cast("Json", load_bounded_json(content.removeprefix(_BOM), max_values=MAX_VALUES))
     except JsonTooLargeError as error:
-        told = f"holds more than {MAX_VALUES:,} values, which is the limit"
+        message = f"contains more than {MAX_VALUES:,} values, which is the limit"
         raise DiscoveryError(
-            f"{told}; ask its publisher to publish the skills at several addresses"
+            f"{message}; ask its owner to publish the skills at several addresses"
         ) from error
     except orjson.JSONDecodeError as error:
         raise DiscoveryError(f"is not JSON: {error}") from error
     if not isinstance(document, dict) or not isinstance(listed := document.get("skills"), list):
-        raise DiscoveryError("is no index of skills: it has no list `skills`")
+        raise DiscoveryError("is not an index of skills: it has no list `skills`")
     schema = document.get("$schema", SCHEMA)
     if schema != SCHEMA:
-        shown = quoted(schema) if isinstance(schema, str) else "no text"
-        raise DiscoveryError(f"is of a version that is not known: its `$schema` is {shown}, not `{SCHEMA}`")
+        shown = quoted(schema) if isinstance(schema, str) else "not text"
+        raise DiscoveryError(f"has an unknown version: its `$schema` is {shown}, not `{SCHEMA}`")
     return _parse_entries(listed)
 
 
 def render_index(skills: Iterable[PublishedSkill]) -> bytes:
-    """Return the document that lists these skills: the same bytes for the same skills."""
+    """Return an index that lists these skills. The same skills always give the same bytes."""
     listed = list(skills)
     older = listed and all(isinstance(skill, FileListSkill) for skill in listed)
     document: dict[str, Json] = {} if older else {"$schema": SCHEMA}
@@ -137,7 +140,7 @@ def _parse_entries(listed: list[Json]) -> Index:
         except _FaultError as fault:
             problems.append(fault.problem)
     if (more := len(listed) - MAX_SKILLS) > 0:
-        message = f"the limit is {MAX_SKILLS:,} entries; the last {more:,} are not read"
+        message = f"the limit is {MAX_SKILLS:,} entries; the last {more:,} are ignored"
         problems.append(_problem("skills", message, "publish them at several addresses"))
     return Index(tuple(skills_by_name.values()), tuple(problems))
 
@@ -168,9 +171,9 @@ def _text(entry: dict[str, Json], key: str, place: str, limit: int) -> str:
     if value is None:
         raise _FaultError(where, f"the entry has no `{key}`", f"add a `{key}`")
     if not isinstance(value, str) or not value.strip():
-        raise _FaultError(where, f"the `{key}` is no text, or empty", f"write text for `{key}`")
+        raise _FaultError(where, f"the `{key}` is not text, or is empty", f"write text for `{key}`")
     if len(value) > limit:
-        message = f"the `{key}` has {len(value):,} characters, and the limit is {limit:,}"
+        message = f"the `{key}` has {len(value):,} characters; the limit is {limit:,}"
         raise _FaultError(where, message, "shorten it")
     return value
 
@@ -179,8 +182,8 @@ def _delivery(text: str, place: str) -> Delivery:
     try:
         return Delivery(text)
     except ValueError:
-        hint = "nothing to do if others understand it; `skill-md` and `archive` are known here"
-        raise _FaultError(place, f"the type {quoted(text)} is not known", hint) from None
+        hint = "use `skill-md` or `archive`; ignore this if the entry is for other clients"
+        raise _FaultError(place, f"the type {quoted(text)} is unknown", hint) from None
 
 
 def _digest(text: str, place: str) -> Digest:
@@ -195,35 +198,35 @@ def _files(value: Json, place: str) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise _FaultError(place, "it is not a list", hint)
     if len(value) > MAX_FILES:
-        raise _FaultError(
-            place, f"it lists {len(value):,} files, and the limit is {MAX_FILES:,}", "list fewer"
-        )
+        raise _FaultError(place, f"it lists {len(value):,} files; the limit is {MAX_FILES:,}", "list fewer")
     files: dict[str, str] = {}
     for number, path in enumerate(value):
         where = f"{place}[{number}]"
         if not isinstance(path, str) or len(path) > MAX_URL_LENGTH:
-            raise _FaultError(where, "it is no path", hint)
+            raise _FaultError(where, "it is not a path", hint)
         if fault := _fault_of_path(path):
             raise _FaultError(where, f"the path {quoted(path)} {fault}", hint)
         if (other := files.get(fold_path(path))) is not None:
-            message = f"{quoted(path)} cannot be told from {quoted(other)}"
+            message = f"{quoted(path)} cannot be distinguished from {quoted(other)}"
             raise _FaultError(where, message, "list each file once")
         files[fold_path(path)] = path
     folders = {folder for path in files for folder in parent_paths(path)}
     if both := next((path for path in files if path in folders), None):
-        raise _FaultError(place, f"{quoted(files[both])} is a file and a folder", "rename one of the two")
+        raise _FaultError(
+            place, f"{quoted(files[both])} is both a file and a folder", "rename one of the two"
+        )
     if SKILL_FILE not in files.values():
         raise _FaultError(place, f"`{SKILL_FILE}` is not listed", f"list `{SKILL_FILE}` too")
     return tuple(files.values())
 
 
 def _fault_of_path(path: str) -> str | None:
-    # A colon makes a drive or a second stream of a file where Windows reads it.
-    return "holds a colon" if ":" in path else portable_fault(path)
+    # On Windows, a colon separates a drive or an alternate data stream.
+    return "contains a colon" if ":" in path else portable_fault(path)
 
 
 def _choose_entry(known: PublishedSkill | None, found: PublishedSkill, place: str) -> PublishedSkill:
-    """Return which of two entries of one name is taken: the archive, because it has all the files."""
+    """Return which of two entries with the same name to use: the archive, because it has all files."""
     if known is None:
         return found
     match known, found:
@@ -232,10 +235,10 @@ def _choose_entry(known: PublishedSkill | None, found: PublishedSkill, place: st
         case Artifact(type=Delivery.ARCHIVE), Artifact(type=Delivery.SKILL_MD):
             return known
         case Artifact(), Artifact() if known.digest == found.digest or _is_zip(known) != _is_zip(found):
-            return known  # the same again, or the same packed another way
+            return known  # a duplicate, or the same skill in another archive format
         case _:
-            message = f"a skill {quoted(found.name)} is listed before, and it is not the same"
-            raise _FaultError(f"{place}.name", message, "give each skill a name of its own")
+            message = f"another skill {quoted(found.name)} is listed before it"
+            raise _FaultError(f"{place}.name", message, "give each skill its own name")
 
 
 def _is_zip(artifact: Artifact) -> bool:

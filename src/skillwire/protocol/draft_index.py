@@ -1,8 +1,9 @@
-"""The index of the early drafts, as somebody's server sends it: `skill://index.json`, in two generations.
+"""Parse a server's index in the early drafts: `skill://index.json`, in two generations.
 
-Draft B (June 2026) tells the whole frontmatter and lists archives beside the document. Draft A (April 2026)
-has a name and a description, and an entry for each delivery. One document may be both, for both ignore what
-they do not know; then it is read as draft B. Entries of one skill path are one skill with several deliveries.
+Draft B (June 2026) has the whole frontmatter and lists archives beside the document. Draft A (April 2026) has
+a name and a description, and one entry for each delivery. One document may be both, because both ignore
+unknown fields; it is then read as draft B. Entries with the same skill path are one skill with several
+deliveries.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,20 +39,17 @@ _MAX_ARCHIVES = 16
 
 @dataclass(slots=True)
 class DraftIndex:
-    """What an index says: the good skills, each once, and every fault."""
+    """The parsed index: the valid skills, each once, and all problems."""
 
     dialect: Dialect
     skills: dict[str, RemoteSkill] = field(default_factory=dict[str, RemoteSkill])
-    """By the URIs of their documents."""
+    """By the URI of the `SKILL.md`."""
     findings: Findings = field(default_factory=Findings)
     complete: bool = True
 
 
 def read_draft_index(content: bytes) -> DraftIndex:
-    """Return what an index says: in the words of draft B, or if it has none of those, of draft A.
-
-    Never raises.
-    """
+    """Parse an index as draft B or, if it has no entries of draft B, as draft A. Never raises."""
     try:
         document = load_bounded_json(content, max_values=_MAX_VALUES)
     except JsonTooLargeError as error:
@@ -66,9 +64,9 @@ def read_draft_index(content: bytes) -> DraftIndex:
     return index if index.skills or _is_draft_b(entries) else _read(entries, Dialect.DRAFT_A)
 
 
-def _failed_index(told: str, fault: Rule = Rule.LIST_SHAPE) -> DraftIndex:
+def _failed_index(message: str, fault: Rule = Rule.LIST_SHAPE) -> DraftIndex:
     index = DraftIndex(Dialect.DRAFT_B, complete=fault is not Rule.LIST_ENDLESS)
-    index.findings.add(server_problem(INDEX_URI, fault, told))
+    index.findings.add(server_problem(INDEX_URI, fault, message))
     return index
 
 
@@ -88,13 +86,13 @@ def _read(entries: list[object], dialect: Dialect) -> DraftIndex:
             _merge_skill(index, parsed)
         elif parsed is not None:
             index.findings.add(*parsed)
-    for skill in later:  # what draft A says of a skill that draft B has is said already
+    for skill in later:  # entries of draft A may repeat those of draft B
         if skill.uri not in index.skills:
-            told = "its entry is in the words of draft A, in an index of draft B; it is left out"
-            index.findings.add(server_problem(skill.uri, Rule.ENTRY_SHAPE, told))
+            message = "its entry is in the format of draft A, in an index of draft B; it is left out"
+            index.findings.add(server_problem(skill.uri, Rule.ENTRY_SHAPE, message))
     if (more := len(entries) - MAX_INDEXED) > 0:
-        told = f"it has {more:,} entries more than {MAX_INDEXED:,}; they were not looked at"
-        index.findings.add(server_problem(INDEX_URI, Rule.LIST_ENDLESS, told))
+        message = f"it has {more:,} entries more than {MAX_INDEXED:,}; they are ignored"
+        index.findings.add(server_problem(INDEX_URI, Rule.LIST_ENDLESS, message))
         index.complete = False
     return index
 
@@ -104,13 +102,13 @@ def _is_of_draft_a(value: object) -> bool:
 
 
 def _merge_skill(index: DraftIndex, skill: RemoteSkill) -> None:
-    """Add a skill, or its deliveries to those of the same skill."""
+    """Add a skill. If it is already there, add its deliveries."""
     known = index.skills.setdefault(skill.uri, skill)
     if known is skill:
         return
     if not json_equal(dict(known.frontmatter), dict(skill.frontmatter)):
-        told = "two entries of one path say different things of it; the first counts"
-        index.findings.add(server_problem(skill.uri, Rule.ENTRY_TWICE, told))
+        message = "two entries with the same path differ; the first one is used"
+        index.findings.add(server_problem(skill.uri, Rule.ENTRY_TWICE, message))
         return
     taken = {each.form for each in known.deliveries}
     if any(each.form in taken for each in skill.deliveries):
@@ -124,7 +122,7 @@ def _parse_entry_b(value: object) -> RemoteSkill | list[Problem]:
         return [server_problem(INDEX_URI, Rule.ENTRY_SHAPE, "an entry is not an object")]
     url, listed = value.get("url"), value.get("archives", [])
     if not isinstance(listed, list) or len(cast("list[object]", listed)) > _MAX_ARCHIVES:
-        return [server_problem(_place(url), Rule.ENTRY_SHAPE, "`archives` is no list of reasonable length")]
+        return [server_problem(_place(url), Rule.ENTRY_SHAPE, "`archives` is not a list, or is too long")]
     found: list[Problem] = []
     deliveries: list[RemoteDelivery] = []
     if url is not None:
@@ -139,15 +137,15 @@ def _parse_entry_b(value: object) -> RemoteSkill | list[Problem]:
             deliveries.append(archive)
             root = remove_archive_suffix(archive.uri) if root is None else root
     if not found and not deliveries:
-        told = "it has neither a `url` nor an archive that is a tar.gz or zip file"
-        found.append(server_problem(_place(url), Rule.ENTRY_URI, told))
+        message = "it has neither a `url` nor an archive that is a tar.gz or zip file"
+        found.append(server_problem(_place(url), Rule.ENTRY_URI, message))
     if found or root is None:
         return found
     return _skill(root, value.get("frontmatter"), deliveries, Dialect.DRAFT_B)
 
 
 def _parse_entry_a(value: object) -> RemoteSkill | list[Problem] | None:
-    """Return the skill in an entry of draft A; None for a type that means no skill, or is not known."""
+    """Return the skill in an entry of draft A, or None for an unknown type or one that is not a skill."""
     if not is_object(value):
         return [server_problem(INDEX_URI, Rule.ENTRY_SHAPE, "an entry is not an object")]
     url = value.get("url")
@@ -159,15 +157,15 @@ def _parse_entry_a(value: object) -> RemoteSkill | list[Problem] | None:
         case str():
             return None
         case _:
-            return [server_problem(_place(url), Rule.ENTRY_SHAPE, "the `type` is not a text")]
+            return [server_problem(_place(url), Rule.ENTRY_SHAPE, "the `type` is not text")]
     if delivery is None:
         return [server_problem(_place(url), Rule.ARCHIVE, "it is neither a tar.gz nor a zip file")]
     if isinstance(delivery, Problem):
         return [delivery]
     archived = delivery.form is not None
     root = remove_archive_suffix(delivery.uri) if archived else delivery.uri.removesuffix(f"/{SKILL_FILE}")
-    told = {key: value[key] for key in ("name", "description") if key in value}
-    return _skill(root, told, [delivery], Dialect.DRAFT_A)
+    frontmatter = {key: value[key] for key in ("name", "description") if key in value}
+    return _skill(root, frontmatter, [delivery], Dialect.DRAFT_A)
 
 
 def _skill(
@@ -182,16 +180,16 @@ def _skill(
 def _document(url: object, digest: object, *, required: bool) -> RemoteDelivery | Problem:
     if not is_uri_text(url):
         return server_problem(
-            INDEX_URI, Rule.ENTRY_URI, "an entry has no `url` that is a text of reasonable length"
+            INDEX_URI, Rule.ENTRY_URI, "the `url` of an entry is missing, not text, or too long"
         )
     return next(uri_faults(url), None) or _delivery(RemoteDelivery(url), digest, required=required)
 
 
 def _archive(value: object, root: str | None, *, required: bool = True) -> RemoteDelivery | Problem | None:
-    """Return how an archive is delivered, or what is wrong; None if it is of a form that is not read."""
+    """Return the delivery of an archive, or its problem, or None for an unsupported archive format."""
     if not is_object(value) or not is_uri_text(url := value.get("url")):
-        told = "an archive has no `url` that is a text of reasonable length"
-        return server_problem(INDEX_URI, Rule.ENTRY_URI, told)
+        message = "the `url` of an archive is missing, not text, or too long"
+        return server_problem(INDEX_URI, Rule.ENTRY_URI, message)
     if fault := next(_archive_faults(url, root), None):
         return fault
     mime_type = value.get("mimeType")
@@ -204,7 +202,7 @@ def _archive(value: object, root: str | None, *, required: bool = True) -> Remot
 def _archive_faults(url: str, root: str | None) -> Iterator[Problem]:
     yield from scheme_faults(url)
     if root is not None and remove_archive_suffix(url) != root:
-        yield server_problem(url, Rule.ENTRY_URI, f"the archive does not stand beside {quoted(root)}")
+        yield server_problem(url, Rule.ENTRY_URI, f"the archive is not beside {quoted(root)}")
 
 
 def _delivery(delivery: RemoteDelivery, digest: object, *, required: bool) -> RemoteDelivery | Problem:

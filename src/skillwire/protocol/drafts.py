@@ -1,4 +1,4 @@
-"""How drafts of the extension spelled things, for hosts that were built before it was final."""
+"""Write the index of the extension's early drafts, for hosts that were built before it was final."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,21 +14,21 @@ _TEMPLATE = "mcp-resource-template"
 
 @dataclass(frozen=True, slots=True)
 class DraftArchive:
-    """A skill as one archive."""
+    """An archive of a skill."""
 
     form: ArchiveFormat
     digest: Digest
 
 
 def archive_uri(entry: SkillRecord, form: ArchiveFormat) -> str:
-    """Return the URI of a skill's archive: beside its folder."""
+    """Return the URI of a skill's archive, which is beside its folder."""
     return f"{entry.root}{form.suffix}"
 
 
 def draft_index(
     skills: Iterable[tuple[SkillRecord, Sequence[DraftArchive]]], templates: Iterable[SkillTemplate] = ()
 ) -> bytes:
-    """Return one document that hosts of both early drafts can read: each ignores what it does not know."""
+    """Return one document that hosts of both early drafts can read. Each ignores unknown fields."""
     listed = [item for entry, archives in skills for item in _items(entry, archives)]
     listed.extend(_template(each) for each in templates)
     document: dict[str, Json] = {"$schema": SCHEMA, "skills": listed}
@@ -40,7 +40,7 @@ def _template(template: SkillTemplate) -> dict[str, Json]:
 
 
 def _items(entry: SkillRecord, archives: Sequence[DraftArchive]) -> list[Json]:
-    """Return what both drafts say of a skill, and what the first says of each archive."""
+    """Return the entry of a skill for both drafts, and an entry of draft A for each archive."""
     skill: dict[str, Json] = {
         "name": entry.name,
         "type": Delivery.SKILL_MD.value,

@@ -6,22 +6,22 @@ from skillwire.core.problem import Problem, Rule, Severity
 from skillwire.errors import VerificationError
 
 MAX_FINDINGS = 1000
-"""Problems of one server that are kept. All are counted."""
+"""How many problems of one server are stored. All are counted."""
 _HARMLESS = frozenset({Rule.OLD_DRAFT, Rule.ENTRY_NONCONFORMING})
-"""Rules that a skill may break and be used all the same."""
+"""Rules that a skill may break and still be used."""
 
 
 def server_problem(uri: str, rule: Rule, message: str) -> Problem:
     """Return a problem with something that a server sent.
 
-    `uri` is the skill, file, prompt or method that it is about, as the server spelled it.
+    `uri` is the skill, file, prompt or method that it is about, as the server wrote it.
     """
     return Problem(uri, rule, Severity.WARNING if rule in _HARMLESS else Severity.ERROR, message)
 
 
 @dataclass(slots=True)
 class Findings:
-    """The first problems of what may be very many, how many more there were, and every rule among them."""
+    """A bounded list of problems: the first ones, the number of others, and all rules among them."""
 
     kept: list[Problem] = field(default_factory=list[Problem])
     more: int = 0
@@ -36,12 +36,12 @@ class Findings:
                 self.more += 1
 
     def take(self, others: "Findings") -> None:
-        """Add what was found elsewhere, with all that was not kept there."""
+        """Add the problems of another collection, including the count of those that it did not store."""
         self.add(*others.kept)
         self.more += others.more
         self.rules |= others.rules
 
     def raise_first(self) -> None:
-        """Raise `VerificationError` if there is any."""
+        """Raise `VerificationError` if there is a problem."""
         if self.kept:
             raise VerificationError("", self.kept[0])

@@ -1,4 +1,4 @@
-"""Read the skills of servers without an index: `resources/list` and FastMCP manifests."""
+"""Parse the skills of servers without an index: `resources/list` and FastMCP manifests."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -36,11 +36,11 @@ _OLD_URI = re.compile(r"skill://([^/?#]+)")
 
 
 def read_manifest(
-    uri: str, content: bytes, told: Mapping[str, Json], limits: Limits
+    uri: str, content: bytes, known: Mapping[str, Json], limits: Limits
 ) -> RemoteSkill | list[Problem]:
-    """Return the skill whose manifest is at `uri`, or everything that is wrong with it. Never raises.
+    """Return the skill whose manifest is at `uri`, or all its problems. Never raises.
 
-    `told` is what else is known of its frontmatter.
+    `known` contains the frontmatter fields that are known from elsewhere.
     """
     root = uri.removesuffix(f"/{MANIFEST}")
     main = f"{root}/{SKILL_FILE}"
@@ -58,7 +58,7 @@ def read_manifest(
     files = check_files(main, (_file(root, item) for item in items), len(items), limits)
     if found or isinstance(files, list):
         return [*found, *(files if isinstance(files, list) else ())]
-    return RemoteSkill(main, {**told, "name": str(document["skill"])}, files, Dialect.MANIFEST)
+    return RemoteSkill(main, {**known, "name": str(document["skill"])}, files, Dialect.MANIFEST)
 
 
 def _file(root: str, item: object) -> RemoteFile | Problem:
@@ -66,54 +66,56 @@ def _file(root: str, item: object) -> RemoteFile | Problem:
     path = item.get("path") if is_object(item) else None
     if not is_object(item) or not isinstance(path, str):
         return server_problem(main, Rule.ENTRY_RESOURCES, "a file of its manifest has no `path`")
-    if fault := path_fault(path):  # before it is encoded, and again after
+    if fault := path_fault(path):  # checked again after it is encoded
         return server_problem(main, Rule.ENTRY_RESOURCES, f"the file {quoted(path)} {fault}")
     try:
-        address = f"{root}/{quote(path)}"  # as FastMCP spells it: it reads no other spelling
+        address = f"{root}/{quote(path)}"  # encoded as FastMCP does; it accepts no other form
     except UnicodeEncodeError:
-        return server_problem(main, Rule.ENTRY_RESOURCES, f"the file {quoted(path)} holds half a character")
+        return server_problem(
+            main, Rule.ENTRY_RESOURCES, f"the file {quoted(path)} contains a lone surrogate"
+        )
     return parse_file(main, address, item.get("hash"), item.get("size"))
 
 
 @dataclass(slots=True)
 class ListedResources:
-    """The resources that may be about skills, by URI, with their descriptions."""
+    """The listed resources that may belong to skills, by URI, with their descriptions."""
 
     manifests: list[str] = field(default_factory=list[str])
     documents: dict[str, str | None] = field(default_factory=dict[str, str | None])
     old_uris: dict[str, str | None] = field(default_factory=dict[str, str | None])
 
     def add(self, resource: object) -> None:
-        """Keep a resource if it may be about a skill."""
+        """Store a resource if it may belong to a skill."""
         if not is_object(resource) or not is_uri_text(uri := resource.get("uri")):
             return
         description = resource.get("description")
-        told = description if isinstance(description, str) else None
+        text = description if isinstance(description, str) else None
         if uri.endswith(f"/{MANIFEST}"):
             self.manifests.append(uri)
         elif uri.startswith(SCHEME) and uri.endswith(f"/{SKILL_FILE}"):
-            self.documents.setdefault(uri, told)
+            self.documents.setdefault(uri, text)
         elif _OLD_URI.fullmatch(uri) and uri != INDEX_URI:
-            self.old_uris.setdefault(uri, told)
+            self.old_uris.setdefault(uri, text)
 
     def known_frontmatter(self, document: str) -> dict[str, Json]:
-        """Return what is told of the frontmatter of the skill whose document this is."""
+        """Return the known frontmatter fields of the skill with this document URI."""
         description = self.documents.get(document)
         return {} if description is None else {"description": description}
 
     def iter_scanned_skills(self) -> "Iterator[RemoteSkill | list[Problem]]":
-        """Yield the skill of each document: only its address is known."""
+        """Yield the skill of each document, of which only the URI is known."""
         for uri in self.documents:
             name = unquote(uri.removesuffix(f"/{SKILL_FILE}").rpartition("/")[2])
             found = [*uri_faults(uri), *name_faults(uri, name)]
-            told = {**self.known_frontmatter(uri), "name": name}
-            yield found or RemoteSkill(uri, told, None, Dialect.SCAN, (RemoteDelivery(uri),))
+            frontmatter = {**self.known_frontmatter(uri), "name": name}
+            yield found or RemoteSkill(uri, frontmatter, None, Dialect.SCAN, (RemoteDelivery(uri),))
 
     def iter_old_uri_skills(self) -> "Iterator[RemoteSkill | list[Problem]]":
-        """Yield the skill behind each address of the form `skill://name`, which is its document."""
+        """Yield the skill for each URI of the form `skill://name`, which is the URI of its document."""
         for uri, description in self.old_uris.items():
             name, main = unquote(uri.removeprefix(SCHEME)), f"{uri}/{SKILL_FILE}"
-            told: dict[str, Json] = {} if description is None else {"description": description}
+            known: dict[str, Json] = {} if description is None else {"description": description}
             yield list(name_faults(main, name)) or RemoteSkill(
-                main, {**told, "name": name}, None, Dialect.OLD_URIS, (RemoteDelivery(uri),)
+                main, {**known, "name": name}, None, Dialect.OLD_URIS, (RemoteDelivery(uri),)
             )

@@ -8,15 +8,15 @@ EXTENSION = "io.modelcontextprotocol/skills"
 META_PREFIX = "io.modelcontextprotocol.skills/"
 
 OWN_META_PREFIX = "dev.skillwire/"
-"""Ours: what stands behind it is no part of any specification."""
+"""The prefix of our own metadata keys, which no specification defines."""
 SKILL_META = f"{OWN_META_PREFIX}skill"
-"""On a prompt: the URI of the skill that it is made of."""
+"""On a prompt: the URI of its skill."""
 RESOURCES_META = f"{OWN_META_PREFIX}resources"
-"""On a prompt: the URIs of the files that its text is made of, in that order."""
+"""On a prompt: the URIs of the files in its text, in order."""
 URI_META = f"{OWN_META_PREFIX}uri"
-"""The URI of the file whose text a block holds."""
+"""On a content block: the URI of the file whose text it contains."""
 SERVER_META = f"{OWN_META_PREFIX}server"
-"""On what a server sent, where it is passed on to a person or a program: its label (H9)."""
+"""The label of the server that sent the content, when it is passed on to a person or program (H9)."""
 
 SKILLS_LIST = "skills/list"
 SKILLS_GET = "skills/get"
@@ -33,9 +33,9 @@ COMPLETE = "completion/complete"
 LISTEN = "subscriptions/listen"
 
 MANIFEST = "_manifest"
-"""The last segment of a skill's list of files, as clients from before the extension ask for it."""
+"""The last segment of the URI of a skill's file list, for clients from before the extension."""
 FILE_TEMPLATE = "skill://{+skill}/{+file}"
-"""Every file of every skill, for clients that fill in templates."""
+"""The URI template of all files of all skills."""
 
 PAGE_SIZE = 100
 
@@ -51,7 +51,7 @@ CACHEABLE = frozenset(
         PROMPTS_LIST,
     }
 )
-"""Methods whose results say how long they stay fresh (S12)."""
+"""Methods whose results declare how long they stay fresh (S12)."""
 
 LIVE_TTL_MS = 5_000
 STATIC_TTL_MS = 3_600_000
@@ -60,7 +60,7 @@ _SETTING = "directoryRead"
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """What a client may do with an answer: how long to keep it, and whom to share it with (S12)."""
+    """How long a client may cache a response, and whether it may share it (S12)."""
 
     ttl_ms: int = LIVE_TTL_MS
     private: bool = False
@@ -73,9 +73,10 @@ class Freshness:
 def find_declared_settings(
     extensions: Mapping[str, Any] | None, experimental: Mapping[str, Any] | None = None
 ) -> Mapping[str, Any] | None:
-    """Return what is declared of the extension; None if it is not (H1).
+    """Return the declared settings of the extension, or None if it is not declared (H1).
 
-    `experimental` is where it stood before servers had `extensions`; it counts where those do not have it.
+    `experimental` is where it was declared before servers had `extensions`. It is used only if `extensions`
+    does not declare it.
     """
     for place in (extensions, experimental):
         settings: object = (place or {}).get(EXTENSION)
@@ -85,7 +86,7 @@ def find_declared_settings(
 
 
 def reads_directories(settings: Mapping[str, Any] | None, *, legacy_flags: bool = False) -> bool:
-    """Whether the setting is exactly `true`; with `legacy_flags`, also inside a `config` object."""
+    """Return whether the setting is exactly `true`; with `legacy_flags`, also inside a `config` object."""
     if settings is None:
         return False
     nested: object = settings.get("config")

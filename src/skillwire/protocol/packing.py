@@ -1,7 +1,7 @@
-"""A skill as one archive. The same files make the same bytes, on every machine, whenever it is made.
+"""Pack a skill into one archive. The same files always give the same bytes, on every machine.
 
-That is why nothing is compressed: each release of zlib, and each of its rivals, finds other bytes for the
-same content, and a digest that was approved yesterday must hold on the machine that is upgraded today.
+That is why nothing is compressed: different releases of zlib and its alternatives compress differently, and
+an approved digest must stay valid after an upgrade.
 """
 
 import io
@@ -17,10 +17,10 @@ from skillwire.protocol.delivery import ArchiveFormat
 
 _PLAIN, _EXECUTABLE = 0o644, 0o755
 _ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that a zip file can tell."""
+"""The earliest time that a zip file can represent."""
 _UNIX = 3
 _GZIP_HEADER = bytes([0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255])
-"""Deflated; no name, no time, no word on how well it was compressed or on which system."""
+"""Deflate; no name, time, compression level or operating system."""
 _STORED = struct.Struct("<BHH")
 _MAX_STORED_BLOCK = 0xFFFF
 
@@ -33,7 +33,10 @@ class _Item:
 
 
 def pack(files: Mapping[str, bytes], form: ArchiveFormat, executable: Collection[str] = ()) -> bytes:
-    """Return an archive of `files`, by their paths below the skill's folder: `SKILL.md` is at its root."""
+    """Return an archive of `files`, by their paths relative to the skill's folder.
+
+    `SKILL.md` is at the root.
+    """
     items = [
         _Item(path, files[path], _EXECUTABLE if path in executable else _PLAIN) for path in sorted(files)
     ]
@@ -43,14 +46,14 @@ def pack(files: Mapping[str, bytes], form: ArchiveFormat, executable: Collection
 def pack_skill(files: Mapping[str, bytes], form: ArchiveFormat, executable: Collection[str] = ()) -> bytes:
     """Return an archive of a skill.
 
-    The files at the paths `executable` can be run, and those that name their interpreter in the first line.
+    Files in `executable`, and files that begin with `#!`, are executable.
     """
     scripts = {path for path in files if files[path].startswith(b"#!")}
     return pack(files, form, executable=scripts.union(executable))
 
 
 def choose_archive_format(paths: Iterable[str]) -> ArchiveFormat:
-    """Return the form that most readers unpack with these paths: a tar.gz file if they fit into its headers.
+    """Return the format that most readers unpack correctly: tar.gz if the paths fit its headers, else zip.
 
     Readers that know only the first tar header would unpack a longer path under another name.
     """
@@ -63,7 +66,7 @@ def _zip(items: Iterable[_Item]) -> bytes:
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
         for item in items:
             info = zipfile.ZipInfo(item.path, _ZIP_EPOCH)
-            info.create_system = _UNIX  # or it would be the system that runs this
+            info.create_system = _UNIX  # the default is the system that runs this
             info.external_attr = (stat.S_IFREG | item.mode) << 16
             archive.writestr(info, item.content)
     return packed.getvalue()
@@ -72,7 +75,7 @@ def _zip(items: Iterable[_Item]) -> bytes:
 def _tar_gz(items: Iterable[_Item]) -> bytes:
     blocks: list[bytes] = []
     for item in items:
-        info = TarInfo(item.path)  # owned by nobody in particular, at the beginning of time
+        info = TarInfo(item.path)  # without owner and time
         info.size, info.mode = len(item.content), item.mode
         padding = NUL * (-len(item.content) % BLOCKSIZE)
         blocks += _tar_header(info), item.content, padding
@@ -82,7 +85,7 @@ def _tar_gz(items: Iterable[_Item]) -> bytes:
 def _tar_header(info: TarInfo) -> bytes:
     """Return the header of a file. A path that is long or not ASCII is written twice.
 
-    POSIX demands the pax header. Some readers skip it, and find the same path in the header behind it.
+    POSIX requires the pax header. Readers that skip it find the same path in the header after it.
     """
     header = info.tobuf(PAX_FORMAT, "utf-8", "strict")
     plain = None if len(header) == BLOCKSIZE else _ustar_header(info)
@@ -90,7 +93,7 @@ def _tar_header(info: TarInfo) -> bytes:
 
 
 def _ustar_header(info: TarInfo) -> bytes | None:
-    """Return the header without anything before it, in UTF-8; None if the path does not fit into it."""
+    """Return the plain header in UTF-8, or None if the path does not fit into it."""
     try:
         return info.create_ustar_header(info.get_info(), "utf-8", "strict")
     except ValueError:
@@ -98,7 +101,7 @@ def _ustar_header(info: TarInfo) -> bytes | None:
 
 
 def _gzip(content: bytes) -> bytes:
-    """Return a gzip file that stores `content` as it is (RFC 1951, 3.2.4; RFC 1952)."""
+    """Return a gzip file that stores `content` uncompressed (RFC 1951, 3.2.4; RFC 1952)."""
     pieces = [_GZIP_HEADER]
     for start in range(0, len(content), _MAX_STORED_BLOCK):
         piece = content[start : start + _MAX_STORED_BLOCK]

@@ -17,19 +17,19 @@ from skillwire.safe_text import quoted
 
 MAX_URI = 4096
 MAX_FRONTMATTER = 256 * 1024
-"""Bytes. A document that says as much in YAML is read by nobody."""
+"""Limit in bytes. No one reads a longer frontmatter."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 DYNAMIC = "dynamic"
 _MISSING = object()
 
 
 class Dialect(StrEnum):
-    """In which words a server told of a skill."""
+    """The form in which a server lists a skill."""
 
     FINAL = "final"
     """`skills/list` and `skills/get`, every file with digest and size."""
     DRAFT_C = "draft-c"
-    """The same in August 2026: no sizes, and no `resources` where content is made when it is read."""
+    """The same in August 2026: no sizes, and no `resources` if content is generated when it is read."""
     DRAFT_B = "draft-b"
     """June 2026: the resource `skill://index.json`, with the frontmatter of each skill."""
     DRAFT_A = "draft-a"
@@ -37,7 +37,7 @@ class Dialect(StrEnum):
     MANIFEST = "manifest"
     """FastMCP before the extension: a resource `_manifest` in each skill's folder."""
     SCAN = "scan"
-    """No index at all: `resources/list` names documents `…/SKILL.md`."""
+    """No index: `resources/list` contains documents `…/SKILL.md`."""
     OLD_URIS = "old-uris"
     """Skilljack before the extension: `skill://name` is the document, `skill://name/` all other files."""
 
@@ -48,7 +48,7 @@ class Dialect(StrEnum):
 
     @property
     def has_full_frontmatter(self) -> bool:
-        """Whether it tells every field of the frontmatter, and not only a name and a description."""
+        """Whether it lists every frontmatter field, not only a name and a description."""
         return self in {Dialect.FINAL, Dialect.DRAFT_C, Dialect.DRAFT_B}
 
 
@@ -58,7 +58,7 @@ class Integrity(StrEnum):
     FULL = "full"
     """Every file."""
     PART = "part"
-    """Its `SKILL.md` or its archive, and no file beside that."""
+    """Its `SKILL.md` or its archive, but no other file."""
     NONE = "none"
 
 
@@ -74,7 +74,7 @@ def scheme_faults(uri: str) -> Iterator[Problem]:
     scheme = _SCHEME.match(uri)
     if scheme is None:
         yield server_problem(uri, Rule.ENTRY_URI, "the `uri` has no scheme")
-    elif scheme[1].lower() == "file":  # it would be read on this machine (H4)
+    elif scheme[1].lower() == "file":  # it would refer to a file on this machine (H4)
         yield server_problem(uri, Rule.ENTRY_URI, "the `uri` has the scheme `file:`, which no server may use")
 
 
@@ -85,12 +85,12 @@ def uri_faults(uri: str) -> Iterator[Problem]:
 
 
 def name_faults(uri: str, name: object) -> Iterator[Problem]:
-    """Yield why `name` is not that of the skill whose document is at `uri`."""
+    """Yield why `name` is not the name of the skill whose document is at `uri`."""
     if not isinstance(name, str) or not is_skill_name(name):
         yield server_problem(uri, Rule.ENTRY_NAME, f"the name {quoted(str(name))} is not {NAME_RULE}")
     elif unquote(uri.removesuffix(f"/{SKILL_FILE}").rpartition("/")[2]) != name:
         yield server_problem(
-            uri, Rule.ENTRY_NAME, f"the last part of its path is not its name, {quoted(name)}"
+            uri, Rule.ENTRY_NAME, f"the last segment of its path is not its name, {quoted(name)}"
         )
 
 
@@ -99,48 +99,48 @@ def frontmatter_faults(uri: str, frontmatter: object) -> Iterator[Problem]:
         yield server_problem(uri, Rule.ENTRY_SHAPE, "the `frontmatter` is not an object")
         return
     if weight(frontmatter, MAX_FRONTMATTER) > MAX_FRONTMATTER:  # (H25)
-        told = f"its frontmatter has more than {MAX_FRONTMATTER:,} bytes"
-        yield server_problem(uri, Rule.ENTRY_LIMITS, told)
+        message = f"its frontmatter has more than {MAX_FRONTMATTER:,} bytes"
+        yield server_problem(uri, Rule.ENTRY_LIMITS, message)
     yield from name_faults(uri, frontmatter.get("name"))
     if not isinstance(frontmatter.get("description"), str):
-        yield server_problem(uri, Rule.ENTRY_DESCRIPTION, "the `description` is not a text")
+        yield server_problem(uri, Rule.ENTRY_DESCRIPTION, "the `description` is not text")
 
 
 def path_fault(path: str) -> str | None:
-    """Return why a path below the skill's folder leads elsewhere, also once it is decoded (H7, H19)."""
+    """Return why a path leads out of the skill's folder, also after decoding, or None (H7, H19)."""
     if len(path) > MAX_URI:
-        return "has a path of unreasonable length"
+        return "has a path that is too long"
     decoded = unquote(path)
     if any(segment in {"", ".", ".."} for segment in decoded.split("/")):
         return "is not in the skill's folder"
     if "\\" in decoded or "\0" in decoded:
-        return "has a character in its path that no file has"
+        return "has a backslash or NUL in its path"
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file that an entry promises."""
+    """A file that an entry lists."""
 
     uri: str
     digest: Digest
     size: int | None
-    """Its bytes. None in draft C, which does not tell: there, what really comes is counted."""
+    """Its size in bytes. None in draft C, which has no sizes; there the received bytes are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteDelivery:
-    """One way in which an early draft delivers a skill: its `SKILL.md`, or all its files in an archive."""
+    """How an early draft delivers a skill: its `SKILL.md`, or all its files in an archive."""
 
     uri: str
-    """Where it is read."""
+    """The URI to read."""
     digest: Digest | None = None
     form: ArchiveFormat | None = None
     """None for a `SKILL.md`."""
 
 
 class ListedSkill(Protocol):
-    """What there is to compare of a skill before a file of it is read, whoever lists it."""
+    """The properties of a listed skill that can be compared before its files are read."""
 
     @property
     def uri(self) -> str: ...
@@ -163,16 +163,16 @@ class ListedSkill(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RemoteSkill:
-    """An entry without a fault: its files are known, or they show when they are read."""
+    """A valid entry. Its files are either listed, or become known when they are read."""
 
     uri: str
     frontmatter: Mapping[str, Json]
-    """Every field; in dialects that do not tell them all, those that they do."""
+    """Every field, or those that the dialect lists."""
     files: tuple[RemoteFile, ...] | None
-    """None for content that is made when it is read, and for dialects that do not list files."""
+    """None if content is generated when it is read, and in dialects that do not list files."""
     dialect: Dialect = Dialect.FINAL
     deliveries: tuple[RemoteDelivery, ...] = ()
-    """Where its files are, in dialects that do not list them."""
+    """How to read it, in dialects that do not list files."""
 
     @property
     def name(self) -> str:
@@ -189,7 +189,7 @@ class RemoteSkill:
 
     @property
     def main(self) -> RemoteFile | None:
-        """Its `SKILL.md`, if that is promised."""
+        """Its `SKILL.md`, if the entry lists it."""
         return next((file for file in self.files or () if file.uri == self.uri), None)
 
     @property
@@ -209,21 +209,21 @@ class RemoteSkill:
 
     @property
     def lasting(self) -> bool:
-        """Whether an approval can be bound to its content, and so outlast a session (H17)."""
+        """Whether an approval can be bound to its content and so outlast a session (H17)."""
         return self.integrity is Integrity.FULL
 
     @property
     def sized(self) -> bool:
-        """Whether its bytes are known before they are read (H8)."""
+        """Whether its sizes are known before it is read (H8)."""
         return self.files is not None and all(file.size is not None for file in self.files)
 
 
 def parse_entry(
     value: object, limits: Limits | None = None, dialect: Dialect = Dialect.FINAL
 ) -> RemoteSkill | list[Problem]:
-    """Return the skill in an entry, or everything that is wrong with it. Never raises.
+    """Return the skill in an entry, or all its problems. Never raises.
 
-    The `dialect` is the final one, or draft C.
+    `dialect` is `FINAL` or `DRAFT_C`.
     """
     if not is_object(value):
         return [server_problem("skills", Rule.ENTRY_SHAPE, "an entry is not an object")]
@@ -231,7 +231,7 @@ def parse_entry(
     if not is_uri_text(uri):
         return [
             server_problem(
-                "skills", Rule.ENTRY_URI, "an entry has no `uri` that is a text of reasonable length"
+                "skills", Rule.ENTRY_URI, "the `uri` of an entry is missing, not text, or too long"
             )
         ]
     frontmatter = value.get("frontmatter")
@@ -248,7 +248,7 @@ def _files(
     uri: str, resources: object, limits: Limits, dialect: Dialect
 ) -> "tuple[RemoteFile, ...] | list[Problem] | None":
     if resources is _MISSING:
-        missing = [server_problem(uri, Rule.ENTRY_RESOURCES, "there is no `resources`")]  # (H6)
+        missing = [server_problem(uri, Rule.ENTRY_RESOURCES, "it has no `resources`")]  # (H6)
         return None if dialect is Dialect.DRAFT_C else missing
     if resources == DYNAMIC:
         return None
@@ -261,14 +261,14 @@ def _files(
 def check_files(
     uri: str, parsed: "Iterator[RemoteFile | Problem]", count: int, limits: Limits
 ) -> "tuple[RemoteFile, ...] | list[Problem]":
-    """Return the files of a skill, or everything that is wrong with them, alone and together (H7, H8)."""
+    """Return the files of a skill, or all problems of each file and of the whole set (H7, H8)."""
     if count > limits.files:
         return [
             server_problem(uri, Rule.ENTRY_LIMITS, f"it has {count:,} files; the limit is {limits.files:,}")
         ]
-    each_alone = list(parsed)
-    found = [each for each in each_alone if isinstance(each, Problem)]
-    files = tuple(each for each in each_alone if isinstance(each, RemoteFile))
+    results = list(parsed)
+    found = [each for each in results if isinstance(each, Problem)]
+    files = tuple(each for each in results if isinstance(each, RemoteFile))
     found += _set_faults(uri, files, limits)
     return found or files
 
@@ -281,14 +281,14 @@ def _file(uri: str, item: object, dialect: Dialect) -> RemoteFile | Problem:
         return server_problem(
             uri, Rule.ENTRY_RESOURCES, f"the file {quoted(str(name))} is not in the skill's folder"
         )
-    told = "size" in item or dialect is not Dialect.DRAFT_C
-    return parse_file(uri, name, item.get("digest"), item.get("size"), sized=told)
+    has_size = "size" in item or dialect is not Dialect.DRAFT_C
+    return parse_file(uri, name, item.get("digest"), item.get("size"), sized=has_size)
 
 
 def parse_file(
     uri: str, name: str, digest: object, size: object, *, sized: bool = True
 ) -> RemoteFile | Problem:
-    """Return the file at the URI `name`, in the folder of the skill at `uri`, or what is wrong with it."""
+    """Return the file at the URI `name`, in the folder of the skill at `uri`, or its problem."""
     if fault := path_fault(name.removeprefix(uri.removesuffix(SKILL_FILE))):
         return server_problem(uri, Rule.ENTRY_RESOURCES, f"the file {quoted(name)} {fault}")
     parsed = Digest.parse(digest) if isinstance(digest, str) else None
@@ -310,11 +310,9 @@ def _set_faults(uri: str, files: Sequence[RemoteFile], limits: Limits) -> Iterat
     for file in files:
         key = fold_path(unquote(file.uri))
         if key in seen:
-            told = (
-                f"the files {quoted(seen[key])} and {quoted(file.uri)} cannot be told apart on every machine"
-            )
-            yield server_problem(uri, Rule.ENTRY_RESOURCES, told)
+            message = f"the files {quoted(seen[key])} and {quoted(file.uri)} are the same on some systems"
+            yield server_problem(uri, Rule.ENTRY_RESOURCES, message)
         seen.setdefault(key, file.uri)
     if (total := sum(file.size or 0 for file in files)) > limits.bytes:
-        told = f"its files have {total:,} bytes; the limit is {limits.bytes:,}"
-        yield server_problem(uri, Rule.ENTRY_LIMITS, told)
+        message = f"its files have {total:,} bytes; the limit is {limits.bytes:,}"
+        yield server_problem(uri, Rule.ENTRY_LIMITS, message)

@@ -1,4 +1,4 @@
-"""Translate our values to MCP messages, and the types of these messages."""
+"""Convert our values to MCP messages, and define the types of these messages."""
 
 import base64
 import json
@@ -23,7 +23,7 @@ class ListedResource(TypedDict):
 
 
 class Contents(TypedDict):
-    """A file in `resources/read`. One that is not text has no `text`, and is in `blob`, as base64."""
+    """A file in `resources/read`. Content that is not text is in `blob`, as base64, instead of `text`."""
 
     uri: str
     mimeType: str
@@ -33,7 +33,7 @@ class Contents(TypedDict):
 
 
 class MessageContent(TypedDict):
-    """What a message says: text, unless it is a `resource`."""
+    """The content of a message: text, or a `resource`."""
 
     type: Literal["text", "resource"]
     text: str
@@ -42,14 +42,14 @@ class MessageContent(TypedDict):
 
 
 class PromptMessage(TypedDict):
-    """A message of `prompts/get`."""
+    """A message in `prompts/get`."""
 
     role: Literal["user", "assistant"]
     content: MessageContent
 
 
 def skill_entry(entry: SkillRecord) -> dict[str, Json]:
-    """Return the entry of `skills/list` and `skills/get`: never a summary (S7, S8, S9)."""
+    """Return the complete entry for `skills/list` and `skills/get` (S7, S8, S9)."""
     resources: Json = "dynamic"
     if not entry.dynamic:
         resources = [
@@ -61,10 +61,10 @@ def skill_entry(entry: SkillRecord) -> dict[str, Json]:
 
 
 def file_resource(uri: str, entry: SkillRecord, file: SkillFile | LiveFile) -> dict[str, Json]:
-    """Return the metadata of a file: a `SKILL.md` goes by the name of its skill (S6)."""
+    """Return the metadata of a file. A `SKILL.md` has the name of its skill (S6)."""
     resource: dict[str, Json] = {"uri": uri, "name": last_segment(uri), "mimeType": file.mime_type}
     if file.path == SKILL_FILE:
-        # A client may show this to a person or a model before anybody approved the skill (H27).
+        # A client may show this to a person or a model before the skill is approved (H27).
         description = entry.shown_description if entry.origin.foreign else entry.description
         resource |= {"name": entry.name, "description": description}
         if meta := skill_meta(entry):
@@ -75,7 +75,7 @@ def file_resource(uri: str, entry: SkillRecord, file: SkillFile | LiveFile) -> d
 
 
 def template_resource(template: SkillTemplate) -> dict[str, Json]:
-    """Return what is told of skills that are behind one pattern."""
+    """Return the resource template of the skills that a template describes."""
     return {
         "uriTemplate": template.uri,
         "name": template.path,
@@ -85,7 +85,10 @@ def template_resource(template: SkillTemplate) -> dict[str, Json]:
 
 
 def skill_meta(entry: SkillRecord) -> dict[str, Json]:
-    """Return the frontmatter's `metadata` as `_meta`: its keys cannot pose as anybody else's (S6, S18)."""
+    """Return the frontmatter's `metadata` as `_meta`.
+
+    A prefix keeps its keys apart from all others (S6, S18).
+    """
     metadata = entry.frontmatter.get("metadata")
     if not isinstance(metadata, dict):
         return {}
@@ -102,19 +105,19 @@ def directory_resource(uri: str) -> dict[str, Json]:
 
 
 def contents(uri: str, mime_type: str, content: bytes) -> dict[str, Json]:
-    """Return one content block: text as text, the rest as base64 (S6)."""
+    """Return a content block: text as text, other bytes as base64 (S6)."""
     if is_text(content):
         return {"uri": uri, "mimeType": mime_type, "text": content.decode()}
     return blob_contents(uri, mime_type, content)
 
 
 def blob_contents(uri: str, mime_type: str, content: bytes) -> dict[str, Json]:
-    """Return one content block of bytes, whatever they look like."""
+    """Return a content block of base64, even if the bytes are text."""
     return {"uri": uri, "mimeType": mime_type, "blob": base64.b64encode(content).decode("ascii")}
 
 
 def complete(result: dict[str, Json], freshness: Freshness | None) -> dict[str, Json]:
-    """Return `result` with what protocol 2026-07-28 wants of every result (S12)."""
+    """Return `result` with the fields that protocol 2026-07-28 requires in every result (S12)."""
     envelope: dict[str, Json] = {"resultType": "complete"}
     if freshness is not None:
         envelope |= {"ttlMs": freshness.ttl_ms, "cacheScope": freshness.scope}

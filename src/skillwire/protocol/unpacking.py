@@ -1,4 +1,4 @@
-"""Unpack untrusted tar.gz and zip archives in memory, within bounds."""
+"""Unpack untrusted tar.gz and zip archives in memory, within limits."""
 
 import re
 import stat
@@ -26,7 +26,7 @@ _PIECE = 65_536
 _BLOCK = 512
 _MAX_HEADER = 65_536
 _MAX_RECORDS = 1000
-"""Records of one header."""
+"""Records in one header."""
 _HEADERS_PER_ENTRY = 4
 _FILE, _OLD_FILE, _FOLDER = b"0", b"\0", b"5"
 _LONG_NAME, _LONG_LINK, _PAX, _PAX_FOR_ALL = b"L", b"K", b"x", b"g"
@@ -50,11 +50,11 @@ _PLAIN, _DEFLATED = 0, 8
 _ENCRYPTED, _HAS_DESCRIPTOR, _UTF8 = 1 << 0 | 1 << 6 | 1 << 13, 1 << 3, 1 << 11
 _NO_DESCRIPTOR = frozenset({0})
 _DESCRIPTOR_SIZES = frozenset({0, 12, 16, 20, 24})
-"""How many bytes may stand behind a file's own: its sums, of 32 or 64 bits, with or without a mark."""
+"""Possible sizes of the data descriptor after a file: 32 or 64 bits, with or without a signature."""
 
 
 class GzipReader:
-    """What a gzip file holds, from the beginning to the end, but no more than `limit` bytes."""
+    """Reader of a gzip file, from the beginning to the end, that decompresses at most `limit` bytes."""
 
     def __init__(self, content: bytes, limit: int) -> None:
         self._packed = memoryview(content)
@@ -76,7 +76,7 @@ class GzipReader:
         return b"".join(pieces)
 
     def finish(self) -> None:
-        """Go on to the end. Nothing but padding may come."""
+        """Read to the end. Raise `ArchiveError` if there is anything but padding."""
         rest = bytes(self._ahead) or self._next()
         while rest:
             if rest.count(0) != len(rest):
@@ -84,7 +84,7 @@ class GzipReader:
             rest = self._next()
 
     def _next(self) -> bytes:
-        """Return some more bytes, or none at the end, where zlib has found the checksum right."""
+        """Return more bytes, or none at the end. zlib has verified the checksum then."""
         while not self._inflate.eof:
             packed = self._inflate.unconsumed_tail
             if not packed:
@@ -106,7 +106,7 @@ class GzipReader:
 
 
 def untar(content: bytes, into: UnpackedFiles) -> None:
-    """Add what a tar.gz file holds, or raise `ArchiveError`."""
+    """Add the files of a tar.gz archive, or raise `ArchiveError`."""
     if not content.startswith(b"\x1f\x8b"):
         raise ArchiveError("is not a tar.gz file")
     stream = GzipReader(content, into.bounds.packed)
@@ -119,9 +119,7 @@ def untar(content: bytes, into: UnpackedFiles) -> None:
         if kind in {_LONG_NAME, _LONG_LINK, _PAX, _PAX_FOR_ALL}:
             extended_fields |= _extended_fields(kind, size, stream)
             if (headers := headers + 1) > _HEADERS_PER_ENTRY * into.bounds.entries:
-                raise ArchiveError(
-                    f"holds more than {_HEADERS_PER_ENTRY} headers for each file that it may hold"
-                )
+                raise ArchiveError(f"contains more than {_HEADERS_PER_ENTRY} headers for each allowed file")
             continue
         name = utf8_name(extended_fields.get(b"path") or _short_name(header))
         size = int(extended_fields.get(b"size", size))
@@ -148,22 +146,22 @@ def _add_from_tar(
 
 
 def _extended_fields(kind: bytes, size: int, stream: GzipReader) -> dict[bytes, bytes]:
-    """Return what a header says of the entry behind it, such as its path and its size."""
+    """Return the fields of an extended header, such as the path and size of the next entry."""
     if size > _MAX_HEADER:
-        raise ArchiveError(f"holds a header of more than {_MAX_HEADER:,} bytes")
+        raise ArchiveError(f"contains a header of more than {_MAX_HEADER:,} bytes")
     content = _take_blocks(stream, size)
     if kind in {_LONG_NAME, _LONG_LINK}:
         return {b"path": content.rstrip(b"\0")} if kind == _LONG_NAME else {}
     extended_fields = dict(_records(content))
     if kind == _PAX_FOR_ALL and any(map(_is_used_key, extended_fields)):
-        raise ArchiveError("gives all its files one path, size or shape")
+        raise ArchiveError("gives all its files the same path, size or type")
     if not _DECIMAL.fullmatch(extended_fields.get(b"size", b"0")):
         raise ArchiveError("is damaged: the size of a file is not a number")
     return {key: value for key, value in extended_fields.items() if _is_used_key(key)} if kind == _PAX else {}
 
 
 def _is_used_key(key: bytes) -> bool:
-    """Whether a record is used. The others are not kept: headers may follow each other without end."""
+    """Return whether a record is used. Others are not stored: an archive may have any number of headers."""
     return key in {b"path", b"size"} or key.startswith(_SPARSE_KEY)
 
 
@@ -176,10 +174,10 @@ def _records(content: bytes) -> Iterator[tuple[bytes, bytes]]:
         found = _RECORD.match(content, start)
         end = start + int(found[1]) if found else 0
         if found is None or not found.end() < end <= len(content) or content[end - 1 : end] != b"\n":
-            raise ArchiveError("is damaged: a header cannot be understood")
+            raise ArchiveError("is damaged: a header is invalid")
         yield found[2], content[found.end() : end - 1]
         start = end
-    raise ArchiveError(f"holds a header of more than {_MAX_RECORDS:,} records")
+    raise ArchiveError(f"contains a header of more than {_MAX_RECORDS:,} records")
 
 
 def _short_name(header: bytes) -> bytes:
@@ -196,7 +194,7 @@ def _number(field: bytes) -> int:
 
 
 def _mode(field: bytes) -> int:
-    """Return the permissions of a file; none where they cannot be read, because nothing depends on them."""
+    """Return the permissions of a file, or 0 if they are invalid: nothing depends on them."""
     try:
         return _number(field)
     except ArchiveError:
@@ -204,7 +202,7 @@ def _mode(field: bytes) -> int:
 
 
 def _take_blocks(stream: GzipReader, size: int) -> bytes:
-    """Return the next `size` bytes, and pass over what fills up their last block."""
+    """Return the next `size` bytes, and skip the padding of their last block."""
     content = stream.take(size)
     stream.take(-size % _BLOCK)
     return content
@@ -212,7 +210,7 @@ def _take_blocks(stream: GzipReader, size: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _ZipEntry:
-    """An entry of a zip file, as its directory describes it."""
+    """An entry in the central directory of a zip file."""
 
     raw_name: bytes
     flags: int
@@ -226,7 +224,7 @@ class _ZipEntry:
     @property
     def name(self) -> str:
         try:
-            return self.raw_name.decode()  # also without the flag: macOS forgets it
+            return self.raw_name.decode()  # even without the flag, which macOS omits
         except UnicodeDecodeError:
             return utf8_name(self.raw_name) if self.flags & _UTF8 else self.raw_name.decode("cp437")
 
@@ -243,7 +241,7 @@ class _ZipEntry:
         return None if stat.S_IFMT(self.mode) in {0, stat.S_IFREG, stat.S_IFDIR} else NOT_FILE_OR_FOLDER
 
     def read(self, packed: memoryview, left: int) -> bytes:
-        """Return what `packed` holds; if that is more than `left` bytes, its beginning."""
+        """Return the decompressed content; at most `left` + 1 bytes."""
         if self.method == _PLAIN:
             content, whole = bytes(packed[: left + 1]), True
         else:
@@ -253,14 +251,14 @@ class _ZipEntry:
             except zlib.error as error:
                 raise ArchiveError(DAMAGED, self.name) from error
             whole = inflate.eof and not inflate.unused_data
-        right = whole and len(content) == self.size and zlib.crc32(content) == self.checksum
-        if not right and len(content) <= left:
+        intact = whole and len(content) == self.size and zlib.crc32(content) == self.checksum
+        if not intact and len(content) <= left:
             raise ArchiveError(DAMAGED, self.name)
         return content
 
 
 def unzip(content: bytes, into: UnpackedFiles) -> None:
-    """Add what a zip file holds, or raise `ArchiveError`."""
+    """Add the files of a zip archive, or raise `ArchiveError`."""
     entries, end = _read_directory(content, into)
     for entry, packed in _iter_entry_bytes(memoryview(content)[:end], entries):
         if entry.name.endswith("/"):
@@ -270,7 +268,7 @@ def unzip(content: bytes, into: UnpackedFiles) -> None:
 
 
 def _read_directory(content: bytes, into: UnpackedFiles) -> tuple[list[_ZipEntry], int]:
-    """Return the entries of a zip file in the order of their places, and where the last of them ends."""
+    """Return the entries of a zip file ordered by offset, and where the last of them ends."""
     at = content.rfind(_END_MARK)
     if at < 0 or len(content) < at + _END.size:
         raise ArchiveError(TRUNCATED if content.startswith(_LOCAL_MARK) else "is not a zip file")
@@ -278,7 +276,7 @@ def _read_directory(content: bytes, into: UnpackedFiles) -> tuple[list[_ZipEntry
     if len(content) != at + _END.size + comment:
         raise ArchiveError(TRAILING_DATA if len(content) > at + _END.size + comment else TRUNCATED)
     if disk or first_disk or here != count or start + size != at:
-        raise ArchiveError("is damaged, or is a Zip64 file or one of several parts, which are not read")
+        raise ArchiveError("is damaged, or is a Zip64 or multi-part file, which is not supported")
     entries: list[_ZipEntry] = []
     position = start
     while position < at:
@@ -291,7 +289,7 @@ def _read_directory(content: bytes, into: UnpackedFiles) -> tuple[list[_ZipEntry
 
 
 def _parse_directory_entry(content: memoryview, position: int) -> tuple[_ZipEntry, int]:
-    """Return the entry that the directory describes at `position`, and where the next one is described."""
+    """Return the directory entry at `position`, and the position of the next one."""
     start = position + _CENTRAL.size
     if start > len(content):
         raise ArchiveError(DAMAGED)
@@ -308,35 +306,35 @@ def _parse_directory_entry(content: memoryview, position: int) -> tuple[_ZipEntr
 def _iter_entry_bytes(
     content: memoryview, entries: list[_ZipEntry]
 ) -> Iterator[tuple[_ZipEntry, memoryview]]:
-    """Yield each entry with its bytes. No byte belongs to two of them, and none to nobody."""
-    end, behind = 0, _NO_DESCRIPTOR
+    """Yield each entry with its bytes. Every byte must belong to exactly one entry."""
+    end, allowed_gaps = 0, _NO_DESCRIPTOR
     for entry in entries:
         if entry.fault:
             raise ArchiveError(entry.fault, entry.name)
         name_at = entry.offset + _LOCAL.size
         name_end = name_at + len(entry.raw_name)
-        if entry.offset - end not in behind or name_end > len(content):
-            raise ArchiveError("shares bytes with another, or follows bytes that are nobody's", entry.name)
+        if entry.offset - end not in allowed_gaps or name_end > len(content):
+            raise ArchiveError("overlaps another entry, or follows bytes that belong to no entry", entry.name)
         mark, _, flags, method, *_, name_size, extra_size = _LOCAL.unpack_from(content, entry.offset)
         here = mark, flags & _ENCRYPTED, method, name_size, content[name_at:name_end]
         if here != (_LOCAL_MARK, 0, entry.method, len(entry.raw_name), entry.raw_name):
-            raise ArchiveError("is described in two ways", entry.name)
+            raise ArchiveError("has two different descriptions", entry.name)
         end = name_end + extra_size + entry.packed_size
         if end > len(content):
-            raise ArchiveError("shares bytes with another, or is cut short", entry.name)
+            raise ArchiveError("overlaps another entry, or is cut short", entry.name)
         yield entry, content[name_end + extra_size : end]
-        behind = _DESCRIPTOR_SIZES if entry.flags & _HAS_DESCRIPTOR else _NO_DESCRIPTOR
-    if len(content) - end not in behind:
-        raise ArchiveError("holds bytes that belong to no file")
+        allowed_gaps = _DESCRIPTOR_SIZES if entry.flags & _HAS_DESCRIPTOR else _NO_DESCRIPTOR
+    if len(content) - end not in allowed_gaps:
+        raise ArchiveError("contains bytes that belong to no file")
 
 
 def unpack(content: bytes, form: ArchiveFormat, bounds: ArchiveBounds) -> dict[str, bytes]:
-    """Return the files of an archive by their paths: all of them, or raise `ArchiveError`."""
+    """Return the files of an archive by path: either all of them, or raise `ArchiveError`."""
     return unpack_with_modes(content, form, bounds).files
 
 
 def unpack_with_modes(content: bytes, form: ArchiveFormat, bounds: ArchiveBounds) -> UnpackedFiles:
-    """Return the files of an archive, and which of them can be run. Raises `ArchiveError`."""
+    """Return the files of an archive, and which of them are executable. Raises `ArchiveError`."""
     if len(content) > bounds.packed:
         raise ArchiveError(f"has more than {bounds.packed:,} bytes")
     unpacked = UnpackedFiles(bounds)

@@ -1,4 +1,4 @@
-"""Check that bytes, frontmatter and archives are what an entry promised (H13, H15)."""
+"""Check bytes, frontmatter and archives against the entry that lists them (H13, H15)."""
 
 from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
@@ -21,26 +21,24 @@ _SHOWN_FIELD = 64
 def file_faults(file: RemoteFile, content: bytes) -> Iterator[Problem]:
     """Yield how `content` differs from what was listed."""
     if file.size is not None and len(content) != file.size:
-        told = f"it was listed with {file.size:,} bytes and has {len(content):,}"
-        yield server_problem(file.uri, Rule.SIZE, told)
+        message = f"it was listed with {file.size:,} bytes and has {len(content):,}"
+        yield server_problem(file.uri, Rule.SIZE, message)
     if (found := Digest.of(content)) != file.digest:
         yield server_problem(file.uri, Rule.DIGEST, f"it was listed as {file.digest} and is {found}")
 
 
 def frontmatter_faults(skill: RemoteSkill, document: bytes) -> Iterator[Problem]:
-    """Yield every field in which a `SKILL.md` says something else than the entry (H13).
+    """Yield every field in which a `SKILL.md` differs from the entry (H13).
 
-    In a dialect that tells only some fields, those are compared.
+    In a dialect that lists only some fields, only those are compared.
     """
     read = read_document(document, skill.uri, None)
     if read.frontmatter is None:
-        told = f"its frontmatter cannot be read: {read.problems[0].message}"
-        yield server_problem(skill.uri, Rule.FRONTMATTER, told)
+        message = f"its frontmatter cannot be read: {read.problems[0].message}"
+        yield server_problem(skill.uri, Rule.FRONTMATTER, message)
         return
-    told_keys = skill.frontmatter.keys()
-    for key in sorted(
-        told_keys | read.frontmatter.keys() if skill.dialect.has_full_frontmatter else told_keys
-    ):
+    listed = skill.frontmatter.keys()
+    for key in sorted(listed | read.frontmatter.keys() if skill.dialect.has_full_frontmatter else listed):
         if key not in skill.frontmatter:
             yield server_problem(
                 skill.uri, Rule.FRONTMATTER, f"the entry leaves out the field {_format_key(key)}"
@@ -49,33 +47,33 @@ def frontmatter_faults(skill: RemoteSkill, document: bytes) -> Iterator[Problem]
             yield server_problem(
                 skill.uri,
                 Rule.FRONTMATTER,
-                f"the document has no field {_format_key(key)}, and the entry has",
+                f"the document has no field {_format_key(key)}, but the entry has",
             )
         elif not json_equal(read.frontmatter[key], skill.frontmatter[key]):
             yield server_problem(
-                skill.uri, Rule.FRONTMATTER, f"the field {_format_key(key)} is not what the document says"
+                skill.uri, Rule.FRONTMATTER, f"the field {_format_key(key)} differs from the document"
             )
 
 
 def _format_key(key: str) -> str:
-    """Return the name of a field, which may be a whole sermon."""
+    """Return the name of a field, shortened: a server may choose a very long one."""
     return quoted(key, _SHOWN_FIELD)
 
 
 def delivery_faults(delivery: RemoteDelivery, content: bytes) -> Iterator[Problem]:
-    """Yield how `content` differs from what the index says of it."""
+    """Yield how `content` differs from what the index lists."""
     if delivery.digest is not None and (found := Digest.of(content)) != delivery.digest:
-        told = f"it was listed as {delivery.digest} and is {found}"
-        yield server_problem(delivery.uri, Rule.DIGEST, told)
+        message = f"it was listed as {delivery.digest} and is {found}"
+        yield server_problem(delivery.uri, Rule.DIGEST, message)
 
 
 def unpack_skill(
     skill: RemoteSkill, archive: RemoteDelivery, content: bytes, limits: Limits
 ) -> dict[str, bytes]:
-    """Return the files of a skill by their paths. Raises `VerificationError` unless all is as it should be.
+    """Return the files of a skill by path, or raise `VerificationError` if anything is wrong.
 
-    The digest is compared before anything is unpacked, and the document with the entry before anything is
-    returned.
+    The digest is checked before anything is unpacked. The document is compared with the entry before anything
+    is returned.
     """
     assert archive.form is not None
     for fault in delivery_faults(archive, content):
@@ -92,7 +90,7 @@ def unpack_skill(
 
 
 def relative_path(skill: RemoteSkill, uri: str) -> str | None:
-    """Return the path of the file at `uri` in the folder of its skill; None if it is elsewhere."""
+    """Return the path of the file at `uri` relative to the skill's folder, or None if it is elsewhere."""
     below = f"{skill.root}/"
     return unquote(uri.removeprefix(below)) if uri.startswith(below) else None
 
@@ -102,11 +100,11 @@ def _document_faults(
 ) -> Iterator[Problem]:
     document = files.get(SKILL_FILE)
     if document is None:
-        told = f"the archive has no `{SKILL_FILE}` at its root"
-        yield server_problem(archive.uri, Rule.ARCHIVE, told)
+        message = f"the archive has no `{SKILL_FILE}` at its root"
+        yield server_problem(archive.uri, Rule.ARCHIVE, message)
         return
     if skill.document is not None:
         for fault in delivery_faults(skill.document, document):
-            told = f"the `{SKILL_FILE}` in the archive is another than the one beside it"
-            yield server_problem(archive.uri, fault.rule, told)
+            message = f"the `{SKILL_FILE}` in the archive differs from the one beside it"
+            yield server_problem(archive.uri, fault.rule, message)
     yield from frontmatter_faults(skill, document)

@@ -63,7 +63,7 @@ async def test_programs_are_shown_one_by_one_and_a_stranger_is_told_as_such(
         assert capsys.readouterr().out == "other  Other\n└── a  At /a/skill.md.\n"
         assert await in_thread(lambda: run(["drive", "tree", shop.base, "--client", "nobody"])) == 0
         shown = capsys.readouterr()
-        assert (shown.out, shown.err) == ("", "no client `nobody` offers a path\n")
+        assert (shown.out, shown.err) == ("", "no client `nobody` has registered a path\n")
 
 
 @pytest.mark.anyio
@@ -80,7 +80,8 @@ async def test_a_token_is_asked_for_and_sent(
     async with drive_server(token="secret") as drive, program(drive, registration("shop", PATHS)):
         assert await in_thread(lambda: run(["drive", "tree", drive.base])) == 1
         assert capsys.readouterr().err == (
-            "error: the server wants a token\nhint: name the variable that holds it: `--token-env VAR`\n"
+            "error: the server requires a token\n"
+            "hint: name the variable that contains it: `--token-env VAR`\n"
         )
         assert await in_thread(lambda: run(["drive", "tree", drive.base, "--token-env", "SHOP_TOKEN"])) == 0
         assert capsys.readouterr().out == TREE
@@ -97,7 +98,7 @@ def plain_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServe
 def test_a_server_without_live_skills_is_told_as_such(cli: Cli, plain_server: HttpServer) -> None:
     done = cli("drive", "tree", plain_server.url)
     assert (done.code, done.out) == (1, "")
-    assert "has no list of live paths" in done.err
+    assert "returned no list of live paths" in done.err
     assert "hint: is it an MCP server with live skills?" in done.err
 
 
@@ -134,8 +135,8 @@ async def test_half_a_tree_is_not_shown_as_a_whole_one(
     assert await in_thread(lambda: run(["drive", "tree", shop.base])) == 1
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "lists more than fits into one answer" in shown.err
-    assert "hint: name one with `--client ID`" in shown.err
+    assert "has more paths than fit into one response" in shown.err
+    assert "hint: choose one client with `--client ID`" in shown.err
 
 
 def test_an_address_that_is_none_is_a_matter_of_usage(capsys: pytest.CaptureFixture[str]) -> None:

@@ -189,7 +189,7 @@ def test_nothing_is_written_or_removed_behind_a_link(team: Path, cli: Cli, to: s
         before = tree_stamps(team / "skills")
         done = cli("project", "skills", "--out", target)
         assert done.code == 2
-        assert "is behind a link, and what that leads to is never written" in done.err
+        assert "is behind a link; files behind links are never written" in done.err
         assert "hint: remove the link, or choose another `--out`" in done.err
         assert tree_stamps(team / "skills") == before
         assert not (team / "nowhere").exists()
@@ -227,7 +227,7 @@ def test_a_projection_that_was_ended_is_finished_by_the_next_one(
     site = SiteFolder(team / "upload", "project")
     with monkeypatch.context() as dying:
         dying.setattr("skillwire.contract.projection._set_mode", ended)
-        dying.setattr(SiteFolder, "note", ended)  # as after `kill -9`: nobody writes down what is there
+        dying.setattr(SiteFolder, "save_manifest", ended)  # as after `kill -9`
         with pytest.raises(RuntimeError, match="ended"):
             anyio.run(write_projection, library, plan_projection(library, BLOCK_KEY), site)
     assert files(team / "upload").keys() == {"coding/SKILL.md"}
@@ -249,7 +249,7 @@ def test_a_file_of_somebody_else_is_told_with_the_right_verb(team: Path, cli: Cl
     write(team / "upload/plain", {"SKILL.md": "mine\n"})
     for _ in range(2):
         told = cli("project", "skills", "--out", "upload").err
-        assert "is there already, and was not written by `skillwire project`" in told
+        assert "already exists and was not written by `skillwire project`" in told
     assert (team / "upload/plain/SKILL.md").read_text() == "mine\n"
 
 

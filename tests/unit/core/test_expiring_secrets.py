@@ -13,7 +13,7 @@ class _Clock:
         return self.now
 
 
-def test_a_secret_stands_for_its_value_until_it_expires() -> None:
+def test_secret_returns_its_value_until_it_expires() -> None:
     clock, ended = _Clock(), list[str]()
     secrets = ExpiringSecrets[str](10, 5, clock=clock, ended=ended.append)
     secret = secrets.issue("a")
@@ -24,7 +24,7 @@ def test_a_secret_stands_for_its_value_until_it_expires() -> None:
     assert ended == ["a"]
 
 
-def test_one_secret_too_many_ends_the_oldest() -> None:
+def test_secret_above_the_limit_displaces_the_oldest() -> None:
     ended = list[str]()
     secrets = ExpiringSecrets[str](10, 2, ended=ended.append)
     issued = [secrets.issue(value) for value in ("a", "b", "c")]

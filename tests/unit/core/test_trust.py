@@ -63,7 +63,7 @@ def test_a_withheld_record_says_why_and_no_other_does(trust: Trust, withheld: Wi
         record(trust, withheld)
 
 
-def test_a_decision_makes_another_record() -> None:
+def test_trust_decision_makes_a_new_record() -> None:
     withheld, approved = record(Trust.WITHHELD, WHY), record(Trust.APPROVED)
     assert len({withheld.trust, approved.trust, record(Trust.OWN).trust}) == 3
     assert withheld != approved
@@ -96,7 +96,7 @@ async def test_a_server_is_withheld_unless_it_is_trusted() -> None:
             assert library.catalog.withheld == (() if trusted else (found,))
 
 
-async def test_a_withheld_skill_is_told_beside_the_problems() -> None:
+async def test_withheld_skill_is_reported_with_the_problems() -> None:
     document = ProblemsDocument()
     before, after = (
         compose([LabelledScan("acme", Scan((each,)))])
@@ -114,7 +114,7 @@ async def test_a_withheld_skill_is_told_beside_the_problems() -> None:
                 "field": "",
                 "rule": "not-approved",
                 "severity": "warning",
-                "message": "models and people are not offered it: nobody approved it",
+                "message": "hidden from models and people: nobody approved it",
                 "hint": "approve it",
             }
         ]

@@ -51,7 +51,7 @@ def meaning_of_text(record: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_recorded_calls_mean_the_same(mode: Any) -> None:
+async def test_recorded_calls_give_the_same_results(mode: Any) -> None:
     first, _, _, second = registrations()
     async with AsyncExitStack() as stack:
         drive = await stack.enter_async_context(drive_server(limits=DriveLimits(answer_seconds=1.0)))
@@ -77,7 +77,7 @@ async def test_recorded_calls_mean_the_same(mode: Any) -> None:
             )
 
 
-async def test_recorded_calls_after_an_update_mean_the_same() -> None:
+async def test_recorded_calls_after_an_update_give_the_same_results() -> None:
     first, _, _, second = registrations()
     update = next(each for each in frames("client->server") if each["type"] == "updateClientCatalog")
     async with (
@@ -100,7 +100,7 @@ def _by_mode(answer: Any) -> Any:
     return json.loads(json.dumps(answer).replace('"http-loop"', '"ws"'))
 
 
-async def test_a_recorded_call_reaches_the_client_as_it_did() -> None:
+async def test_recorded_call_reaches_the_client_unchanged() -> None:
     by_bridge = [
         each
         for each in frames("server->client")
@@ -117,7 +117,7 @@ async def test_a_recorded_call_reaches_the_client_as_it_did() -> None:
     assert all(each in expected for each in told)
 
 
-async def test_the_tools_say_what_they_take() -> None:
+async def test_tools_declare_their_arguments() -> None:
     async with drive_server() as drive, Client(drive.mcp) as host:
         tools = {tool.name: tool.input_schema for tool in (await host.list_tools()).tools}
     taken = {name: list(schema["properties"]) for name, schema in tools.items()}
@@ -139,7 +139,7 @@ async def test_the_tools_say_what_they_take() -> None:
     [
         ("listPaths", {"depth": 0}, "depth: must be a whole number above zero"),
         ("listPaths", {"depth": True}, "depth: must be"),
-        ("listPaths", {"client": "a"}, "no field `client`; there are `clientId`, `search`, `depth`"),
+        ("listPaths", {"client": "a"}, "unknown field `client`; use `clientId`, `search`, `depth`"),
         ("listClients", {"search": 1}, "search: must be text"),
         ("callPath", {"method": "GET", "path": "/a"}, "clientId: must be text"),
         ("callPath", {"clientId": "a", "method": "HEAD", "path": "/a"}, "method: must be one of `GET`"),
@@ -147,7 +147,7 @@ async def test_the_tools_say_what_they_take() -> None:
         (
             "callPath",
             {"clientId": "app", "method": "GET", "path": "/users/:id/skill.md"},
-            "in the place of `:id`",
+            "replace `:id` with a value",
         ),
         ("callPath", {"clientId": "b", "method": "GET", "path": "/a"}, "no client `b` is connected"),
         ("callPaths", {"clientIds": [1], "method": "GET", "path": "/a"}, "clientIds: must be a list of text"),
@@ -159,7 +159,7 @@ async def test_the_tools_say_what_they_take() -> None:
         ),
     ],
 )
-async def test_a_wrong_call_is_told_so_that_the_next_is_right(
+async def test_wrong_call_returns_an_error_with_the_fix(
     tool: str, arguments: dict[str, Any], complaint: str
 ) -> None:
     async with (
@@ -173,13 +173,13 @@ async def test_a_wrong_call_is_told_so_that_the_next_is_right(
         assert client.calls == []
 
 
-async def test_a_tool_that_is_there_already_is_refused() -> None:
+async def test_duplicate_tool_is_refused() -> None:
     (first, *_) = bridge.bridge_tools(Hub())
     with pytest.raises(ConflictError, match="the tool `load-skill` is there already"):
         all_features(Library([]), ServeOptions(tools=[replace(first, name="load-skill")]))
 
 
-async def test_a_dead_client_fails_alone() -> None:
+async def test_dead_client_does_not_fail_other_calls() -> None:
     limits = DriveLimits(answer_seconds=0.5)
     paths = skills("/a/skill.md")
     async with (
@@ -204,7 +204,7 @@ async def test_a_dead_client_fails_alone() -> None:
         assert results["dying"]["error"]["code"] == "transport_error"
 
 
-async def test_answers_that_are_too_much_together_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_answers_above_the_total_limit_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bridge, "MAX_ANSWERS", 1000)
     large = {"ok": True, "data": "x" * 600}
     async with (
@@ -217,7 +217,7 @@ async def test_answers_that_are_too_much_together_say_so(monkeypatch: pytest.Mon
         results = answer_of(result)["results"]
         assert [each["clientId"] for each in results] == ["one", "two"]
         (late,) = [each for each in results if not each["ok"]]
-        assert "ask fewer with `clientIds`" in late["error"]["message"]
+        assert "call fewer with `clientIds`" in late["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -231,9 +231,7 @@ async def test_answers_that_are_too_much_together_say_so(monkeypatch: pytest.Mon
         ({"clientId": "other"}, []),
     ],
 )
-async def test_paths_are_shown_level_by_level_unless_one_searches(
-    arguments: dict[str, Any], found: list[str]
-) -> None:
+async def test_paths_are_listed_by_level_unless_searched(arguments: dict[str, Any], found: list[str]) -> None:
     paths = [
         *skills("/a/skill.md", "/a/b/skill.md", "/a/b/c/skill.md"),
         {"type": "endpoint", "path": "/run", "method": "POST"},
@@ -261,7 +259,7 @@ POSING = {
 }
 
 
-async def test_no_program_poses_as_another_in_any_listing() -> None:
+async def test_program_cannot_impersonate_another_in_listings() -> None:
     message = registration("thief", skills("/a/skill.md", inputSchema={"type": "object"}, **POSING))
     message["client"] = {**POSING, **message["client"], "metadata": POSING}
     async with drive_server() as drive, program(drive, message), Client(drive.mcp) as host:
@@ -289,7 +287,7 @@ async def test_no_program_poses_as_another_in_any_listing() -> None:
     "result",
     [{"ok": True, "data": POSING, "clientId": "bank"}, {"ok": False, "error": {"code": "x", **POSING}}],
 )
-async def test_no_program_poses_as_another_in_what_it_answers(result: dict[str, Any]) -> None:
+async def test_program_cannot_impersonate_another_in_answers(result: dict[str, Any]) -> None:
     async with (
         drive_server() as drive,
         program(drive, registration("thief", skills("/a/skill.md")), lambda _: result),
@@ -303,7 +301,7 @@ async def test_no_program_poses_as_another_in_what_it_answers(result: dict[str, 
             assert answer["error"].keys() == {"code", "message"}
 
 
-async def test_no_program_poses_as_another_in_the_tree() -> None:
+async def test_program_cannot_impersonate_another_in_the_tree() -> None:
     message = registration("thief", skills("/a/skill.md", **POSING))
     async with drive_server() as drive, program(drive, message):
         address = ServerAddress.parse(drive.base)
@@ -357,7 +355,9 @@ SEARCHED: list[dict[str, Any]] = [
         ("nowhere", [], 0),
     ],
 )
-async def test_a_search_looks_where_the_reference_looks(search: str, clients: list[str], paths: int) -> None:
+async def test_search_covers_the_same_fields_as_the_reference(
+    search: str, clients: list[str], paths: int
+) -> None:
     app = registration("app", SEARCHED)
     app["client"] |= {
         "name": "The Name",
@@ -379,7 +379,7 @@ async def test_a_search_looks_where_the_reference_looks(search: str, clients: li
 
 
 @pytest.mark.parametrize("more", [{}, {"clientIds": []}, {"clientIds": None}], ids=str)
-async def test_no_ids_mean_every_client_that_has_the_path(more: dict[str, Any]) -> None:
+async def test_without_ids_every_client_with_the_path_is_called(more: dict[str, Any]) -> None:
     async with (
         drive_server() as drive,
         program(drive, registration("one", skills("/a/skill.md"))),
@@ -404,7 +404,7 @@ async def test_no_ids_mean_every_client_that_has_the_path(more: dict[str, Any]) 
     ],
     ids=str,
 )
-async def test_nothing_is_not_null(result: dict[str, Any], answer: dict[str, Any]) -> None:
+async def test_missing_result_differs_from_null(result: dict[str, Any], answer: dict[str, Any]) -> None:
     async with (
         drive_server() as drive,
         program(drive, registration("app", skills("/a/skill.md")), lambda _: result),

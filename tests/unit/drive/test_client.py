@@ -103,7 +103,7 @@ async def test_a_text_a_resolver_and_a_decorated_function_are_read_live(transpor
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_what_is_exposed_can_change_while_it_is_connected(transport: str) -> None:
+async def test_exposed_paths_can_change_while_connected(transport: str) -> None:
     async with drive_server() as drive, client_of(drive, transport) as client:
         client.expose("/a/skill.md", "# One")
         await drive.until(lambda: drive.hub.find("app", "GET", "/a/skill.md") is not None)
@@ -120,7 +120,7 @@ async def test_what_is_exposed_can_change_while_it_is_connected(transport: str) 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_after_a_break_it_connects_again_with_all_that_is_exposed(transport: str) -> None:
+async def test_client_reconnects_with_all_exposed_paths(transport: str) -> None:
     async with drive_server() as drive, client_of(drive, transport) as client:
         client.expose("/a/skill.md", "# A")
         for at in range(3):
@@ -135,7 +135,7 @@ async def test_after_a_break_it_connects_again_with_all_that_is_exposed(transpor
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_a_server_that_is_not_there_yet_or_starts_anew_is_waited_for(transport: str) -> None:
+async def test_client_waits_for_a_server_that_starts_later(transport: str) -> None:
     listening, bound = listen(Address("127.0.0.1", 0))
     listening.close()
     scheme = "ws" if transport == "ws" else "http"
@@ -152,7 +152,7 @@ async def test_a_server_that_is_not_there_yet_or_starts_anew_is_waited_for(trans
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_one_that_was_replaced_gives_way_for_good(transport: str) -> None:
+async def test_replaced_client_does_not_reconnect(transport: str) -> None:
     async with (
         drive_server() as drive,
         client_of(drive, transport) as old,
@@ -176,9 +176,9 @@ class Denying(Hooks):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_a_refusal_is_told_and_nobody_tries_again(transport: str) -> None:
+async def test_refused_client_does_not_reconnect(transport: str) -> None:
     async with drive_server(hooks=Denying(), token="secret") as drive:
-        with pytest.raises(RefusedByServerError, match="this server wants its token"):
+        with pytest.raises(RefusedByServerError, match="this server requires its token"):
             await client_of(drive, transport).run()
         with pytest.raises(RefusedByServerError, match="401: that is not the token"):
             await client_of(drive, transport, token="guess").run()
@@ -190,10 +190,10 @@ async def test_a_refusal_is_told_and_nobody_tries_again(transport: str) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_server_without_live_skills_is_told_as_such(tmp_path: Any) -> None:
+async def test_server_without_live_skills_is_reported(tmp_path: Any) -> None:
     async with drive_server() as drive:
         with pytest.raises(
-            RefusedByServerError, match="404: without a word; is it a server with live skills"
+            RefusedByServerError, match="404: no reason given; was the server started with `--drive`"
         ):
             await DriveClient(f"{drive.base}/elsewhere", id="app", name="App", backoff=FAST).run()
 
@@ -204,12 +204,12 @@ async def test_a_server_without_live_skills_is_told_as_such(tmp_path: Any) -> No
     [
         (ValueError("no such order"), "no such order"),
         (RuntimeError(), "RuntimeError"),
-        (object(), "the resolver returned what is no JSON"),
+        (object(), "the resolver returned something that is not JSON"),
         ("x" * MAX_RESULT, "the answer has"),
     ],
     ids=["error", "silent error", "no JSON", "too much"],
 )
-async def test_a_resolver_that_fails_fails_alone(result: Any, told: str) -> None:
+async def test_failing_resolver_does_not_affect_others(result: Any, told: str) -> None:
     def resolve() -> Any:
         if isinstance(result, Exception):
             raise result
@@ -226,7 +226,7 @@ async def test_a_resolver_that_fails_fails_alone(result: Any, told: str) -> None
 
 
 @pytest.mark.anyio
-async def test_slow_resolvers_hold_up_no_others() -> None:
+async def test_slow_resolver_does_not_delay_others() -> None:
     release = anyio.Event()
     answers: list[str] = []
 
@@ -285,7 +285,7 @@ def _queries(request: LiveRequest) -> Any:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_endpoints_and_prompts_are_called_with_all_that_is_asked(transport: str) -> None:
+async def test_endpoints_and_prompts_get_the_whole_request(transport: str) -> None:
     seen: list[tuple[LiveRequest, LiveContext]] = []
     async with drive_server() as drive:
         client = client_of(drive, transport)
@@ -337,7 +337,7 @@ async def test_endpoints_and_prompts_are_called_with_all_that_is_asked(transport
             message = {"role": "user", "content": "# Sums\n\nAdd what you get."}
             assert await call("GET", "/sum/prompt.md") == {"ok": True, "data": {"messages": [message]}}
             assert await call("GET", "/ask/PROMPT.md", query={"q": 1}) == {"ok": True, "data": {"q": 1}}
-            with pytest.raises(InvalidValueError, match="is not exposed here for this method; there is POST"):
+            with pytest.raises(InvalidValueError, match="is not exposed here with this method; it has POST"):
                 client.unexpose("/orders", "PATCH")
             client.unexpose("/orders", "POST")
             await drive.until(lambda: drive.hub.find("app", "POST", "/orders") is None)
@@ -351,40 +351,40 @@ async def test_endpoints_and_prompts_are_called_with_all_that_is_asked(transport
 @pytest.mark.parametrize(
     ("path", "options", "reason"),
     [
-        ("/a", Options(), "or give the method of an endpoint"),
+        ("/a", Options(), "or set the method of an endpoint"),
         ("/a", Options(method="get"), "must be one of `GET`"),
         ("/a", Options(method="HEAD"), "must be one of `GET`"),
         ("/a/skill.md", Options(method="POST"), "a skill is read with `GET`"),
         ("/a/prompt.md", Options(method="POST"), "a prompt is read with `GET`"),
         ("/a/skill.md", Options(input_schema={}), "a skill has no schema"),
         ("/a/prompt.md", Options(content_type="text/plain"), "a prompt has no content type"),
-        ("/a/skill.md", Options(content_type="nonsense"), "is no type such as"),
+        ("/a/skill.md", Options(content_type="nonsense"), "is not a type such as"),
         ("/a", Options(method="GET", input_schema={"x": "x" * 9000}), "the limit is 8,192"),
-        ("/a", Options(method="GET", output_schema={"x": 10**30}), "no JSON"),
+        ("/a", Options(method="GET", output_schema={"x": 10**30}), "cannot be sent as JSON"),
     ],
 )
-def test_what_no_server_takes_cannot_be_exposed(path: str, options: Options, reason: str) -> None:
+def test_path_that_servers_refuse_cannot_be_exposed(path: str, options: Options, reason: str) -> None:
     client = DriveClient("ws://127.0.0.1:1", id="app", name="App")
     with pytest.raises(InvalidValueError, match=reason):
         client.expose(path, options, lambda: "")
     assert client.exposed == []
 
 
-def test_a_schema_that_changes_later_is_not_told() -> None:
+def test_later_changes_of_a_schema_have_no_effect() -> None:
     client, schema = DriveClient("ws://127.0.0.1:1", id="app", name="App"), {**IN}
     client.expose("/a", Options(method="GET", input_schema=schema), lambda: "")
     schema["x"] = object()
     assert client.exposed == [{"type": "endpoint", "path": "/a", "method": "GET", "inputSchema": IN}]
 
 
-def test_an_endpoint_is_no_text() -> None:
+def test_endpoint_cannot_be_exposed_as_text() -> None:
     client = DriveClient("ws://127.0.0.1:1", id="app", name="App")
     with pytest.raises(InvalidValueError):
         client.expose("/a", "text")
 
 
 @pytest.mark.parametrize("path", ["/search", "/a/:id"])
-def test_what_ends_in_no_leaf_is_no_skill(path: str) -> None:
+def test_path_without_leaf_is_not_a_skill(path: str) -> None:
     with pytest.raises(InvalidValueError, match=r"end it in `/skill\.md`"):
         DriveClient("ws://127.0.0.1:1", id="app", name="App").expose(path, "x")
 
@@ -393,9 +393,9 @@ def _takes_three(_one: object, _two: object, _three: object) -> str:
     return ""
 
 
-def test_a_resolver_takes_the_request_and_the_context_at_most() -> None:
+def test_resolver_takes_at_most_request_and_context() -> None:
     client = DriveClient("ws://127.0.0.1:1", id="app", name="App")
-    with pytest.raises(InvalidValueError, match="the request and the context at most"):
+    with pytest.raises(InvalidValueError, match="at most the request and the context"):
         client.expose("/a/skill.md", Options(), _takes_three)
 
 
@@ -408,12 +408,12 @@ def test_a_resolver_takes_the_request_and_the_context_at_most() -> None:
         ("https://a.example/b/", ServerAddress("https://a.example/b", over_socket=False, local=False)),
     ],
 )
-def test_the_scheme_of_the_address_says_what_carries_messages(url: str, address: ServerAddress) -> None:
+def test_scheme_of_the_address_selects_the_transport(url: str, address: ServerAddress) -> None:
     assert ServerAddress.parse(url) == address
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8765", "ftp://a", "ws://", ""])
-def test_what_is_no_address_is_refused(url: str) -> None:
+def test_invalid_server_address_is_refused(url: str) -> None:
     with pytest.raises(InvalidValueError, match="is not a URL such as"):
         DriveClient(url, id="app", name="App")
 
@@ -425,7 +425,7 @@ def test_an_id_that_no_server_takes_is_refused_at_once(name: str) -> None:
 
 
 @given(st.integers(1, 10_000))
-def test_pauses_grow_and_end_somewhere(attempt: int) -> None:
+def test_backoff_grows_up_to_a_maximum(attempt: int) -> None:
     backoff = Backoff(first=0.5, factor=2, most=30)
     assert 0.4 <= backoff.seconds(attempt) <= 36
     assert backoff.seconds(1) <= 0.6
@@ -439,9 +439,7 @@ def test_a_program_that_exposes_skills_loads_no_server_and_no_sdk() -> None:
 @pytest.mark.anyio
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("value", [float("nan"), [float("inf")], {"a": (1, -float("inf"))}, 10**30, "\ud800"])
-async def test_a_value_that_is_no_json_fails_its_call_and_the_program_stays(
-    transport: str, value: Any
-) -> None:
+async def test_value_that_is_not_json_fails_only_its_call(transport: str, value: Any) -> None:
     async with drive_server() as drive:
         client = client_of(drive, transport)
         client.expose("/odd/skill.md", Options(description="Odd."), lambda: value)
@@ -465,11 +463,11 @@ async def test_a_value_that_is_nested_too_deep_fails_its_call() -> None:
             assert (answer.status_code, "nested" in answer.json()["error"]["message"]) == (502, True)
 
 
-def test_half_a_character_is_refused_where_it_is_said() -> None:
+def test_lone_surrogate_is_refused_when_exposed() -> None:
     client = DriveClient("ws://127.0.0.1:1", id="app", name="App")
-    with pytest.raises(InvalidValueError, match="whole characters"):
+    with pytest.raises(InvalidValueError, match="without lone surrogates"):
         client.expose("/a/skill.md", "# A", description="half \ud800")
-    with pytest.raises(InvalidValueError, match="whole characters"):
+    with pytest.raises(InvalidValueError, match="without lone surrogates"):
         client.expose("/a/skill.md", "half \ud800")
     with pytest.raises(InvalidValueError, match="is not JSON"):
         DriveClient("ws://127.0.0.1:1", id="app", name="half \ud800")
@@ -478,7 +476,7 @@ def test_half_a_character_is_refused_where_it_is_said() -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_a_text_with_frontmatter_is_listed_as_it_says_and_can_be_read(transport: str) -> None:
+async def test_text_with_frontmatter_is_listed_and_readable(transport: str) -> None:
     text = "---\nname: own\ndescription: >-\n  Its own\n  words.\n---\n# Own\n\nA paragraph.\n"
     async with drive_server() as drive:
         client = client_of(drive, transport)
@@ -492,17 +490,17 @@ async def test_a_text_with_frontmatter_is_listed_as_it_says_and_can_be_read(tran
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b"{}", b'{"sessionId": 1}'])
-async def test_a_server_that_begins_no_session_is_no_connection(body: bytes) -> None:
+async def test_server_without_session_id_is_a_connection_error(body: bytes) -> None:
     def answer(_request: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(200, content=body)
 
     transport = httpx2.MockTransport(answer)
     async with httpx2.AsyncClient(base_url="http://127.0.0.1:1/", transport=transport) as http:
-        with pytest.raises(ConnectionLostError, match="began no session"):
+        with pytest.raises(ConnectionLostError, match="started no session"):
             await LoopTransport(http).begin()
 
 
 @pytest.mark.parametrize("url", ["http://[", "http://x:port", "ws://x:99999", "http://x:0"])
-def test_an_address_that_is_none_is_refused(url: str) -> None:
+def test_malformed_address_is_refused(url: str) -> None:
     with pytest.raises(InvalidValueError, match="is not a URL such as"):
         ServerAddress.parse(url)

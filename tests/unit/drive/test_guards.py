@@ -76,7 +76,7 @@ async def refused(drive: Drive, message: Any, **more: Any) -> tuple[int, str]:
         "/app/skills/%c3%28",
     ],
 )
-async def test_a_malformed_percent_escape_is_a_bad_request_and_nothing_more(path: str) -> None:
+async def test_malformed_percent_escape_is_a_bad_request(path: str) -> None:
     async with drive_server() as drive, program(drive, registration("app", skills("/a/skill.md"))) as client:
         status, body = await raw(drive, path)
         assert status == 400
@@ -89,7 +89,7 @@ async def test_a_malformed_percent_escape_is_a_bad_request_and_nothing_more(path
     "path",
     ["/skills/app/a%2Fb", "/skills/app/..%2f..%2fetc", "/skills/app/../a", "/skills/app//a", "/skills/app/A"],
 )
-async def test_an_address_is_never_anything_but_its_segments(path: str) -> None:
+async def test_address_is_split_into_literal_segments(path: str) -> None:
     async with (
         drive_server() as drive,
         program(drive, registration("app", skills("/a/b/skill.md"))) as client,
@@ -99,7 +99,7 @@ async def test_an_address_is_never_anything_but_its_segments(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/upper", "/upper/", "/upper/SKILL.md", "/upper/skill.md"])
-async def test_a_skill_is_read_whichever_way_its_leaf_is_spelled(path: str) -> None:
+async def test_skill_is_read_with_either_spelling_of_its_leaf(path: str) -> None:
     async with (
         drive_server() as drive,
         program(drive, registration("app", skills("/upper/SKILL.md"))) as client,
@@ -114,7 +114,7 @@ async def test_the_root_of_a_client_can_be_read(path: str) -> None:
         assert (await drive.get(path)).text == "# /skill.md"
 
 
-async def test_a_tag_spares_the_second_reading() -> None:
+async def test_matching_etag_returns_304() -> None:
     async with drive_server() as drive, program(drive, registration("app", skills("/a/skill.md"))):
         first = await drive.get("/skills/app/a")
         again = await drive.get("/skills/app/a", headers={"if-none-match": f'"x", W/{first.headers["etag"]}'})
@@ -127,7 +127,7 @@ async def test_a_tag_spares_the_second_reading() -> None:
         assert (options.status_code, options.headers["allow"]) == (204, "GET, HEAD, OPTIONS")
 
 
-async def test_what_a_program_returns_is_no_page_of_ours() -> None:
+async def test_program_text_is_served_in_a_sandbox() -> None:
     page = skills("/a/skill.md", contentType="text/html")
     async with drive_server() as drive, program(drive, registration("app", page)):
         answer = await drive.get("/skills/app/a")
@@ -139,7 +139,7 @@ async def test_what_a_program_returns_is_no_page_of_ours() -> None:
 # What a client is told of a reader
 
 
-async def test_a_client_sees_the_headers_on_the_list_and_no_others() -> None:
+async def test_program_gets_only_the_allowed_headers() -> None:
     sent = {
         "Accept": "text/markdown",
         "Accept-Language": "de",
@@ -196,7 +196,7 @@ SECRETS = [
 ]
 
 
-async def test_no_header_that_carries_an_identity_or_a_secret_reaches_a_client() -> None:
+async def test_identity_and_secret_headers_are_not_forwarded() -> None:
     sent = {**dict.fromkeys(SECRETS, "hidden"), "X-Review-Scope": "full", "X-Request-Id": "7"}
     async with drive_server() as drive, program(drive, registration("app", skills("/a/skill.md"))) as client:
         assert (await drive.get("/skills/app/a", headers=sent)).status_code == 200
@@ -220,7 +220,7 @@ async def test_an_operator_may_name_the_headers_that_clients_get() -> None:
     "name",
     ["Cookie", "authorization", "Proxy-Authorization", "x-mdp-session-id", "x-skillwire-page", "a b", ""],
 )
-def test_some_headers_are_not_the_operators_to_name(name: str) -> None:
+def test_credential_headers_cannot_be_allowed(name: str) -> None:
     with pytest.raises(InvalidValueError, match="header"):
         HeaderRule([name])
 
@@ -253,7 +253,7 @@ async def test_a_hook_can_tell_a_client_who_reads() -> None:
         ({"Origin": "null"}, 403),
     ],
 )
-async def test_a_foreign_page_gets_in_on_no_route_and_no_socket(headers: dict[str, str], status: int) -> None:
+async def test_foreign_page_is_refused_on_every_route(headers: dict[str, str], status: int) -> None:
     async with drive_server() as drive, program(drive, registration("app", skills("/a/skill.md"))) as client:
         paths = {
             "/skills/app/a": "GET",
@@ -287,7 +287,7 @@ async def test_a_page_on_the_list_may_read_and_connect() -> None:
         assert preflight.headers["access-control-allow-headers"] == "x-scope"
 
 
-async def test_without_the_token_there_is_no_way_in() -> None:
+async def test_every_route_requires_the_token() -> None:
     async with drive_server(token=TOKEN) as drive, program(drive, registration("app", skills("/a/skill.md"))):
         async with httpx2.AsyncClient(base_url=drive.base, trust_env=False) as stranger:
             for path in ("/skills/app/a", "/app/skills/a", "/mdp/meta", "/mdp/http-loop/poll", "/mcp"):
@@ -322,13 +322,13 @@ async def gets_in(drive: Drive, **headers: str) -> bool:
             answer = json.loads(await connection.recv())
         except ConnectionClosed:
             assert connection.close_code == 1008
-            assert "this server wants its token" in (connection.close_reason or "")
+            assert "this server requires its token" in (connection.close_reason or "")
             return False
         assert answer["type"] == "pong"
         return True
 
 
-async def test_a_browser_gets_in_with_the_cookie_that_the_token_buys() -> None:
+async def test_browser_connects_with_the_ticket_cookie() -> None:
     async with drive_server(token=TOKEN) as drive:
         cookie = await ticket(drive)
         headers = {"authorization": "", "cookie": cookie}
@@ -337,7 +337,7 @@ async def test_a_browser_gets_in_with_the_cookie_that_the_token_buys() -> None:
             assert online.session.auth_source == "transport"
 
 
-async def test_the_cookie_says_nothing_and_opens_nothing_but_a_connection() -> None:
+async def test_ticket_cookie_is_opaque_and_only_opens_connections() -> None:
     async with drive_server(token=TOKEN) as drive, program(drive, registration("app", skills("/a/skill.md"))):
         cookie = await ticket(drive)
         value = cookie.partition("=")[2]
@@ -365,7 +365,7 @@ async def test_the_cookie_says_nothing_and_opens_nothing_but_a_connection() -> N
         assert await gets_in(drive, cookie=cookie)  # none of this used it up
 
 
-async def test_a_cookie_lets_one_connection_in() -> None:
+async def test_ticket_cookie_is_valid_for_one_connection() -> None:
     async with drive_server(token=TOKEN) as drive:
         cookie = await ticket(drive)
         assert await gets_in(drive, cookie=cookie)
@@ -378,7 +378,7 @@ async def test_a_cookie_lets_one_connection_in() -> None:
             assert sent.status_code == 401
 
 
-async def test_a_program_on_the_loop_goes_on_with_its_session_alone() -> None:
+async def test_loop_session_id_authorizes_only_its_session() -> None:
     async with drive_server(token=TOKEN) as drive:
         headers = {"cookie": await ticket(drive)}
         async with httpx2.AsyncClient(base_url=drive.base, trust_env=False, timeout=PATIENCE) as http:
@@ -399,7 +399,7 @@ async def test_a_program_on_the_loop_goes_on_with_its_session_alone() -> None:
             assert (await http.get("/mdp/http-loop/poll", headers=unknown)).status_code == 401
 
 
-async def test_a_cookie_that_was_taken_back_lets_nobody_in() -> None:
+async def test_revoked_ticket_cookie_is_refused() -> None:
     async with drive_server(token=TOKEN) as drive:
         cookie = await ticket(drive)
         async with httpx2.AsyncClient(base_url=drive.base, trust_env=False) as browser:
@@ -434,7 +434,7 @@ async def test_no_hook_and_no_program_ever_gets_the_token_of_the_server(way: str
             assert TOKEN not in json.dumps(transport.to_json() if transport else None)
 
 
-async def test_a_request_that_holds_the_token_of_the_server_reaches_no_program() -> None:
+async def test_request_with_the_server_token_is_not_forwarded() -> None:
     async with (
         drive_server(hooks=Telling(), token=TOKEN) as drive,
         program(drive, registration("app", skills("/a/skill.md"))) as client,
@@ -473,7 +473,7 @@ async def test_a_hook_sees_what_the_message_says_and_what_the_connection_says() 
     assert hooks.came == [(Auth(token="msg"), Auth("Bearer", "tk", own, {"role": "op"}))]
 
 
-async def test_a_cookie_that_is_not_from_here_is_worth_nothing() -> None:
+async def test_unknown_ticket_cookie_is_ignored() -> None:
     hooks = Remembering()
     claim = base64.urlsafe_b64encode(json.dumps({"metadata": {"role": "op"}}).encode()).rstrip(b"=").decode()
     forged = [claim, f"{claim}.", Tickets().issue(b'{"token":"op"}', Headers(), has_token=True), "", "."]
@@ -485,7 +485,7 @@ async def test_a_cookie_that_is_not_from_here_is_worth_nothing() -> None:
     assert hooks.came == [(None, None)] * len(forged)
 
 
-def test_a_cookie_ends_after_a_minute_and_there_are_so_many_at_once() -> None:
+def test_ticket_cookies_expire_and_are_limited() -> None:
     now = 1_000_000.0
     tickets = Tickets(clock=lambda: now, max_tickets=2)
 
@@ -508,7 +508,7 @@ def test_a_cookie_ends_after_a_minute_and_there_are_so_many_at_once() -> None:
         {"metadata": {"x": [0] * MAX_CLAIM_VALUES}},
     ],
 )
-async def test_what_a_cookie_stands_for_is_bounded(claim: dict[str, Any]) -> None:
+async def test_claim_of_a_ticket_is_limited(claim: dict[str, Any]) -> None:
     async with drive_server() as drive:
         answer = await drive.http.post("/mdp/auth", content=json.dumps({"auth": claim}))
         assert (answer.status_code, "set-cookie" in answer.headers) == (400, False)
@@ -548,7 +548,7 @@ def test_the_limits_are_those_that_are_documented() -> None:
     assert (limits.ping_seconds, limits.silence_seconds, limits.answer_seconds) == (30, 90, 15)
 
 
-async def test_a_message_over_the_limit_ends_its_session_or_is_refused_and_nothing_else() -> None:
+async def test_message_above_the_limit_affects_only_its_sender() -> None:
     async with drive_server() as drive, program(drive, registration("app", skills("/a/skill.md"))):
         size = drive.hub.limits.body
         large = json.dumps({"message": {"type": "ping", "timestamp": 1, "padding": "x" * size}}).encode()
@@ -581,14 +581,14 @@ async def test_duplicate_paths_are_refused_also_in_an_update() -> None:
         code, reason = await refused(drive, registration("app", twice))
         assert (code, reason) == (
             1008,
-            "client.paths[1]: `/a/skill.md` is there already; send each path once",
+            "client.paths[1]: `/a/skill.md` is a duplicate; send each path once",
         )
         async with program(drive, registration("app", skills("/a/skill.md"))) as client:
             await client.say({"type": "updateClientCatalog", "clientId": "app", "paths": twice})
             assert (await ending(client.connection))[0] == 1008
 
 
-async def test_a_flood_of_clients_is_bounded_and_those_who_are_there_stay() -> None:
+async def test_flood_of_clients_does_not_displace_registered_ones() -> None:
     async with (
         drive_server(limits=DriveLimits(sessions=3)) as drive,
         program(drive, registration("app", skills("/a/skill.md"))),
@@ -616,7 +616,7 @@ async def test_all_paths_together_are_bounded() -> None:
             assert (await ending(one.connection))[0] == 1008
 
 
-async def test_a_client_that_never_answers_has_few_calls_and_costs_the_others_nothing() -> None:
+async def test_silent_client_does_not_block_others() -> None:
     limits = DriveLimits(calls=2, answer_seconds=PATIENCE)
     mute = registration("mute", skills("/a/skill.md"))
     async with (
@@ -636,7 +636,7 @@ async def test_a_client_that_never_answers_has_few_calls_and_costs_the_others_no
         client.connection.transport.abort()  # and the two that wait end with it
 
 
-async def test_a_client_of_the_loop_that_fetches_nothing_holds_no_more_than_the_limit() -> None:
+async def test_unfetched_messages_of_the_loop_are_limited() -> None:
     async with drive_server(limits=DriveLimits(waiting=5)) as drive:
         session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
         headers = {"x-mdp-session-id": session}
@@ -649,7 +649,7 @@ async def test_a_client_of_the_loop_that_fetches_nothing_holds_no_more_than_the_
         assert [each.status_code for each in polls] == [200] * 5 + [204]
 
 
-async def test_whoever_hangs_up_while_polling_takes_no_message_along() -> None:
+async def test_disconnected_poll_consumes_no_message() -> None:
     async with drive_server() as drive:
         session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
         headers = {"x-mdp-session-id": session}
@@ -661,7 +661,7 @@ async def test_whoever_hangs_up_while_polling_takes_no_message_along() -> None:
 
 
 @pytest.mark.parametrize("wait", ["-1", "0", "soon", "nan", "inf", "1_0", ""])
-async def test_a_wait_that_is_no_positive_number_is_the_usual_wait(wait: str) -> None:
+async def test_invalid_wait_uses_the_default(wait: str) -> None:
     async with drive_server() as drive:
         session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
         async with anyio.create_task_group() as tasks:
@@ -710,7 +710,7 @@ async def test_a_session_that_moves_takes_the_place_of_another() -> None:
 @pytest.mark.parametrize(
     "leaving", [registration("two", []), {"type": "unregisterClient", "clientId": "one"}], ids=["move", "go"]
 )
-async def test_what_is_unanswered_fails_when_the_id_is_left(leaving: dict[str, Any]) -> None:
+async def test_pending_calls_fail_when_the_client_changes_its_id(leaving: dict[str, Any]) -> None:
     one = registration("one", skills("/a/skill.md"))
     async with (
         drive_server() as drive,
@@ -783,7 +783,7 @@ async def test_the_source_of_auth_on_the_loop_is_that_of_the_last_request(
         assert drive.hub.clients[0].session.auth_source == source
 
 
-async def test_what_the_cookie_stands_for_lasts_as_long_as_the_session() -> None:
+async def test_ticket_claim_lasts_for_the_session() -> None:
     async with drive_server() as drive:
         cookie = await ticket(drive, {"token": "t", "metadata": {"role": "op"}})
         begun = await drive.http.post("/mdp/http-loop/connect", headers={"cookie": cookie})
@@ -797,7 +797,7 @@ async def test_what_the_cookie_stands_for_lasts_as_long_as_the_session() -> None
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[1]", b'{"auth": null}', b'{"auth": {"token": 5}}'])
-async def test_who_says_nothing_of_itself_in_the_body_may_say_it_in_a_header(body: bytes) -> None:
+async def test_auth_headers_are_used_without_auth_in_body(body: bytes) -> None:
     async with drive_server() as drive:
         assert (await drive.http.post("/mdp/auth", content=body)).status_code == 400
         headers = {"authorization": "Bearer q"}

@@ -52,7 +52,7 @@ def deep(_call: dict[str, Any]) -> dict[str, Any]:
 UNDESCRIBED: list[dict[str, Any]] = [{"type": "skill", "path": "/y/skill.md"}]
 
 
-async def test_an_answer_that_is_nested_too_deep_fails_its_call_and_the_server_stays() -> None:
+async def test_answer_nested_too_deep_fails_only_its_call() -> None:
     async with (
         drive_server() as drive,
         program(drive, registration("app", UNDESCRIBED), deep) as client,
@@ -84,7 +84,7 @@ class Broken(Hooks):
         raise KeyError(invocation.descriptor.path.text)
 
 
-async def test_a_hook_with_a_bug_leaves_a_skill_without_a_description_and_the_server_stays(
+async def test_crashing_hook_does_not_end_the_server(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with drive_server(hooks=Broken()) as drive, program(drive, registration("app", UNDESCRIBED)):
@@ -94,7 +94,7 @@ async def test_a_hook_with_a_bug_leaves_a_skill_without_a_description_and_the_se
             await drive.until_library(lambda: "skill://other/a/SKILL.md" in drive.library.catalog.entries)
 
 
-async def test_work_that_crashes_is_logged_and_begins_again(caplog: pytest.LogCaptureFixture) -> None:
+async def test_crashed_work_is_logged_and_restarted(caplog: pytest.LogCaptureFixture) -> None:
     begun = 0
 
     async def work() -> None:
@@ -106,13 +106,13 @@ async def test_work_that_crashes_is_logged_and_begins_again(caplog: pytest.LogCa
     with caplog.at_level(logging.ERROR), anyio.fail_after(PATIENCE):
         await restart_on_crash(work, "the work", pause=0)
     assert begun == 3
-    assert caplog.text.count("the work failed; it begins again") == 2
+    assert caplog.text.count("the work failed and is restarted") == 2
 
 
 ENDPOINT: list[dict[str, Any]] = [{"type": "endpoint", "method": "POST", "path": "/act"}]
 
 
-async def test_a_number_that_cannot_be_sent_is_the_callers_fault_and_the_program_stays() -> None:
+async def test_unsendable_number_is_an_error_for_the_caller() -> None:
     asked = {"clientId": "app", "method": "POST", "path": "/act"}
     async with (
         drive_server() as drive,
@@ -135,7 +135,7 @@ async def test_a_body_that_cannot_be_sent_reaches_no_program(body: Any) -> None:
         assert len(client.calls) == 1
 
 
-async def test_a_call_that_is_over_waits_for_nobody() -> None:
+async def test_finished_call_leaves_the_queue() -> None:
     """A program on the loop that fetches nothing keeps no message in memory for it."""
     async with drive_server(limits=DriveLimits(answer_seconds=0.05)) as drive:
         session = (await drive.http.post("/mdp/http-loop/connect")).json()["sessionId"]
@@ -187,7 +187,7 @@ async def test_one_call_does_not_send_a_large_body_to_many_programs(monkeypatch:
         await _registered_on_the_loop(drive, "one", "two", "three")
         result = await host.call_tool("callPaths", asked)
         assert result.is_error
-        assert "ask fewer with `clientIds`" in str(result.structured_content)
+        assert "call fewer with `clientIds`" in str(result.structured_content)
         some = await host.call_tool("callPaths", {**asked, "clientIds": ["one", "two"]})
         assert not some.is_error
 
@@ -203,7 +203,7 @@ async def test_a_wait_of_thousands_of_digits_is_no_error() -> None:
 
 
 @pytest.mark.parametrize("name", ["name", "description", "version", "platform", "metadata"])
-async def test_what_a_program_says_of_itself_is_bounded(name: str) -> None:
+async def test_client_fields_are_limited(name: str) -> None:
     async with drive_server() as drive:
         large: Any = {"x": "x" * MAX_ABOUT} if name == "metadata" else "x" * MAX_ABOUT
         message = registration("app", [])
@@ -214,7 +214,7 @@ async def test_what_a_program_says_of_itself_is_bounded(name: str) -> None:
         assert (code, reason.startswith(f"client.{name}: has 4,")) == (1008, True)
 
 
-async def test_what_a_program_says_of_a_path_is_bounded() -> None:
+async def test_path_descriptors_are_limited() -> None:
     async with drive_server() as drive, program(drive, registration("app", [])) as client:
         paths = skills("/a/skill.md", inputSchema={"x": "x" * MAX_DESCRIPTOR})
         await client.say({"type": "updateClientCatalog", "clientId": "app", "paths": paths})
@@ -222,7 +222,7 @@ async def test_what_a_program_says_of_a_path_is_bounded() -> None:
         assert (code, reason.startswith("paths[0].path: `/a/skill.md` comes with 8,")) == (1008, True)
 
 
-async def test_what_all_programs_register_is_bounded_in_bytes() -> None:
+async def test_all_registrations_together_are_limited() -> None:
     about = {"type": "skill", "path": "/a/skill.md", "description": "x" * 500}
     async with drive_server(limits=DriveLimits(total_bytes=18_000)) as drive:
         for _ in range(3):  # what is gone counts no more, and what comes again counts once
@@ -231,7 +231,10 @@ async def test_what_all_programs_register_is_bounded_in_bytes() -> None:
                 async with connect(drive.socket, proxy=None) as connection:
                     await connection.send(json.dumps(registration("two", [about])))
                     code, reason = await ending(connection)
-                assert (code, reason) == (1008, "what all clients register may have 18,000 bytes together")
+                assert (code, reason) == (
+                    1008,
+                    "all registrations together may have at most 18,000 bytes",
+                )
             await drive.until_online()
 
 
@@ -248,10 +251,10 @@ async def test_lists_of_programs_and_paths_show_what_fits(monkeypatch: pytest.Mo
         assert 0 < len(found["paths"]) < 20
         assert found["leftOut"].startswith(f"{20 - len(found['paths'])} more; name a `clientId`")
         found = (await host.call_tool("listClients", {})).structured_content
-        assert (found["clients"], found["leftOut"]) == ([], "2 more; `search` for fewer")
+        assert (found["clients"], found["leftOut"]) == ([], "2 more; narrow the list with `search`")
 
 
-async def test_a_session_on_which_nobody_registers_makes_room_for_others() -> None:
+async def test_session_without_registration_ends() -> None:
     limits = DriveLimits(sessions=2, register_seconds=0.1)
     async with (
         drive_server(limits=limits) as drive,
@@ -264,7 +267,7 @@ async def test_a_session_on_which_nobody_registers_makes_room_for_others() -> No
             assert client.connection.close_code is None
 
 
-async def test_an_introduction_that_is_nested_too_deep_is_a_bad_request() -> None:
+async def test_auth_nested_too_deep_is_a_bad_request() -> None:
     async with drive_server() as drive:
         body = json.dumps({"auth": {"metadata": {"x": nested(500)}}})
         answer = await drive.http.post("/mdp/auth", content=body)
@@ -275,7 +278,7 @@ async def test_an_introduction_that_is_nested_too_deep_is_a_bad_request() -> Non
 
 
 @pytest.mark.parametrize("neighbour", ["odd name=1", "a[]=1", "=", "a", '{"b":1}=c', "é=é"])
-def test_an_odd_neighbour_spoils_no_cookie(neighbour: str) -> None:
+def test_invalid_cookie_does_not_hide_the_ticket(neighbour: str) -> None:
     tickets = Tickets()
     for shape in ("{neighbour}; {ours}", "{ours}; {neighbour}", "mdp_auth=forged; {ours};"):
         ours = f"{NAME}={tickets.issue(b'{}', Headers(), has_token=False)}"
@@ -296,7 +299,7 @@ async def flood(stream: ByteSendStream, content: bytes) -> None:
         await stream.send(content)
 
 
-async def test_a_program_that_pings_and_never_reads_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_program_that_pings_and_never_reads_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket_protocol, "MAX_UNREAD", 64 * 1024)
     ping = b"\x89\xfd" + bytes(4) + bytes(125)
     async with drive_server() as drive:
@@ -311,7 +314,7 @@ async def test_a_program_that_pings_and_never_reads_is_hung_up_on(monkeypatch: p
             assert len(drive.hub.clients) == 1
 
 
-async def test_a_message_in_very_many_frames_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_message_in_too_many_frames_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket_protocol, "MAX_FRAMES", 10)
     begin, further = b"\x01\x80" + bytes(4), b"\x00\x81" + bytes(4) + b" "
     async with drive_server() as drive:
@@ -360,7 +363,7 @@ async def test_a_message_of_very_many_values_is_refused_before_it_is_read() -> N
             answer = await drive.http.post(path, content=body, headers={"x-mdp-session-id": session})
             assert (answer.status_code, "values" in answer.json()["error"]) == (413, True), path
         answer = await drive.http.post("/mdp/http-loop/connect", content=body)
-        assert (answer.status_code, answer.json()["error"]) == (413, "a body may have 4,096 bytes")
+        assert (answer.status_code, answer.json()["error"]) == (413, "a body may have at most 4,096 bytes")
 
 
 def resident(process: int) -> int:
@@ -370,7 +373,7 @@ def resident(process: int) -> int:
     )
 
 
-async def test_what_programs_register_takes_up_what_it_is_counted_as() -> None:
+async def test_registration_size_estimate_matches_memory() -> None:
     empty: Any = {"x": EMPTY[:1_200]}
     paths = [
         {"type": "endpoint", "method": "GET", "path": f"/s{at}", "inputSchema": empty} for at in range(39)

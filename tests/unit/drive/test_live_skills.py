@@ -68,7 +68,7 @@ async def test_each_live_skill_is_listed_as_dynamic_and_read_from_the_program(mo
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_clients_hear_of_live_skills_that_come_change_and_go(mode: Any) -> None:
+async def test_clients_are_notified_of_live_skill_changes(mode: Any) -> None:
     uri = "skill://app/a/SKILL.md"
     async with (
         drive_server() as drive,
@@ -91,7 +91,7 @@ async def test_clients_hear_of_live_skills_that_come_change_and_go(mode: Any) ->
         await until_listed(drive)
 
 
-async def test_a_client_that_comes_again_is_news_to_those_who_follow_its_skills() -> None:
+async def test_reconnected_client_notifies_subscribers() -> None:
     """What it returns may be something else now, though it registers the same."""
     uri = "skill://app/a/SKILL.md"
     async with (
@@ -126,7 +126,7 @@ async def test_a_missing_description_is_made_from_the_text() -> None:
         assert (problem.rule, problem.path) == (Rule.DESCRIPTION_MISSING, "app/empty/SKILL.md")
 
 
-async def test_a_client_that_never_answers_keeps_no_other_skill_from_being_listed() -> None:
+async def test_silent_client_does_not_delay_other_skills() -> None:
     mute = [{"type": "skill", "path": f"/a{at}/skill.md"} for at in range(20)]
     async with (
         drive_server(limits=DriveLimits(answer_seconds=0.3)) as drive,
@@ -147,9 +147,7 @@ async def test_a_client_that_never_answers_keeps_no_other_skill_from_being_liste
         ("/skill.md", "it has no folder to be named after"),
     ],
 )
-async def test_a_path_that_names_no_skill_is_a_problem_and_can_be_read_all_the_same(
-    path: str, fault: str
-) -> None:
+async def test_path_without_skill_name_is_readable_and_a_problem(path: str, fault: str) -> None:
     async with (
         drive_server() as drive,
         program(drive, registration("app", skills(path, "/good/skill.md"))),
@@ -164,7 +162,7 @@ async def test_a_path_that_names_no_skill_is_a_problem_and_can_be_read_all_the_s
         assert called.structured_content == {"ok": True, "data": f"# {path}"}
 
 
-async def test_a_path_with_parameters_is_a_template_and_its_skills_are_read_under_their_addresses() -> None:
+async def test_path_with_parameters_becomes_a_skill_template() -> None:
     paths = skills("/users/:id/skill.md", "/users/me/skill.md")
     async with (
         drive_server() as drive,
@@ -226,7 +224,7 @@ async def test_a_program_that_fails_is_an_error_of_that_reading(mode: Any) -> No
             await read(host, "skill://app/a/SKILL.md")
 
 
-async def test_text_whose_frontmatter_says_something_else_is_not_served() -> None:
+async def test_text_with_different_frontmatter_is_not_served() -> None:
     answers = {"/a/skill.md": "---\nname: other\ndescription: At /a/skill.md.\n---\n# A"}
     async with (
         drive_server() as drive,
@@ -234,7 +232,7 @@ async def test_text_whose_frontmatter_says_something_else_is_not_served() -> Non
         Client(drive.mcp) as host,
     ):
         await until_listed(drive, "skill://app/a/SKILL.md")
-        with pytest.raises(MCPError, match="its text says `name:` `other`, but it is listed with `a`"):
+        with pytest.raises(MCPError, match="its text has `name:` `other`, but it is listed with `a`"):
             await read(host, "skill://app/a/SKILL.md")
         assert (await drive.get("/skills/app/a")).text == answers["/a/skill.md"]
 
@@ -253,7 +251,7 @@ async def test_a_live_skill_has_no_other_file() -> None:
         assert (await source.scan()).entries[0] is entry
 
 
-async def test_a_flood_of_updates_is_looked_at_in_few_goes() -> None:
+async def test_flood_of_updates_causes_few_scans() -> None:
     number = 300
     async with drive_server() as drive, program(drive, registration("app", skills("/a/skill.md"))) as client:
         await until_listed(drive, "skill://app/a/SKILL.md")
@@ -272,7 +270,7 @@ async def test_a_flood_of_updates_is_looked_at_in_few_goes() -> None:
         assert looks < number / 2
 
 
-async def test_a_live_skill_may_stand_inside_another_but_not_inside_one_that_lists_its_files() -> None:
+async def test_live_skill_is_refused_inside_a_static_skill() -> None:
     async def made() -> bytes:
         return b"now"
 
@@ -298,9 +296,7 @@ async def test_a_live_skill_may_stand_inside_another_but_not_inside_one_that_lis
 
 
 @pytest.mark.parametrize(("client", "spelled"), [("billing", "billing"), ("my:app", "my%3Aapp")])
-async def test_a_pattern_answers_nothing_inside_a_skill_that_lists_its_files(
-    client: str, spelled: str
-) -> None:
+async def test_template_does_not_match_inside_a_static_skill(client: str, spelled: str) -> None:
     hub = Hub()
     fixed = MemorySource([MemorySkill(f"{client}/refunds", {"SKILL.md": skill_md("refunds")})])
     library = Library([fixed, DriveSource(hub)])

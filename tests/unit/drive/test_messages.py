@@ -110,7 +110,7 @@ def test_recorded_pings_and_pongs_are_understood() -> None:
         (registration({"type": "endpoint", "path": "/a"}), "client.paths[0].method: must be one of `GET`"),
         (
             registration(skill("/a/skill.md"), skill("/a/skill.md")),
-            "client.paths[1]: `/a/skill.md` is there already",
+            "client.paths[1]: `/a/skill.md` is a duplicate",
         ),
         (registration(skill("/a/skill.md", description=5)), "client.paths[0].description: must be text"),
         ({"type": "registerClient", "client": {"id": "v", "name": "v"}}, "client.paths: must be a list"),
@@ -125,14 +125,14 @@ def test_recorded_pings_and_pongs_are_understood() -> None:
         ({"type": "ping", "timestamp": "now"}, "timestamp: must be a number"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(message: Any, complaint: str) -> None:
+def test_invalid_message_error_names_the_field(message: Any, complaint: str) -> None:
     with pytest.raises(ShapeError) as caught:
         read_client_message(message)
     assert complaint in str(caught.value)
 
 
 @pytest.mark.parametrize("name", sorted(RESERVED_IDS | {each.upper() for each in RESERVED_IDS}))
-def test_the_names_of_other_routes_are_no_ids(name: str) -> None:
+def test_route_names_are_not_valid_ids(name: str) -> None:
     with pytest.raises(ShapeError, match="the name of another route"):
         read_client_message(registration(id=name))
 
@@ -145,9 +145,7 @@ def test_the_same_path_under_another_method_is_another_path() -> None:
 
 
 @given(st.dictionaries(st.sampled_from(FIELDS), json_values), st.sampled_from(TYPES))
-def test_nothing_that_is_sent_makes_the_reader_raise_anything_else(
-    message: dict[str, Any], kind: str
-) -> None:
+def test_any_input_parses_or_raises_shape_error(message: dict[str, Any], kind: str) -> None:
     for each in (message, {**message, "type": kind}, {"type": "registerClient", "client": message}):
         with suppress(ShapeError):
             assert read_client_message(each) is not None

@@ -23,7 +23,7 @@ def path_of(segments: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 @pytest.mark.parametrize(("path", "accepted"), path_vectors().items())
-def test_the_reference_and_we_take_the_same_paths(path: str, *, accepted: bool) -> None:
+def test_accepted_paths_match_the_reference(path: str, *, accepted: bool) -> None:
     try:
         parsed = LivePath.parse(path)
     except InvalidValueError:
@@ -36,7 +36,7 @@ def test_the_reference_and_we_take_the_same_paths(path: str, *, accepted: bool) 
 @pytest.mark.parametrize(
     "path", ["/", "/a/:", "/a/:B/skill.md", "/..a/skill.md", "/a\n", "/" + "a" * MAX_PATH]
 )
-def test_what_is_no_path_is_refused_with_the_rule(path: str) -> None:
+def test_invalid_path_error_contains_the_rule(path: str) -> None:
     with pytest.raises(InvalidValueError, match="is not a path such as"):
         LivePath.parse(path)
 
@@ -50,7 +50,7 @@ def test_every_path_by_the_grammar_is_read_and_kept_as_it_is(path: str) -> None:
 
 
 @given(st.text(max_size=40))
-def test_nothing_makes_the_grammar_raise_anything_else(text: str) -> None:
+def test_any_text_parses_or_raises_invalid_value_error(text: str) -> None:
     with suppress(InvalidValueError):
         assert LivePath.parse(text).text == text
 

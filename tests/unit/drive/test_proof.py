@@ -90,12 +90,12 @@ async def test_a_registration_with_the_token_proves_a_session_of_the_loop(
     ],
     ids=str,
 )
-async def test_a_client_that_shows_no_token_has_one_message(message: Any) -> None:
+async def test_client_without_token_may_send_one_message(message: Any) -> None:
     async with drive_server(token=TOKEN) as drive:
         async with connect(drive.socket, proxy=None) as connection:
             await connection.send(json.dumps(message))
             code, reason = await ending(connection)
-            assert (code, "this server wants its token" in reason) == (1008, True)
+            assert (code, "this server requires its token" in reason) == (1008, True)
         async with stranger(drive) as http:
             session = await begin(http)
             for expected in (401, 404):
@@ -104,7 +104,7 @@ async def test_a_client_that_shows_no_token_has_one_message(message: Any) -> Non
         assert drive.hub.clients == ()
 
 
-async def test_a_wrong_first_message_of_the_right_client_ends_its_session() -> None:
+async def test_invalid_registration_with_the_token_ends_the_session() -> None:
     """A token that is right makes a wrong registration no better."""
     async with drive_server(token=TOKEN) as drive, connect(drive.socket, proxy=None) as connection:
         await connection.send(json.dumps(registration("mcp", [], auth={"token": TOKEN})))
@@ -112,7 +112,7 @@ async def test_a_wrong_first_message_of_the_right_client_ends_its_session() -> N
         assert (code, "another route" in reason) == (1008, True)
 
 
-async def test_those_who_show_no_token_crowd_out_each_other_only() -> None:
+async def test_unauthenticated_clients_displace_only_each_other() -> None:
     limits = DriveLimits(sessions=4, unauthenticated=2)
     async with drive_server(token=TOKEN, limits=limits) as drive, AsyncExitStack() as stack:
         for at in range(2):
@@ -125,7 +125,7 @@ async def test_those_who_show_no_token_crowd_out_each_other_only() -> None:
         await drive.until_online("own-0", "own-1", "own-2", "app")
 
 
-async def test_a_client_that_says_nothing_is_hung_up_on() -> None:
+async def test_silent_client_is_disconnected() -> None:
     limits = DriveLimits(register_seconds=0.3)
     async with (
         drive_server(token=TOKEN, limits=limits) as drive,
@@ -151,7 +151,7 @@ HANDSHAKE = (
 )
 
 
-async def test_sockets_that_show_no_token_and_never_close_lock_no_one_out() -> None:
+async def test_unauthenticated_sockets_do_not_block_other_clients() -> None:
     limits, http_limits = DriveLimits(sessions=4, unauthenticated=2), HttpLimits(connections=4)
     async with (
         drive_server(token=TOKEN, limits=limits, http_limits=http_limits) as drive,

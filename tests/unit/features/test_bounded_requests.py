@@ -163,7 +163,7 @@ def test_nesting_is_bounded() -> None:
 
 
 def test_a_parameter_is_bounded_where_others_carry_the_messages() -> None:
-    with pytest.raises(BadParamsError, match=r"`uri` is too long: it may have 4,096 bytes"):
+    with pytest.raises(BadParamsError, match=r"`uri` is too long: the limit is 4,096 bytes"):
         Call({"uri": LONG}).text("uri")
 
 
@@ -200,7 +200,7 @@ def test_one_listen_is_bounded_in_number_and_in_bytes(wire: Peer) -> None:
     many = refused([f"skill://{number}" for number in range(MAX_SUBSCRIPTIONS + 1)])
     assert (many["code"], many["message"]) == (
         INVALID_PARAMS,
-        f"a client may subscribe to {MAX_SUBSCRIPTIONS:,} resources",
+        f"a client may subscribe to at most {MAX_SUBSCRIPTIONS:,} resources",
     )
     long = refused([f"skill://{number:03d}/{'x' * 4000}" for number in range(300)])
     assert (long["code"], f"{MAX_SUBSCRIPTION_BYTES:,} bytes" in long["message"]) == (INVALID_PARAMS, True)

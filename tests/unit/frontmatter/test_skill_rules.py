@@ -211,7 +211,7 @@ def test_all_problems_of_a_file_are_told_at_once() -> None:
 
 def test_many_wrong_metadata_values_make_one_problem() -> None:
     problem = only_problem(NAME, DESCRIPTION, "metadata: {a: 1, b: 2, c: 3, d: 4, e: x}")
-    assert problem.message == "not text: `a`, `b`, `c` and 1 more"
+    assert problem.message == "values that are not text: `a`, `b`, `c` and 1 more"
     assert problem.hint == 'put the value in quotes, as in `a: "…"`'
 
 

@@ -59,7 +59,7 @@ LENIENT = {
 
 
 @pytest.mark.parametrize(("folder", "fields"), LENIENT.values(), ids=LENIENT)
-def test_where_skills_ref_is_lenient_we_are_not(folder: str, fields: str, verdicts: Validate) -> None:
+def test_we_refuse_what_lenient_skills_ref_accepts(folder: str, fields: str, verdicts: Validate) -> None:
     content, complaints = verdicts(folder, f"---\n{fields}---\n")
     assert not content
     assert not complaints
@@ -91,7 +91,7 @@ OPTIONAL = st.dictionaries(
     description=VALUES,
     optional=OPTIONAL,
 )
-def test_what_we_find_nothing_wrong_with_skills_ref_accepts(
+def test_skills_ref_accepts_what_we_accept(
     name: str, quote: str, *, same: bool, description: str, optional: dict[str, str], verdicts: Validate
 ) -> None:
     fields = {f"name: {quote}{name}{quote}\ndescription": description, **optional}

@@ -33,7 +33,7 @@ TRAPS = [
 
 
 @pytest.mark.parametrize("text", TRAPS)
-def test_what_means_something_in_yaml_is_in_quotes(text: str) -> None:
+def test_text_with_yaml_syntax_is_quoted(text: str) -> None:
     assert yaml.safe_load(format_scalar(text)) == text  # a reader of YAML 1.1
     document = read_document(f"---\nkey: {format_scalar(text)}\n---\n".encode(), "SKILL.md", None)
     assert (document.frontmatter or {})["key"] == text

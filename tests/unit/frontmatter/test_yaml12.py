@@ -108,9 +108,7 @@ REFUSED: dict[str, tuple[str, Rule, int]] = {
 
 @pytest.mark.rule("H26")
 @pytest.mark.parametrize(("text", "rule", "line"), REFUSED.values(), ids=REFUSED)
-def test_what_a_frontmatter_may_not_hold_is_an_error_with_its_rule_and_line(
-    text: str, rule: Rule, line: int
-) -> None:
+def test_forbidden_yaml_is_an_error_with_rule_and_line(text: str, rule: Rule, line: int) -> None:
     problem = refusal(text)
     assert (problem.rule, problem.line, problem.severity) == (rule, line, Severity.ERROR)
     assert problem.hint
@@ -153,11 +151,11 @@ def test_what_other_implementations_read_differently_is_refused(text: str, line:
     assert problem.hint
 
 
-def test_64_mappings_and_lists_may_stand_inside_each_other() -> None:
+def test_64_levels_of_nesting_are_allowed() -> None:
     assert isinstance(read(f"a: {'[' * 63}{']' * 63}\n"), dict)
 
 
-def test_a_hash_inside_a_value_is_text_wherever_it_stands() -> None:
+def test_hash_inside_a_value_is_text() -> None:
     text = "a: ['#b', \"c,#d\", e-#f]\ng: |\n  1#\n  -#\nh: x-#y # z\n"
     assert read(text) == {"a": ["#b", "c,#d", "e-#f"], "g": "1#\n-#\n", "h": "x-#y"}
 

@@ -127,7 +127,7 @@ async def test_fastmcp_reads_older_yaml_and_findings_say_so(tricky: Path) -> Non
         "skill://typed/SKILL.md": {Rule.FRONTMATTER},
     }
     told = sorted(finding.message for finding in report.all_findings())
-    assert told == [f"the field `{field}` is not what the document says" for field in ("flag", "when")]
+    assert told == [f"the field `{field}` differs from the document" for field in ("flag", "when")]
 
 
 async def test_fastmcp_without_the_extension_changes_line_ends_and_findings_say_so(tricky: Path) -> None:

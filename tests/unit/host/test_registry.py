@@ -77,7 +77,7 @@ def test_a_path_means_an_own_skill_before_that_of_a_server() -> None:
 @pytest.mark.rule("H10")
 def test_a_name_of_two_servers_means_neither() -> None:
     registry = Registry([skill("acme", "refunds"), skill("evil", "x/refunds")])
-    with pytest.raises(AmbiguousNameError, match="say which: `acme:refunds`, `evil:refunds`"):
+    with pytest.raises(AmbiguousNameError, match="use one of: `acme:refunds`, `evil:refunds`"):
         registry.resolve("refunds")
     assert registry.resolve("x/refunds").label == "evil"
     assert [str(each).partition(";")[2] for each in registry.problems] == [" none is meant by the name alone"]

@@ -159,7 +159,7 @@ async def test_a_dynamic_skill_stays_one_and_is_read_anew_each_time() -> None:
     assert [(await library.read(OURS)).content for _ in range(2)] == [files_of("x")[MAIN]] * 2
     assert reads(script) == [MAIN, MAIN]
     script.files = {MAIN: files_of("x")[MAIN].replace(b"Does x", b"Does much more")}
-    with pytest.raises(SkillwireError, match="the field `description` is not what the document says"):
+    with pytest.raises(SkillwireError, match="the field `description` differs from the document"):
         await library.read(OURS)
 
 

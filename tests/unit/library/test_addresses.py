@@ -101,7 +101,7 @@ def test_a_folder_has_one_spelling(uri: str) -> None:
     assert uri not in catalog.directories
 
 
-def test_an_address_of_any_length_is_soon_found_to_lead_nowhere() -> None:
+def test_long_unknown_uri_is_refused_quickly() -> None:
     catalog = _catalog([MemorySkill("one", {"SKILL.md": skill_md("one"), "more/notes.md": b""})])
     slashes = "/x" * 2_000_000  # to go up from here would take hours
     for start in ("skill://one", "skill://two", "skill://one/more"):
@@ -110,7 +110,7 @@ def test_an_address_of_any_length_is_soon_found_to_lead_nowhere() -> None:
 
 
 @pytest.mark.parametrize("uri", ["skill://one/\ud800", "skill://one/\udcff.md", "skill://\ud800/SKILL.md"])
-def test_an_address_that_is_no_text_leads_nowhere(uri: str) -> None:
+def test_uri_that_is_not_text_is_not_found(uri: str) -> None:
     catalog = _catalog([MemorySkill("one", {"SKILL.md": skill_md("one")})])
     assert not catalog.serves(uri)
     with pytest.raises(NotServedError):
@@ -119,7 +119,7 @@ def test_an_address_that_is_no_text_leads_nowhere(uri: str) -> None:
         catalog.children(uri)
 
 
-def test_a_skill_that_stands_around_others_is_found_to_contradict_them_at_any_depth() -> None:
+def test_outer_skill_conflicts_with_inner_skills_at_any_depth() -> None:
     inner = MemorySkill("a/b/c/d", {"SKILL.md": skill_md("d")})
     source = MemorySource([inner], label="inner")
     outer = MemorySource([MemorySkill("a", {"SKILL.md": skill_md("a")})], label="outer")

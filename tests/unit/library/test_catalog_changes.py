@@ -72,7 +72,7 @@ def test_random_changes_in_several_sources_give_the_same_catalogue_either_way(
 
 
 @given(st.randoms(use_true_random=False))
-def test_skills_that_stand_apart_come_and_go_without_a_new_catalogue(random: Random) -> None:
+def test_separate_skills_change_without_composing_anew(random: Random) -> None:
     paths = ["a", "b", "org/c", "org/team/d", "org/team/e", "other/f"]
     source = MemorySource([MemorySkill(path, _alone(random, path)) for path in paths[:3]])
     scan = anyio.run(source.scan)

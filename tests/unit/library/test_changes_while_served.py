@@ -132,9 +132,7 @@ async def test_a_machine_out_of_descriptors_loses_nothing(
 
 
 @pytest.mark.parametrize("replacement", ["fifo", "link", "folder"])
-async def test_what_was_a_file_when_it_was_listed_cannot_become_a_trap(
-    tmp_path: Path, replacement: str
-) -> None:
+async def test_file_replaced_by_link_fifo_or_folder_is_not_read(tmp_path: Path, replacement: str) -> None:
     secret = write(tmp_path / "outside", {"secret.md": "SECRET"})
     folder = write_skill(tmp_path / "root", "one", {"policy.md": "old"})
     library = await loaded(tmp_path / "root")
@@ -157,12 +155,12 @@ async def test_bytes_that_were_not_listed_are_never_returned(tmp_path: Path) -> 
     source = Liar(FolderSource(tmp_path), lie)
     library = Library([source])
     await library.load()
-    with pytest.raises(UnsettledError, match="changed while being read, list again"):
+    with pytest.raises(UnsettledError, match="changed while it was read; list the skills again"):
         await library.read(URI)
     assert source.scans == 2
 
 
-async def test_a_look_from_before_the_last_change_is_not_the_last_word(tmp_path: Path) -> None:
+async def test_rescan_older_than_the_last_change_is_repeated(tmp_path: Path) -> None:
     folder = write_skill(tmp_path, "one", {"policy.md": "first"})
 
     begun = anyio.Event()
@@ -189,7 +187,7 @@ async def test_a_look_from_before_the_last_change_is_not_the_last_word(tmp_path:
         assert (await library.read(POLICY)).content == b"whole"
 
 
-async def test_many_readers_of_one_changed_skill_look_at_it_once(tmp_path: Path) -> None:
+async def test_concurrent_readers_of_a_changed_skill_rescan_once(tmp_path: Path) -> None:
     honest = FolderSource(tmp_path)
     folder = write_skill(tmp_path, "one")
 
@@ -212,7 +210,7 @@ async def test_many_readers_of_one_changed_skill_look_at_it_once(tmp_path: Path)
     assert source.scans == 2
 
 
-async def test_reads_during_a_storm_of_edits_match_a_digest_or_say_so(tmp_path: Path) -> None:
+async def test_reads_during_edits_match_a_digest_or_fail(tmp_path: Path) -> None:
     folder = write_skill(tmp_path, "one", {"policy.md": "0" * 50_000})
     library = await loaded(tmp_path)
     stop = threading.Event()

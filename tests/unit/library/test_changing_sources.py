@@ -60,7 +60,7 @@ async def followed(library: Library) -> AsyncGenerator[None]:
         tasks.cancel_scope.cancel()
 
 
-async def test_a_source_that_comes_is_served_and_told_of_once() -> None:
+async def test_added_source_is_served_and_notified_once() -> None:
     first = memory("first", "one")
     library = Library([first])
     await library.load()
@@ -72,7 +72,7 @@ async def test_a_source_that_comes_is_served_and_told_of_once() -> None:
     assert (await library.read(TWO)).content.startswith(b"---")
 
 
-async def test_a_source_that_goes_takes_its_skills_along() -> None:
+async def test_removed_source_removes_its_skills() -> None:
     first, second = memory("first", "one"), memory("second", "two")
     library = Library([first, second])
     await library.load()
@@ -85,7 +85,7 @@ async def test_a_source_that_goes_takes_its_skills_along() -> None:
     assert [source.label for source in library.sources] == ["first"]
 
 
-async def test_what_stays_is_not_looked_at_again() -> None:
+async def test_remaining_source_is_not_rescanned() -> None:
     first = memory("first", "one")
     library = Library([first])
     before = (await library.load()).entries[ONE]
@@ -104,7 +104,7 @@ async def test_the_order_decides_who_keeps_a_path() -> None:
     assert library.catalog.entries[ONE].origin.source == "second"
 
 
-async def test_a_source_that_comes_while_others_are_followed_is_followed_too(tmp_path: Path) -> None:
+async def test_source_added_while_following_is_followed(tmp_path: Path) -> None:
     write_skill(tmp_path / "a", "one")
     write_skill(tmp_path / "b", "two")
     first = FolderSource(tmp_path / "a")
@@ -118,7 +118,7 @@ async def test_a_source_that_comes_while_others_are_followed_is_followed_too(tmp
         await told.until_served(library, "skill://four/SKILL.md")
 
 
-async def test_a_source_that_went_changes_nothing_any_more() -> None:
+async def test_removed_source_causes_no_changes() -> None:
     first, second = memory("first", "one"), memory("second", "two")
     library = Library([first, second])
     told = Told(library)
@@ -163,7 +163,7 @@ async def test_a_source_that_fails_is_a_problem_beside_the_others() -> None:
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_clients_are_told_when_sources_come_and_go(mode: str) -> None:
+async def test_clients_are_notified_when_sources_change(mode: str) -> None:
     first = memory("first", "one")
     library = Library([first])
     await library.load()
@@ -186,7 +186,7 @@ async def test_a_frozen_library_has_the_new_sources_and_stays_so() -> None:
         assert list(library.catalog.entries) == [ONE, TWO]
 
 
-async def test_freezing_keeps_the_skills_and_thawing_finds_what_came_meanwhile() -> None:
+async def test_unfreezing_finds_skills_added_while_frozen() -> None:
     source = memory("first", "one")
     library = Library([source])
     told = Told(library)
@@ -201,7 +201,7 @@ async def test_freezing_keeps_the_skills_and_thawing_finds_what_came_meanwhile()
         await told.until_served(library, "skill://three/SKILL.md")
 
 
-async def test_while_frozen_what_somebody_subscribed_to_before_is_followed(tmp_path: Path) -> None:
+async def test_earlier_subscriptions_are_followed_while_frozen(tmp_path: Path) -> None:
     folder = write_skill(tmp_path, "one")
     library = Library([FolderSource(tmp_path)])
     async with followed(library):
@@ -214,7 +214,7 @@ async def test_while_frozen_what_somebody_subscribed_to_before_is_followed(tmp_p
     assert library.loaded.entries[ONE] == before
 
 
-async def test_another_decision_is_a_change_to_those_whom_it_concerns() -> None:
+async def test_visibility_change_affects_only_its_skills() -> None:
     library = Library([memory("first", "one", "two")])
     await library.load()
     told = Told(library)
@@ -227,7 +227,7 @@ async def test_another_decision_is_a_change_to_those_whom_it_concerns() -> None:
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_clients_hear_of_a_decision_where_a_list_of_theirs_changes(mode: str) -> None:
+async def test_clients_are_notified_of_visibility_changes(mode: str) -> None:
     library = Library([memory("first", "one", "two")])
     await library.load()
     async with listening(skills_server(library), mode, [ONE]) as (client, heard):

@@ -49,7 +49,7 @@ def test_a_later_source_is_told_apart_by_its_label() -> None:
 @pytest.mark.parametrize(
     "name", ["twin", "skill://one/tw", "on/twin", "", "/", "skill://", "one/twin/SKILL.md"]
 )
-def test_what_means_no_skill_or_several_is_refused(name: str) -> None:
+def test_unknown_or_ambiguous_name_is_refused(name: str) -> None:
     with pytest.raises((AmbiguousNameError, UnknownNameError)):
         Names(catalog_of("one/twin", "two/twin")).find(name)
 
@@ -87,7 +87,7 @@ def test_the_closest_three_are_suggested_among_those_that_are_offered() -> None:
         names.find("refund-x", offered=["refund-d"])
 
 
-def test_a_name_without_end_is_refused_at_once() -> None:
+def test_very_long_name_is_refused_quickly() -> None:
     known = [f"skill-{number}" for number in range(10_000)]
     began = time.monotonic()
     assert did_you_mean("s" * 1_000_000, known) == ""

@@ -90,7 +90,7 @@ async def followed(library: Library) -> AsyncGenerator[Following]:
 
 
 @pytest.mark.anyio
-async def test_a_look_that_fails_twice_is_repeated_until_it_succeeds() -> None:
+async def test_failed_scan_is_retried_until_it_succeeds() -> None:
     source = Moody(skill("one"))
     library = Library([source])
     await library.load()
@@ -104,7 +104,7 @@ async def test_a_look_that_fails_twice_is_repeated_until_it_succeeds() -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("frozen", [False, True])
-async def test_a_source_that_fails_at_the_start_is_looked_at_again(*, frozen: bool) -> None:
+async def test_source_that_fails_at_start_is_retried(*, frozen: bool) -> None:
     source = Moody(skill("one"), failures=3)
     library = Library([source], frozen=frozen)
     await library.load()
@@ -115,7 +115,7 @@ async def test_a_source_that_fails_at_the_start_is_looked_at_again(*, frozen: bo
 
 
 @pytest.mark.anyio
-async def test_a_source_that_is_added_and_fails_is_looked_at_again() -> None:
+async def test_added_source_that_fails_is_retried() -> None:
     library = Library([])
     await library.load()
     async with followed(library) as following:
@@ -125,7 +125,7 @@ async def test_a_source_that_is_added_and_fails_is_looked_at_again() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_source_that_is_taken_out_is_looked_at_no_more() -> None:
+async def test_removed_source_is_not_retried() -> None:
     source = Moody(skill("one"))
     library = Library([source])
     await library.load()

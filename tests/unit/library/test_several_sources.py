@@ -71,7 +71,7 @@ trees = st.lists(paths, unique=True, max_size=8)
 
 
 @given(st.lists(trees, min_size=1, max_size=3))
-def test_whatever_meets_every_uri_has_one_meaning_and_every_skill_a_place(listed: list[list[str]]) -> None:
+def test_every_uri_is_unique_and_no_skill_is_lost(listed: list[list[str]]) -> None:
     sources = [source(f"s{n}", *each, body=f"{n}\n", note=b"x") for n, each in enumerate(listed)]
     library = Library(sources)
     found = anyio.run(library.load)

@@ -150,7 +150,7 @@ async def test_a_person_cannot_start_what_is_not_for_people_by_any_name(mode: An
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_the_files_of_a_skill_for_people_can_be_read_because_its_prompt_needs_them(mode: Any) -> None:
+async def test_files_of_a_skill_for_people_are_readable(mode: Any) -> None:
     async with connected(mode, *ALL) as client:
         result = await client.call_tool("skill-resource", {"skill": "for-people", "path": "guide.md"})
         assert text_of(result) == "guide\n"
@@ -226,7 +226,7 @@ def test_the_configuration_file_is_followed_unless_told_otherwise(tmp_path: Path
 
 
 @pytest.mark.anyio
-async def test_an_edit_that_hides_a_skill_counts_before_anybody_noticed_it(tmp_path: Path) -> None:
+async def test_edit_that_hides_a_skill_applies_before_rescan(tmp_path: Path) -> None:
     folder = on_disk(tmp_path / "skills", skill("both"))
     library = Library([FolderSource(folder)])
     await library.load()

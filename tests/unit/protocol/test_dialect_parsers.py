@@ -77,19 +77,19 @@ def test_one_bad_entry_of_draft_a_hides_no_other(bad: Any, fault: Rule) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"[]", b"{}", b'{"skills": 7}', b"[" * 100_000])
-def test_what_is_no_index_is_one_finding(content: bytes) -> None:
+def test_invalid_index_is_one_finding(content: bytes) -> None:
     index = read_draft_index(content)
     assert (index.skills, index.findings.rules) == ({}, {Rule.LIST_SHAPE})
 
 
-def test_types_that_mean_no_skill_are_passed_over() -> None:
+def test_unknown_types_are_ignored() -> None:
     template = {"type": "mcp-resource-template", "description": "x", "url": "skill://docs/{product}/SKILL.md"}
     for entries in ([template, entry_a()], [{"type": "hologram"}, entry_a()], [template, entry_b()]):
         index = read(*entries)
         assert (list(index.skills), index.findings.kept) == ([MAIN], [])
 
 
-def test_a_form_of_archive_that_is_not_known_is_passed_over_where_there_is_another_delivery() -> None:
+def test_unknown_archive_format_is_ignored_beside_another_delivery() -> None:
     index = read(entry_b(archives=[archive_b(ZIP, url="skill://good.rar", mimeType="application/x-rar")]))
     assert index.skills == {}  # it does not even stand beside the skill
     index = read(entry_b(archives=[archive_b(ZIP, url="skill://good", mimeType="application/x-rar")]))
@@ -114,7 +114,7 @@ def test_one_path_listed_twice_counts_once() -> None:
     assert (found.description, index.findings.rules) == ("Does good.", {Rule.ENTRY_TWICE})
 
 
-def test_an_entry_of_draft_a_alone_in_an_index_of_draft_b_is_told() -> None:
+def test_draft_a_entry_in_draft_b_index_is_reported() -> None:
     index = read(entry_b(), entry_a(name="lost", url="skill://lost/SKILL.md"))
     assert (list(index.skills), index.findings.rules) == ([MAIN], {Rule.ENTRY_SHAPE})
 
@@ -158,7 +158,7 @@ def test_a_manifest_with_a_bad_file_is_no_skill(bad: Any, fault: Rule) -> None:
     assert {each.rule for each in found} == {fault}
 
 
-def test_a_manifest_is_of_the_skill_in_whose_folder_it_stands() -> None:
+def test_manifest_belongs_to_the_skill_of_its_folder() -> None:
     found = manifest_of(manifest())
     assert (found.uri, found.frontmatter) == (MAIN, {"name": "good", "description": "x"})
     assert [file.uri for file in found.files] == [MAIN, f"{ROOT}/references/a%20b.md", f"{ROOT}/logo.png"]
@@ -206,7 +206,7 @@ def test_old_addresses_are_those_with_a_name_and_nothing_else() -> None:
     assert (good.uri, good.deliveries[0].uri) == (MAIN, "skill://good")
 
 
-def test_old_flags_stand_behind_the_settled_ones() -> None:
+def test_final_flags_take_precedence_over_old_ones() -> None:
     extension = "io.modelcontextprotocol/skills"
     assert find_declared_settings(None, {extension: {"a": 1}}) == {"a": 1}
     assert find_declared_settings({extension: {}}, {extension: {"a": 1}}) == {}
@@ -241,7 +241,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_no_value_makes_a_parser_stumble(value: Any) -> None:
+def test_parsers_never_raise_for_any_value(value: Any) -> None:
     parsed = parse_entry(value, dialect=Dialect.DRAFT_C)
     assert isinstance(parsed, RemoteSkill) or parsed
     listed = ListedResources()
@@ -256,6 +256,6 @@ def test_no_value_makes_a_parser_stumble(value: Any) -> None:
 
 
 @given(st.binary(), st.sampled_from([b"", b"{", b'{"skills":[', b'{"files":[{"path":"']))
-def test_no_bytes_make_a_parser_stumble(content: bytes, start: bytes) -> None:
+def test_parsers_never_raise_for_any_bytes(content: bytes, start: bytes) -> None:
     assert read_draft_index(start + content).skills == {}
     assert manifest_of(start + content)

@@ -51,7 +51,7 @@ def test_entries_of_both_versions_are_read() -> None:
     assert read_index(orjson.dumps({"skills": [OLDER]})) == Index((RETURNS,))
 
 
-def test_fields_that_nobody_knows_change_nothing() -> None:
+def test_unknown_fields_are_ignored() -> None:
     assert index({**GOOD, "license": ["MIT"]}, version="0.2.0", more=1) == Index((REFUNDS,))
 
 
@@ -100,7 +100,7 @@ def test_a_byte_order_mark_changes_nothing() -> None:
         ({**OLDER, "files": ["SKILL.md", "a", "a/b"]}, "skills[1].files"),
     ],
 )
-def test_a_bad_entry_is_told_with_its_place_and_hides_no_other(bad: Any, place: str) -> None:
+def test_bad_entry_is_reported_and_hides_no_other(bad: Any, place: str) -> None:
     first, last = {**GOOD, "name": "first"}, {**GOOD, "name": "last"}
     found = index(first, bad, last)
     assert [skill.name for skill in found.skills] == ["first", "last"]
@@ -119,13 +119,13 @@ def test_one_skill_packed_in_two_ways_is_one_skill() -> None:
     assert index(GOOD, zipped, GOOD) == Index((REFUNDS,))
 
 
-def test_two_skills_of_one_name_are_told() -> None:
+def test_two_skills_with_one_name_are_reported() -> None:
     found = index(GOOD, {**GOOD, "digest": Digest.of(b"other").text}, {**OLDER, "name": "refunds"})
     assert found.skills == (REFUNDS,)
     assert [problem.field for problem in found.problems] == ["skills[1].name", "skills[2].name"]
 
 
-def test_an_index_without_end_is_read_to_a_bound() -> None:
+def test_index_is_read_up_to_the_limit() -> None:
     found = index(*({**GOOD, "name": f"skill-{number}"} for number in range(MAX_SKILLS + 5)))
     assert len(found.skills) == MAX_SKILLS
     assert [problem.field for problem in found.problems] == ["skills"]
@@ -137,14 +137,14 @@ def test_an_index_without_end_is_read_to_a_bound() -> None:
         (b"", "is not JSON"),
         (b"<!doctype html>", "is not JSON"),
         (b"[" * 100_000, "is not JSON"),
-        (b"[]", "is no index of skills"),
-        (b"{}", "is no index of skills"),
-        (b'{"skills": {}}', "is no index of skills"),
+        (b"[]", "is not an index of skills"),
+        (b"{}", "is not an index of skills"),
+        (b'{"skills": {}}', "is not an index of skills"),
         (b'{"$schema": "https://schemas.agentskills.io/discovery/9/schema.json", "skills": []}', "version"),
         (b'{"$schema": 7, "skills": []}', "version"),
     ],
 )
-def test_what_is_no_index_at_all_is_an_error_that_says_why(content: bytes, reason: str) -> None:
+def test_invalid_index_error_gives_the_reason(content: bytes, reason: str) -> None:
     with pytest.raises(DiscoveryError, match=reason):
         read_index(content)
 
@@ -159,7 +159,7 @@ PLAUSIBLE = st.sampled_from(["refunds", "archive", "skill-md", DIGEST.text, "SKI
 
 
 @given(st.lists(st.dictionaries(KEYS, PLAUSIBLE | JSON) | JSON, max_size=6))
-def test_every_entry_is_used_or_found_fault_with(entries: list[Any]) -> None:
+def test_every_entry_is_used_or_reported(entries: list[Any]) -> None:
     found = index(*entries)
     names = [skill.name for skill in found.skills]
     assert len(names) == len(set(names))

@@ -116,7 +116,7 @@ def refused_here(entry: SkillRecord) -> bool:
     return any(reason.field not in {"", "name", "__proto__"} for reason in entry.nonconformities)
 
 
-def test_every_kind_of_skill_is_judged_as_clients_judge_it(tmp_path: Path) -> None:
+def test_conformance_rules_match_strict_clients(tmp_path: Path) -> None:
     entries = list(every_kind())
     typescript = accepted_by_typescript(entries, tmp_path)
     for entry in entries:

@@ -90,6 +90,6 @@ async def test_bytes_that_never_match_are_an_internal_error_that_says_what_to_do
     skills = Library([Liar(FolderSource(tmp_path), lie)])
     await skills.load()
     async with Client(skills_server(skills), mode=mode) as client:
-        with pytest.raises(MCPError, match="changed while being read, list again") as caught:
+        with pytest.raises(MCPError, match="changed while it was read; list the skills again") as caught:
             await client.read_resource("skill://one/SKILL.md")
     assert caught.value.error.code == -32603

@@ -265,12 +265,12 @@ async def test_the_last_good_copy_is_that_of_the_same_archive(shelf: Shelf) -> N
         (
             "skills.zip",
             pack({"__/x": b""}, ArchiveFormat.ZIP).replace(b"__/x", b"../x"),
-            "`skills.zip` holds `../x`, which has `..` in its path",
+            "`skills.zip` contains `../x`, which has `..` in its path",
         ),
         (
             "skills.tar.gz",
             pack({"a": b"", "b": b"", "c": b""}, ArchiveFormat.TAR_GZ),
-            "`skills.tar.gz` holds more than 2 files and folders",
+            "`skills.tar.gz` contains more than 2 files and folders",
         ),
     ],
 )

@@ -261,8 +261,8 @@ async def test_a_failing_download_keeps_the_last_good_version(
 @pytest.mark.parametrize(
     ("members", "reason"),
     [
-        ([("SKILL.md", skill_md("evil")), ("../escaped.md", b"x")], r"holds `../escaped.md`"),
-        ([("SKILL.md", skill_md("evil")), ("/etc/escaped.md", b"x")], r"holds `/etc/escaped.md`"),
+        ([("SKILL.md", skill_md("evil")), ("../escaped.md", b"x")], r"contains `../escaped.md`"),
+        ([("SKILL.md", skill_md("evil")), ("/etc/escaped.md", b"x")], r"contains `/etc/escaped.md`"),
         ([("SKILL.md", skill_md("evil")), ("zeros", bytes(17 * 1024 * 1024))], "16,777,216 bytes"),
         ([("SKILL.md", skill_md("evil")), *((f"{n}", b"") for n in range(600))], "512 files"),
         ([("nested/SKILL.md", skill_md("evil"))], "no `SKILL.md` at its root"),
@@ -332,7 +332,7 @@ async def test_a_name_that_is_a_path_is_refused_and_never_asked_for(
         ("references/nul.md", "has the name of a Windows device"),
         ("notes.", "ends in a dot or a space"),
         ("references /x.md", "ends in a dot or a space"),
-        ("C:/x.md", "holds a colon"),
+        ("C:/x.md", "contains a colon"),
         ("x" * 256, "has a name of more than 255 bytes"),
         ("x/" * 64 + "x", "is longer than 1,024 bytes or 64 names"),
         ("/etc/x.md", "is an absolute path"),
