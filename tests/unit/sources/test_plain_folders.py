@@ -85,7 +85,7 @@ def test_both_ways_find_the_same(random: Random) -> None:
             expected, other = scan_of(root, limits), tree_of(root, limits)
         assert not other.plain
         assert found == expected
-        assert (tree.seen, tree.cut) == (other.seen, other.cut)
+        assert (tree.entry_count, tree.cut) == (other.entry_count, other.cut)
         assert WatchPlan.of(root, tree) == WatchPlan.of(root, other)
         folders = {path: set(unit.folders) for path, unit in tree.skill_folders.items()}
         assert folders == {path: set(unit.folders) for path, unit in other.skill_folders.items()}
