@@ -62,7 +62,7 @@ async def look_around(client: Client) -> types.ServerCapabilities:
 
 @every_era
 @pytest.mark.parametrize("kind", ["sdk", "fastmcp"])
-async def test_skills_are_there_over_stdio(mode: Any, kind: str) -> None:
+async def test_attached_skills_are_served_over_stdio(mode: Any, kind: str) -> None:
     program = StdioServerParameters(command=sys.executable, args=["-c", PROGRAM, kind, "stdio"])
     async with Client(program, mode=mode) as client:
         capabilities = await look_around(client)
@@ -73,7 +73,7 @@ async def test_skills_are_there_over_stdio(mode: Any, kind: str) -> None:
 @every_era
 @pytest.mark.parametrize("kind", ["sdk", "fastmcp"])
 @pytest.mark.parametrize("transport", ["http", "stateless"])
-async def test_skills_are_there_over_http(mode: Any, kind: str, transport: str) -> None:
+async def test_attached_skills_are_served_over_http(mode: Any, kind: str, transport: str) -> None:
     with over_http(kind, transport) as url:
         async with Client(url, mode=mode) as client:
             capabilities = await look_around(client)
