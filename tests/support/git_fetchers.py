@@ -44,7 +44,7 @@ def mirror(
     entries: int = Limits().entries,
     max_bytes: int = MAX_BYTES,
 ) -> GitFetcher:
-    """Return a mirror of a repository. `rest` stands after its URL."""
+    """Return a fetcher of a repository. `rest` is appended to its URL."""
     repository = Repository.parse(f"git+{server.url}/{origin.folder.name}{rest}")
     return GitFetcher(repository, cache, token, limits=Limits(entries=entries), max_bytes=max_bytes)
 

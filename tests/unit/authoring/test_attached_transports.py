@@ -1,4 +1,4 @@
-"""Skills inside a server of somebody, over real transports: stdio, HTTP, and HTTP without sessions."""
+"""Skills attached to a third-party server, over stdio, HTTP, and HTTP without sessions."""
 
 import subprocess
 import sys
@@ -42,7 +42,7 @@ else:
 
 @contextmanager
 def over_http(kind: str, transport: str) -> Generator[str]:
-    """Start somebody's server with skills; yield its address."""
+    """Start a third-party server with skills; yield its address."""
     command = [sys.executable, "-c", PROGRAM, kind, transport]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""Skills inside a server of the official SDK: everything of ours is there, and nothing of theirs is lost."""
+"""Skills attached to a server of the official SDK: all skills are served, and the server loses nothing."""
 
 import json
 from collections.abc import Callable
@@ -34,7 +34,7 @@ MARKED = "<available_skills>"
 
 
 def sdk_server() -> MCPServer[Any]:
-    """Return somebody's server, with one of everything."""
+    """Return a third-party server with one of each feature."""
     server = MCPServer[Any]("host", instructions="Be kind.", log_level="ERROR")
 
     @server.tool()
@@ -58,7 +58,7 @@ def sdk_server() -> MCPServer[Any]:
 
 
 def lowlevel_server() -> Server[Any]:
-    """Return the same, written on the low level; its lists come in pages of one."""
+    """Return the same on the low-level API, with lists in pages of one."""
 
     async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
         schema: dict[str, Any] = {"type": "object", "properties": {"a": {}, "b": {}}}

@@ -225,7 +225,7 @@ def with_hidden() -> Skills:
 
 
 class Hides(Middleware):
-    """Somebody's middleware that keeps a resource from clients."""
+    """A third-party middleware that hides a resource from clients."""
 
     async def on_list_resources(self, context: Any, call_next: Any) -> Any:
         return [each for each in await call_next(context) if str(each.uri) != HIDDEN]

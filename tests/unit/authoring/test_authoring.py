@@ -1,4 +1,4 @@
-"""Skills written in code: values that cannot be wrong, and two surfaces that cannot drift."""
+"""Skills written in code: values are checked when created, and resources and prompts agree."""
 
 import base64
 import hashlib
@@ -382,7 +382,7 @@ references = st.lists(st.tuples(paths, bodies), max_size=4, unique_by=lambda eac
 
 
 def _apart(paths: list[str]) -> bool:
-    """Whether files of these paths can stand side by side."""
+    """Whether files at these paths can exist together."""
     files = ["skill.md", *paths]
     return len(set(files)) == len(files) and not any(
         f"{b}/".startswith(f"{a}/") for a, b in permutations(files, 2)

@@ -1,4 +1,4 @@
-"""Skills in code are cached as those of folders are, and the cache never changes an answer."""
+"""Skills in code are cached like those in folders, and the cache never changes an answer."""
 
 import json
 from collections.abc import Iterator

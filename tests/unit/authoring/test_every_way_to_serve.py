@@ -1,4 +1,4 @@
-"""Every way to start a server is the same server: the same bytes, the cache, and word of every change."""
+"""Every way to start a server gives the same bytes, the response cache and notifications of changes."""
 
 import gc
 import json
@@ -203,7 +203,7 @@ def test_middleware_added_after_build_sees_every_request(folder: Path) -> None:
 
 @pytest.mark.anyio
 async def test_middleware_added_to_running_app_is_not_bypassed(folder: Path) -> None:
-    """It may be the one that decides who may read: the cache is looked for when requests come."""
+    """A middleware may control access, so the cache is disabled at the next request."""
     server = skills_server(Library([FolderSource(folder)]))
     listening, bound = listen(Address("127.0.0.1", 0))
     app = http_app(server, HostPolicy(bound))

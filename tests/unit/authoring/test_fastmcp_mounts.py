@@ -1,4 +1,4 @@
-"""Skills of servers that are mounted in other FastMCP servers: nested, late, twice, in each other's way."""
+"""Skills of mounted FastMCP servers: nested, mounted later, mounted twice, and in conflict."""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Folders as values: found beside the file that names them, read whole, refused by what is wrong."""
+"""Folders as skills in code: found relative to the calling file, read once, refused with every problem."""
 
 import os
 import runpy

@@ -1,4 +1,4 @@
-"""Content made at read time: listed as dynamic, made within bounds, and never other than it was listed."""
+"""Live skills: listed as dynamic, made within limits, and never different from the listing."""
 
 import asyncio
 import threading
@@ -35,7 +35,7 @@ def live(function: Any, path: str = "reports/daily", **more: Any) -> LiveSkill:
 
 
 def says(made: Any) -> Resolver:
-    """Return a function that always makes the same."""
+    """Return a resolver that always returns `made`."""
 
     def function(_request: SkillRequest) -> Any:
         return made

@@ -1,4 +1,4 @@
-"""Parameterised skills: in no list, answered once somebody has filled in the path."""
+"""Skills with parameters: not listed, and readable once the path is filled in."""
 
 import json
 from typing import Any

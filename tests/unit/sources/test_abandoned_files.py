@@ -1,4 +1,4 @@
-"""What a process leaves half written when it is killed is removed by the next one that writes there."""
+"""Files that a killed process left half written are removed by the next process that writes there."""
 
 import errno
 import os

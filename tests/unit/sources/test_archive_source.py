@@ -1,4 +1,4 @@
-"""An archive as a source: unpacked once, followed when it is replaced, and kept when it breaks."""
+"""Archives as sources: unpacked once, watched for changes, with the last good snapshot as a fallback."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ from tests.support.skills import LONG_AGO, skill_md, tree_stamps
 pytestmark = pytest.mark.anyio
 
 SOON = 10
-"""Seconds within which anything that is waited for has happened."""
+"""Timeout of everything that a test waits for."""
 REFUNDS = {"SKILL.md": skill_md("refunds"), "references/policy.md": b"# Policy\r\n"}
 SEVERAL = {
     **{f"acme/refunds/{path}": content for path, content in REFUNDS.items()},
@@ -34,7 +34,7 @@ SEVERAL = {
 
 
 class Shelf:
-    """A place for archives, and the cache that they are unpacked into."""
+    """A folder for archives, and the cache that they are unpacked into."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -162,7 +162,7 @@ async def test_replaced_archive_is_noticed(shelf: Shelf) -> None:
     shelf.put({"hello/SKILL.md": skill_md("hello"), "triage/SKILL.md": skill_md("triage")})
     await next_change(source)
     assert uris(await source.rescan(EVERYWHERE)) == ["hello", "triage"]
-    # Somebody may still be reading from what was listed before.
+    # The previous snapshot may still be read.
     assert await source.read(before.entries[0], before.entries[0].files[0]) == REFUNDS["SKILL.md"]
 
 
@@ -347,7 +347,7 @@ async def test_outdated_snapshots_are_removed_after_retention_time(shelf: Shelf)
         os.utime(shelf.cache / "archives" / version, (LONG_AGO, LONG_AGO))
     shelf.put({"SKILL.md": skill_md("refunds", "Version 5.")})
     versions.append((await mirror.fetch()).version)
-    # The third was wanted until this moment: its time runs from now on.
+    # The third was current until now, so its retention time starts now.
     assert shelf.copies() == set(versions[2:])
 
 

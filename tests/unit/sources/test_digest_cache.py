@@ -1,4 +1,4 @@
-"""A second scan reads nothing that has not changed."""
+"""A second scan reads only files that changed."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ SECOND = 1_000_000_000
 
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files count as settled at once, so that no test has to wait for it."""
+    """Treat files as settled at once, so that tests need not wait."""
     monkeypatch.setattr("skillwire.sources.folder.files._SETTLED_AFTER_NS", -SECOND)
 
 

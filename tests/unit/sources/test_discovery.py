@@ -1,4 +1,4 @@
-"""Which folders are skills, and where each stands in the namespace."""
+"""Which folders are skills, and which path each skill gets."""
 
 from pathlib import Path
 
@@ -350,7 +350,7 @@ def test_source_with_too_many_files_serves_complete_skills(tmp_path: Path) -> No
 
 
 def test_unreadable_file_is_reported_and_the_rest_is_served(tmp_path: Path) -> None:
-    """Root may read everything, so the file is one that even root cannot."""
+    """Use a file that even root cannot read, because tests may run as root."""
     write_skill(tmp_path, "good")
     write(tmp_path, {"nofile/SKILL.md": skill_md("nofile")})
     (tmp_path / "nofile/mem").symlink_to("/proc/self/mem")
@@ -442,7 +442,7 @@ def test_thousands_of_nested_skills_scan_in_linear_time(tmp_path: Path) -> None:
 
 
 def everything_reads(root: Path) -> bool:
-    """Read every URI that is served; a library that had to look again has listed something wrong."""
+    """Read every served URI. If the library had to rescan, its listing was wrong."""
 
     async def read_all() -> bool:
         library = Library([FolderSource(root)])

@@ -1,4 +1,4 @@
-"""Sources that live elsewhere, while a server runs: what is new arrives, and what fails loses nothing."""
+"""Fetched sources of a running server: updates arrive, and a failed fetch loses nothing."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -59,7 +59,7 @@ async def test_unreachable_web_source_is_reported_and_still_served(tmp_path: Pat
 
 
 class Scripted(Fetcher):
-    """Fetches what a test says, when it says so."""
+    """A fetcher whose snapshots and timing are set by the test."""
 
     place = "elsewhere"
 

@@ -1,4 +1,4 @@
-"""Where the times of a folder tell nothing of what is in it, it is listed each time."""
+"""A folder on a file system with unreliable folder times is listed at each scan."""
 
 import os
 import stat
@@ -26,7 +26,7 @@ class Frozen:
 
 @pytest.fixture
 def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file system as some that show what is in a cloud."""
+    """Simulate a cloud file system that never updates folder times."""
     for name in ("lstat", "fstat"):
         real = getattr(os, name)
 

@@ -1,4 +1,4 @@
-"""A folder made by somebody who wishes us ill: each trap is a problem, and the good skill is served."""
+"""Malicious folders: each trap is reported as a problem, and the good skill is served."""
 
 import json
 import os
@@ -69,7 +69,7 @@ TRAPS: dict[str, Callable[[Path], object]] = {
 
 @pytest.fixture(scope="module")
 def hostile_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every trap at once, each in a folder of its own, beside one good skill."""
+    """All traps, each in a separate folder, beside one good skill."""
     root = tmp_path_factory.mktemp("hostile")
     write_skill(root, "good")
     for name, spring in TRAPS.items():
@@ -100,8 +100,8 @@ def test_problem_messages_have_no_control_characters(problems: list[dict[str, st
 
 
 @contextmanager
-def as_somebody_else() -> Generator[Path]:
-    """A folder in which permissions count: root may read everything, so root becomes somebody else here."""
+def as_unprivileged_user() -> Generator[Path]:
+    """Yield a folder in which permissions apply: root gives up its rights inside, and regains them after."""
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         was_root = os.geteuid() == 0
@@ -113,7 +113,7 @@ def as_somebody_else() -> Generator[Path]:
 
 
 def test_files_without_permission_do_not_hide_the_rest() -> None:
-    with as_somebody_else() as root:
+    with as_unprivileged_user() as root:
         write_skill(root, "good")
         write_skill(root, "closed-file", {"secret.md": "x"})
         write_skill(root, "closed-folder", {"inner/x.md": "x"})
@@ -140,7 +140,7 @@ def test_files_without_permission_do_not_hide_the_rest() -> None:
 
 
 def test_unreadable_root_does_not_affect_other_sources() -> None:
-    with as_somebody_else() as root:
+    with as_unprivileged_user() as root:
         write_skill(root, "open/good")
         write_skill(root, "closed/bad")
         (root / "closed").chmod(0)

@@ -1,4 +1,4 @@
-"""`.skillwireignore`: patterns mean what they mean to git, and no pattern takes long."""
+"""`.skillwireignore`: patterns match as in git, and no pattern is slow."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Looking again where something changed finds what a look at everything would find."""
+"""A rescan of the changed locations finds the same as a full scan."""
 
 import errno
 import os
@@ -28,7 +28,7 @@ def rescanned(source: FolderSource, *where: Path) -> Scan:
 
 
 class Gardener:
-    """Changes a tree of skills at random, and says where, as a watcher would."""
+    """Changes a tree of skills at random, and reports where, as a watcher would."""
 
     def __init__(self, root: Path, random: Random) -> None:
         self.root, self.random, self.moved = root, random, 0

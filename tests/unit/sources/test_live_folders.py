@@ -1,4 +1,4 @@
-"""A server follows its folders: what changes on disk shows, and clients hear of it."""
+"""A server watches its folders: changes on disk are served, and clients are notified."""
 
 import shutil
 from collections.abc import AsyncGenerator, Callable
@@ -48,7 +48,7 @@ class Live:
 
 @asynccontextmanager
 async def live(root: Path, *uris: str, follow_links: bool = False) -> AsyncGenerator[Live]:
-    """Serve `root`, and wait until the watcher stands: the tests that follow are about what happens then."""
+    """Serve `root`, and wait until the watcher runs, because the tests are about changes after that."""
     source = FolderSource(root, follow_links=follow_links, keep_good=True)
     library = Library([source])
     await library.load()
@@ -200,7 +200,7 @@ async def test_edit_before_watcher_starts_is_noticed(tmp_path: Path) -> None:
     write_skill(tmp_path, "one")
     library = Library([FolderSource(tmp_path)])
     await library.load()
-    write_skill(tmp_path, "two")  # after the scan, before anybody watches
+    write_skill(tmp_path, "two")  # after the scan, before the watcher starts
     async with listening(skills_server(library), "auto") as (client, heard):
         await Live(tmp_path, library, client, heard).until_names("one", "two")
 
@@ -232,7 +232,7 @@ async def test_two_roots_with_same_name_are_both_watched(tmp_path: Path) -> None
         write_skill(second, "two")
         await at.until(lambda: at.names() == ["one", "skills-2/one", "two"])
         shutil.rmtree(first / "one")
-        await at.until(lambda: at.names() == ["one", "two"])  # nobody stands in its way any more
+        await at.until(lambda: at.names() == ["one", "two"])  # its path is free now
 
 
 async def test_source_that_fails_while_watched_does_not_stop_server(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Skills that live in the program: fixed bytes, and content made at read time."""
+"""Skills in memory: fixed bytes, and content made when it is read."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Literal

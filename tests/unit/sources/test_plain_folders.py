@@ -1,4 +1,4 @@
-"""A skill folder that is read in one pass is what the careful way finds; what is odd is left to that one."""
+"""The fast reader finds the same as the careful reader, and leaves unusual folders to it."""
 
 import os
 import tempfile
@@ -45,7 +45,7 @@ def careful(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def grow(folder: Path, random: Random, depth: int = 0) -> None:
-    """Put anything at all into a folder, most often something plain."""
+    """Fill a folder with random entries, most of them plain."""
     for name in random.sample(NAMES[:10] if random.random() < 0.7 else NAMES, random.randint(0, 3)):
         place, kind = folder / name, random.random()
         if place.exists():

@@ -1,4 +1,4 @@
-"""Digests that are kept on disk: a start reads only what changed, and believes nothing blindly."""
+"""The scan cache: a start reads only files that changed, and trusts nothing blindly."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ SECOND = 1_000_000_000
 
 @pytest.fixture(autouse=True)
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files count as settled at once, so that no test has to wait for it."""
+    """Treat files as settled at once, so that tests need not wait."""
     monkeypatch.setattr("skillwire.sources.folder.files._SETTLED_AFTER_NS", -SECOND)
 
 
@@ -50,11 +50,11 @@ def start(tree: Path, cache: Path, *, keep_good: bool = False) -> tuple[FolderSo
 
 
 def run_until_settled(source: FolderSource) -> None:
-    """Follow a source for as long as it takes to write down what is known."""
+    """Watch a source until its scan cache is written."""
 
     async def noticed() -> None:
         with anyio.fail_after(30):
-            async for _ in source.changes():  # the first is told when everything else is done
+            async for _ in source.changes():  # the first event comes after the cache is written
                 return
 
     anyio.run(noticed)
@@ -73,7 +73,7 @@ def the_file(cache: Path) -> Path:
 
 
 def rewrite(cache: Path, change: Callable[[bytes], bytes]) -> None:
-    """Change what the file tells, in such a way that nobody could see it."""
+    """Change the content of the cache file, and update its checksum."""
     head, _, body = the_file(cache).read_bytes().partition(b"\n")
     changed = change(body)
     assert changed != body
@@ -83,7 +83,7 @@ def rewrite(cache: Path, change: Callable[[bytes], bytes]) -> None:
 
 @pytest.fixture
 def remembered(tree: Path, cache: Path) -> Scan:
-    """What the first start found, and wrote down."""
+    """What the first start found and cached."""
     source, first = start(tree, cache)
     run_until_settled(source)
     return first

@@ -1,4 +1,4 @@
-"""What every source promises, tested on each of them with the same skills."""
+"""The contract of `Source`, tested on every source with the same skills."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
@@ -53,7 +53,7 @@ OTHER = "other-folder/other-name"
 
 @dataclass(frozen=True)
 class Made:
-    """A source, and what was put into it."""
+    """A source, and the skills that were put into it."""
 
     source: Source
     skills: Mapping[str, Mapping[str, bytes]] = field(
@@ -85,7 +85,7 @@ def memory(_tmp_path: Path, _stack: ExitStack) -> Made:
 
 
 def code(_tmp_path: Path, _stack: ExitStack) -> Made:
-    """What is written in code is checked where it is written: nothing broken gets here."""
+    """Skills in code are checked when they are created, so none of them is broken."""
     skills = {path: SKILLS[path] for path in ("acme/refunds", "hello")}
     values = Skills()
     for path, files in skills.items():
@@ -122,7 +122,7 @@ def repository(tmp_path: Path, _stack: ExitStack) -> Made:
 
 
 def publisher(tmp_path: Path, stack: ExitStack) -> Made:
-    """A web site has no paths, and an index cannot name what has no name."""
+    """The skills of a web site have no paths, and an index cannot list a skill without a name."""
     skills = {"refunds": SKILLS["acme/refunds"], "hello": SKILLS["hello"]}
     site = stack.enter_context(PublishingSite())
     site.index(*(site.offer(name, files, form=ArchiveFormat.TAR_GZ) for name, files in skills.items()))
@@ -135,7 +135,7 @@ def deferred(tmp_path: Path, _stack: ExitStack) -> Made:
 
 
 def server(tmp_path: Path, _stack: ExitStack) -> Made:
-    """A server says nothing of what is broken there."""
+    """A server does not report its broken skills."""
     skills = {path: SKILLS[path] for path in ("acme/refunds", "hello")}
     for path, files in skills.items():
         write(tmp_path / "root" / path, dict(files))

@@ -1,4 +1,4 @@
-"""What is put by comes back as it was, wherever it is kept."""
+"""Spilled content comes back unchanged, from the file or from memory."""
 
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -56,7 +56,7 @@ def test_broken_document_is_served_from_spill_file(tmp_path: Path) -> None:
         source = FolderSource(tmp_path, keep_good=True)
         await source.scan()
         with anyio.fail_after(30):
-            async for _ in source.changes():  # by now it has been put by
+            async for _ in source.changes():  # by now it has been spilled
                 break
         write(one, {"SKILL.md": "broken"})
         (entry,) = (await source.rescan(frozenset({str(one)}))).entries

@@ -1,4 +1,4 @@
-"""What is watched is what is served: whole trees where that is safe, single folders elsewhere."""
+"""Only served folders are watched: whole trees where that is safe, single folders elsewhere."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A source that wraps another forwards every ability that it does not change."""
+"""A wrapped source forwards every method that it does not override."""
 
 import inspect
 from collections.abc import AsyncGenerator

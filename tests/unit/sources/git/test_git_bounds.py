@@ -1,4 +1,4 @@
-"""What a repository may cost on disk and in memory, whatever it asks git to do."""
+"""Limits on the disk space and memory that a repository can use."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""What goes wrong between a repository and its copy, and what is served all the same."""
+"""Failures while fetching a repository, and what is served despite them."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How a repository is named on the command line, and what is refused before git ever hears of it."""
+"""Addresses of repositories, and those that are refused before git is started."""
 
 from contextlib import suppress
 from urllib.parse import quote

@@ -1,4 +1,4 @@
-"""A publisher on the web as a source: what is verified is served, and what did not change is not fetched."""
+"""Web sites as sources: verified skills are served, and unchanged ones are not fetched again."""
 
 import io
 import tarfile
@@ -28,7 +28,7 @@ async def scanned(mirror: WebFetcher) -> Scan:
 
 
 def evil_tar(*members: tuple[str, bytes]) -> bytes:
-    """Return a `.tar.gz` with whatever names somebody likes."""
+    """Return a `.tar.gz` with arbitrary names."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         for name, content in members:

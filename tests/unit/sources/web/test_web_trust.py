@@ -1,4 +1,4 @@
-"""Whom a publisher's source asks, what it tells them, how much it takes, and how long it waits."""
+"""Which origins a web source contacts, what it sends them, and its limits on size and time."""
 
 import gzip
 import tracemalloc
@@ -25,12 +25,12 @@ pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("bound")]
 
 @pytest.fixture
 def other() -> Iterator[PublishingSite]:
-    """Somebody else's site."""
+    """A site at another origin."""
     with PublishingSite() as publisher:
         yield publisher
 
 
-# Whom to ask
+# Allowed origins
 
 
 async def test_redirect_to_other_origin_is_refused_without_request(
@@ -159,7 +159,7 @@ async def test_token_invalid_in_header_is_refused_and_not_repeated(tmp_path: Pat
         WebFetcher("https://host.example", tmp_path, token=token)
 
 
-# How much, and how long
+# Limits on size and time
 
 
 async def test_endless_body_is_cut_off(site: PublishingSite, mirror: WebFetcher) -> None:
